@@ -1,6 +1,7 @@
 """What a small cell costs in processor time, and what a virtual second costs in which nothing happens.
 
-A cell costs differently with a guest booted for it, as the first of a network whose template is forked, and as each further one.
+A cell costs differently with a guest booted for it, as the first of a network whose template is forked, and as each
+further one.
 """
 
 from __future__ import annotations
@@ -29,14 +30,26 @@ STAR = ("links/terminals:test", "parameters.terminals=32")
 CELLS: dict[str, tuple[str, ...]] = {
     "FY97 network, 100 kB": ("fy97/fig04", "sweep={}", "repeats=1", "workloads.transfer.size=100 kB"),
     "FY97 network, 4 MB": ("fy97/fig04", "sweep={}", "repeats=1", "workloads.transfer.size=4 MB"),
-    "FY97 network, 4 MB, SCPS-TP": ("fy97/fig04", "sweep={}", "repeats=1", "workloads.transfer.size=4 MB", "hosts.*={stack: scps, preset: fy97-rate}"),
+    "FY97 network, 4 MB, SCPS-TP": (
+        "fy97/fig04",
+        "sweep={}",
+        "repeats=1",
+        "workloads.transfer.size=4 MB",
+        "hosts.*={stack: scps, preset: fy97-rate}",
+    ),
     "two hosts and one hop, 100 kB": ("links/transfer", "sweep={}", "workloads.transfer.size=100 kB"),
     "serial link with PPP, 10 kB": ("tests/same_bytes/serial.yaml", "sweep={}", "workloads.transfer.size=10 kB"),
     "star with 32 terminals, 20 kB from eight": STAR,
 }
 DOCKER_CELL = ("fy97/fig04:test", "sweep={}", "repeats=1", "workloads.transfer.size=50 kB", "containers=docker")
 # What is left of a cell whose whole experiment is one packet and its answer: the first packet has left before its end.
-ONE_PACKET = ("fy97/fig04", "sweep={}", "repeats=1", "probes=[]", "workloads=[{kind: ping, name: echo, from: ws1, to: ws2, count: 1}]")
+ONE_PACKET = (
+    "fy97/fig04",
+    "sweep={}",
+    "repeats=1",
+    "probes=[]",
+    "workloads=[{kind: ping, name: echo, from: ws1, to: ws2, count: 1}]",
+)
 IDLE_S = 20_000
 IDLE = ("limits.virtual=30000 s", "limits.wall=3000 s")
 
@@ -49,7 +62,10 @@ def main() -> None:
     if find(DOCKER, cache_dir()):
         plans["FY97 network of Docker nodes, 50 kB"] = plan_of(DOCKER_CELL)
     else:
-        print("Docker nodes: not measured; their images are not built. Run first: scpslab run fy97/fig04:test --set containers=docker")
+        print(
+            "Docker nodes: not measured; their images are not built. Run first: "
+            "scpslab run fy97/fig04:test --set containers=docker"
+        )
     VirtualEngine().prepare(silent, plans.values())
     found: dict[tuple[str, str], list[Cost]] = {}
     for _ in range(ROUNDS):
@@ -77,7 +93,10 @@ def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
             seeded = replace(plan, cell=replace(plan.cell, kernel_seed=f"{number:02x}" * 32))
             status = engine.run(CellRun(seeded, Path(folder) / str(number), core))
             if status["status"] != "completed":
-                sys.exit(f"error: {plan.cell.id}: found a cell that {status['status']}: {status['reason']}; expected it to complete.")
+                sys.exit(
+                    f"error: {plan.cell.id}: found a cell that {status['status']}: {status['reason']}; "
+                    "expected it to complete."
+                )
         memory_bytes = max((one.memory_bytes or 0 for one in engine.templates()), default=0)
         engine.close()
     return replace(meter.cost, memory_bytes=memory_bytes)
@@ -88,10 +107,20 @@ def table(names: list[str], found: dict[tuple[str, str], list[Cost]]) -> Table:
     columns = ("", "booted, CPU s", "first, CPU s", "further, CPU s", "further, wall s", "ratio", "template, MB")
     made = Table(*columns, title=f"medians of {ROUNDS} rounds on one core")
     for name in names:
-        booted, first, further = (statistics.median(one.processor_s for one in found[name, kind]) for kind in ("booted", "first", "further"))
+        booted, first, further = (
+            statistics.median(one.processor_s for one in found[name, kind]) for kind in ("booted", "first", "further")
+        )
         wall_s = statistics.median(one.wall_s for one in found[name, "further"])
         memory_mb = found[name, "first"][0].memory_bytes / 1e6
-        made.add_row(name, f"{booted:.2f}", f"{first:.2f}", f"{further:.2f}", f"{wall_s:.2f}", f"{further / booted:.2f}", f"{memory_mb:.0f}")
+        made.add_row(
+            name,
+            f"{booted:.2f}",
+            f"{first:.2f}",
+            f"{further:.2f}",
+            f"{wall_s:.2f}",
+            f"{further / booted:.2f}",
+            f"{memory_mb:.0f}",
+        )
     return made
 
 

@@ -1,6 +1,8 @@
-"""The lab's speed beside a simulator's, in one run: what a longer transfer over the geostationary hop costs, with the parts of the lab taken away one by one.
+"""The lab's speed beside a simulator's, in one run: what a longer transfer over the geostationary hop costs, with the
+parts of the lab taken away one by one.
 
-A cell's start costs the same whatever it transfers; the marginal cost, 40 MB less 4 MB, is what scales. Usage: compare.py GEO, the program made of geo.cc.
+A cell's start costs the same whatever it transfers; the marginal cost, 40 MB less 4 MB, is what scales. Usage:
+compare.py GEO, the program made of geo.cc.
 """
 
 from __future__ import annotations
@@ -33,13 +35,19 @@ LABS: dict[str, tuple[str, ...]] = {
     "lab, FY97 network, 2 captures": FY97,
     "lab, FY97 network, 1 capture": (*FY97, "probes=[{kind: capture, node: ws2}]"),
     "lab, FY97 network, no capture": (*FY97, NO_CAPTURES),
-    "lab, two hosts and one hop": ("links/transfer", "sweep={}", "hosts={h1: {preset: fy97-reno}, h2: {preset: fy97-reno}}"),
+    "lab, two hosts and one hop": (
+        "links/transfer",
+        "sweep={}",
+        "hosts={h1: {preset: fy97-reno}, h2: {preset: fy97-reno}}",
+    ),
 }
 
 
 @dataclass
 class Contender:
-    """Something that runs a transfer of so many bytes; `best_s` by size, the least of all rounds: what disturbs only adds."""
+    """Something that runs a transfer of so many bytes; `best_s` by size, the least of all rounds: what disturbs only
+    adds.
+    """
 
     name: str
     run: Callable[[int], None]
@@ -60,7 +68,13 @@ def main() -> None:
         engine.prepare(silent, plans.values())
         contenders = [Contender("ns-3, its own TCP model", ns3(sys.argv[1], core), {})]
         for name in LABS:
-            contenders.append(Contender(name, partial(cell, engine, {size: plans[name, size] for size in SIZES}, Path(folder) / "cell", core), {}))
+            contenders.append(
+                Contender(
+                    name,
+                    partial(cell, engine, {size: plans[name, size] for size in SIZES}, Path(folder) / "cell", core),
+                    {},
+                )
+            )
         for _ in range(ROUNDS):
             for contender in contenders:
                 for size in SIZES:
@@ -83,14 +97,18 @@ def cell(engine: VirtualEngine, by_size: dict[int, dict[str, Any]], folder: Path
     plan = by_size[size]
     status = engine.run(CellRun(plan, folder, core))
     if status["status"] != "completed":
-        sys.exit(f"error: {plan.cell.id}: found a cell that {status['status']}: {status['reason']}; expected it to complete.")
+        sys.exit(
+            f"error: {plan.cell.id}: found a cell that {status['status']}: {status['reason']}; expected it to complete."
+        )
 
 
 def ns3(program: str, core: int) -> Callable[[int], None]:
     """Runs the simulator on the same core."""
 
     def run(size: int) -> None:
-        said = subprocess.run(["taskset", "--cpu-list", str(core), program, f"--bytes={size}"], capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(
+            ["taskset", "--cpu-list", str(core), program, f"--bytes={size}"], capture_output=True, text=True, check=True
+        ).stdout
         if int(said.split()[1]) != size:
             sys.exit(f"error: ns-3: found {said.split()[1]} bytes at the sink; expected {size}.")
 
@@ -99,10 +117,17 @@ def ns3(program: str, core: int) -> Callable[[int], None]:
 
 def table(contenders: list[Contender]) -> Table:
     """Wall seconds by contender, and the marginal cost as a ratio to the first."""
-    made = Table("", "4 MB, wall s", "40 MB, wall s", "marginal, wall s", "ratio", title=f"least of {ROUNDS} rounds on one core")
+    made = Table(
+        "", "4 MB, wall s", "40 MB, wall s", "marginal, wall s", "ratio", title=f"least of {ROUNDS} rounds on one core"
+    )
     for contender in contenders:
         ratio = contender.marginal_s / contenders[0].marginal_s
-        made.add_row(contender.name, *(f"{contender.best_s[size]:.2f}" for size in SIZES), f"{contender.marginal_s:.2f}", f"{ratio:.2f}")
+        made.add_row(
+            contender.name,
+            *(f"{contender.best_s[size]:.2f}" for size in SIZES),
+            f"{contender.marginal_s:.2f}",
+            f"{ratio:.2f}",
+        )
     return made
 
 

@@ -1,6 +1,7 @@
 """Processor and wall time of what runs meanwhile.
 
-A fork's processes are its own children, and some are killed: a program that takes in whatever is orphaned has the system count all of it.
+A fork's processes are its own children, and some are killed: a program that takes in whatever is orphaned has the
+system count all of it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Meter:
         self._before_s, self._started_s = _used_s(), time.monotonic()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)
@@ -48,4 +51,7 @@ def take_in_orphans() -> None:
 
 
 def _used_s() -> float:
-    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )

@@ -27,9 +27,14 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder:
             command = [sys.executable, "-m", "scpslab", "run", *words, "--no-cache", "--out", folder]
             with Meter() as meter:
-                ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+                ended = subprocess.run(
+                    command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
+                )
             if ended.returncode:
-                sys.exit(f"error: {' '.join(words)}: found exit status {ended.returncode}; expected a run that completes.\n{ended.stderr}")
+                sys.exit(
+                    f"error: {' '.join(words)}: found exit status {ended.returncode}; "
+                    f"expected a run that completes.\n{ended.stderr}"
+                )
             cells = sum(1 for _ in Path(folder).glob("**/status.json"))
         cost = meter.cost
         table.add_row(name, str(cells), f"{cost.wall_s:.1f}", f"{cost.processor_s:.1f}", f"{cells / cost.wall_s:.1f}")

@@ -1,6 +1,7 @@
 """What many cells cost besides their labs. `python bench/scale.py PART …`; every part says what it measures.
 
-The cells are made by an engine that starts no lab (tests/data/fake_worker.py), so that only the program's own work is left.
+The cells are made by an engine that starts no lab (tests/data/fake_worker.py), so that only the program's own work is
+left.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Bench:
         def seen(event: object) -> None:
             self.seen.append((time.monotonic() - began, event))
 
-        asked = RunOptions(**{"overrides": _of(cells), "jobs": 1, "use_cache": False, "out": self.folder / name} | options)  # type: ignore[arg-type]
+        asked = RunOptions(
+            **{"overrides": _of(cells), "jobs": 1, "use_cache": False, "out": self.folder / name} | options
+        )  # type: ignore[arg-type]
         return run_scenario("links/transfer", asked, [seen]).folder, time.monotonic() - began
 
     def times(self, kind: str) -> list[float]:
@@ -55,7 +58,9 @@ def main(part: str, *words: str) -> None:
 
 
 def overhead(folder: Path, cells: float = 1500) -> None:
-    """Overhead CELLS: a cell with the local executor, in shards, taken from the results that they kept, and on workers of Dask."""
+    """Overhead CELLS: a cell with the local executor, in shards, taken from the results that they kept, and on workers
+    of Dask.
+    """
     from scpslab.running.shard import Shard  # noqa: PLC0415
 
     bench, number = Bench(folder), int(cells)
@@ -73,7 +78,10 @@ def overhead(folder: Path, cells: float = 1500) -> None:
     dask, dask_s = run("dask", executor="dask", cluster="local")
     first_s = bench.times("CellDone")[0] - bench.times("RunStarted")[0]
     rest_ms = 1000 * (bench.times("CellDone")[-1] - bench.times("CellDone")[0]) / cells
-    print(f"dask:   {1000 * dask_s / cells:.2f} ms a cell, {dask_s / local_s:.2f} of local; first result after {first_s:.1f} s, then {rest_ms:.2f} ms a cell")
+    print(
+        f"dask:   {1000 * dask_s / cells:.2f} ms a cell, {dask_s / local_s:.2f} of local; "
+        f"first result after {first_s:.1f} s, then {rest_ms:.2f} ms a cell"
+    )
     print(f"memory: {_memory_mib():.0f} MiB for {number} cells")
     tables = {(ran / "results.csv").read_bytes() for ran in (local, merged, dask)}
     print("results.csv: the same bytes" if len(tables) == 1 else "results.csv: OTHER BYTES")
@@ -90,11 +98,16 @@ def plans(folder: Path, cells: float = 10**5) -> None:
     print(f"planned: {1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB", flush=True)
     began = time.monotonic()
     sizes = sorted(len(part) for part in cut(made.plans, 1000))
-    print(f"divided into 1000 shards of {sizes[0]} to {sizes[-1]} cells: {1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB")
+    print(
+        f"divided into 1000 shards of {sizes[0]} to {sizes[-1]} cells: "
+        f"{1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB"
+    )
 
 
 def cost(_: Path, runs: str) -> None:
-    """Cost RUNS: for each scenario in a folder of runs, what `plan --cost` says before and after other runs, beside the seconds that its cells took."""
+    """Cost RUNS: for each scenario in a folder of runs, what `plan --cost` says before and after other runs, beside the
+    seconds that its cells took.
+    """
     from scpslab import plan as plans  # noqa: PLC0415
     from scpslab.running.measured import Measured  # noqa: PLC0415
     from scpslab.runs import CellFiles, RunFolder  # noqa: PLC0415
@@ -111,10 +124,17 @@ def cost(_: Path, runs: str) -> None:
                 if str(other.manifest()["scenario"]).partition(":")[0] != base:
                     (Path(others) / other.path.name).symlink_to(other.path.resolve())
             measured = Measured.of(Path(others))
-            sums = [sum(took.values()), sum(expected(plan).wall_s for plan in known), sum(measured.wall_s("none", plan) for plan in known)]
+            sums = [
+                sum(took.values()),
+                sum(expected(plan).wall_s for plan in known),
+                sum(measured.wall_s("none", plan) for plan in known),
+            ]
         totals = [total + one for total, one in zip(totals, sums, strict=True)]
         if known:
-            print(f"| {folder.manifest()['scenario']} | {len(known)} | {sums[0]:.0f} s | {sums[1]:.0f} s | {sums[2]:.0f} s |")
+            print(
+                f"| {folder.manifest()['scenario']} | {len(known)} | {sums[0]:.0f} s | {sums[1]:.0f} s | "
+                f"{sums[2]:.0f} s |"
+            )
     print(f"| all | | {totals[0]:.0f} s | {totals[1]:.0f} s | {totals[2]:.0f} s |")
 
 

@@ -2,7 +2,8 @@
 
     python3 tools/areas.py                 the areas, a line
     python3 tools/areas.py --tests AREA    its test files
-    python3 tools/areas.py --changed BASE  those that the changes since a commit concern; all of them where BASE is "" or no commit that is known here
+    python3 tools/areas.py --changed BASE  those that the changes since a commit concern; all of them where BASE is ""
+    or no commit that is known here
 
 Only the standard library is used here: .ci/run asks before anything is set up.
 """
@@ -43,11 +44,24 @@ AREAS: dict[str, tuple[str, ...]] = {
     ),
     "links": tuple(
         f"tests/lab/test_{name}.py"
-        for name in ("connected", "few_segments", "link_model", "long_delay", "measured_answers", "over_time", "paths", "queue_disciplines", "serial")
+        for name in (
+            "connected",
+            "few_segments",
+            "link_model",
+            "long_delay",
+            "measured_answers",
+            "over_time",
+            "paths",
+            "queue_disciplines",
+            "serial",
+        )
     ),
-    "transports": tuple(f"tests/lab/test_{name}.py" for name in ("builtin_gateway", "fp", "gateways", "np", "scps", "services", "sp")),
+    "transports": tuple(
+        f"tests/lab/test_{name}.py" for name in ("builtin_gateway", "fp", "gateways", "np", "scps", "services", "sp")
+    ),
     "teaching": tuple(
-        f"tests/lab/test_{name}.py" for name in ("assignments", "autograder", "class", "costly_submissions", "policy", "trace_assignment", "trials")
+        f"tests/lab/test_{name}.py"
+        for name in ("assignments", "autograder", "class", "costly_submissions", "policy", "trace_assignment", "trials")
     ),
     "containers": ("tests/lab/test_docker.py", "tests/lab/test_own_images.py"),
     "pages": tuple(f"tests/lab/test_{name}.py" for name in ("mininet", "new", "pages", "tutorial")),
@@ -81,7 +95,9 @@ def tests_of(area: str) -> list[str]:
     """The test files of an area; what is a folder's is the folder."""
     patterns = AREAS[area]
     found = (str(file.relative_to(ROOT)) for file in (ROOT / "tests" / "lab").glob("test_*.py"))
-    return sorted(file for file in found if any(fnmatch(file, pattern) for pattern in patterns)) or [pattern.removesuffix("/*") for pattern in patterns]
+    return sorted(file for file in found if any(fnmatch(file, pattern) for pattern in patterns)) or [
+        pattern.removesuffix("/*") for pattern in patterns
+    ]
 
 
 def concerned(files: Iterable[str]) -> list[str]:
@@ -96,7 +112,13 @@ def changed(base: str) -> list[str] | None:
     """The files that differ between a commit and the working tree; None where the commit is not known here."""
     if not base:
         return None
-    done = subprocess.run(["git", "diff", "--name-only", "--no-renames", "-z", base, "--"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "diff", "--name-only", "--no-renames", "-z", base, "--"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return [name for name in done.stdout.split("\0") if name] if done.returncode == 0 else None
 
 
@@ -111,7 +133,8 @@ def main(arguments: list[str]) -> str:
             files = changed(base)
             return " ".join(ALL if files is None else concerned(files))
     sys.exit(
-        f"error: tools/areas.py: found {' '.join(arguments)!r}; expected nothing, --tests AREA or --changed BASE, where AREA is one of {', '.join(AREAS)}."
+        f"error: tools/areas.py: found {' '.join(arguments)!r}; expected nothing, --tests AREA or --changed BASE, "
+        f"where AREA is one of {', '.join(AREAS)}."
     )
 
 

@@ -1,7 +1,9 @@
-"""Captures and records without the numbers that a kernel draws: ports, first sequence numbers, time stamps and IP identifications.
+"""Captures and records without the numbers that a kernel draws: ports, first sequence numbers, time stamps and IP
+identifications.
 
-A kernel's random numbers depend on everything that happened since it started, so a lab program that reads one file more gives other ports. What a
-network does does not depend on them: two captures that are equal here have the same packets at the same times.
+A kernel's random numbers depend on everything that happened since it started, so a lab program that reads one file more
+gives other ports. What a network does does not depend on them: two captures that are equal here have the same packets
+at the same times.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ TIMESTAMPS, SACK, NOP, END = 8, 5, 1, 0
 
 
 def without_drawn_numbers(name: str, content: bytes) -> bytes:
-    """The content of a capture or record in which every drawn number is replaced by its place in the order of appearance, or by 0."""
+    """The content of a capture or record in which every drawn number is replaced by its place in the order of
+    appearance, or by 0.
+    """
     if name.endswith(".pcap"):
         return _capture(content)
     seen: dict[bytes, bytes] = {}
@@ -29,7 +33,10 @@ def _capture(content: bytes) -> bytes:
     at, parts = PCAP_HEADER, [content[:PCAP_HEADER]]
     while at < len(content):
         kept = struct.unpack_from("<I", content, at + 8)[0]
-        parts += [content[at : at + RECORD_HEADER], flows.packet(content[at + RECORD_HEADER : at + RECORD_HEADER + kept])]
+        parts += [
+            content[at : at + RECORD_HEADER],
+            flows.packet(content[at + RECORD_HEADER : at + RECORD_HEADER + kept]),
+        ]
         at += RECORD_HEADER + kept
     return b"".join(parts)
 
@@ -42,7 +49,9 @@ class _Flows:
         self._first: dict[tuple[object, ...], int] = {}
 
     def packet(self, data: bytes) -> bytes:
-        """A packet with its numbers relative to the first of its flow; checksums follow from the rest, and payloads may name ports."""
+        """A packet with its numbers relative to the first of its flow; checksums follow from the rest, and payloads may
+        name ports.
+        """
         if len(data) < ETHERNET + 20 or struct.unpack_from("!H", data, 12)[0] != IPV4:
             return data
         packet = bytearray(data)

@@ -1,7 +1,8 @@
-"""Completes a release's bill of materials, and writes where each of its parts comes from: SBOM.json PARTS BILL.cdx.json PROVENANCE.json (`make release`).
+"""Completes a release's bill of materials, and writes where each of its parts comes from: SBOM.json PARTS BILL.cdx.json
+PROVENANCE.json (`make release`).
 
-The bill that cyclonedx-bom makes lists Python packages; this adds what the wheel carries besides: the lab kernel's source, the packages of the guest image,
-and the libraries of the program scps.
+The bill that cyclonedx-bom makes lists Python packages; this adds what the wheel carries besides: the lab kernel's
+source, the packages of the guest image, and the libraries of the program scps.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "images" / "published.txt"
-SCHEMAS = {"1.6": SchemaVersion.V1_6, "1.7": SchemaVersion.V1_7} if hasattr(SchemaVersion, "V1_7") else {"1.6": SchemaVersion.V1_6}
+SCHEMAS = (
+    {"1.6": SchemaVersion.V1_6, "1.7": SchemaVersion.V1_7}
+    if hasattr(SchemaVersion, "V1_7")
+    else {"1.6": SchemaVersion.V1_6}
+)
 # Parts of whose bytes results depend without exception; published.txt has their hashes.
 DECISIVE = ("kernel", "guest", "tools")
 
@@ -35,7 +40,11 @@ def debian(file: Path, part: str) -> list[dict[str, Any]]:
 def crates(lock: Path, part: str) -> list[dict[str, Any]]:
     """The libraries of a Cargo.lock as components; those of the project itself have no source."""
     packages = tomllib.loads(lock.read_text())["package"]
-    return [component("cargo", one["name"], one["version"], part, one.get("checksum", "")) for one in packages if "source" in one]
+    return [
+        component("cargo", one["name"], one["version"], part, one.get("checksum", ""))
+        for one in packages
+        if "source" in one
+    ]
 
 
 def component(kind: str, name: str, version: str, part: str, sha256: str = "") -> dict[str, Any]:
@@ -58,12 +67,16 @@ def bill(python: Path) -> dict[str, Any]:
     found["components"] += crates(ROOT / "stack/Cargo.lock", "stack")
     wrong = JsonStrictValidator(SCHEMAS[found["specVersion"]]).validate_str(json.dumps(found))
     if wrong is not None:
-        raise SystemExit(f"error: {python}: found a bill of materials that is not valid CycloneDX: {wrong}; expected one. Update tools/release.lock.")
+        raise SystemExit(
+            f"error: {python}: found a bill of materials that is not valid CycloneDX: {wrong}; expected one. "
+            "Update tools/release.lock."
+        )
     return found
 
 
 def provenance(parts: Path) -> dict[str, Any]:
-    """Where every part of the wheel comes from: recipe, tools, versions that differ from the recipe's, and whether it is the published one.
+    """Where every part of the wheel comes from: recipe, tools, versions that differ from the recipe's, and whether it
+    is the published one.
 
     Raises:
         SystemExit: a part on which results depend is not the published one.
@@ -73,10 +86,17 @@ def provenance(parts: Path) -> dict[str, Any]:
     described = {}
     for part in index["parts"]:
         with lzma.open(parts / part["archive"]) as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
-            notes = [json.loads(data.read()) for entry in archive if entry.name == "made.json" and (data := archive.extractfile(entry))]
+            notes = [
+                json.loads(data.read())
+                for entry in archive
+                if entry.name == "made.json" and (data := archive.extractfile(entry))
+            ]
         is_published = part["sha256"] in published
         if part["name"] in DECISIVE and not is_published:
-            raise SystemExit(f"error: {part['name']}: found SHA-256 {part['sha256'][:12]}; expected one of images/published.txt. Run: make published.")
+            raise SystemExit(
+                f"error: {part['name']}: found SHA-256 {part['sha256'][:12]}; expected one of images/published.txt. "
+                "Run: make published."
+            )
         packed_sha256 = hashlib.sha256((parts / part["archive"]).read_bytes()).hexdigest()
         described[part["name"]] = part | notes[0] | {"packed_sha256": packed_sha256, "published": is_published}
     return {"format": 1, "program": index["program"], "parts": described}

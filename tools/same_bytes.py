@@ -1,8 +1,10 @@
-"""Compares the bytes that two states of the project give: the cells of tests/same_bytes, run by the commit REF and by this working tree.
+"""Compares the bytes that two states of the project give: the cells of tests/same_bytes, run by the commit REF and by
+this working tree.
 
-Everything under cells/, and results.csv, must be equal, with two exceptions. A plan.json may differ where its format number does: then its meaning is
-compared by what it did. The times at which phases of the set-up began, before the epoch, may differ: a lab program that reads one file more takes longer.
-A kernel's random numbers depend on that too: with --but-drawn they may differ as well (drawn_numbers.py).
+Everything under cells/, and results.csv, must be equal, with two exceptions. A plan.json may differ where its format
+number does: then its meaning is compared by what it did. The times at which phases of the set-up began, before the
+epoch, may differ: a lab program that reads one file more takes longer. A kernel's random numbers depend on that too:
+with --but-drawn they may differ as well (drawn_numbers.py).
 """
 
 from __future__ import annotations
@@ -40,9 +42,14 @@ class Tree:
     def run(self, scenario: Path, out: Path) -> Path:
         """Runs a scenario file of this working tree, and gives its run folder."""
         words = [str(self.python), "-m", "scpslab", "run", str(scenario), "--out", str(out), "--no-cache"]
-        done = subprocess.run(words, env=os.environ | {"PYTHONPATH": str(self.root / "src")}, check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            words, env=os.environ | {"PYTHONPATH": str(self.root / "src")}, check=False, capture_output=True, text=True
+        )
         if done.returncode:
-            sys.exit(f"error: {scenario.name} with {self.name}: found exit code {done.returncode}; expected 0.\n{done.stdout}{done.stderr}")
+            sys.exit(
+                f"error: {scenario.name} with {self.name}: found exit code {done.returncode}; "
+                f"expected 0.\n{done.stdout}{done.stderr}"
+            )
         (folder,) = (found for found in out.iterdir() if (found / "manifest.json").exists())
         return folder
 
@@ -51,8 +58,14 @@ def main() -> None:
     """Prints what differs; exit code 1 when something does."""
     parser = argparse.ArgumentParser(description="Compare the bytes of a commit's results with this working tree's.")
     parser.add_argument("ref", help="commit to compare with")
-    parser.add_argument("--only", nargs="*", help="names of files of tests/same_bytes, without .yaml; all of them if not given")
-    parser.add_argument("--but-drawn", action="store_true", help="do not compare the numbers that a kernel draws (ports, first sequence numbers …)")
+    parser.add_argument(
+        "--only", nargs="*", help="names of files of tests/same_bytes, without .yaml; all of them if not given"
+    )
+    parser.add_argument(
+        "--but-drawn",
+        action="store_true",
+        help="do not compare the numbers that a kernel draws (ports, first sequence numbers …)",
+    )
     options = parser.parse_args()
     known = {path.stem: path for path in sorted(SCENARIOS.glob("*.yaml"))}
     chosen = options.only or list(known)
@@ -76,7 +89,10 @@ def main() -> None:
         print(line)
     if len(different) > MOST_SHOWN:
         print(f"{len(different) - MOST_SHOWN} more")
-    print(f"{cells} cells, {files} files: {f'{len(different)} differ' if different else 'the same bytes'} ({options.ref} and this tree)")
+    print(
+        f"{cells} cells, {files} files: {f'{len(different)} differ' if different else 'the same bytes'} "
+        f"({options.ref} and this tree)"
+    )
     sys.exit(bool(different))
 
 
@@ -107,12 +123,21 @@ def _content(path: Path, but_drawn: bool) -> bytes:
 
 
 def _is_new_format(before: Path, after: Path) -> bool:
-    return before.name == "plan.json" and json.loads(before.read_bytes())["format"] != json.loads(after.read_bytes())["format"]
+    return (
+        before.name == "plan.json"
+        and json.loads(before.read_bytes())["format"] != json.loads(after.read_bytes())["format"]
+    )
 
 
 def _commit(ref: str, folder: Path) -> Tree:
     """The commit's files, with this environment where it asks for the same packages, else with its own."""
-    asked = subprocess.run(["git", "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], cwd=ROOT, check=False, capture_output=True, text=True)
+    asked = subprocess.run(
+        ["git", "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     if asked.returncode:
         sys.exit(f'error: REF: found "{ref}"; expected a commit of this repository. See git log.')
     commit = asked.stdout.strip()
@@ -128,7 +153,10 @@ def _commit(ref: str, folder: Path) -> Tree:
 
 
 def _has_docker() -> bool:
-    return shutil.which("docker") is not None and subprocess.run(["docker", "info"], check=False, capture_output=True).returncode == 0
+    return (
+        shutil.which("docker") is not None
+        and subprocess.run(["docker", "info"], check=False, capture_output=True).returncode == 0
+    )
 
 
 if __name__ == "__main__":

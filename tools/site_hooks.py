@@ -1,7 +1,8 @@
-"""What mkdocs does not do by itself for the documentation's site: folders in the navigation, and pages for files of the repository that docs/ links to.
+"""What mkdocs does not do by itself for the documentation's site: folders in the navigation, and pages for files of the
+repository that docs/ links to.
 
-A link from docs/ to a file or folder outside of it works in a clone. On the site the same link leads to a copy under repository/, with the links of that
-copy changed the same way; nothing else of the repository is copied.
+A link from docs/ to a file or folder outside of it works in a clone. On the site the same link leads to a copy under
+repository/, with the links of that copy changed the same way; nothing else of the repository is copied.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds a page for everything outside docs/ that a page links to, for what those pages link to, and for folders of docs/ without a page of their own."""
+    """Adds a page for everything outside docs/ that a page links to, for what those pages link to, and for folders of
+    docs/ without a page of their own.
+    """
     waiting = [(f"{DOCS}/{file.src_uri}", file.content_string) for file in files.documentation_pages()]
     while waiting:
         source, text = waiting.pop()
@@ -57,7 +60,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lets links out of docs/, and all links of copies, lead to pages of the site. Links that lead nowhere stay as they are: mkdocs reports them."""
+    """Lets links out of docs/, and all links of copies, lead to pages of the site.
+
+    Links that lead nowhere stay as they are: mkdocs reports them.
+    """
     here = page.file.src_uri
     source = here.removeprefix(f"{COPIES}/") if here.startswith(f"{COPIES}/") else f"{DOCS}/{here}"
 
@@ -136,12 +142,25 @@ def _content(target: str) -> str:
     if path.is_dir() and (path / "README.md").exists():
         return (path / "README.md").read_text(encoding="utf-8")
     if path.is_dir() and target.startswith(DOCS):
-        titles = {page.name: page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for page in sorted(path.glob("*.md"))}
-        return f"# {path.name.capitalize()}\n\n" + "\n".join(f"- [{title}]({name})" for name, title in titles.items()) + "\n"
+        titles = {
+            page.name: page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+            for page in sorted(path.glob("*.md"))
+        }
+        return (
+            f"# {path.name.capitalize()}\n\n"
+            + "\n".join(f"- [{title}]({name})" for name, title in titles.items())
+            + "\n"
+        )
     if path.is_dir():
-        names = subprocess.run(["git", "ls-files", "-z", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+        names = subprocess.run(
+            ["git", "ls-files", "-z", target], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.split("\0")
         inside = sorted({os.path.relpath(name, target).split("/")[0] for name in names if name})
-        return f"{UNSEARCHED}# {target}/\n\nFiles of this folder:\n\n" + "\n".join(f"- [`{name}`]({name})" for name in inside) + "\n"
+        return (
+            f"{UNSEARCHED}# {target}/\n\nFiles of this folder:\n\n"
+            + "\n".join(f"- [`{name}`]({name})" for name in inside)
+            + "\n"
+        )
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         return text

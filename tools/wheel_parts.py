@@ -1,6 +1,8 @@
-"""A hook of hatchling: a wheel carries the built parts of the folder in SCPSLAB_PARTS (`make wheel`), and is then one for Linux.
+"""A hook of hatchling: a wheel carries the built parts of the folder in SCPSLAB_PARTS (`make wheel`), and is then one
+for Linux.
 
-Without that variable the wheel has no parts and suits any machine: its user's machine builds them at first use, as in a clone.
+Without that variable the wheel has no parts and suits any machine: its user's machine builds them at first use, as in a
+clone.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "SCPSLAB_PARTS"
 FILES = "scpslab/project_files"
-# The parts are static programs for x86-64 Linux 3.2 and newer: any C library of the machine will do. Machines of other kinds run them in the appliance.
+# The parts are static programs for x86-64 Linux 3.2 and newer: any C library of the machine will do. Machines of other
+# kinds run them in the appliance.
 SYSTEMS = ("manylinux_2_17", "manylinux2014", "musllinux_1_1")
 
 
@@ -27,7 +30,9 @@ class PartsHook(BuildHookInterface):
         folder = Path(given).absolute()
         files = sorted(folder.iterdir())
         if not any(file.name == "parts.json" for file in files):
-            raise SystemExit(f"error: {VARIABLE}={given}: found no parts.json; expected a folder of packed parts. Run: make wheel.")
+            raise SystemExit(
+                f"error: {VARIABLE}={given}: found no parts.json; expected a folder of packed parts. Run: make wheel."
+            )
         build_data["force_include"] |= {str(file): f"{FILES}/parts/{file.name}" for file in files}
         build_data["pure_python"] = False
         # Without the appliance no cell runs on arm64.

@@ -13,16 +13,28 @@ from scpslab.topology import Direction, Network, Parameters, Queue, duration, ra
 
 PARAMETERS = Parameters(
     data_rate=rate("2 Mbit/s", "hop rate of the data path, ws1 to ws2 (report 3.1.1; 9600 bit/s is the other value)"),
-    ack_rate=rate("2 Mbit/s", "hop rate of the ACK path; the report is silent, the same rate is assumed (apparatus A-10)"),
-    data_delay=duration("265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (apparatus A-09)"),
+    ack_rate=rate(
+        "2 Mbit/s", "hop rate of the ACK path; the report is silent, the same rate is assumed (apparatus A-10)"
+    ),
+    data_delay=duration(
+        "265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (apparatus A-09)"
+    ),
     ack_delay=duration("265 ms", "one-way delay of the ACK path"),
-    data_buffer=size(None, "router 1's queue before the hop in wire bytes; default 1 bandwidth-delay product (apparatus C-05)"),
+    data_buffer=size(
+        None, "router 1's queue before the hop in wire bytes; default 1 bandwidth-delay product (apparatus C-05)"
+    ),
     ack_buffer=size(None, "router 2's queue before the hop in wire bytes; default 1 bandwidth-delay product"),
     framing=size("4 B", "framing bytes per packet on the hop: 1456 bytes for 1400 of data (report A.1)", least=0),
-    lan_rate=rate("10 Mbit/s", "Ethernet of the period at Rome Laboratory (apparatus A-05: fast compared with the hop)"),
+    lan_rate=rate(
+        "10 Mbit/s", "Ethernet of the period at Rome Laboratory (apparatus A-05: fast compared with the hop)"
+    ),
     lan_buffer=size("256 KiB", "queue of a LAN interface in wire bytes; never the bottleneck"),
     source_packet_time=duration(
-        "0 ms", "what a packet costs ws1's processor; 0.648 ms make the 1316 packets/s that the report's 50-byte results suggest for its 486 (apparatus C-09)"
+        "0 ms",
+        (
+            "what a packet costs ws1's processor; 0.648 ms make the 1316 packets/s that the report's 50-byte "
+            "results suggest for its 486 (apparatus C-09)"
+        ),
     ),
     mtu=size("1500 B", "IP MTU everywhere; 102 B gives 50-byte segments with timestamps (apparatus C-08)"),
 )
@@ -45,7 +57,8 @@ def describe(p: dict) -> Network:
     net.switch("sat")
 
     def lan(node: str, switch: str, ip: str | None, packet_time_ns: int = 0) -> None:
-        # A processor that is busy with a packet is a line that is busy with more bytes; it keeps its own packets waiting and drops none.
+        # A processor that is busy with a packet is a line that is busy with more bytes; it keeps its own packets
+        # waiting and drops none.
         busy_bytes = packet_time_ns * p["lan_rate"] // (8 * 10**9)
         queue = Queue(limit_bytes=p["lan_buffer"])
         own = Queue(limit_bytes=p["lan_buffer"] + busy_bytes * MOST_WAITING_PACKETS)
@@ -73,8 +86,20 @@ def describe(p: dict) -> Network:
         via="sat",
         a_ip="10.9.0.1/30",
         b_ip="10.9.0.2/30",
-        forward=Direction("data", p["data_rate"], p["framing"], Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns), p["data_delay"]),
-        reverse=Direction("ack", p["ack_rate"], p["framing"], Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns), p["ack_delay"]),
+        forward=Direction(
+            "data",
+            p["data_rate"],
+            p["framing"],
+            Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns),
+            p["data_delay"],
+        ),
+        reverse=Direction(
+            "ack",
+            p["ack_rate"],
+            p["framing"],
+            Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns),
+            p["ack_delay"],
+        ),
         mtu_bytes=p["mtu"],
     )
     for host in ("ws1", "ws3"):

@@ -4,22 +4,46 @@
     ws3 congestion┼─ lan1 ── ws5 NP router ══ modem: data → / ← ACK ══ ws6 NP router ── lan2 ──┘
     ws4 monitor ──┘  [TP/NP]IP           NP on a serial line            [TP/NP]IP
 
-The hosts run SCPS-NP in IP as far as their router; between the routers it is bare, in the frames of a synchronous serial line (apparatus A-20, A-21).
-A router keeps each packet in its precedence queues until the line is free; ws3 loads ws5 (apparatus A-22).
+The hosts run SCPS-NP in IP as far as their router; between the routers it is bare, in the frames of a synchronous
+serial line (apparatus A-20, A-21). A router keeps each packet in its precedence queues until the line is free; ws3
+loads ws5 (apparatus A-22).
 """
 
 from scpslab.lab import custom
 from scpslab.topology import Direction, Network, Parameters, Queue, Serial, count, duration, rate, size
 
 PARAMETERS = Parameters(
-    data_rate=rate("2 Mbit/s", "line rate of the data path, ws5 to ws6 (report 3.3: the rates of configuration 1; 9600 bit/s is the other value)"),
-    ack_rate=rate("2 Mbit/s", "line rate of the ACK path; the report is silent, the same rate is assumed (apparatus A-10)"),
-    data_delay=duration("265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (apparatus A-09)"),
+    data_rate=rate(
+        "2 Mbit/s",
+        (
+            "line rate of the data path, ws5 to ws6 (report 3.3: the rates of configuration 1; "
+            "9600 bit/s is the other value)"
+        ),
+    ),
+    ack_rate=rate(
+        "2 Mbit/s", "line rate of the ACK path; the report is silent, the same rate is assumed (apparatus A-10)"
+    ),
+    data_delay=duration(
+        "265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (apparatus A-09)"
+    ),
     ack_delay=duration("265 ms", "one-way delay of the ACK path"),
-    bits_per_byte=count(8, "bits on the line per byte: 8 on a synchronous line such as RS-449 (apparatus A-21), 10 with start and stop bits", least=1, most=20),
-    buffer=size("8 KiB", "bytes that may wait in the modem; the routers keep to the line rate, so more would only hide their queues"),
+    bits_per_byte=count(
+        8,
+        (
+            "bits on the line per byte: 8 on a synchronous line such as RS-449 (apparatus A-21), 10 with start and "
+            "stop bits"
+        ),
+        least=1,
+        most=20,
+    ),
+    buffer=size(
+        "8 KiB",
+        "bytes that may wait in the modem; the routers keep to the line rate, so more would only hide their queues",
+    ),
     vector=size("0 B", "length of an error vector of the line before it repeats; 0 B: it never repeats", least=0),
-    lan_rate=rate("10 Mbit/s", "Ethernet of the period at Rome Laboratory (apparatus A-05: fast compared with the hop)"),
+    lan_rate=rate(
+        "10 Mbit/s", "Ethernet of the period at Rome Laboratory (apparatus A-05: fast compared with the hop)"
+    ),
     lan_buffer=size("256 KiB", "queue of a LAN interface in wire bytes; never the bottleneck"),
     mtu=size("1500 B", "IP MTU of the LANs, and longest datagram of the line"),
 )
@@ -56,7 +80,13 @@ def describe(p: dict) -> Network:
         name="modem",
         forward=Direction("data", p["data_rate"], delay_ns=p["data_delay"]),
         reverse=Direction("ack", p["ack_rate"], delay_ns=p["ack_delay"]),
-        serial=Serial(bits_per_byte=p["bits_per_byte"], buffer_bytes=p["buffer"], vector_bits=8 * p["vector"], mru_bytes=p["mtu"], is_np=True),
+        serial=Serial(
+            bits_per_byte=p["bits_per_byte"],
+            buffer_bytes=p["buffer"],
+            vector_bits=8 * p["vector"],
+            mru_bytes=p["mtu"],
+            is_np=True,
+        ),
     )
     return net
 

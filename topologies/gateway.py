@@ -1,9 +1,11 @@
-"""Two LANs with a gateway each, and a satellite hop with a slow return between them: where a performance-enhancing proxy stands.
+"""Two LANs with a gateway each, and a satellite hop with a slow return between them: where a performance-enhancing
+proxy stands.
 
 client ── lan1 ── g1 ══ hop: data → / ← ACK ══ g2 ── lan2 ── server
                        via sat
 
-Without a service of kind `gateway`, g1 and g2 are plain routers. Their routes to each other's LAN are default routes, so that those of a gateway win.
+Without a service of kind `gateway`, g1 and g2 are plain routers. Their routes to each other's LAN are default routes,
+so that those of a gateway win.
 """
 
 from scpslab.lab import custom
@@ -61,8 +63,20 @@ def describe(p: dict) -> Network:
         via="sat",
         a_ip="10.9.0.1/30",
         b_ip="10.9.0.2/30",
-        forward=Direction("data", p["data_rate"], p["framing"], Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns), p["data_delay"]),
-        reverse=Direction("ack", p["ack_rate"], p["framing"], Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns), p["ack_delay"]),
+        forward=Direction(
+            "data",
+            p["data_rate"],
+            p["framing"],
+            Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns),
+            p["data_delay"],
+        ),
+        reverse=Direction(
+            "ack",
+            p["ack_rate"],
+            p["framing"],
+            Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns),
+            p["ack_delay"],
+        ),
         mtu_bytes=p["mtu"],
     )
     net.route("g1", "default", "10.9.0.2")

@@ -1,12 +1,13 @@
-"""A satellite that only sends, and a telephone line for the way back (the arrangement of DirecPC in 1996): each direction takes other links.
+"""A satellite that only sends, and a telephone line for the way back (the arrangement of DirecPC in 1996): each
+direction takes other links.
 
                   ┌── noc ══ sat: data → ═══════════════╗
 server ── core ───┤          via satellite              home sink
 source            └── isp ══ phone: data → / ← ACK ═════╝
                              via exchange
 
-home has an address on each of its two links. Packets to its address on `sat` come by the satellite, those to its address on `phone` by telephone.
-What home sends goes by telephone, whatever address it is sent from: its routes say so.
+home has an address on each of its two links. Packets to its address on `sat` come by the satellite, those to its
+address on `phone` by telephone. What home sends goes by telephone, whatever address it is sent from: its routes say so.
 """
 
 from scpslab.lab import custom

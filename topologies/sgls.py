@@ -1,10 +1,11 @@
-"""Two hosts joined by the Space-to-Ground Link Simulator of New Mexico State and Lamar (ITC 1999, SmallSat 2000, Aerospace 2001, JZUS 2005).
+"""Two hosts joined by the Space-to-Ground Link Simulator of New Mexico State and Lamar (ITC 1999, SmallSat 2000,
+Aerospace 2001, JZUS 2005).
 
     satellite ══ pty ── PPP ── serial: data → / ← ACK ── PPP ── pty ══ ground
                                baud rate, delay, error vector
 
-The satellite sends files to the ground over the data path; acknowledgements come back over the ACK path. A null-modem cable, the papers' best
-case, is the same line without what the simulator adds: `inherent_delay: 0 ms` and no errors.
+The satellite sends files to the ground over the data path; acknowledgements come back over the ACK path. A null-modem
+cable, the papers' best case, is the same line without what the simulator adds: `inherent_delay: 0 ms` and no errors.
 """
 
 from scpslab.lab import custom
@@ -13,14 +14,40 @@ from scpslab.topology import Direction, Network, Parameters, Serial, count, dura
 PARAMETERS = Parameters(
     data_rate=rate("115200 bit/s", "baud rate of the data path, satellite to ground (2400 to 115200 in the papers)"),
     ack_rate=rate("115200 bit/s", "baud rate of the ACK path, ground to satellite"),
-    data_delay=duration("0 ms", "imposed one-way delay of the data path: 3 ms (LEO), 120 ms (GEO) and 1280 ms (lunar) in the papers, up to 5 s"),
+    data_delay=duration(
+        "0 ms",
+        "imposed one-way delay of the data path: 3 ms (LEO), 120 ms (GEO) and 1280 ms (lunar) in the papers, up to 5 s",
+    ),
     ack_delay=duration("0 ms", "imposed one-way delay of the ACK path"),
-    inherent_delay=duration("23.3 ms", "what the simulator itself adds each way: half of the 46.6 ms of a path of 671 bytes at 115200 bit/s (apparatus B-11)"),
-    bits_per_byte=count(10, "bits on the line per byte: 10 with one start and one stop bit (8N1), 8 for a synchronous line"),
-    buffer=size("1 MiB", "bytes that may wait for the line in the simulator; there is no handshake, and the papers do not say how many fit (apparatus B-06)"),
-    vector=size("128 KiB", "length of an error vector before it repeats: about 1 Mbit in the simulator (apparatus B-08); 0 B: it never repeats", least=0),
+    inherent_delay=duration(
+        "23.3 ms",
+        (
+            "what the simulator itself adds each way: half of the 46.6 ms of a path of 671 bytes at 115200 bit/s "
+            "(apparatus B-11)"
+        ),
+    ),
+    bits_per_byte=count(
+        10, "bits on the line per byte: 10 with one start and one stop bit (8N1), 8 for a synchronous line"
+    ),
+    buffer=size(
+        "1 MiB",
+        (
+            "bytes that may wait for the line in the simulator; there is no handshake, and the papers do not say "
+            "how many fit (apparatus B-06)"
+        ),
+    ),
+    vector=size(
+        "128 KiB",
+        (
+            "length of an error vector before it repeats: about 1 Mbit in the simulator (apparatus B-08); 0 B: "
+            "it never repeats"
+        ),
+        least=0,
+    ),
     mru=size("1500 B", "largest IP packet of PPP"),
-    asyncmap=count(0, "characters that PPP escapes, as a number: 0 for none of the control characters, 4294967295 for all 32"),
+    asyncmap=count(
+        0, "characters that PPP escapes, as a number: 0 for none of the control characters, 4294967295 for all 32"
+    ),
     header_compression=count(0, "1: PPP compresses TCP/IP headers after Van Jacobson (RFC 1144); 0: it does not"),
 )
 

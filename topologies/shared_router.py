@@ -11,7 +11,10 @@ from scpslab.topology import Direction, Network, Parameters, Queue, duration, ra
 PARAMETERS = Parameters(
     trunk_rate=rate("2 Mbit/s", "rate of the trunk that both paths share, to the sink and back"),
     trunk_delay=duration("5 ms", "one-way delay of the trunk"),
-    trunk_buffer=size("135 kB", "the shared queue before the trunk in wire bytes; about one bandwidth-delay product of the satellite path"),
+    trunk_buffer=size(
+        "135 kB",
+        "the shared queue before the trunk in wire bytes; about one bandwidth-delay product of the satellite path",
+    ),
     hop_rate=rate("10 Mbit/s", "rate of the satellite hop, above the trunk's so that only the trunk's queue fills"),
     hop_delay=duration("265 ms", "one-way delay of the satellite hop (apparatus A-09)"),
     lan_rate=rate("10 Mbit/s", "rate of the near source's link"),

@@ -1,1 +1,3 @@
-"""A satellite-network laboratory: scenario file → plan → engine → records → results → figures, in that order of reading."""
+"""A satellite-network laboratory: scenario file → plan → engine → records → results → figures, in that order of
+reading.
+"""

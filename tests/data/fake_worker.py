@@ -1,4 +1,6 @@
-"""A preload for `dask worker` (PYTHONPATH: this folder): an engine that starts no lab, as honest, fast and healthy as its environment says."""
+"""A preload for `dask worker` (PYTHONPATH: this folder): an engine that starts no lab, as honest, fast and healthy as
+its environment says.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class FakeElsewhere(Fake):
 
 
 def evil(_thing):
-    """What pickles say of an object, or of its class: a program that writes a file where it is loaded, the worker itself excepted."""
+    """What pickles say of an object, or of its class: a program that writes a file where it is loaded, the worker
+    itself excepted.
+    """
     return eval, (f"'FAKE_MEMORY' in __import__('os').environ or open({os.environ['FAKE_EVIL_FILE']!r}, 'w').close()",)
 
 
@@ -57,7 +61,13 @@ def evil_error(_order):
 def evil_message(error, status="error"):
     from distributed.protocol import to_serialize  # the extra dask
 
-    return {"status": status, "exception": to_serialize(Evil()), "traceback": None, "exception_text": "", "traceback_text": ""}
+    return {
+        "status": status,
+        "exception": to_serialize(Evil()),
+        "traceback": None,
+        "exception_text": "",
+        "traceback_text": "",
+    }
 
 
 ENGINES["virtual"] = FakeElsewhere

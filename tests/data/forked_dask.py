@@ -1,7 +1,7 @@
 """Starts processes of Dask that have their imports behind them: most of a second each, and the tests start hundreds.
 
-Reads a line of JSON for each, {"words": [...], "environment": {...}, "log": file}, runs `dask WORDS` in a child, and answers with the child's process id.
-The children end with it.
+Reads a line of JSON for each, {"words": [...], "environment": {...}, "log": file}, runs `dask WORDS` in a child, and
+answers with the child's process id. The children end with it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""`scpslab run` with an engine that starts no lab: `run_with_fake_engine.py MEMORY HOLD run …`. At cell number HOLD (0: never) it says "holding" and
-waits for a line. Its scratch folders are in MEMORY, as those of the lab kernel are in /dev/shm.
+"""`scpslab run` with an engine that starts no lab: `run_with_fake_engine.py MEMORY HOLD run …`.
+
+At cell number HOLD (0: never) it says "holding" and waits for a line. Its scratch folders are in MEMORY, as those of
+the lab kernel are in /dev/shm.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A run folder without a lab: plans, records and captures as the lab program writes them, from a small model of TCP.
 
-The model is there to make packets, not to be TCP: a window that doubles per round trip up to a limit, one segment per acknowledgement
-afterwards, fast retransmit on three duplicates with SACK blocks, a coarse timeout. Everything follows from the arguments; packets are
-built with dpkt, which shares no code with the reader under test. `python tests/data/synthetic_run.py` writes tests/data/golden again.
+The model is there to make packets, not to be TCP: a window that doubles per round trip up to a limit, one segment per
+acknowledgement afterwards, fast retransmit on three duplicates with SACK blocks, a coarse timeout. Everything follows
+from the arguments; packets are built with dpkt, which shares no code with the reader under test. `python
+tests/data/synthetic_run.py` writes tests/data/golden again.
 """
 
 from __future__ import annotations
@@ -60,7 +61,11 @@ def simulate(  # noqa: C901, PLR0915 (one loop over one queue of events; its par
     swapped: frozenset[int] = frozenset(),
     scale: int = 3,
 ) -> Transfer:
-    """One transfer. `losses`: ordinals (from 0) of data packets that do not arrive; `swapped`: those that arrive late, just after the next one."""
+    """One transfer.
+
+    `losses`: ordinals (from 0) of data packets that do not arrive; `swapped`: those that arrive late, just after the
+    next one.
+    """
     transfer = Transfer()
     server_isn = 7_000_000
     events: list[tuple[float, int, str, Any]] = []
@@ -79,7 +84,9 @@ def simulate(  # noqa: C901, PLR0915 (one loop over one queue of events; its par
         if blocks:
             edges = b"".join(((isn + 1 + edge) % 2**32).to_bytes(4, "big") for block in blocks[:3] for edge in block)
             options += bytes([1, 1, 5, 2 + len(edges)]) + edges
-        return _tcp(SERVER[1], CLIENT[1], server_isn + 1, isn + 1 + offset, dpkt.tcp.TH_ACK, 200_000 >> scale, options, b"")
+        return _tcp(
+            SERVER[1], CLIENT[1], server_isn + 1, isn + 1 + offset, dpkt.tcp.TH_ACK, 200_000 >> scale, options, b""
+        )
 
     syn_options = b"\x02\x04" + mss.to_bytes(2, "big") + b"\x04\x02\x03\x03" + bytes([scale]) + b"\0\0\0"
     start_s = 1.0
@@ -150,8 +157,12 @@ def simulate(  # noqa: C901, PLR0915 (one loop over one queue of events; its par
             send(t_s, una)
             fill(t_s)
     transfer.close_s = t_s
-    fin = _tcp(CLIENT[1], SERVER[1], isn + 1 + total_bytes, server_isn + 1, dpkt.tcp.TH_FIN | dpkt.tcp.TH_ACK, 8192, b"", b"")
-    last = _tcp(SERVER[1], CLIENT[1], server_isn + 1, isn + 2 + total_bytes, dpkt.tcp.TH_ACK, 200_000 >> scale, b"", b"")
+    fin = _tcp(
+        CLIENT[1], SERVER[1], isn + 1 + total_bytes, server_isn + 1, dpkt.tcp.TH_FIN | dpkt.tcp.TH_ACK, 8192, b"", b""
+    )
+    last = _tcp(
+        SERVER[1], CLIENT[1], server_isn + 1, isn + 2 + total_bytes, dpkt.tcp.TH_ACK, 200_000 >> scale, b"", b""
+    )
     transfer.source += [(t_s, fin, True), (t_s + 2 * owd_s, last, False)]
     transfer.sink += [(t_s + owd_s, fin, True), (t_s + owd_s, last, False)]
     return transfer
@@ -167,8 +178,12 @@ def _blocks(arrived: dict[int, int], rcv_nxt: int) -> list[tuple[int, int]]:
     return blocks[::-1]
 
 
-def _tcp(sport: int, dport: int, seq: int, ack: int, flags: int, window: int, options: bytes, payload: bytes) -> dpkt.tcp.TCP:
-    packet = dpkt.tcp.TCP(sport=sport, dport=dport, seq=seq % 2**32, ack=ack % 2**32, flags=flags, win=window, opts=options, data=payload)
+def _tcp(
+    sport: int, dport: int, seq: int, ack: int, flags: int, window: int, options: bytes, payload: bytes
+) -> dpkt.tcp.TCP:
+    packet = dpkt.tcp.TCP(
+        sport=sport, dport=dport, seq=seq % 2**32, ack=ack % 2**32, flags=flags, win=window, opts=options, data=payload
+    )
     packet.off = 5 + len(options) // 4
     return packet
 
@@ -182,7 +197,9 @@ def frame(packet: dpkt.tcp.TCP, from_client: bool) -> bytes:
     return bytes(dpkt.ethernet.Ethernet(dst=macs[0], src=macs[1], type=dpkt.ethernet.ETH_TYPE_IP, data=ip))
 
 
-def write_capture(path: Path, packets: list[tuple[float, dpkt.tcp.TCP, bool]], *, snaplen: int = 96, nano: bool = True) -> None:
+def write_capture(
+    path: Path, packets: list[tuple[float, dpkt.tcp.TCP, bool]], *, snaplen: int = 96, nano: bool = True
+) -> None:
     """A pcap file of frames in the order of their times."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -190,7 +207,12 @@ def write_capture(path: Path, packets: list[tuple[float, dpkt.tcp.TCP, bool]], *
         for t_s, packet, from_client in sorted(packets, key=lambda item: item[0]):
             whole = frame(packet, from_client)
             t_ns = EPOCH_NS + round(t_s * 1e9)
-            file.write(struct.pack("<IIII", t_ns // 10**9, t_ns % 10**9 // (1 if nano else 1000), min(len(whole), snaplen), len(whole)) + whole[:snaplen])
+            file.write(
+                struct.pack(
+                    "<IIII", t_ns // 10**9, t_ns % 10**9 // (1 if nano else 1000), min(len(whole), snaplen), len(whole)
+                )
+                + whole[:snaplen]
+            )
 
 
 @cache
@@ -206,11 +228,25 @@ def plan(axes: Mapping[str, str], repeat: int, *, total_bytes: int = 60_000) -> 
     (transfer,) = whole.cell.workloads
     assert isinstance(transfer, Bulk)
     assert (transfer.to_ip, transfer.port) == SERVER
-    key = {"id": cell_id, "scenario": SCENARIO.stem, "axes": dict(axes), "repeat": repeat, "kernel_seed": f"{repeat:064x}"}
+    key = {
+        "id": cell_id,
+        "scenario": SCENARIO.stem,
+        "axes": dict(axes),
+        "repeat": repeat,
+        "kernel_seed": f"{repeat:064x}",
+    }
     return replace(whole, cell=replace(whole.cell, **key, workloads=(replace(transfer, bytes_=total_bytes),)))
 
 
-def write_cell(run_dir: Path, axes: dict[str, str], repeat: int, transfer: Transfer | None, *, total_bytes: int = 60_000, reason: str = "") -> Path:
+def write_cell(
+    run_dir: Path,
+    axes: dict[str, str],
+    repeat: int,
+    transfer: Transfer | None,
+    *,
+    total_bytes: int = 60_000,
+    reason: str = "",
+) -> Path:
     """One cell's folder; without a transfer it is incomplete for `reason`."""
     planned = plan(axes, repeat, total_bytes=total_bytes)
     hops = [(link.name, direction.name) for link in planned.network.links for direction in link.directions]
@@ -218,19 +254,42 @@ def write_cell(run_dir: Path, axes: dict[str, str], repeat: int, transfer: Trans
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text(plans.text(planned), encoding="utf-8")
     status = "completed" if transfer else "incomplete"
-    _json(folder / "status.json", {"status": status, "reason": reason, "epoch_realtime_ns": EPOCH_NS, "virtual_s": 100.0})
+    _json(
+        folder / "status.json", {"status": status, "reason": reason, "epoch_realtime_ns": EPOCH_NS, "virtual_s": 100.0}
+    )
     _json(folder / "environment.json", {})
     if transfer is None:
         return folder
     write_capture(folder / "captures" / "ws4.pcap", transfer.source)
     write_capture(folder / "captures" / "ws2.pcap", transfer.sink)
     last_data_s = max(t_s for t_s, packet, from_client in transfer.sink if from_client and packet.data)
-    sender = {"event": "sender", "connect_t_s": 1.0, "connected_t_s": 1.53, "first_write_t_s": 1.53, "close_t_s": round(transfer.close_s + 0.53, 9)}
-    sender |= {"bytes": total_bytes, "mss_bytes": 1400, "retransmits": transfer.retransmissions, "rtos": 0, "status": "completed", "error": ""}
-    receiver = {"event": "receiver", "accept_t_s": 1.8, "first_data_t_s": round(transfer.first_data_s, 9), "last_data_t_s": round(last_data_s, 9)}
+    sender = {
+        "event": "sender",
+        "connect_t_s": 1.0,
+        "connected_t_s": 1.53,
+        "first_write_t_s": 1.53,
+        "close_t_s": round(transfer.close_s + 0.53, 9),
+    }
+    sender |= {
+        "bytes": total_bytes,
+        "mss_bytes": 1400,
+        "retransmits": transfer.retransmissions,
+        "rtos": 0,
+        "status": "completed",
+        "error": "",
+    }
+    receiver = {
+        "event": "receiver",
+        "accept_t_s": 1.8,
+        "first_data_t_s": round(transfer.first_data_s, 9),
+        "last_data_t_s": round(last_data_s, 9),
+    }
     receiver |= {"bytes": total_bytes, "wrong_bytes": 0, "status": "completed", "error": ""}
     _lines(folder / "records" / "transfer.jsonl", [sender, receiver])
-    _lines(folder / "records" / "hop-queue.jsonl", [{"t_s": t / 10, "packets": t % 7, "bytes": t % 7 * 1456, "drops": 0} for t in range(60)])
+    _lines(
+        folder / "records" / "hop-queue.jsonl",
+        [{"t_s": t / 10, "packets": t % 7, "bytes": t % 7 * 1456, "drops": 0} for t in range(60)],
+    )
     _lines(folder / "records" / "accounting.jsonl", [_account(link, direction, transfer) for link, direction in hops])
     return folder
 
@@ -251,9 +310,16 @@ def _account(link: str, direction: str, transfer: Transfer) -> dict[str, Any]:
 
 
 def write_run(
-    run_dir: Path, *, seed: int = 1, stacks: tuple[str, ...] = ("reno", "bbr"), bers: tuple[str, ...] = ("0", "1e-06", "1e-05"), repeats: int = 3
+    run_dir: Path,
+    *,
+    seed: int = 1,
+    stacks: tuple[str, ...] = ("reno", "bbr"),
+    bers: tuple[str, ...] = ("0", "1e-06", "1e-05"),
+    repeats: int = 3,
 ) -> Path:
-    """A whole run: every loss probability stands for a BER; the last repeat at the worst point of the first stack is incomplete."""
+    """A whole run: every loss probability stands for a BER; the last repeat at the worst point of the first stack is
+    incomplete.
+    """
     stacks, bers = ("reno", "bbr"), ("0", "1e-06", "1e-05")
     run_dir.mkdir(parents=True, exist_ok=True)
     _json(run_dir / "manifest.json", {"format": 1, "scenario": "fig04-golden", "status": "completed"})
@@ -288,7 +354,9 @@ if __name__ == "__main__":
         # A line for each key: nobody reads them, and the numbers of lines are counted.
         fields = json.loads(path.read_text())
         parts = (
-            f'"{part}": {{\n' + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in fields[part].items()) + "}"
+            f'"{part}": {{\n'
+            + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in fields[part].items())
+            + "}"
             for part in ("network", "cell")
         )
         path.write_text(f'{{"format": {fields["format"]},\n' + ",\n".join(parts) + "}\n")

@@ -24,10 +24,21 @@ from scpslab.running.runner import RunResult
 from scpslab.setup import silent
 from tests.lab import forks
 
-ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
+ERRORS = {
+    "model": "none",
+    "action": "drop",
+    "settings": {},
+    "seed": "5c" * 32,
+    "vector_errors": 65536,
+    "drop_packets": [],
+    "drop_min_bytes": 0,
+    "outages": [],
+}
 
 
-CELL = CellPlan(id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32, limits=Limits(virtual_s=3600, wall_s=120))
+CELL = CellPlan(
+    id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32, limits=Limits(virtual_s=3600, wall_s=120)
+)
 
 
 def point_to_point(**parameters: str) -> NetworkPlan:
@@ -58,7 +69,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> forks.Undisturbed:
 
 
 def run_text(folder: Path, text: str, out: str = "runs") -> RunResult:
-    """Runs the cells of a scenario's text one after the other, without the cache; the run's folder is in `folder / out`."""
+    """Runs the cells of a scenario's text one after the other, without the cache; the run's folder is in `folder /
+    out`.
+    """
     (path := folder / "scenario.yaml").write_text(text)
     return run_scenario(str(path), RunOptions(out=folder / out, jobs=1, use_cache=False))
 
@@ -90,18 +103,41 @@ class Outcome:
 
 def datagrams(rate_bps: int, seconds: int, packet_bytes: int, name: str = "datagrams") -> dict[str, Any]:
     """A workload: datagrams at a constant rate."""
-    common = {"name": name, "kind": "congestion", "from": "h1", "to": "h2", "to_ip": "10.0.0.2", "start_ns": 10**9, "required": True}
-    return common | {"max_rate_bps": rate_bps, "redraw_ns": seconds * 10**9, "packet_bytes": packet_bytes, "rates_bps": [rate_bps], "port": 5002}
+    common = {
+        "name": name,
+        "kind": "congestion",
+        "from": "h1",
+        "to": "h2",
+        "to_ip": "10.0.0.2",
+        "start_ns": 10**9,
+        "required": True,
+    }
+    return common | {
+        "max_rate_bps": rate_bps,
+        "redraw_ns": seconds * 10**9,
+        "packet_bytes": packet_bytes,
+        "rates_bps": [rate_bps],
+        "port": 5002,
+    }
 
 
 def capture(node: str) -> dict[str, Any]:
     """A probe: everything on a host's interface to the hop."""
-    return {"name": node, "kind": "capture", "node": node, "interface": f"{node}-hop", "snaplen_bytes": 96, "filter": ""}
+    return {
+        "name": node,
+        "kind": "capture",
+        "node": node,
+        "interface": f"{node}-hop",
+        "snaplen_bytes": 96,
+        "filter": "",
+    }
 
 
 @pytest.fixture
 def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
-    """Runs workloads over the hop of point_to_point; `change(data, ack)` alters the planned directions, and their `errors` and `disorder`."""
+    """Runs workloads over the hop of point_to_point; `change(data, ack)` alters the planned directions, and their
+    `errors` and `disorder`.
+    """
 
     def run(
         workloads: list[dict[str, Any]],
@@ -113,16 +149,25 @@ def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         data, ack = network["links"][0]["directions"]
         data["errors"], ack["errors"] = dict(ERRORS), dict(ERRORS)
         change(data, ack)
-        impairments = [impairment("hop", direction, direction.pop("errors"), direction.pop("disorder", {})) for direction in (data, ack)]
-        return run_network(engine, tmp_path, network, {"workloads": workloads, "probes": list(probes), "impairments": impairments})
+        impairments = [
+            impairment("hop", direction, direction.pop("errors"), direction.pop("disorder", {}))
+            for direction in (data, ack)
+        ]
+        return run_network(
+            engine, tmp_path, network, {"workloads": workloads, "probes": list(probes), "impairments": impairments}
+        )
 
     return run
 
 
-def impairment(link: str, direction: dict[str, Any], errors: dict[str, Any], disorder: dict[str, Any]) -> dict[str, Any]:
+def impairment(
+    link: str, direction: dict[str, Any], errors: dict[str, Any], disorder: dict[str, Any]
+) -> dict[str, Any]:
     """What goes wrong in a direction; `disorder` has jitter_ns, which is the network's, duplicate and seed."""
     direction["jitter_ns"] = disorder.get("jitter_ns", 0)
-    return {"link": link, "direction": direction["name"], "errors": errors} | {key: disorder[key] for key in ("duplicate", "seed") if key in disorder}
+    return {"link": link, "direction": direction["name"], "errors": errors} | {
+        key: disorder[key] for key in ("duplicate", "seed") if key in disorder
+    }
 
 
 def run_network(engine: VirtualEngine, tmp_path: Path, network: dict[str, Any], cell: dict[str, Any]) -> Outcome:

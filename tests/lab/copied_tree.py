@@ -1,9 +1,10 @@
 """A copy of the project with a made-up kind in it: what CONTRIBUTING's table of kinds is held against.
 
-tests/data/new_kinds/<sort>/ holds what somebody would write who adds a kind of that sort: files at their places under src/scpslab, and `lines.yaml`, the
-lines of registries, each behind a line that is there. `scenario.yaml` uses the kind. `expected.yaml` says what then must be: `word`, the kind's name in
-the JSON schema; `misspelled`, an override that is refused, and what is said of it; `files`, a text or a list of texts in each of some files of the cell;
-`columns`, values in results.csv.
+tests/data/new_kinds/<sort>/ holds what somebody would write who adds a kind of that sort: files at their places under
+src/scpslab, and `lines.yaml`, the lines of registries, each behind a line that is there. `scenario.yaml` uses the kind.
+`expected.yaml` says what then must be: `word`, the kind's name in the JSON schema; `misspelled`, an override that is
+refused, and what is said of it; `files`, a text or a list of texts in each of some files of the cell; `columns`, values
+in results.csv.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ class CopiedTree:
         path = self.package / file
         lines = path.read_text().splitlines()
         found = lines.count(after)
-        assert found == 1, f"{kind.sort}/lines.yaml: found the line {after!r} {found} times in {file}; expected it once. Give a line of the registry as it is."
+        assert found == 1, (
+            f"{kind.sort}/lines.yaml: found the line {after!r} {found} times in {file}; expected it once. "
+            "Give a line of the registry as it is."
+        )
         lines.insert(lines.index(after) + 1, line)
         path.write_text("\n".join(lines) + "\n")
 
@@ -94,7 +98,9 @@ class CopiedTree:
         if cache is not None:
             environment["SCPSLAB_CACHE"] = str(cache)
         argv = [sys.executable, *arguments]
-        return subprocess.run(argv, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        return subprocess.run(
+            argv, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
 
     def scpslab(self, *words: str, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
         """The copy's own command line."""

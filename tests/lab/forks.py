@@ -1,4 +1,6 @@
-"""Cells that are forked from templates, for tests: their plans, engines without templates, digests of what cells leave, processes that are left."""
+"""Cells that are forked from templates, for tests: their plans, engines without templates, digests of what cells leave,
+processes that are left.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def cells_like(plan: Plan, count: int) -> dict[str, Plan]:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """Cells of one template that nothing has disturbed, two at a time: their plans, the digests of what they left, how long they took."""
+    """Cells of one template that nothing has disturbed, two at a time: their plans, the digests of what they left, how
+    long they took.
+    """
 
     plans: Mapping[str, Plan]
     files: Mapping[str, str]
@@ -83,13 +87,19 @@ def run(engine: VirtualEngine, plans: Mapping[str, Plan], folder: Path, jobs: in
     """Runs cells in their order."""
     folder.mkdir(exist_ok=True)
     statuses = Statuses()
-    LocalExecutor(jobs).run(engine, {cell_id: CellRun(plan, folder / cell_id) for cell_id, plan in plans.items()}, statuses)
+    LocalExecutor(jobs).run(
+        engine, {cell_id: CellRun(plan, folder / cell_id) for cell_id, plan in plans.items()}, statuses
+    )
     return statuses
 
 
 def digests(folder: Path) -> dict[str, str]:
     """Digest of every file of the cells in a folder."""
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def is_completed(statuses: Statuses, plans: Iterable[str]) -> bool:
@@ -103,7 +113,9 @@ def scratch_folders(memory: Path = MEMORY) -> set[Path]:
 
 
 def processes_in(folder: Path, sessions: Iterable[int] = ()) -> dict[int, str]:
-    """Processes that work below a folder, as a template, its forks and all that these start do, or that belong to one of these sessions."""
+    """Processes that work below a folder, as a template, its forks and all that these start do, or that belong to one
+    of these sessions.
+    """
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal() or int(entry.name) == os.getpid():

@@ -1,4 +1,6 @@
-"""A guest in real time that plays the machine of engine `host`, on any machine that can run a guest: root, netem, Open vSwitch and Docker of its own."""
+"""A guest in real time that plays the machine of engine `host`, on any machine that can run a guest: root, netem, Open
+vSwitch and Docker of its own.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,12 @@ IN_GUEST = Path(__file__).parent / "in_guest"
 
 
 def program_folder(folder: Path, script: str, with_stack: bool = False) -> Path:
-    """What such a guest starts from: a script of in_guest/ as its run_lab.py, the project's Python code, and a lab program's folder."""
-    shutil.copytree(Path(scpslab.__file__).parent, folder / "source" / "scpslab", ignore=shutil.ignore_patterns("__pycache__"))
+    """What such a guest starts from: a script of in_guest/ as its run_lab.py, the project's Python code, and a lab
+    program's folder.
+    """
+    shutil.copytree(
+        Path(scpslab.__file__).parent, folder / "source" / "scpslab", ignore=shutil.ignore_patterns("__pycache__")
+    )
     stack = [ensure_stack(print).path] if with_stack else []
     copy_programs(folder / "programs", [*ensure_tools(print).iterdir(), *stack])
     shutil.copyfile(IN_GUEST / script, folder / "run_lab.py")
@@ -29,7 +35,9 @@ def program_folder(folder: Path, script: str, with_stack: bool = False) -> Path:
 
 
 class HostInGuest(LiveEngine):
-    """Engine `host` on the kernel of a guest: each cell is a lab of a machine of its own, made as engine `host` makes it."""
+    """Engine `host` on the kernel of a guest: each cell is a lab of a machine of its own, made as engine `host` makes
+    it.
+    """
 
     name: ClassVar[str] = "host-in-guest"
 
@@ -38,7 +46,9 @@ class HostInGuest(LiveEngine):
         plans = list(plans)
         super().prepare(say, plans)
         self._folder = tempfile.TemporaryDirectory(prefix="scpslab-machine-")
-        self._program = program_folder(Path(self._folder.name), "run_cell.py", any(Needs.of(plan).stack for plan in plans))
+        self._program = program_folder(
+            Path(self._folder.name), "run_cell.py", any(Needs.of(plan).stack for plan in plans)
+        )
 
     def guest(self, plan: Plan) -> Guest:
         """As engine `live`, with the machine in the place of the lab program."""

@@ -1,4 +1,7 @@
-"""A class of made-up students: issued, solved by a script, packed. Each has a role; the cheats do what a student with an afternoon can do."""
+"""A class of made-up students: issued, solved by a script, packed.
+
+Each has a role; the cheats do what a student with an afternoon can do.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,9 @@ class MadeUpClass:
 
     def _runs_of(self, student: str) -> bytes:
         """An archive of another student's runs: plans that are not those of one's own variant."""
-        folders = run_variant(self._assignment, self._variants[student].parameters, RunOptions(out=self._folder / "right" / student))
+        folders = run_variant(
+            self._assignment, self._variants[student].parameters, RunOptions(out=self._folder / "right" / student)
+        )
         return write_archive(sorted(folders.values()), self._folder / f"{student}.tar.gz").read_bytes()
 
     def _predict(self, workspace: Workspace, right: Expected, *, wrong: bool = False) -> None:
@@ -126,7 +131,9 @@ class MadeUpClass:
 
     def _run(self, workspace: Workspace) -> None:
         for number, name in enumerate(workspace.assignment.scenario_names):
-            run_variant(workspace.assignment, workspace.variant.parameters, RunOptions(out=workspace.runs), scenarios=[name])
+            run_variant(
+                workspace.assignment, workspace.variant.parameters, RunOptions(out=workspace.runs), scenarios=[name]
+            )
             workspace.add(TIMES[2 + number], "run", name)
 
 
@@ -175,10 +182,15 @@ def _write(workspace: Workspace, marking: Marking, right: Expected, role: str) -
             unit = f" {asked.unit}" if role == "right-in-other-words" and asked.unit else ""
             lines.append(f"{name}: {value:{'.4g' if role == 'rounded' else '.8g'}}{unit}")
             numbers.append(f"{name} is {value:.5g} {asked.unit}")
-    truths = [f"{name} came out as {truth:.5g}" for name, truth in right.predictions.items() if isinstance(truth, float)]
+    truths = [
+        f"{name} came out as {truth:.5g}" for name, truth in right.predictions.items() if isinstance(truth, float)
+    ]
     (workspace.folder / answers.FILE).write_text("\n".join(lines) + "\n")
     if role != "blank":
-        said = f"# Write-up of {workspace.variant.student}\n\nI found that {', '.join(numbers)}. Of my predictions, {', '.join(truths)}.\n"
+        said = (
+            f"# Write-up of {workspace.variant.student}\n\nI found that {', '.join(numbers)}. "
+            f"Of my predictions, {', '.join(truths)}.\n"
+        )
         (workspace.folder / WRITE_UP).write_text(said)
 
 

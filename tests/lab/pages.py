@@ -1,8 +1,9 @@
-"""A page of the documentation as its reader follows it: files are saved, commands are typed, and what they print is compared with the page.
+"""A page of the documentation as its reader follows it: files are saved, commands are typed, and what they print is
+compared with the page.
 
-A block `console` has commands behind `$ ` (or a prompt of the lab) and what they print; `…` stands for anything, and lines may be left out. A block `sh`
-has commands alone. A block of another language is a file if its fence names it, or if the paragraph above says "Save this as `NAME`" or
-"Add this to the end of `NAME`".
+A block `console` has commands behind `$ ` (or a prompt of the lab) and what they print; `…` stands for anything, and
+lines may be left out. A block `sh` has commands alone. A block of another language is a file if its fence names it, or
+if the paragraph above says "Save this as `NAME`" or "Add this to the end of `NAME`".
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ def _commands(body: str) -> Iterator[Command]:
 
 
 def follow(page: Path, folder: Path) -> list[str]:
-    """Does what a page says, in a folder in which the commands of a clone's root work. Returns what went differently."""
+    """Does what a page says, in a folder in which the commands of a clone's root work.
+
+    Returns what went differently.
+    """
     (folder / "scpslab").write_text(f'#!/bin/sh\nexec "{ROOT}/scpslab" "$@"\n')
     (folder / "scpslab").chmod(0o755)
     (folder / "Makefile").write_text(f"%:\n\t@$(MAKE) --no-print-directory -C {ROOT} $@\n")
@@ -102,7 +106,9 @@ def save(file: File, folder: Path) -> None:
 
 
 def type_in(command: Command, folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Carries out a command of a page with further settings of the environment; what it prints and its messages are one text."""
+    """Carries out a command of a page with further settings of the environment; what it prints and its messages are one
+    text.
+    """
     return subprocess.run(
         ["bash", "-c", command.line],
         cwd=folder,
@@ -117,7 +123,10 @@ def type_in(command: Command, folder: Path, settings: dict[str, str]) -> subproc
 
 
 def agree(expected: str, found: str) -> bool:
-    """Whether every line that a page shows was printed, in this order: the same words, and close numbers. A page may leave lines out."""
+    """Whether every line that a page shows was printed, in this order: the same words, and close numbers.
+
+    A page may leave lines out.
+    """
     printed = iter([_plain(line) for line in found.splitlines()])
     shown = [_plain(line) for line in expected.splitlines()]
     return all(any(_same(line, other) for other in printed) for line in shown if line not in ("", ANYTHING))
@@ -132,7 +141,9 @@ def _same(line: str, other: str) -> bool:
     pattern = NUMBER.sub("#", line)
     words = ".*".join(re.escape(part).replace("\\#", f"({NUMBER.pattern})") for part in pattern.split(ANYTHING))
     found = re.fullmatch(words, other)
-    return found is not None and all(_close(wanted, got) for wanted, got in zip(NUMBER.findall(line), found.groups(), strict=True))
+    return found is not None and all(
+        _close(wanted, got) for wanted, got in zip(NUMBER.findall(line), found.groups(), strict=True)
+    )
 
 
 def _close(wanted: str, got: str) -> bool:

@@ -1,4 +1,6 @@
-"""Submissions that somebody has changed: bytes of the file, bytes of a member, or a field of a member, with the right digests around it."""
+"""Submissions that somebody has changed: bytes of the file, bytes of a member, or a field of a member, with the right
+digests around it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,21 @@ VALUES = [
     [[]],
     ["x"] * 1000,
 ]
-LINES = ["*a", "&a [*a]", "!!python/object/apply:os.system [echo]", "1e999", "2026-01-01", ".nan", "[1, 2]", "{a: b}", "9" * 6000, MARKUP, "=1+1", "|", "? "]
+LINES = [
+    "*a",
+    "&a [*a]",
+    "!!python/object/apply:os.system [echo]",
+    "1e999",
+    "2026-01-01",
+    ".nan",
+    "[1, 2]",
+    "{a: b}",
+    "9" * 6000,
+    MARKUP,
+    "=1+1",
+    "|",
+    "? ",
+]
 
 
 def spoilt(content: bytes, data) -> bytes:

@@ -58,7 +58,9 @@ class Terminal:
         """What the terminal shows up to these words."""
         limit = time.monotonic() + within_s
         while words not in self.text:
-            assert time.monotonic() < limit, f'"{words}" did not come within {within_s} s; the terminal shows: {self.text}'
+            assert time.monotonic() < limit, (
+                f'"{words}" did not come within {within_s} s; the terminal shows: {self.text}'
+            )
             if select.select([self.screen], [], [], 0.1)[0]:
                 try:
                     self.text += os.read(self.screen, 1 << 16).decode(errors="replace")
@@ -89,10 +91,14 @@ class Terminal:
             self.is_open = False
 
     def ends_within(self, seconds: float) -> int:
-        """Waits for the command's end, and returns its exit code, or the negative number of the signal that ended it."""
+        """Waits for the command's end, and returns its exit code, or the negative number of the signal that ended
+        it.
+        """
         limit = time.monotonic() + seconds
         while self.code is None:
-            assert time.monotonic() < limit, f"the command did not end within {seconds} s; the terminal shows: {self.text}"
+            assert time.monotonic() < limit, (
+                f"the command did not end within {seconds} s; the terminal shows: {self.text}"
+            )
             if self.is_open and select.select([self.screen], [], [], 0)[0]:
                 try:
                     self.text += os.read(self.screen, 1 << 16).decode(errors="replace")

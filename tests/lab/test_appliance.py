@@ -1,4 +1,6 @@
-"""Cells of engine `virtual` inside a machine of QEMU's have the bytes of those that run on this machine itself; a machine that is killed is replaced."""
+"""Cells of engine `virtual` inside a machine of QEMU's have the bytes of those that run on this machine itself; a
+machine that is killed is replaced.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from tests.lab.forks import cells_like, digests, is_completed, plans_of, prepare
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.skipif("SCPSLAB_APPLIANCE_TESTS" not in os.environ, reason="boots machines in software emulation: make test-appliance"),
+    pytest.mark.skipif(
+        "SCPSLAB_APPLIANCE_TESTS" not in os.environ, reason="boots machines in software emulation: make test-appliance"
+    ),
     pytest.mark.skipif(shutil.which(QEMU) is None, reason=f"no {QEMU} here"),
 ]
 # One with kernel TCP and Open vSwitch, one with the SCPS stack on a serial line, which has processes of its own.

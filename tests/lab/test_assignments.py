@@ -24,7 +24,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(folder, *words):
-    return subprocess.run([ROOT / "scpslab", *words], cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"})
+    return subprocess.run(
+        [ROOT / "scpslab", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"},
+    )
 
 
 def scpslab(folder, *words, fails=0):
@@ -49,14 +56,18 @@ def test_check_says_of_the_practice_variant_that_the_solution_is_right(name, tmp
     scpslab(tmp_path, "assignment", "run", "--unpredicted")
     shutil.copytree(find(name) / "instructor" / "solution", tmp_path / "mine", dirs_exist_ok=True)
     said = scpslab(tmp_path, "assignment", "check")[0]
-    unfinished = [line for line in said.splitlines() if line.split()[:1] in (["missing"], ["look"]) and "prediction" not in line]
+    unfinished = [
+        line for line in said.splitlines() if line.split()[:1] in (["missing"], ["look"]) and "prediction" not in line
+    ]
     assert unfinished == []
 
 
 def test_a_student_gets_a_variant_works_and_hands_in(tmp_path):
     (tmp_path / "roster.csv").write_text('student,name\nanna,"Müller, Anna"\nbo,Bo\n')
     scpslab(tmp_path, "course", "new", "satnet", "--assignment", "first-steps")
-    key = scpslab(tmp_path, "course", "issue", "--course", "satnet", "--roster", "roster.csv")[1].split("key ")[1].strip()
+    key = (
+        scpslab(tmp_path, "course", "issue", "--course", "satnet", "--roster", "roster.csv")[1].split("key ")[1].strip()
+    )
     file = "satnet/issued/term-1/anna/first-steps.variant.json"
     scpslab(tmp_path, "assignment", "start", "first-steps", "--variant", file, "--key", key, "--into", "mine")
     assert "before the run" in scpslab(tmp_path, "assignment", "predict", "small_s", "20 s")[0]
@@ -102,7 +113,10 @@ def test_a_student_s_mistakes_are_named_and_can_be_undone(tmp_path):
     (mine / "small-window.yaml").write_bytes(handed_out.replace(b"MB", b"kB"))
     (mine / "large-window.yaml").unlink()
     (mine / "handout.md").write_text("my notes")
-    assert "found large-window.yaml, small-window.yaml missing or changed" in scpslab(tmp_path, "assignment", "check", fails=2)[1]
+    assert (
+        "found large-window.yaml, small-window.yaml missing or changed"
+        in scpslab(tmp_path, "assignment", "check", fails=2)[1]
+    )
     assert "small-window.yaml: restored; what was there is" in scpslab(tmp_path, "assignment", "restore")[0]
     assert (mine / "small-window.yaml").read_bytes() == handed_out
     assert (mine / "handout.md").read_text() == "my notes"
@@ -122,16 +136,31 @@ def test_a_student_s_mistakes_are_named_and_can_be_undone(tmp_path):
 
 
 def test_points_of_a_person_lead_to_the_final_grade_in_a_grade_book(tmp_path):
-    (tmp_path / "roster.csv").write_text('student,name,email,group\nbo,"Li, Bo",bo@example.org,g1\ndi,Di,di@example.org,g1\n')
+    (tmp_path / "roster.csv").write_text(
+        'student,name,email,group\nbo,"Li, Bo",bo@example.org,g1\ndi,Di,di@example.org,g1\n'
+    )
     scpslab(tmp_path, "course", "new", "satnet", "--assignment", "first-steps")
     scpslab(tmp_path, "course", "issue", "--course", "satnet", "--roster", "roster.csv")
-    variants_ = [tmp_path / "satnet" / "issued" / "term-1" / student / "first-steps.variant.json" for student in ("bo", "di")]
+    variants_ = [
+        tmp_path / "satnet" / "issued" / "term-1" / student / "first-steps.variant.json" for student in ("bo", "di")
+    ]
     assert variants_[0].read_bytes() == variants_[1].read_bytes()
     scpslab(tmp_path, "assignment", "start", "first-steps", "--variant", str(variants_[0]), "--into", "mine")
     scpslab(tmp_path, "assignment", "run", "--unpredicted")
     (tmp_path / "mine" / "answers.yaml").write_text("limit: Window\nlarge_limit: It is slow start.\n")
     handed_in = scpslab(tmp_path, "assignment", "submit")[0].strip()
-    grade = ("grade", handed_in, "--course", "satnet", "--roster", "roster.csv", "--student", "di", "--marks", "marks.csv")
+    grade = (
+        "grade",
+        handed_in,
+        "--course",
+        "satnet",
+        "--roster",
+        "roster.csv",
+        "--student",
+        "di",
+        "--marks",
+        "marks.csv",
+    )
     table, said = scpslab(tmp_path, *grade, "--review", "review")
     assert table.splitlines()[1].split()[:4] == ["graded", "1", "17", "8"]
     assert "marks.csv: 2 to decide" in said
@@ -141,9 +170,13 @@ def test_points_of_a_person_lead_to_the_final_grade_in_a_grade_book(tmp_path):
     # Nobody's grade is final as long as a person has to decide.
     assert scpslab(tmp_path, *grade, "--format", "moodle")[0].splitlines() == ["ID number,Email address"]
     text = (tmp_path / "marks.csv").read_text()
-    (tmp_path / "marks.csv").write_text(text.replace("large_limit,4,,", "large_limit,4,2.5,Half of it.").replace("write-up.md,4,", "write-up.md,4,5"))
+    (tmp_path / "marks.csv").write_text(
+        text.replace("large_limit,4,,", "large_limit,4,2.5,Half of it.").replace("write-up.md,4,", "write-up.md,4,5")
+    )
     assert 'found "5" points' in scpslab(tmp_path, *grade, fails=1)[1]
-    (tmp_path / "marks.csv").write_text((tmp_path / "marks.csv").read_text().replace("write-up.md,4,5", "write-up.md,4,3"))
+    (tmp_path / "marks.csv").write_text(
+        (tmp_path / "marks.csv").read_text().replace("write-up.md,4,5", "write-up.md,4,3")
+    )
     book = list(csv.reader(io.StringIO(scpslab(tmp_path, *grade, "--format", "moodle")[0])))
     assert [row[:3] for row in book[1:]] == [["bo", "bo@example.org", "6.5"], ["di", "di@example.org", "6.5"]]
     assert "answer large_limit: 2.5 of 4, Half of it." in book[1][3]

@@ -1,6 +1,8 @@
-"""The autograder's archive in a container as Gradescope has it: no network, 768 MB, half a processor, 64 MB of /dev/shm, Docker's own seccomp profile.
+"""The autograder's archive in a container as Gradescope has it: no network, 768 MB, half a processor, 64 MB of
+/dev/shm, Docker's own seccomp profile.
 
-Opt-in, because it takes minutes and needs Docker Engine and root: make test-autograder. It sets SCPSLAB_AUTOGRADER_WHEEL to the wheel of scpslab.
+Opt-in, because it takes minutes and needs Docker Engine and root: make test-autograder. It sets
+SCPSLAB_AUTOGRADER_WHEEL to the wheel of scpslab.
 """
 
 from __future__ import annotations
@@ -29,21 +31,33 @@ PYTHON = "3.13"
 LIMITS = ("--network", "none", "--memory", "768m", "--memory-swap", "768m", "--cpus", "0.5", "--shm-size", "64m")
 # Gradescope's own limit is ten minutes; a machine that runs other tests beside this one has less than half a processor.
 PATIENCE_S = 1800
-# The class's look from one submission at others (copied-numbers) is not to be had where each has a container of its own.
+# The class's look from one submission at others (copied-numbers) is not to be had where each has a container of its
+# own.
 ALONE = tuple(role for role in CHEATS if role != "copied-numbers")
 ROLES = ("right", *ALONE)
 PEAK = "cat /sys/fs/cgroup/memory/memory.max_usage_in_bytes /sys/fs/cgroup/memory.peak 2>/dev/null"
 
 
 def docker(*words: str, **options: object) -> str:
-    return subprocess.run(["docker", *words], check=True, capture_output=True, text=True, timeout=PATIENCE_S, **options).stdout.strip()
+    return subprocess.run(
+        ["docker", *words], check=True, capture_output=True, text=True, timeout=PATIENCE_S, **options
+    ).stdout.strip()
 
 
 @pytest.fixture(scope="module")
 def base():
     """Debian 13 with its Python, as an instructor's image would have it; made of Debian's packages once."""
     if subprocess.run(["docker", "image", "inspect", BASE], capture_output=True, check=False).returncode != 0:
-        words = ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", "--include=python3,python3-venv", "trixie", "-", sources_line()]
+        words = [
+            "mmdebstrap",
+            "--quiet",
+            "--variant=minbase",
+            "--mode=root",
+            "--include=python3,python3-venv",
+            "trixie",
+            "-",
+            sources_line(),
+        ]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as made:
             docker("import", "-", BASE, stdin=made.stdout)
         assert made.returncode == 0
@@ -63,8 +77,22 @@ def course(tmp_path_factory):
     class_ = MadeUpClass(made, assignment, folder / "students")
     class_.issue(roster, _Reference(None).rows)
     students = {role: class_.hand_in(one, role, ids[-1]) for one, role in zip(ids, ROLES, strict=False)}
-    words = ["course", "gradescope", "first-steps", "--course", str(folder / "satnet"), "--roster", str(roster), "--wheel", str(WHEEL), "--python", PYTHON]
-    subprocess.run([os.environ.get("SCPSLAB_PROGRAM", "./scpslab"), *words, "--out", str(folder / "autograder.zip")], check=True)
+    words = [
+        "course",
+        "gradescope",
+        "first-steps",
+        "--course",
+        str(folder / "satnet"),
+        "--roster",
+        str(roster),
+        "--wheel",
+        str(WHEEL),
+        "--python",
+        PYTHON,
+    ]
+    subprocess.run(
+        [os.environ.get("SCPSLAB_PROGRAM", "./scpslab"), *words, "--out", str(folder / "autograder.zip")], check=True
+    )
     return folder, students
 
 
@@ -82,7 +110,10 @@ def container(base, course):
     image = docker("commit", built)
     docker("rm", "--force", built)
     size = int(docker("image", "inspect", "--format", "{{.Size}}", image))
-    print(f"\narchive {(folder / 'autograder.zip').stat().st_size / 1e6:.1f} MB; setup.sh {time.monotonic() - begun:.0f} s; image {size / 1e6:.0f} MB")
+    print(
+        f"\narchive {(folder / 'autograder.zip').stat().st_size / 1e6:.1f} MB; "
+        f"setup.sh {time.monotonic() - begun:.0f} s; image {size / 1e6:.0f} MB"
+    )
     yield image
     docker("image", "rm", "--force", image)
 
@@ -97,7 +128,9 @@ def graded(container, course):
         (folder / "submission").mkdir(parents=True)
         for file in files:
             shutil.copy(file, folder / "submission")
-        (folder / "submission_metadata.json").write_text(json.dumps({"id": 1, "users": [{"email": email, "id": 1, "name": "A Student"}]}))
+        (folder / "submission_metadata.json").write_text(
+            json.dumps({"id": 1, "users": [{"email": email, "id": 1, "name": "A Student"}]})
+        )
         running = docker("run", "--detach", *LIMITS, container, "sleep", "infinity")
         try:
             docker("cp", f"{folder}/.", f"{running}:/autograder")
@@ -105,7 +138,9 @@ def graded(container, course):
             words = ["docker", "exec", running, "bash", "-c", f"{before}; exec bash /autograder/source/run_autograder"]
             subprocess.run(words, check=False, timeout=PATIENCE_S)
             taken_s = time.monotonic() - begun
-            peak = subprocess.run(["docker", "exec", running, "sh", "-c", PEAK], capture_output=True, text=True, check=False).stdout.split()
+            peak = subprocess.run(
+                ["docker", "exec", running, "sh", "-c", PEAK], capture_output=True, text=True, check=False
+            ).stdout.split()
             print(f"graded in {taken_s:.0f} s; memory at most {int(peak[0]) / 1e6:.0f} MB, the files' cache included")
             return json.loads(docker("exec", running, "cat", "/autograder/results/results.json"))
         finally:

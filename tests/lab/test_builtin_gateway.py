@@ -1,4 +1,6 @@
-"""Unmodified programs on hosts of stack `scps`: iperf3, FTP, curl and what commands run go over SCPS-TP, through the host's own gateway."""
+"""Unmodified programs on hosts of stack `scps`: iperf3, FTP, curl and what commands run go over SCPS-TP, through the
+host's own gateway.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def ran(tmp_path: Path, more: str, *overrides: str, name: str = "run") -> tuple[
     """The one cell of the scenario with what `more` says, whether it completed or not."""
     scenario = tmp_path / "builtin.yaml"
     scenario.write_text(SCENARIO + more)
-    result = run_scenario(str(scenario), RunOptions(out=tmp_path / name, overrides=list(overrides), jobs=1, use_cache=False))
+    result = run_scenario(
+        str(scenario), RunOptions(out=tmp_path / name, overrides=list(overrides), jobs=1, use_cache=False)
+    )
     (cell,) = open_run(result.folder).cells
     return cell, json.loads((cell.folder / "status.json").read_text())
 
@@ -76,7 +80,10 @@ def option_kinds(packet: bytes) -> list[int]:
 def openings(cell: RunCell, node: str) -> list[tuple[str, bool, bool]]:
     """Every SYN on a host's link: who sent it, whether it answers one, whether it offers SCPS."""
     segments = [packet for packet in packets(cell, node) if packet[9] == TCP and packet[33] & SYN]
-    return [(".".join(map(str, one[12:16])), bool(one[33] & ACK), SCPS_CAPABILITIES in option_kinds(one)) for one in segments]
+    return [
+        (".".join(map(str, one[12:16])), bool(one[33] & ACK), SCPS_CAPABILITIES in option_kinds(one))
+        for one in segments
+    ]
 
 
 def account(cell: RunCell, host: str) -> dict[str, Any]:
@@ -123,14 +130,18 @@ def test_iperf3_runs_over_scps_and_fills_the_link_that_loses_every_ninth_packet(
 
 
 def test_the_same_cell_has_the_same_bytes_twice(tmp_path):
-    first, second = (ran(tmp_path, IPERF3, "workloads.flow.duration=10 s", name=name)[0] for name in ("first", "second"))
+    first, second = (
+        ran(tmp_path, IPERF3, "workloads.flow.duration=10 s", name=name)[0] for name in ("first", "second")
+    )
 
     assert digests(first.folder) == digests(second.folder)
 
 
 @pytest.mark.parametrize(("command", "mode"), [("get", "active"), ("put", "passive")])
 def test_files_come_by_ftp_whoever_opens_the_data_connection(tmp_path, command, mode):
-    more = f"workloads:\n  - {{kind: ftp, name: file, from: h1, to: h2, size: 1 MB, command: {command}, mode: {mode}}}\n"
+    more = (
+        f"workloads:\n  - {{kind: ftp, name: file, from: h1, to: h2, size: 1 MB, command: {command}, mode: {mode}}}\n"
+    )
     cell, status = ran(tmp_path, more)
     (file,) = [line for line in cell.records("file") if line["event"] == "file"]
 
@@ -139,7 +150,10 @@ def test_files_come_by_ftp_whoever_opens_the_data_connection(tmp_path, command, 
     connections = [line for line in cell.records("gateway-h1") if line["event"] == "connection"]
     # Control and data connection.
     assert len(connections) == 2
-    assert sorted(line["from_lan"]["delivered"] + line["from_wan"]["delivered"] > 900_000 for line in connections) == [False, True]
+    assert sorted(line["from_lan"]["delivered"] + line["from_wan"]["delivered"] > 900_000 for line in connections) == [
+        False,
+        True,
+    ]
 
 
 CURL = """services:
@@ -165,15 +179,21 @@ def test_a_page_comes_by_curl_a_refusal_is_one_and_ping_goes_its_own_way(tmp_pat
     found = account(cell, "h1")
     # The connection inside the host is none of the gateway's.
     assert (found["begun"], found["finished"], found["broken"]) == (2, 1, 1)
-    (page,) = [line for line in cell.records("gateway-h1") if line["event"] == "connection" and line["end"] == "finished"]
+    (page,) = [
+        line for line in cell.records("gateway-h1") if line["event"] == "connection" and line["end"] == "finished"
+    ]
     assert page["from_wan"]["delivered"] > 400_000
     # The gateway writes packets of its own with 250, which the host forwards; those of ICMP are its kernel's.
-    assert {packet[8] for packet in packets(cell, "h2") if packet[9] == TCP and packet[12:16] == bytes([10, 0, 0, 1])} == {249}
+    assert {
+        packet[8] for packet in packets(cell, "h2") if packet[9] == TCP and packet[12:16] == bytes([10, 0, 0, 1])
+    } == {249}
     assert {packet[8] for packet in packets(cell, "h2") if packet[9] == ICMP} == {64}
 
 
 def test_a_kernel_host_at_the_other_end_speaks_tcp(tmp_path):
-    cell, status = ran(tmp_path, IPERF3, "workloads.flow.duration=20 s", "hosts.h2={preset: modern}", "links.hop.*.errors={ber: 0}")
+    cell, status = ran(
+        tmp_path, IPERF3, "workloads.flow.duration=20 s", "hosts.h2={preset: modern}", "links.hop.*.errors={ber: 0}"
+    )
     (line,) = cell.records("flow")
 
     assert status["status"] == "completed", status

@@ -1,4 +1,6 @@
-"""Captures with a filter and without one: the programs that take them write the same bytes, and a filter that only libpcap finds wrong is refused."""
+"""Captures with a filter and without one: the programs that take them write the same bytes, and a filter that only
+libpcap finds wrong is refused.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ def test_a_filter_that_is_none_is_named_before_anything_is_sent(tmp_path):
     (status,) = (json.loads(found.read_text()) for found in result.folder.glob("cells/*/status.json"))
 
     assert (status["status"], status["epoch_realtime_ns"]) == ("failed", None)
-    assert status["reason"] == ('FilterError: probe h1: found the filter "tcp !udp" (syntax error); expected one of pcap-filter(7). Correct the filter.')
+    assert status["reason"] == (
+        'FilterError: probe h1: found the filter "tcp !udp" (syntax error); expected one of pcap-filter(7). '
+        "Correct the filter."
+    )
 
 
 TWO_PROGRAMS = """

@@ -1,8 +1,10 @@
-"""A class, end to end: issued, solved by a script, graded. Every cheat is named, and no honest student is held. Every assignment of the project is handed in
-and graded once, with the parameters of its practice variant, whose cells other tests run, too.
+"""A class, end to end: issued, solved by a script, graded.
 
-SCPSLAB_CLASS=60 (make test-course) takes a class of 60 with the assignment first-steps, and grades without the result cache; then assignments that take
-long are there, too.
+Every cheat is named, and no honest student is held. Every assignment of the project is handed in and graded once, with
+the parameters of its practice variant, whose cells other tests run, too.
+
+SCPSLAB_CLASS=60 (make test-course) takes a class of 60 with the assignment first-steps, and grades without the result
+cache; then assignments that take long are there, too.
 """
 
 from __future__ import annotations
@@ -52,19 +54,31 @@ def graded(tmp_path_factory):
     course = make_course(folder / "satnet", "Made up", "term-1", [name])
     if not IS_WHOLE:
         shutil.copytree(SMALL, folder / "satnet" / "assignments" / name)
-    assignment = load_assignment(find(name, (folder / "satnet" / "assignments",))) if not IS_WHOLE else load_assignment(find(name))
+    assignment = (
+        load_assignment(find(name, (folder / "satnet" / "assignments",)))
+        if not IS_WHOLE
+        else load_assignment(find(name))
+    )
     made = MadeUpClass(course, assignment, folder / "students")
     ids = [f"s{number:03}" for number in range(COUNT)]
     (folder / "students").mkdir()
     (folder / "roster.csv").write_text("student\n" + "\n".join(ids) + "\n")
     made.issue(folder / "roster.csv", _Reference(None).rows)
-    students = [made.hand_in(student, role, ids[-1 - number]) for number, (student, role) in enumerate(zip(ids, roles(COUNT), strict=True))]
+    students = [
+        made.hand_in(student, role, ids[-1 - number])
+        for number, (student, role) in enumerate(zip(ids, roles(COUNT), strict=True))
+    ]
     options = RunOptions(out=folder / "again", use_cache=not IS_WHOLE)
     submitters = {one.file: one.id for one in students}
     begun = time.monotonic()
-    grades = grader.grade([one.file for one in students], grader.Settings(course, "term-1", course.secret(), options, submitters))
+    grades = grader.grade(
+        [one.file for one in students], grader.Settings(course, "term-1", course.secret(), options, submitters)
+    )
     sizes = sorted(one.file.stat().st_size for one in students)
-    print(f"{COUNT} submissions graded in {(time.monotonic() - begun) / 60:.1f} min; submissions of {sizes[0]} to {sizes[-1]} B")
+    print(
+        f"{COUNT} submissions graded in {(time.monotonic() - begun) / 60:.1f} min; "
+        f"submissions of {sizes[0]} to {sizes[-1]} B"
+    )
     return list(zip(students, grades, strict=True))
 
 
@@ -125,7 +139,10 @@ def test_every_format_takes_the_class_and_gives_no_zero_to_who_is_held(graded):
 def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp_path):
     course = make_course(tmp_path / "satnet", "Made up", "term-1", [name])
     assignment = load_assignment(find(name))
-    mine = signed(dataclasses.replace(read_practice(assignment).variant, term="term-1", student="anna", members=("anna",)), course.secret())
+    mine = signed(
+        dataclasses.replace(read_practice(assignment).variant, term="term-1", student="anna", members=("anna",)),
+        course.secret(),
+    )
     workspace = write_start(plan_start(assignment, mine), assignment, mine, tmp_path / "mine", TIMES[0])
     for key, truth in read_practice(assignment).expected.predictions.items():
         is_interval = assignment.file.predictions[key].kind == "interval"
@@ -138,10 +155,16 @@ def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp
     handed_in = tmp_path / "mine.submission.tar.gz"
     handed_in.write_bytes(submission.pack(workspace))
     # Nobody has drawn this variant: a grading host without the secret takes the signature's word.
-    (grade,) = grader.grade([handed_in], grader.Settings(course, "term-1", None, RunOptions(out=tmp_path / "again"), {handed_in: "anna"}))
+    (grade,) = grader.grade(
+        [handed_in], grader.Settings(course, "term-1", None, RunOptions(out=tmp_path / "again"), {handed_in: "anna"})
+    )
 
     assert (grade.status, grade.said) == (Status.GRADED, ())
-    short = [part.name for part in grade.parts if part.earned is not None and part.earned != pytest.approx(part.points, rel=0.01)]
+    short = [
+        part.name
+        for part in grade.parts
+        if part.earned is not None and part.earned != pytest.approx(part.points, rel=0.01)
+    ]
     if (unfinished or short) and (differs := parts.not_published()):
         pytest.skip(f"found other answers, in a lab of other parts: {differs}")
     assert (unfinished, short) == ([], [])
@@ -150,7 +173,9 @@ def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp
 
 @pytest.fixture(scope="module")
 def without_runs(graded):
-    """A right submission, and settings with which the grader runs no cell again: it has the results of the first time."""
+    """A right submission, and settings with which the grader runs no cell again: it has the results of the first
+    time.
+    """
     student = next(student for student, _ in graded if student.role == "right")
     folder = student.file.parents[1]
     course = load_course(folder / "satnet")
@@ -168,7 +193,9 @@ def without_runs(graded):
         yield student.file, found
 
 
-@hypothesis_settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@hypothesis_settings(
+    max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(st.data())
 def test_any_submission_is_graded_or_refused_with_its_reason(without_runs, tmp_path, data):
     file, settings = without_runs

@@ -36,14 +36,21 @@ def cell(tmp_path_factory):
 
 
 def test_the_kernel_lists_the_route_with_its_options(cell):
-    first, second = ((cell / "logs" / f"script-{number}-{node}.log").read_text() for number, node in ((1, "h1"), (2, "h2")))
+    first, second = (
+        (cell / "logs" / f"script-{number}-{node}.log").read_text() for number, node in ((1, "h1"), (2, "h2"))
+    )
 
-    assert first.strip() == "10.0.0.0/30 dev h1-hop proto kernel scope link src 10.0.0.1 initcwnd 3 rto_min lock 1.5s initrwnd 7"
+    assert (
+        first.strip()
+        == "10.0.0.0/30 dev h1-hop proto kernel scope link src 10.0.0.1 initcwnd 3 rto_min lock 1.5s initrwnd 7"
+    )
     assert second.strip() == "10.0.0.0/30 dev h2-hop proto kernel scope link src 10.0.0.2 advmss 600 quickack 1"
 
 
 def test_a_connection_obeys_them(cell):
-    """Three segments of at most 600 bytes leave before the first acknowledgement of data, and the timeout is at least 1.5 s."""
+    """Three segments of at most 600 bytes leave before the first acknowledgement of data, and the timeout is at least
+    1.5 s.
+    """
     packets = read_packets(cell / "captures" / "h1.pcap")
     sent = packets.payload_bytes > 0
     answered = (packets.payload_bytes == 0) & (packets.t_ns > packets.t_ns[sent][0])

@@ -1,4 +1,6 @@
-"""Submissions that would take memory and time without end, or that no file can be written of: each costs its own grade, and no other one."""
+"""Submissions that would take memory and time without end, or that no file can be written of: each costs its own grade,
+and no other one.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ pytestmark = pytest.mark.lab
 ROOT = Path(__file__).parents[2]
 SMALL = ROOT / "tests" / "data" / "small_assignment"
 MOST_MEMORY_KIB = 512 << 10
-# Runs a command, and prints the largest resident size in KiB among it and what it started. A program of its own, because this process has had guests.
+# Runs a command, and prints the largest resident size in KiB among it and what it started. A program of its own,
+# because this process has had guests.
 LARGEST_CHILD = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], capture_output=True)
@@ -39,7 +42,9 @@ def with_results(content: bytes, results: bytes) -> bytes:
     for run in contents["runs"]:
         if name == f"{run['run']}/results.csv":
             run["files"]["results.csv"] = hashlib.sha256(results).hexdigest()
-    return repacked(content, {submission.ARCHIVE: packed(runs | {name: results, "archive.json": json.dumps(contents).encode()})})
+    return repacked(
+        content, {submission.ARCHIVE: packed(runs | {name: results, "archive.json": json.dumps(contents).encode()})}
+    )
 
 
 def with_answer(content: bytes, answer: str) -> bytes:
@@ -88,7 +93,17 @@ def graded(tmp_path_factory):
         files.append(folder / f"{number}.submission.tar.gz")
         files[-1].write_bytes(change(right))
     (folder / "who.csv").write_text("file,student\n" + "".join(f"{file.name},anna\n" for file in files))
-    command = [ROOT / "scpslab", "grade", *files, "--course", course.folder, "--submitters", folder / "who.csv", "--format", "classroom50"]
+    command = [
+        ROOT / "scpslab",
+        "grade",
+        *files,
+        "--course",
+        course.folder,
+        "--submitters",
+        folder / "who.csv",
+        "--format",
+        "classroom50",
+    ]
     begun = time.monotonic()
     measured = [sys.executable, "-c", LARGEST_CHILD, *command, "--out", folder / "grades"]
     largest_kib = int(subprocess.run(measured, capture_output=True, text=True, check=True).stdout)

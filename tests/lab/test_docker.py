@@ -46,37 +46,50 @@ def transfer(out, *overrides):
     return cell, next(line for line in cell.records("transfer") if line["event"] == "receiver")
 
 
-needs_images = pytest.mark.skipif(not images_can_be_had(), reason="no Docker Engine here to build the images of nodes with")
+needs_images = pytest.mark.skipif(
+    not images_can_be_had(), reason="no Docker Engine here to build the images of nodes with"
+)
 
 
 @needs_images
 def test_a_transfer_between_containers_is_the_transfer_between_processes(tmp_path):
-    """Bytes, packets on every link and losses agree; times do to 1 ms, for a role starts its program by one step more."""
+    """Bytes, packets on every link and losses agree; times do to 1 ms, for a role starts its program by one step
+    more.
+    """
     in_docker, received = transfer(tmp_path / "docker", "containers=docker")
     plain, expected = transfer(tmp_path / "process")
 
     assert received["bytes"] == 300_000
     assert received["wrong_bytes"] == 0
     packets = [
-        [(line["link"], line["direction"], line["offered_packets"], line["corrupt_packets"]) for line in cell.records("accounting")]
+        [
+            (line["link"], line["direction"], line["offered_packets"], line["corrupt_packets"])
+            for line in cell.records("accounting")
+        ]
         for cell in (in_docker, plain)
     ]
     assert packets[0] == packets[1]
-    assert received["last_data_t_s"] - received["accept_t_s"] == pytest.approx(expected["last_data_t_s"] - expected["accept_t_s"], abs=1e-3)
+    assert received["last_data_t_s"] - received["accept_t_s"] == pytest.approx(
+        expected["last_data_t_s"] - expected["accept_t_s"], abs=1e-3
+    )
 
 
 @needs_images
 def test_a_container_forwards_protected_packets_of_scps_np_as_a_process_does(tmp_path):
     counts = []
     for containers in ("docker", "process"):
-        result = run_scenario(str(NP_LANS), RunOptions(out=tmp_path / containers, overrides=[f"containers={containers}"], jobs=1))
+        result = run_scenario(
+            str(NP_LANS), RunOptions(out=tmp_path / containers, overrides=[f"containers={containers}"], jobs=1)
+        )
         assert (result.completed, result.failed) == (1, 0)
         (cell,) = open_run(result.folder).cells
         found = measure(cell)
         assert found["payload_match"] is True
         assert found["transfer_sender_sp_sealed"] == found["transfer_receiver_sp_opened"] > 70
         (counters,) = [line for line in cell.records("r") if line["event"] == "counters"]
-        counts.append([(interface["name"], interface["received"], interface["sent"]) for interface in counters["interfaces"]])
+        counts.append(
+            [(interface["name"], interface["received"], interface["sent"]) for interface in counters["interfaces"]]
+        )
     assert counts[0] == counts[1]
     assert counts[0][0][1] > 70
 
@@ -99,7 +112,9 @@ def test_routers_on_a_serial_line_can_be_containers(tmp_path):
 
 @needs_images
 def test_gateways_of_routers_and_of_hosts_can_be_containers(tmp_path):
-    """Kernel TCP between containers is split by containers; a container's own iperf3 runs over SCPS-TP. Both as between processes."""
+    """Kernel TCP between containers is split by containers; a container's own iperf3 runs over SCPS-TP. Both as between
+    processes.
+    """
     path = tmp_path / "own.yaml"
     path.write_text(OWN_GATEWAYS)
     for name, scenario, overrides, accounts in (
@@ -108,7 +123,9 @@ def test_gateways_of_routers_and_of_hosts_can_be_containers(tmp_path):
     ):
         found = []
         for containers in ("docker", "process"):
-            options = RunOptions(out=tmp_path / name / containers, overrides=[*overrides, f"containers={containers}"], jobs=1)
+            options = RunOptions(
+                out=tmp_path / name / containers, overrides=[*overrides, f"containers={containers}"], jobs=1
+            )
             result = run_scenario(scenario, options)
             assert (result.completed, result.failed) == (1, 0)
             (cell,) = open_run(result.folder).cells

@@ -1,4 +1,6 @@
-"""Forks and templates that end or hang, and memory that runs out: a cell fails with its logs or is run again, the others go on, and nothing is left."""
+"""Forks and templates that end or hang, and memory that runs out: a cell fails with its logs or is run again, the
+others go on, and nothing is left.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,18 @@ def plans(undisturbed) -> dict[str, Plan]:
 
 @pytest.fixture
 def cells(tmp_path) -> Iterator[Path]:
-    """The cells' folder. When the engine has been closed only cells are in it: no process, no scratch folder, nothing in memory."""
+    """The cells' folder.
+
+    When the engine has been closed only cells are in it: no process, no scratch folder, nothing in memory.
+    """
     folder = tmp_path / "cells"
     folder.mkdir()
     before = scratch_folders()
     yield folder
     assert left_after_a_while(tmp_path) == {}
-    assert [path.name for path in folder.iterdir() if path.name.startswith("scpslab-") or path.name.endswith(".part")] == []
+    assert [
+        path.name for path in folder.iterdir() if path.name.startswith("scpslab-") or path.name.endswith(".part")
+    ] == []
     assert scratch_folders() == before
 
 
@@ -91,7 +98,9 @@ def test_a_fork_that_is_killed_fails_alone(cells, plans, undisturbed, seed):
     failed = [name for name, status in statuses.items() if status != "completed"]
     # One that was killed when its status had been written has its result.
     assert len(failed) <= 1
-    assert all("killed by SIGKILL" in statuses[name] and (cells / name / "logs" / "console.log").exists() for name in failed)
+    assert all(
+        "killed by SIGKILL" in statuses[name] and (cells / name / "logs" / "console.log").exists() for name in failed
+    )
     assert {name: digest for name, digest in digests(cells).items() if name.split("/")[0] not in failed} == {
         name: digest for name, digest in expected.items() if name.split("/")[0] not in failed
     }

@@ -1,4 +1,6 @@
-"""Random numbers of a cell: what is drawn after the fork follows from the cell's seed, what was drawn before it is the same in all cells of a template."""
+"""Random numbers of a cell: what is drawn after the fork follows from the cell's seed, what was drawn before it is the
+same in all cells of a template.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,10 @@ def drawn(folder: Path) -> dict[str, dict[str, object]]:
     client, server = packets.destination_port == 5001, packets.source_port == 5001
     found["after"] |= {"port of the transfer": int(packets.source_port[client][0])}
     for end, its in (("client", client), ("server", server)):
-        found["after"] |= {f"sequence number of the {end}": int(packets.seq[its][0]), f"timestamp of the {end}": int(packets.timestamp[its][0])}
+        found["after"] |= {
+            f"sequence number of the {end}": int(packets.seq[its][0]),
+            f"timestamp of the {end}": int(packets.timestamp[its][0]),
+        }
     return found
 
 
@@ -94,7 +99,9 @@ def thrice(plan: Plan) -> dict[str, Plan]:
 
 
 def test_what_programs_draw_after_the_fork_comes_from_the_cell_s_seed(tmp_path):
-    """Kernel, Python, OpenSSL, ports, sequence numbers, MAC addresses: other seeds, other numbers; the same seed, the same."""
+    """Kernel, Python, OpenSSL, ports, sequence numbers, MAC addresses: other seeds, other numbers; the same seed, the
+    same.
+    """
     path = tmp_path / "drawing.yaml"
     path.write_text(SCENARIO.format(program=base64.b64encode(DRAW.encode()).decode()))
     plans = thrice(next(iter(plans_of_file(path).values())))
@@ -111,7 +118,9 @@ def test_what_programs_draw_after_the_fork_comes_from_the_cell_s_seed(tmp_path):
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind in {"fy97", "serial", "docker", "own-image"}])
 def test_what_ran_before_the_fork_has_used_up_nothing(tmp_path, kind):
-    """Ports and sequence numbers are the cell's own also where pppd, or Docker and a stranger's image, ran before the fork."""
+    """Ports and sequence numbers are the cell's own also where pppd, or Docker and a stranger's image, ran before the
+    fork.
+    """
     plans = thrice(next(iter(cells_of(kind).values())))
     with prepared(plans) as engine:
         statuses = run(engine, plans, tmp_path)

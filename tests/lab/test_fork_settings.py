@@ -1,4 +1,6 @@
-"""What a cell has of its own is given to its fork after the fork: tc, ip, ss, sysctl and the maps of the stages then say the same as in a guest of its own."""
+"""What a cell has of its own is given to its fork after the fork: tc, ip, ss, sysctl and the maps of the stages then
+say the same as in a guest of its own.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,10 @@ CELLS = {
     "seed": ({"seed": 4}, "kernel"),  # of the jitter
     "workload": ({"workloads.transfer.size": "30 kB"}, ""),
     "another workload": ({"workloads": [{"kind": "ping", "name": "ping", "from": "ws1", "to": "ws2", "count": 2}]}, ""),
-    "probes": ({"probes": [{"kind": "capture", "node": "ws2"}, {"kind": "tcp_info", "node": "ws1", "interval": "50 ms"}]}, ""),
+    "probes": (
+        {"probes": [{"kind": "capture", "node": "ws2"}, {"kind": "tcp_info", "node": "ws1", "interval": "50 ms"}]},
+        "",
+    ),
     "limits": ({"limits.virtual": "300 s", "limits.wall": "150 s"}, ""),
 }
 NETWORKS = {
@@ -77,7 +82,10 @@ NETWORKS = {
     "jitter": ({"links.hop.data.jitter": "2 ms"}, "kernel"),
     "queue limit": ({"links.hop.data.queue.limit": "5 kB"}, "maps"),
     "red": ({"links.hop.data": {"queue": {"discipline": "red", "limit": "20 kB", "ecn": True}}}, "kernel"),
-    "codel": ({"links.hop.data": {"queue": {"discipline": "codel", "limit": "20 kB", "codel_target": "50 ms"}}}, "kernel"),
+    "codel": (
+        {"links.hop.data": {"queue": {"discipline": "codel", "limit": "20 kB", "codel_target": "50 ms"}}},
+        "kernel",
+    ),
     "overhead": ({"links.hop.data.overhead": "30 B"}, "kernel"),
     "route's options": ({"hosts.ws1.initial_window": 3, "hosts.ws1.rto_min": "300 ms"}, "kernel"),
     "congestion control": ({"hosts.ws1.congestion": "vegas"}, "kernel"),
@@ -95,13 +103,17 @@ LINES = {
 class FreshEngine(VirtualEngine):
     """Boots a guest for a cell that has no template: it sets up the cell's own network."""
 
-    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> AbstractContextManager[LabProcess]:
+    def lab(
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
+    ) -> AbstractContextManager[LabProcess]:
         """As engine `live` has it."""
         return UmlEngine.lab(self, folder, core, console)
 
 
 @contextmanager
-def reading(plans: dict[str, Plan], folder: Path, kind: type[VirtualEngine] = VirtualEngine, *, snapshots: bool = True) -> Iterator[VirtualEngine]:
+def reading(
+    plans: dict[str, Plan], folder: Path, kind: type[VirtualEngine] = VirtualEngine, *, snapshots: bool = True
+) -> Iterator[VirtualEngine]:
     """An engine whose guests also say what their network is."""
     engine = kind(snapshots=snapshots)
     engine.prepare(silent, plans.values())
@@ -121,11 +133,18 @@ def plans_with(folder: Path, base: str, settings: dict[str, tuple[dict[str, Any]
     """The plan of a scenario, "base", and one for each setting."""
     folder.mkdir(exist_ok=True)
     shutil.copyfile(Path(__file__).parents[1] / "same_bytes" / "gaps.txt", folder / "gaps.txt")
-    cases = {re.sub(r"[^a-z0-9]+", "-", name.lower()): changes for name, (changes, _) in settings.items() if "seed" not in changes}
+    cases = {
+        re.sub(r"[^a-z0-9]+", "-", name.lower()): changes
+        for name, (changes, _) in settings.items()
+        if "seed" not in changes
+    }
     path = folder / "settings.yaml"
     path.write_text(base + "sweep: " + json.dumps({"setting": {"cases": {"base": {}} | cases}}) + "\n")
     found = {plan.cell.axes["setting"]: plan for plan in plans_of_file(path).values()}
-    plans = {"base": found["base"]} | {name: found[key] for name, key in zip((n for n, (c, _) in settings.items() if "seed" not in c), cases, strict=True)}
+    plans = {"base": found["base"]} | {
+        name: found[key]
+        for name, key in zip((n for n, (c, _) in settings.items() if "seed" not in c), cases, strict=True)
+    }
     if "seed" in settings:
         path.write_text(base.replace("seed: 3", "seed: 4"))
         (plans["seed"],) = plans_of_file(path).values()
@@ -141,12 +160,23 @@ def states_of(engine: VirtualEngine, plans: dict[str, Plan], folder: Path) -> di
 
 
 def without_chance(state: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """A state without what is drawn at set-up and shapes no packet: addresses of bridges, seeds of delays that do not vary, the order of neighbours."""
+    """A state without what is drawn at set-up and shapes no packet: addresses of bridges, seeds of delays that do not
+    vary, the order of neighbours.
+    """
     text = json.dumps({key: value for key, value in state.items() if key != "python"})
-    seeds = {int(d.disorder.seed[16:28], 16) for link in plan.network.links for d in link.directions if d.disorder and d.disorder.jitter_ns}
+    seeds = {
+        int(d.disorder.seed[16:28], 16)
+        for link in plan.network.links
+        for d in link.directions
+        if d.disorder and d.disorder.jitter_ns
+    }
     text = re.sub(r" seed (\d+)", lambda found: found[0] if int(found[1]) in seeds else "", text)
     macs = {end.mac for link in plan.network.links for end in link.ends} | {"ff:ff:ff:ff:ff:ff"}
-    text = re.sub(r"\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b", lambda found: found[0] if found[0] in macs or found[0].startswith("02:fe:") else "drawn", text)
+    text = re.sub(
+        r"\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b",
+        lambda found: found[0] if found[0] in macs or found[0].startswith("02:fe:") else "drawn",
+        text,
+    )
     found: dict[str, Any] = json.loads(text)
     for seen in found["kernel"].values():
         seen["ip"].sort()
@@ -164,7 +194,9 @@ def without_chance(state: dict[str, Any], plan: Plan) -> dict[str, Any]:
     ids=["of serial links", "of cells", "of networks"],
 )
 def test_a_fork_is_set_as_a_guest_of_its_own_is(tmp_path, monkeypatch, base, settings, templates):
-    """Setting by setting: a fork of a template that has served another cell, a guest booted for the cell, and a guest that never had a template."""
+    """Setting by setting: a fork of a template that has served another cell, a guest booted for the cell, and a guest
+    that never had a template.
+    """
     monkeypatch.setattr("scpslab.engine.template.MOST_IDLE", 100)
     plans = plans_with(tmp_path / "plans", base, settings)
     with reading(plans, tmp_path) as engine:

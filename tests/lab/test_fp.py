@@ -1,4 +1,6 @@
-"""The file protocol on hosts of the lab: over SCPS-TP, over the kernel's TCP and between the two, through errors, outages and kills."""
+"""The file protocol on hosts of the lab: over SCPS-TP, over the kernel's TCP and between the two, through errors,
+outages and kills.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def assert_whole(row):
 def test_a_file_arrives_whoever_is_at_the_ends(source, sink, command, mode, tmp_path):
     """20 kB over the serial line at 1e-5: not faster than the line carries them."""
     hosts = (f"hosts.satellite={source}", f"hosts.ground={sink}")
-    transfer = (f"workloads.transfer.{key}={value}" for key, value in (("kind", "fp"), ("command", command), ("mode", mode), ("size", "20 kB")))
+    transfer = (
+        f"workloads.transfer.{key}={value}"
+        for key, value in (("kind", "fp"), ("command", command), ("mode", mode), ("size", "20 kB"))
+    )
     row, _ = run(tmp_path, "sgls/aero-fig02:test", "sweep={}", "links.serial.*.errors.ber=1e-5", *hosts, *transfer)
 
     assert_whole(row)
@@ -66,7 +71,14 @@ def test_an_outage_is_outlived_without_a_hand(tmp_path):
 
 @pytest.mark.parametrize("stop", ["interrupt", "abort", "kill-client", "kill-server"])
 def test_what_is_stopped_in_its_middle_is_whole_in_the_end(stop, tmp_path):
-    row, folder = run(tmp_path, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", f"workloads.transfer.stop={stop}", "workloads.transfer.size=64 kB")
+    row, folder = run(
+        tmp_path,
+        "fp/restart:test",
+        "sweep={}",
+        f"hosts.*={SCPS}",
+        f"workloads.transfer.stop={stop}",
+        "workloads.transfer.size=64 kB",
+    )
 
     assert_whole(row)
     assert int(row["restarts"]) == 1
@@ -77,7 +89,10 @@ def test_what_is_stopped_in_its_middle_is_whole_in_the_end(stop, tmp_path):
 
 def test_a_stop_that_did_not_happen_is_no_success(tmp_path):
     """The file is at the client before the user's word can be: the cell does not claim to have tested an interrupt."""
-    transfer = (f"workloads.transfer.{key}={value}" for key, value in (("stop", "interrupt"), ("stop_at", "999 B"), ("size", "1 kB"), ("command", "get")))
+    transfer = (
+        f"workloads.transfer.{key}={value}"
+        for key, value in (("stop", "interrupt"), ("stop_at", "999 B"), ("size", "1 kB"), ("command", "get"))
+    )
     row, _ = run(tmp_path, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", *transfer)
 
     assert row["status"] == "incomplete"
@@ -85,21 +100,39 @@ def test_a_stop_that_did_not_happen_is_no_success(tmp_path):
 
 
 def test_best_effort_fills_what_it_gives_up(tmp_path):
-    """A third of the packets is hit: the reader goes past holes that stay open, and the file has its length, whatever was filled."""
+    """A third of the packets is hit: the reader goes past holes that stay open, and the file has its length, whatever
+    was filled.
+    """
     errors = "links.serial.data.errors={model: independent, ber: 3e-5}"
-    row, _ = run(tmp_path, "fp/restart:test", "sweep={}", errors, f"hosts.*={SCPS}", "workloads.transfer.bets=true", "workloads.transfer.size=40 kB")
+    row, _ = run(
+        tmp_path,
+        "fp/restart:test",
+        "sweep={}",
+        errors,
+        f"hosts.*={SCPS}",
+        "workloads.transfer.bets=true",
+        "workloads.transfer.size=40 kB",
+    )
 
     assert row["status"] == "completed", row["reason"]
     assert int(row["bytes"]) == 40_000
     assert int(row["filled_bytes"]) > 0
     # Zeros in place of random bytes: one in 256 is right by chance.
-    assert int(row["filled_bytes"]) * 0.97 < int(row["damaged_bytes"]) + int(row["lost_bytes"]) <= int(row["filled_bytes"])
+    assert (
+        int(row["filled_bytes"]) * 0.97 < int(row["damaged_bytes"]) + int(row["lost_bytes"]) <= int(row["filled_bytes"])
+    )
 
 
 def test_the_same_cell_twice_has_the_same_bytes(tmp_path):
     """Client, server, kill and restart are part of what is reproducible."""
-    folders = [run(tmp_path / name, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", "workloads.transfer.size=64 kB")[1] for name in ("a", "b")]
+    folders = [
+        run(tmp_path / name, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", "workloads.transfer.size=64 kB")[1]
+        for name in ("a", "b")
+    ]
 
-    files = [{path.relative_to(folder): path.read_bytes() for path in folder.rglob("cells/**/*") if path.is_file()} for folder in folders]
+    files = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("cells/**/*") if path.is_file()}
+        for folder in folders
+    ]
     assert len(files[0]) > 10
     assert files[0] == files[1]

@@ -1,4 +1,6 @@
-"""Gateways of a scenario: kernel TCP through two of them gains on a lossy hop, their accounts close, and the same cell has the same bytes."""
+"""Gateways of a scenario: kernel TCP through two of them gains on a lossy hop, their accounts close, and the same cell
+has the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ SIZE = 1_000_000
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """The cells of the variant `test`: end to end with CUBIC, and split."""
-    return run_scenario("links/gateway:test", RunOptions(out=tmp_path_factory.mktemp("gateway"), jobs=1, use_cache=False))
+    return run_scenario(
+        "links/gateway:test", RunOptions(out=tmp_path_factory.mktemp("gateway"), jobs=1, use_cache=False)
+    )
 
 
 def cells(run):
@@ -76,7 +80,15 @@ def test_the_same_cell_has_the_same_bytes_twice(run, tmp_path):
 
 
 def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(tmp_path):
-    own_lan = {"kind": "gateway", "name": "near", "node": "g1", "peer": "10.9.0.2", "far": ["10.1.0.0/24"], "rate": "2 Mbit/s", "rtt": "1 s"}
+    own_lan = {
+        "kind": "gateway",
+        "name": "near",
+        "node": "g1",
+        "peer": "10.9.0.2",
+        "far": ["10.1.0.0/24"],
+        "rate": "2 Mbit/s",
+        "rtt": "1 s",
+    }
     overrides = ["sweep.path=[cubic]", f"services={json.dumps([own_lan])}"]
     result = run_scenario("links/gateway:test", RunOptions(out=tmp_path, jobs=1, use_cache=False, overrides=overrides))
     cell = cells(result)["cubic"]

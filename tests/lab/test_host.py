@@ -1,4 +1,5 @@
-"""Engine `host` on a machine that can run it: a guest in real time plays that machine, with root, netem, Open vSwitch and Docker of its own.
+"""Engine `host` on a machine that can run it: a guest in real time plays that machine, with root, netem, Open vSwitch
+and Docker of its own.
 
 Labs there complete, and one whose maker is killed at any point is removed without a trace, and nothing else is.
 SCPSLAB_KILLS says at how many points (make test-host: 50).
@@ -23,14 +24,22 @@ pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_KILLS", "4"))
 LIMITS = {"memory_mib": 2048, "wall_s": 200 + 30 * KILLS}
 SETTINGS = ["sweep={}", "hosts.*={preset: modern}", "workloads.transfer.size=50 kB"]
-# Small cells: a kernel's transfer, one of SCPS-TP over SCPS-NP through two routers on a serial line, protected by SCPS-SP, and one through gateways.
+# Small cells: a kernel's transfer, one of SCPS-TP over SCPS-NP through two routers on a serial line, protected by
+# SCPS-SP, and one through gateways.
 CELLS = {
     "kernel": ("fy97/fig04:test", SETTINGS),
     "np": ("np/sp", ["sweep={}", "workloads.transfer.size=50 kB", "hosts.*.sp={}"]),
     "gateway": ("links/gateway:test", ["sweep.path=[split]", "sweep.size=[50 kB]"]),
 }
 # The kinds of nodes of the labs; "np-docker" has containers as routers on the serial line.
-KINDS = {"process": "kernel", "np": "np", "gateway": "gateway", "docker": "kernel", "np-docker": "np", "gateway-docker": "gateway"}
+KINDS = {
+    "process": "kernel",
+    "np": "np",
+    "gateway": "gateway",
+    "docker": "kernel",
+    "np-docker": "np",
+    "gateway-docker": "gateway",
+}
 
 
 def plan_of(kind: str) -> str:
@@ -87,7 +96,9 @@ def test_gateways_split_connections_there(seen):
 
 
 def test_killed_labs_leave_nothing_and_take_nothing(seen):
-    """At seeded points of a lab's life its maker is killed: afterwards everything on the machine is as before, things with names like a lab's included."""
+    """At seeded points of a lab's life its maker is killed: afterwards everything on the machine is as before, things
+    with names like a lab's included.
+    """
     assert len(seen["killed"]) == KILLS + 1
     assert [point for point in seen["killed"] if point["differs"]] == []
     assert any(point["removed"] for point in seen["killed"])

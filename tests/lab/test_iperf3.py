@@ -1,4 +1,6 @@
-"""iperf3 in virtual time: it ends when its size is sent, whichever way it goes, and also where the answers of the other end take longer than its timers."""
+"""iperf3 in virtual time: it ends when its size is sent, whichever way it goes, and also where the answers of the other
+end take longer than its timers.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,16 @@ SLACK_S = 10 * ROUND_TRIP_S
 
 def iperf3(**changes: Any) -> dict[str, Any]:
     """A workload over TCP, from h1 to h2, that ends with a size unless `changes` say otherwise."""
-    common = {"name": "flow", "kind": "iperf3", "from": "h1", "to": "h2", "to_ip": "10.0.0.2", "start_ns": START_S * 10**9, "required": True, "port": 5201}
+    common = {
+        "name": "flow",
+        "kind": "iperf3",
+        "from": "h1",
+        "to": "h2",
+        "to_ip": "10.0.0.2",
+        "start_ns": START_S * 10**9,
+        "required": True,
+        "port": 5201,
+    }
     end = {"duration_ns": None, "bytes": SIZE_BYTES, "patience_ns": 300 * 10**9}
     how = {"congestion": None, "segment_bytes": None, "reverse": False, "udp_rate_bps": None, "parallel": 1}
     return common | end | how | changes
@@ -37,10 +48,19 @@ def result(outcome: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("reverse", "parallel", "congestion"),
-    [(False, 1, "cubic"), (True, 1, "cubic"), (False, 4, "cubic"), (True, 4, "cubic"), (False, 1, "bbr"), (True, 1, "bbr")],
+    [
+        (False, 1, "cubic"),
+        (True, 1, "cubic"),
+        (False, 4, "cubic"),
+        (True, 4, "cubic"),
+        (False, 1, "bbr"),
+        (True, 1, "bbr"),
+    ],
 )
 def test_a_size_ends_when_it_is_sent(run_link, reverse, parallel, congestion):
-    """The sender hands over the size, parallel ones at most a sixteenth more, in the time that the link needs for it."""
+    """The sender hands over the size, parallel ones at most a sixteenth more, in the time that the link needs for
+    it.
+    """
     receiver = "h1" if reverse else "h2"
     outcome = run_link([iperf3(reverse=reverse, parallel=parallel, congestion=congestion)], (capture(receiver),))
 

@@ -1,4 +1,6 @@
-"""`scpslab run` killed at any moment: the same command goes on, gives the bytes of an undisturbed run, and nothing is left in /dev/shm."""
+"""`scpslab run` killed at any moment: the same command goes on, gives the bytes of an undisturbed run, and nothing is
+left in /dev/shm.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,15 @@ class Runs:
                 (self.cache / part.name).symlink_to(part)
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
-        argv = [str(ROOT / "scpslab"), "run", "links/transfer", "--set", "workloads.transfer.size=20 kB", "--out", str(self.folder / out)]
+        argv = [
+            str(ROOT / "scpslab"),
+            "run",
+            "links/transfer",
+            "--set",
+            "workloads.transfer.size=20 kB",
+            "--out",
+            str(self.folder / out),
+        ]
         environment = os.environ | {"SCPSLAB_CACHE": str(self.cache)}
         return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

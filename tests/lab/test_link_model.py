@@ -1,4 +1,7 @@
-"""The link model against closed forms (link-model §5): what a user must be able to trust first. Tolerances are the published ones."""
+"""The link model against closed forms (link-model §5): what a user must be able to trust first.
+
+Tolerances are the published ones.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,19 @@ def test_rate_holds_within_a_thousandth(run_link):
 
 @pytest.mark.parametrize(("packet_bytes", "framing"), [(100, 0), (1000, 4), (1500, 7)])
 def test_delay_is_propagation_plus_serialisation(run_link, packet_bytes, framing):
-    """A packet on an idle link arrives after its own time on the line and the propagation delay, counting the framing bytes."""
-    outcome = run_link([datagrams(50_000, 10, packet_bytes)], (capture("h2"),), data_rate="1 Mbit/s", data_delay="265 ms", framing=f"{framing} B")
+    """A packet on an idle link arrives after its own time on the line and the propagation delay, counting the framing
+    bytes.
+    """
+    outcome = run_link(
+        [datagrams(50_000, 10, packet_bytes)],
+        (capture("h2"),),
+        data_rate="1 Mbit/s",
+        data_delay="265 ms",
+        framing=f"{framing} B",
+    )
 
-    # Packet k is sent k packet times (at the generator's rate) after the workload's start at 1 s, when the process is up.
+    # Packet k is sent k packet times (at the generator's rate) after the workload's start at 1 s, when the process is
+    # up.
     times = outcome.arrival_s("h2")
     sent = 1.0 + np.arange(len(times)) * packet_bytes * 8 / 50_000
     expected = sent + (packet_bytes + framing) * 8 / 1_000_000 + 0.265
@@ -55,9 +67,21 @@ def test_delay_is_propagation_plus_serialisation(run_link, packet_bytes, framing
 
 def test_round_trip_is_both_delays(run_link):
     """ping over unequal delays sees their sum and four packet times."""
-    ping = {"name": "rtt", "kind": "ping", "from": "h1", "to": "h2", "to_ip": "10.0.0.2", "start_ns": 10**9, "required": True}
+    ping = {
+        "name": "rtt",
+        "kind": "ping",
+        "from": "h1",
+        "to": "h2",
+        "to_ip": "10.0.0.2",
+        "start_ns": 10**9,
+        "required": True,
+    }
     outcome = run_link(
-        [ping | {"count": 5, "interval_ns": 10**9, "payload_bytes": 56}], data_rate="1 Mbit/s", ack_rate="8 kbit/s", data_delay="3 ms", ack_delay="120 ms"
+        [ping | {"count": 5, "interval_ns": 10**9, "payload_bytes": 56}],
+        data_rate="1 Mbit/s",
+        ack_rate="8 kbit/s",
+        data_delay="3 ms",
+        ack_delay="120 ms",
     )
 
     replies = [line["rtt_ms"] for line in outcome.records("rtt") if "rtt_ms" in line]
@@ -69,7 +93,9 @@ def test_round_trip_is_both_delays(run_link):
 
 @pytest.mark.parametrize("limit", ["10 kB", "33333 B"])
 def test_queue_limit_is_exact(run_link, limit):
-    """Offered twice the rate, the queue fills to its limit and drops exactly what a replay of arrivals and departures drops."""
+    """Offered twice the rate, the queue fills to its limit and drops exactly what a replay of arrivals and departures
+    drops.
+    """
     outcome = run_link([datagrams(4_000_000, 5, 1000)], (), data_rate="2 Mbit/s", data_buffer=limit)
 
     account = outcome.account("data")
@@ -104,12 +130,19 @@ def test_queue_limit_in_packets(run_link):
 @pytest.mark.parametrize("ber", [1e-7, 1e-6, 1e-5, 1e-4])
 @pytest.mark.parametrize("packet_bytes", [64, 576, 1500])
 def test_loss_follows_length_and_bit_error_rate(run_link, ber, packet_bytes):
-    """9000 packets of each size at each rate: losses are the vector's, and lie in the 99 % binomial interval of 1 - (1 - BER)^(8 L)."""
+    """9000 packets of each size at each rate: losses are the vector's, and lie in the 99 % binomial interval of 1 - (1
+    - BER)^(8 L).
+    """
 
     def change(data, ack):
         data["errors"] |= errors
 
-    errors = {"model": "independent", "settings": {"ber": ber}, "seed": stream(1, "link model", packet_bytes, ber), "vector_errors": 65536}
+    errors = {
+        "model": "independent",
+        "settings": {"ber": ber},
+        "seed": stream(1, "link model", packet_bytes, ber),
+        "vector_errors": 65536,
+    }
     packets = 9000
     rate_bps = packets * packet_bytes * 8
     outcome = run_link([datagrams(rate_bps, 1, packet_bytes)], (), change, data_rate="200 Mbit/s", data_buffer="1 MB")
@@ -128,7 +161,9 @@ def test_loss_follows_length_and_bit_error_rate(run_link, ber, packet_bytes):
 
 @pytest.mark.parametrize("kind", ["txt", "bits"])
 def test_a_stored_vector_hits_from_its_first_bit_on_and_repeats(run_link, tmp_path, kind):
-    """Bits 0, 2000 and 20,000 of 24,000 are wrong (of 20,001 in text, whose period ends with an error): packets of 800 bits over ten turns and more."""
+    """Bits 0, 2000 and 20,000 of 24,000 are wrong (of 20,001 in text, whose period ends with an error): packets of 800
+    bits over ten turns and more.
+    """
     path = tmp_path / f"vector.{kind}"
     wrong = np.zeros(24_000, dtype=np.uint8)
     wrong[[0, 2000, 20_000]] = 1
@@ -143,17 +178,26 @@ def test_a_stored_vector_hits_from_its_first_bit_on_and_repeats(run_link, tmp_pa
     outcome = run_link([datagrams(packets * 800, 1, 100)], (probe,), change, data_rate="20 Mbit/s", data_buffer="1 MB")
 
     errors = [turn * period + bit for turn in range(packets * 800 // period + 1) for bit in (0, 2000, 20_000)]
-    assert [line["ordinal"] for line in outcome.records("log")] == sorted({bit // 800 + 1 for bit in errors if bit < packets * 800})
+    assert [line["ordinal"] for line in outcome.records("log")] == sorted(
+        {bit // 800 + 1 for bit in errors if bit < packets * 800}
+    )
 
 
 def test_first_packets_of_clustered_errors_are_hit_no_more_than_others(run_link):
-    """Where vectors began inside clusters, three of four cells lost their first packet at 1e-6; now one of 333 does. Each cell's losses are its vector's."""
+    """Where vectors began inside clusters, three of four cells lost their first packet at 1e-6; now one of 333 does.
+
+    Each cell's losses are its vector's.
+    """
     cells, packets, first = int(os.environ.get("SCPSLAB_LINK_CELLS", "20")), 5, 0
     settings = {"ber": 1e-6, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
     probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
     for number in range(cells):
         errors = {"model": "clustered", "settings": settings, "seed": stream(1, "first packets", number)}
-        outcome = run_link([datagrams(packets * 12_000, 1, 1500)], (probe,), lambda data, ack, errors=errors: data["errors"].update(errors))
+        outcome = run_link(
+            [datagrams(packets * 12_000, 1, 1500)],
+            (probe,),
+            lambda data, ack, errors=errors: data["errors"].update(errors),
+        )
 
         lost = {line["ordinal"] for line in outcome.records("log")}
         positions = np.cumsum(gap_vector(schema.read(Errors, ERRORS | errors)).astype(np.int64)) - 1
@@ -178,7 +222,9 @@ def test_drop_list_drops_exactly_these(run_link):
 
 
 def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_link):
-    """A twentieth of 4,000 long and 4,000 short packets: exactly the numbers that are drawn, with cause policy, as many as a binomial law has."""
+    """A twentieth of 4,000 long and 4,000 short packets: exactly the numbers that are drawn, with cause policy, as many
+    as a binomial law has.
+    """
     model = {"model": "packet-loss", "settings": {"loss": 0.05}}
 
     def change(data, ack):
@@ -224,7 +270,9 @@ def test_outage_takes_what_arrives_in_it(run_link):
 
 
 def test_flipped_bits_are_found_by_the_checksum(run_link):
-    """With action flip packets arrive damaged; the receiver's UDP checksum finds every one, so its program sees only the others."""
+    """With action flip packets arrive damaged; the receiver's UDP checksum finds every one, so its program sees only
+    the others.
+    """
 
     def change(data, ack):
         data["errors"] |= {"model": "independent", "settings": {"ber": 2e-5}, "action": "flip"}
@@ -254,13 +302,21 @@ def test_delay_table_never_reorders(run_link):
 
 
 def test_disorder_is_as_asked_and_closes_the_account(run_link):
-    """Delays of 100 ms ± 30 ms drawn packet by packet, one in ten twice: uniform, binomial, and every packet and copy is in the account."""
+    """Delays of 100 ms ± 30 ms drawn packet by packet, one in ten twice: uniform, binomial, and every packet and copy
+    is in the account.
+    """
 
     def change(data, ack):
         data["disorder"] = {"jitter_ns": 30_000_000, "duplicate": 0.1, "seed": "a1" * 32}
         data["errors"] = ERRORS | {"model": "independent", "settings": {"ber": 1e-5}}
 
-    outcome = run_link([datagrams(1_600_000, 10, 500)], (capture("h1"), capture("h2")), change, data_rate="10 Mbit/s", data_delay="100 ms")
+    outcome = run_link(
+        [datagrams(1_600_000, 10, 500)],
+        (capture("h1"), capture("h2")),
+        change,
+        data_rate="10 Mbit/s",
+        data_delay="100 ms",
+    )
 
     account = outcome.account("data")
     sent, received = identified(outcome, "h1"), identified(outcome, "h2")
@@ -308,7 +364,9 @@ def test_managed_queues_hold_the_rate(run_link, discipline):
     account, times = outcome.account("data"), outcome.arrival_s("h2")
     assert account["queue_packets"] > 100
     assert account["closes"]
-    assert abs((len(times) - 1) * 8000 / (times[-1] - times[0]) / 2_000_000 - 1) < 0.01  # a token bucket starts with a burst
+    assert (
+        abs((len(times) - 1) * 8000 / (times[-1] - times[0]) / 2_000_000 - 1) < 0.01
+    )  # a token bucket starts with a burst
 
 
 @pytest.mark.parametrize(("discipline", "drops"), [("drop-tail", False), ("red", True), ("codel", True)])
@@ -325,7 +383,9 @@ def test_only_managed_queues_drop_before_they_are_full(run_link, discipline, dro
 
 
 def test_an_acknowledgement_filter_keeps_the_newest(tmp_path):
-    """A return channel too slow for its acknowledgements: the filter drops old ones, the transfer completes, and the account closes."""
+    """A return channel too slow for its acknowledgements: the filter drops old ones, the transfer completes, and the
+    account closes.
+    """
     result = run_scenario("fy97/ack-filter:test", RunOptions(out=tmp_path, overrides=["workloads.transfer.size=1 MB"]))
 
     cell = next((result.folder / "cells").iterdir())

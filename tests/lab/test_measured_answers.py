@@ -1,4 +1,6 @@
-"""Assignments solved for the practice variant by code that shares nothing with their formulas: answers computed as a handout says have all points."""
+"""Assignments solved for the practice variant by code that shares nothing with their formulas: answers computed as a
+handout says have all points.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def corruption_or_congestion(given, runs):
     window = rate * segment / (segment + HEADERS) * rtt / (8 * segment)
     neighbour, other = shared("goodput_bps", stack="bbr"), shared("transfer_goodput_bps", stack="bbr")
     reno = noisy("goodput_bps", stack="reno", ber="1e-06")
-    assert reno == pytest.approx(8 * segment / rtt * math.sqrt(1.5 / lost), rel=0.25), "Mathis' formula must fit for the assignment to make sense"
+    assert reno == pytest.approx(8 * segment / rtt * math.sqrt(1.5 / lost), rel=0.25), (
+        "Mathis' formula must fit for the assignment to make sense"
+    )
     return {
         "loss_share": -100 * math.expm1(bits * math.log1p(-1e-5)),
         "mathis": 8 * segment / rtt * math.sqrt(1.5 / lost) / 1000,
@@ -57,7 +61,9 @@ def bufferbloat(given, runs):
     rate, delay_ms = parse("rate", given["rate"]), parse("duration", given["delay"]) / 1e6
     found = Results(runs["uplink"])
     deep = {"queue": "tail-512k", "stack": "cubic"}
-    assert found("rtt_max_ms", **deep) == pytest.approx(2 * delay_ms + 512e6 * 8 / rate, rel=0.01), "the queue must be full for the assignment to make sense"
+    assert found("rtt_max_ms", **deep) == pytest.approx(2 * delay_ms + 512e6 * 8 / rate, rel=0.01), (
+        "the queue must be full for the assignment to make sense"
+    )
     return {
         "bdp": rate * 2 * delay_ms / 8e6,
         "longest_wait": 512 / (rate / 8000),
@@ -65,7 +71,8 @@ def bufferbloat(given, runs):
         "tail_limit": rate / 8000 / 5,
         "page_factor": found("page_user_s", **deep) / found("page_user_s", queue="codel-600ms", stack="cubic"),
         "bbr_wait": found("rtt_mean_ms", queue="tail-512k", stack="bbr") - 2 * delay_ms,
-        "ecn_saves": found("retransmissions", queue="codel-600ms", stack="cubic") - found("retransmissions", queue="codel-ecn", stack="cubic"),
+        "ecn_saves": found("retransmissions", queue="codel-600ms", stack="cubic")
+        - found("retransmissions", queue="codel-ecn", stack="cubic"),
     }
 
 
@@ -75,7 +82,9 @@ def ack_path(given, runs):
     asymmetry = parse("rate", given["rate"]) / (8 * (segment + HEADERS)) / acks_per_s
     counted, strategies = Results(runs["counted"]), Results(runs["strategies"])
     goodput = {row["strategy"]: float(row["goodput_bps"]) for row in strategies.rows}
-    assert strategies("final_rate_bps", strategy="scps-4") == pytest.approx(4 * segment * 8 * acks_per_s, rel=0.01), "the formula must hold for SCPS-TP, too"
+    assert strategies("final_rate_bps", strategy="scps-4") == pytest.approx(4 * segment * 8 * acks_per_s, rel=0.01), (
+        "the formula must hold for SCPS-TP, too"
+    )
     return {
         "asymmetry": asymmetry,
         # Measured, where the formula has the rate of the return channel: both must be right.
@@ -83,7 +92,9 @@ def ack_path(given, runs):
         "fewest": math.ceil(asymmetry),
         "short_gain": counted("final_rate_bps", acks="every-2-short") / counted("final_rate_bps", acks="every-2"),
         "twice": "slow_start",
-        "filtered": 100 * strategies("hop_ack_lost_queue_packets", strategy="tcp-filter") / strategies("hop_ack_offered_packets", strategy="tcp-filter"),
+        "filtered": 100
+        * strategies("hop_ack_lost_queue_packets", strategy="tcp-filter")
+        / strategies("hop_ack_offered_packets", strategy="tcp-filter"),
         "filter_measured": goodput["tcp-filter"] / goodput["tcp-long"],
         "fewer_measured": goodput["scps-16"] / goodput["scps-2"],
         "compressed_measured": goodput["scps-compressed"] / goodput["scps-2"],
@@ -97,7 +108,13 @@ def test_a_solution_of_ones_own_has_all_points(solve, tmp_path):
     folders = run_variant(assignment, parameters, RunOptions(out=tmp_path))
     right = expected(assignment, load_marking(assignment), parameters, rows_of(folders))
     given = solve(parameters, folders)
-    assert {name: score_answer(assignment.file.answers[name], one, given[name]).share for name, one in right.answers.items()} == dict.fromkeys(right.answers, 1)
+    assert {
+        name: score_answer(assignment.file.answers[name], one, given[name]).share for name, one in right.answers.items()
+    } == dict.fromkeys(right.answers, 1)
     for name, one in right.answers.items():
-        shares = [score_answer(assignment.file.answers[name], one, mistake.value).share for mistake in one.wrong if mistake.value != one.value]
+        shares = [
+            score_answer(assignment.file.answers[name], one, mistake.value).share
+            for mistake in one.wrong
+            if mistake.value != one.value
+        ]
         assert all(share < 1 for share in shares), f"{name}: a common mistake has all points"

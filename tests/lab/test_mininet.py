@@ -53,7 +53,10 @@ from mininet.topo import LinearTopo, SingleSwitchTopo
 from mininet.topolib import TreeTopo
 topos = {'tree': TreeTopo, 'linear': LinearTopo, 'single': lambda n=3: SingleSwitchTopo(n)}
 """
-BEGIN = "from mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\nnet = Mininet(SingleSwitchTopo(2)); net.start()\n"
+BEGIN = (
+    "from mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\nnet = "
+    "Mininet(SingleSwitchTopo(2)); net.start()\n"
+)
 LOOP = """
 from mininet.net import Mininet
 net = Mininet()
@@ -62,14 +65,25 @@ for n in range(3):
     net.addLink(switches[n], switches[n - 1])
 net.start()
 """
-LINK = "from mininet.net import Mininet\nfrom mininet.link import TCLink\nnet = Mininet(link=TCLink)\nh1, h2 = net.addHost('h1'), net.addHost('h2')\n"
+LINK = (
+    "from mininet.net import Mininet\nfrom mininet.link import TCLink\nnet = Mininet(link=TCLink)\nh1, h2 = "
+    "net.addHost('h1'), net.addHost('h2')\n"
+)
 # Scripts, the exit code, and words of what is said.
 WRONG = {
     "no Python": ("net = Mininet(", 2, "SyntaxError: '(' was never closed"),
     "no network": ("print('only words')", 2, "found no Mininet(...) and no topos; expected a network"),
     "no word": ("raise SystemExit(0)", 2, "found no network and no word; expected Mininet(...), or topos"),
-    "topos that are a number": ("topos = 5", 2, "found topos of type int; expected a dictionary of names and Topo classes"),
-    "a topo that is a number": ("topos = {'b': 5}", 2, "found topos['b'] that makes no Topo but int; expected a Topo class"),
+    "topos that are a number": (
+        "topos = 5",
+        2,
+        "found topos of type int; expected a dictionary of names and Topo classes",
+    ),
+    "a topo that is a number": (
+        "topos = {'b': 5}",
+        2,
+        "found topos['b'] that makes no Topo but int; expected a Topo class",
+    ),
     "a node twice": (LINK + "net.addHost('h1')", 2, "found a second node h1; expected a name of its own for each node"),
     **{
         said: (LINK + f"net.addLink(h1, h2, {said})", 2, f"found {said}; expected {expected}")
@@ -83,7 +97,11 @@ WRONG = {
     },
     "numbers that are none": (LINK + "net.addLink(h1, h2, bw=float('nan'))", 2, "found bw=nan; expected bw of"),
     "an endless rate": (LINK + "net.addLink(h1, h2, bw=float('inf'))", 2, "found bw=inf; expected bw of"),
-    "an endless delay": (LINK + "net.addLink(h1, h2, delay='1' * 400 + 's')", 2, "…; expected a time of at most 9223372036 s"),
+    "an endless delay": (
+        LINK + "net.addLink(h1, h2, delay='1' * 400 + 's')",
+        2,
+        "…; expected a time of at most 9223372036 s",
+    ),
     "several topos": (TOPOS, 2, "3 topos (tree, linear, single)"),
     "an exception": (BEGIN + "raise ValueError('later')", 1, "ValueError: later"),
     "an end": (BEGIN + "raise SystemExit(3)", 1, "the script ended with exit code 3"),
@@ -91,7 +109,10 @@ WRONG = {
     "a second network": (BEGIN + "Mininet()", 1, "found a second Mininet(...)"),
     "NAT": ("from mininet.net import Mininet\nMininet().addNAT()", 2, "found addNAT"),
     "chance": (
-        "import os\nfrom mininet.net import Mininet\nnet = Mininet(); net.addHost('h' + os.urandom(4).hex()); net.start()",
+        (
+            "import os\nfrom mininet.net import Mininet\nnet = Mininet(); net.addHost('h' + os.urandom(4).hex()); "
+            "net.start()"
+        ),
         1,
         "another network than in the first run",
     ),
@@ -106,14 +127,20 @@ WRONG = {
         2,
         "the network: nodes[0]",
     ),
-    "a huge description": ("import os\nopen('/run/scpslab/network.json', 'w').write('[' * 50_000_000)\nos._exit(0)", 2, "the network: found"),
+    "a huge description": (
+        "import os\nopen('/run/scpslab/network.json', 'w').write('[' * 50_000_000)\nos._exit(0)",
+        2,
+        "the network: found",
+    ),
 }
 
 
 def mn(folder, text, *words):
     """Runs a script; returns the exit code, what it printed, and the warnings and errors."""
     (folder / "net.py").write_text(text)
-    ended = subprocess.run([ROOT / "scpslab", "mn", "net.py", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    ended = subprocess.run(
+        [ROOT / "scpslab", "mn", "net.py", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=600
+    )
     return ended.returncode, ended.stdout, ended.stderr
 
 
@@ -174,7 +201,10 @@ def test_an_endless_script_is_ended(tmp_path):
 def test_a_script_sees_nothing_of_the_machine(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("of the machine")
-    reads = f"import os\nfor path in ({str(secret)!r}, '/etc/shadow'):\n    print(path, os.path.exists(path))\nprint(open('/etc/shadow').read())\n"
+    reads = (
+        f"import os\nfor path in ({str(secret)!r}, '/etc/shadow'):\n    print(path, "
+        "os.path.exists(path))\nprint(open('/etc/shadow').read())\n"
+    )
     code, said, noted = mn(tmp_path, BEGIN + reads)
     assert code == 0, noted
     assert f"{secret} False" in said

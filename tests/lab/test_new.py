@@ -8,7 +8,9 @@ from scpslab.scenario import fresh
 from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
-CASES = [(topology, "bulk") for topology in fresh.networks()] + [("point_to_point", kind) for kind in fresh.workload_kinds() if kind != "bulk"]
+CASES = [(topology, "bulk") for topology in fresh.networks()] + [
+    ("point_to_point", kind) for kind in fresh.workload_kinds() if kind != "bulk"
+]
 
 
 @pytest.mark.parametrize(("topology", "workload"), CASES)

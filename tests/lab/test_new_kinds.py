@@ -1,4 +1,6 @@
-"""A made-up kind of every sort, added to a copy of the project as CONTRIBUTING says, and a cell with it: what it does is in the cell's files and results."""
+"""A made-up kind of every sort, added to a copy of the project as CONTRIBUTING says, and a cell with it: what it does
+is in the cell's files and results.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ OF_THE_COPY = ("results", "lab")
 
 @pytest.fixture
 def cache(engine, tmp_path: Path) -> Path:
-    """What is built, which is the user's, in a cache of the copy's own; a copy that had to compile the SCPS stack would run into its time limit."""
+    """What is built, which is the user's, in a cache of the copy's own; a copy that had to compile the SCPS stack would
+    run into its time limit.
+    """
     ensure_stack(print)
     folder = tmp_path / "cache"
     folder.mkdir()
@@ -36,7 +40,11 @@ def test_a_cell_with_a_kind_from_files_of_its_own_does_what_the_kind_says(sort: 
     assert done.returncode == 0, done.stderr
     run = Path(done.stdout.splitlines()[-1])
     (cell,) = (run / "cells").iterdir()
-    texts = [(name, text) for name, said in kind.expected["files"].items() for text in (said if isinstance(said, list) else [said])]
+    texts = [
+        (name, text)
+        for name, said in kind.expected["files"].items()
+        for text in (said if isinstance(said, list) else [said])
+    ]
     assert [(name, text) for name, text in texts if text not in (cell / name).read_text()] == []
     (row,) = csv.DictReader((run / "results.csv").open())
     assert row["status"] == "completed"

@@ -1,4 +1,6 @@
-"""Transfers over SCPS-NP through two routers and a serial line: accounts that close, what routers signal, whom they discard."""
+"""Transfers over SCPS-NP through two routers and a serial line: accounts that close, what routers signal, whom they
+discard.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ def run(tmp_path: Path) -> Run:
     """Runs a transfer of precedence 9 with further words; the run folder and the cell's metrics."""
 
     def carry_out(more: str = "", workloads: str = "", out: str = "runs") -> tuple[Path, dict[str, Any]]:
-        words = f"kind: scenario\nversion: 1\ntitle: NP\ntopology: fy97_np\nlimits: {{virtual: 300 s}}\nhosts:\n{HOSTS}{more}"
+        words = (
+            "kind: scenario\nversion: 1\ntitle: NP\ntopology: fy97_np\nlimits: {virtual: "
+            f"300 s}}\nhosts:\n{HOSTS}{more}"
+        )
         words += f"workloads:\n{TRANSFER}\n{workloads}\n"
         result = run_text(tmp_path, words, out)
         (cell,) = open_run(result.folder).cells
@@ -53,7 +58,8 @@ def test_a_transfer_crosses_both_routers_and_every_frame_is_accounted_for(run: R
 def test_bit_errors_are_signalled_as_corruption_and_as_nothing_else(run: Run) -> None:
     _, found = run("links: {modem: {data: {errors: {model: independent, ber: 1.0e-5}}}}\n")
     assert found["ws6_modem_damaged"] > 5
-    # One error in 256 makes a flag of an octet, and so two pieces of one frame; one in a thousand hits a flag, and joins two frames.
+    # One error in 256 makes a flag of an octet, and so two pieces of one frame; one in a thousand hits a flag, and
+    # joins two frames.
     assert abs(found["modem_data_lost_frames"] - found["ws6_modem_damaged"]) <= 1
     assert 0 < found["transfer_corruption_signals"] <= found["ws6_corruption_reports"]
     assert (found["transfer_congestion_signals"], found["payload_match"]) == (0, True)

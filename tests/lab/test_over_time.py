@@ -1,4 +1,6 @@
-"""The figure over-time of a run: losses stand with the direction and the flow that they hit, and cells on one axis are comparable."""
+"""The figure over-time of a run: losses stand with the direction and the flow that they hit, and cells on one axis are
+comparable.
+"""
 
 from __future__ import annotations
 

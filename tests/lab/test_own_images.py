@@ -1,4 +1,6 @@
-"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do what it is asked."""
+"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do what it is
+asked.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,12 @@ def scenario_file(tmp_path_factory):
 
 
 def run(path, out, *overrides, engine="virtual"):
-    return run_scenario(str(path), RunOptions(engine=engine, out=out, overrides=["sweep={}", "workloads.transfer.size=200 kB", *overrides], jobs=1))
+    return run_scenario(
+        str(path),
+        RunOptions(
+            engine=engine, out=out, overrides=["sweep={}", "workloads.transfer.size=200 kB", *overrides], jobs=1
+        ),
+    )
 
 
 def test_an_image_that_keeps_the_contract_is_a_host(scenario_file, tmp_path):
@@ -66,11 +73,15 @@ def test_an_image_that_keeps_the_contract_is_a_host(scenario_file, tmp_path):
     (cell,) = open_run(result.folder).cells
     (row,) = read_results(result.folder).rows
     again = run_scenario(
-        str(scenario_file), RunOptions(out=tmp_path / "second", overrides=["sweep={}", "workloads.transfer.size=200 kB"], jobs=1, use_cache=False)
+        str(scenario_file),
+        RunOptions(
+            out=tmp_path / "second", overrides=["sweep={}", "workloads.transfer.size=200 kB"], jobs=1, use_cache=False
+        ),
     )
 
     assert row["bytes"] == "200000"
-    # 200 kB at 2 Mbit/s over a hop of half a second there and back: more than the line alone takes, and no more than slow start explains.
+    # 200 kB at 2 Mbit/s over a hop of half a second there and back: more than the line alone takes, and no more than
+    # slow start explains.
     assert 200_000 * 8 / 2e6 < float(row["transfer_s"]) < 10
     hop = next(line for line in cell.records("accounting") if (line["link"], line["direction"]) == ("hop", "data"))
     assert hop["delivered_bytes"] > 200_000
@@ -79,7 +90,9 @@ def test_an_image_that_keeps_the_contract_is_a_host(scenario_file, tmp_path):
 
 
 def test_on_a_machine_s_own_kernel_it_is_a_host_too(scenario_file, tmp_path, monkeypatch):
-    """Engine `host` with the image in the machine's Docker; a busy machine may be late here, for only bytes and that it works are looked at."""
+    """Engine `host` with the image in the machine's Docker; a busy machine may be late here, for only bytes and that it
+    works are looked at.
+    """
     monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
     result = run(scenario_file, tmp_path, "limits.lateness=10 s", engine=HostInGuest.name)
     (row,) = read_results(result.folder).rows
@@ -89,12 +102,17 @@ def test_on_a_machine_s_own_kernel_it_is_a_host_too(scenario_file, tmp_path, mon
 
 @pytest.mark.usefixtures("scenario_file")
 def test_two_images_understand_each_other_with_losses(tmp_path):
-    """Ours at both ends, in both directions, named as somebody names the image of another implementation; the lossy hop took some packets."""
+    """Ours at both ends, in both directions, named as somebody names the image of another implementation; the lossy hop
+    took some packets.
+    """
     ours = f"scpslab/scps-host:{version()}"
     overrides = [f"hosts.h1.image={ours}", f"hosts.h2.image={ours}"]
     result = run_scenario("links/interop-images:test", RunOptions(out=tmp_path, overrides=overrides, jobs=1))
     rows = read_results(result.folder).rows
-    assert [(row["direction"], row["status"], row["bytes"]) for row in rows] == [("back", "completed", "200000"), ("there", "completed", "200000")]
+    assert [(row["direction"], row["status"], row["bytes"]) for row in rows] == [
+        ("back", "completed", "200000"),
+        ("there", "completed", "200000"),
+    ]
     assert all(int(row["hop_data_lost_corrupt_packets"]) + int(row["hop_ack_lost_corrupt_packets"]) > 0 for row in rows)
 
 

@@ -31,7 +31,9 @@ def place(tmp_path_factory):
         for step in steps(DOCS / f"{page}.md"):
             if isinstance(step, File):
                 save(step, folder)
-            elif not (step.line.startswith("Rscript") and not HAS_R) and not (step.line.startswith("python3") and not HAS_PANDAS):
+            elif not (step.line.startswith("Rscript") and not HAS_R) and not (
+                step.line.startswith("python3") and not HAS_PANDAS
+            ):
                 done = type_in(step, folder, environment)
                 assert done.returncode == 0, f"{page}: {step.line}\n{done.stdout}"
                 assert "warning:" not in done.stdout, f"{page}: {step.line}\n{done.stdout}"
@@ -55,12 +57,16 @@ def test_the_topology_is_checked_run_and_verified(place):
 
 def test_the_message_of_the_page_is_the_program_s(place, tmp_path):
     folder, _ = place
-    shown = next(text for language, _, text in FENCE.findall((DOCS / "write-a-topology.md").read_text()) if language == "text").strip()
+    shown = next(
+        text for language, _, text in FENCE.findall((DOCS / "write-a-topology.md").read_text()) if language == "text"
+    ).strip()
     for name in ("relay.py", "rover.yaml"):
         (tmp_path / name).write_text((folder / name).read_text())
     lines = (tmp_path / "relay.py").read_text().replace('p["data_rate"]', 'p["rate"]')
     (tmp_path / "relay.py").write_text(lines)
-    done = subprocess.run([ROOT / "scpslab", "validate", "rover.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [ROOT / "scpslab", "validate", "rover.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert re.sub(r"py:\d+", "py", done.stderr.strip()) == re.sub(r"py:\d+", "py", shown)
 
 

@@ -14,9 +14,11 @@ from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
 RATE_BPS, MTU_BYTES = 2_000_000, 1500
-# The clock moves a little while the guest's programs run, and a packet is captured when its kernel gets to it: 2 permille of a packet's time.
+# The clock moves a little while the guest's programs run, and a packet is captured when its kernel gets to it: 2
+# permille of a packet's time.
 CAPTURE_NS = 10_000
-# SOL_UDP and UDP_SEGMENT: with each datagram that is sent (17, 103), then for the socket; the last packet of a piece is shorter.
+# SOL_UDP and UDP_SEGMENT: with each datagram that is sent (17, 103), then for the socket; the last packet of a piece is
+# shorter.
 SEND = """import socket, struct
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.connect(("10.0.0.2", 5000))
@@ -40,7 +42,9 @@ probes: [{kind: capture, node: h2}]
 
 
 def test_no_two_arrivals_are_closer_than_the_second_s_time_on_the_wire(tmp_path):
-    """Each datagram is counted, waits in the queue and takes its time on the wire; and no packet is longer than the MTU."""
+    """Each datagram is counted, waits in the queue and takes its time on the wire; and no packet is longer than the
+    MTU.
+    """
     result = run_text(tmp_path, SCENARIO.replace("COMMAND", json.dumps(f"python3 -c '{SEND}'")))
     assert (result.completed, result.failed) == (1, 0)
     (found,) = open_run(result.folder).cells

@@ -1,4 +1,7 @@
-"""Policies: somebody's code decides what is sent. Right ones are measured, wrong ones are told what is wrong, and hostile ones can do nothing."""
+"""Policies: somebody's code decides what is sent.
+
+Right ones are measured, wrong ones are told what is wrong, and hostile ones can do nothing.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +45,17 @@ class Policy:
 """
 # What a policy does at the start, and words of the reason that the cell gives.
 WRONG = {
-    "a segment that does not exist": ("return [self.segments], None", "found segments [21]; expected at most 10000 of 0 to 20"),
+    "a segment that does not exist": (
+        "return [self.segments], None",
+        "found segments [21]; expected at most 10000 of 0 to 20",
+    ),
     "no pair": ("return [1, 2, 3]", "on_start: found the answer [1, 2, 3]; expected (segments, wake)"),
     "an exception": ("return [1 // 0], None", ": ZeroDivisionError"),
     "a time that is none": ("return [], float('nan')", "to be woken; expected seconds or None"),
-    "too many packets": ("self.on_timer = lambda now: (list(range(21)) * 400, now); return [], now", "expected at most 20 times as many"),
+    "too many packets": (
+        "self.on_timer = lambda now: (list(range(21)) * 400, now); return [], now",
+        "expected at most 20 times as many",
+    ),
     "silence": ("return [], None", "patience ran out"),
     "an end": ("raise SystemExit(0)", ": SystemExit"),
     "a file": ("open('/etc/passwd')", ": OSError: [Errno 24]"),
@@ -54,22 +63,45 @@ WRONG = {
     "a program": ("import os; os.fork()", "BlockingIOError"),
     "root": ("import os; os.setuid(0)", "PermissionError"),
     "printing without end": ("while True: print('x' * 100_000)", "OSError: [Errno 27] File too large"),
-    "waking without end": ("self.on_timer = lambda now: ([], now); return [], now", "found more than 10420 events; expected at most 20 for each segment"),
+    "waking without end": (
+        "self.on_timer = lambda now: ([], now); return [], now",
+        "found more than 10420 events; expected at most 20 for each segment",
+    ),
     "memory": ("return [0] * (1 << 30), None", "MemoryError"),
-    "an answer that nobody asked for": ('import os; os.write(1, b\'{"send": [], "wake": null}\\n\' * 3); return [], None', "expected one answer to each event"),
+    "an answer that nobody asked for": (
+        'import os; os.write(1, b\'{"send": [], "wake": null}\\n\' * 3); return [], None',
+        "expected one answer to each event",
+    ),
     "an answer before it was asked": ("import os; return [], None", "before the first event"),
-    "an answer without a line feed": ("import os\n    while True: os.write(1, b'x' * 65536)", "expected one answer to each event"),
+    "an answer without a line feed": (
+        "import os\n    while True: os.write(1, b'x' * 65536)",
+        "expected one answer to each event",
+    ),
     "a time long ago": ("self.on_timer = lambda now: (1 // 0, None); return [], -1e305", ": ZeroDivisionError"),
     "an end of time": ("self.on_timer = lambda now: (1 // 0, None); return [], 1e308", "patience ran out"),
     "half of a character": ("raise ValueError('\\ud800\\0')", ": ValueError"),
-    "deep nesting": ("import os; os.write(1, b'{\"send\": ' + b'[' * 900 + b']' * 900 + b'}\\n'); return [], None", "expected"),
-    "no end by signals": ("import _signal; _signal.signal(15, _signal.SIG_IGN); return [-1], None", "found segments [-1]"),
-    "no JSON": ("import os; os.write(1, b'[' * 100_000 + b'\\n'); return [], None", "expected one answer to each event"),
+    "deep nesting": (
+        "import os; os.write(1, b'{\"send\": ' + b'[' * 900 + b']' * 900 + b'}\\n'); return [], None",
+        "expected",
+    ),
+    "no end by signals": (
+        "import _signal; _signal.signal(15, _signal.SIG_IGN); return [-1], None",
+        "found segments [-1]",
+    ),
+    "no JSON": (
+        "import os; os.write(1, b'[' * 100_000 + b'\\n'); return [], None",
+        "expected one answer to each event",
+    ),
 }
 
 
-CODE = {name: BEGIN + textwrap.indent(f"def on_start(self, now):\n    {does}\n    return [], None\n", "    ") for name, (does, _) in WRONG.items()}
-CODE["an answer before it was asked"] = 'import os\nos.write(1, b\'{"send": [0], "wake": null}\\n\')\n' + CODE["silence"]
+CODE = {
+    name: BEGIN + textwrap.indent(f"def on_start(self, now):\n    {does}\n    return [], None\n", "    ")
+    for name, (does, _) in WRONG.items()
+}
+CODE["an answer before it was asked"] = (
+    'import os\nos.write(1, b\'{"send": [0], "wake": null}\\n\')\n' + CODE["silence"]
+)
 CODE["right"] = STOP_AND_WAIT
 CODE["an endless loop"] = BEGIN + "    def on_start(self, now):\n        while True: pass\n"
 FILES = {name: f"policy_{number}.py" for number, name in enumerate(CODE)}
@@ -82,9 +114,18 @@ def cells(tmp_path_factory) -> dict[str, RunCell]:
     for name, code in CODE.items():
         (folder / FILES[name]).write_text(code)
     found = open_run(
-        run_text(folder, f"{SCENARIO}sweep: {{policy: {{set: [workloads.transfer.policy], values: {json.dumps(list(FILES.values()))}}}}}\n").folder
+        run_text(
+            folder,
+            (
+                f"{SCENARIO}sweep: {{policy: {{set: [workloads.transfer.policy], values: "
+                f"{json.dumps(list(FILES.values()))}}}}}\n"
+            ),
+        ).folder
     )
-    return {name: next(cell for cell in found.cells if cell.plan.cell.axes["policy"] == file) for name, file in FILES.items()}
+    return {
+        name: next(cell for cell in found.cells if cell.plan.cell.axes["policy"] == file)
+        for name, file in FILES.items()
+    }
 
 
 def test_a_policy_moves_every_byte_and_what_it_sent_is_counted(cells):
@@ -111,7 +152,11 @@ def test_no_program_that_a_policy_might_start_has_more_rights(tmp_path):
     python = "tr '\\0' ' ' < $process/cmdline | grep -q '^python3.*policy_runner'"
     looks = f"for process in /proc/[0-9]*; do if {python}; then grep NoNewPrivs $process/status; fi; done"
     script = f"script:\n  - {{do: run, at: 1 s, node: h1, command: {json.dumps(looks)}}}\n"
-    found = open_run(run_text(tmp_path, SCENARIO.replace("policy_0.py", "policy.py").replace("patience: 60 s", "patience: 5 s") + script).folder)
+    found = open_run(
+        run_text(
+            tmp_path, SCENARIO.replace("policy_0.py", "policy.py").replace("patience: 60 s", "patience: 5 s") + script
+        ).folder
+    )
 
     (cell,) = found.cells
     said = [path.read_text() for path in cell.folder.rglob("*.log")]

@@ -50,7 +50,8 @@ title: What a program sees of the processor
 topology: point_to_point
 script: [{do: run, at: 1 s, node: h1, command: COMMAND}]
 """
-# OpenSSL's are used by its engine of that name alone, and its variable hides them (OPENSSL_ia32cap); libstdc++'s are never reached.
+# OpenSSL's are used by its engine of that name alone, and its variable hides them (OPENSSL_ia32cap); libstdc++'s are
+# never reached.
 WITH_RANDOM_INSTRUCTIONS = {"libcrypto.so.3", "libstdc++.so.6", "legacy.so"}
 # RDRAND and RDSEED of a register, anywhere: few files have these bytes, and fewer the instructions.
 BYTES = re.compile(rb"\x0f\xc7[\xf0-\xff]")
@@ -65,7 +66,9 @@ def printed(folder, out, program):
 
 
 def test_the_processor_s_clock_is_virtual_and_moves(tmp_path):
-    """It says what the monotonic clock says, to a microsecond; and a program that waits for it by turning in a loop gets on, 256 ns a turn."""
+    """It says what the monotonic clock says, to a microsecond; and a program that waits for it by turning in a loop
+    gets on, 256 ns a turn.
+    """
     clocks, turns = [], []
     for out in ("first", "second"):
         text = printed(tmp_path, out, CLOCK)
@@ -80,7 +83,10 @@ def test_the_processor_s_clock_is_virtual_and_moves(tmp_path):
 
 def test_random_device_has_the_cell_s_numbers(tmp_path):
     """Two cold runs draw the same ones."""
-    first, second = (next(line for line in printed(tmp_path, out, DEVICE).splitlines() if line.startswith("device")) for out in ("first", "second"))
+    first, second = (
+        next(line for line in printed(tmp_path, out, DEVICE).splitlines() if line.startswith("device"))
+        for out in ("first", "second")
+    )
 
     assert len(set(json.loads(first.removeprefix("device ")))) == 4
     assert first == second
@@ -97,7 +103,12 @@ def test_programs_of_the_guest_with_the_processor_s_random_numbers_are_known(tmp
     for file in (file for file in root.rglob("*") if file.is_file() and not file.is_symlink()):
         content = file.read_bytes()
         if content.startswith(b"\x7fELF") and BYTES.search(content):
-            code = subprocess.run(["objdump", "--disassemble", "--no-show-raw-insn", str(file)], check=True, capture_output=True, text=True).stdout
+            code = subprocess.run(
+                ["objdump", "--disassemble", "--no-show-raw-insn", str(file)],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
             if re.search(r"\t(rdrand|rdseed)\b", code):
                 found.add(re.sub(r"(\.so\.\d+)[.\d]*$", r"\1", file.name))
 

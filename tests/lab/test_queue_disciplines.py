@@ -1,4 +1,6 @@
-"""What the kernel made of a queue of the plan, read back with tc inside the lab: limits, thresholds, times and probabilities, and what they came to."""
+"""What the kernel made of a queue of the plan, read back with tc inside the lab: limits, thresholds, times and
+probabilities, and what they came to.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +44,24 @@ BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
 
 @pytest.fixture
 def shown(engine, tmp_path):
-    """What tc says of the queue after four seconds of a quarter more than the line takes: 56 kB, which the sender's socket lets wait, are in RED's range."""
+    """What tc says of the queue after four seconds of a quarter more than the line takes: 56 kB, which the sender's
+    socket lets wait, are in RED's range.
+    """
 
     def run(**queue) -> str:
         network = schema.write(point_to_point(data_rate="2 Mbit/s", data_buffer="1 MB"))
         network["links"][0]["directions"][0]["queue"] |= queue
-        command = {"t_ns": 4_900_000_000, "do": "run", "node": "h1", "command": "tc -s -d qdisc show dev h1-hop", "patience_ns": 10**9, "required": True}
-        outcome = run_network(engine, tmp_path, network, {"script": [command], "workloads": [datagrams(2_500_000, 5, 1000)]})
+        command = {
+            "t_ns": 4_900_000_000,
+            "do": "run",
+            "node": "h1",
+            "command": "tc -s -d qdisc show dev h1-hop",
+            "patience_ns": 10**9,
+            "required": True,
+        }
+        outcome = run_network(
+            engine, tmp_path, network, {"script": [command], "workloads": [datagrams(2_500_000, 5, 1000)]}
+        )
         assert outcome.status["status"] == "completed"
         return (outcome.folder / "logs" / "script-1-h1.log").read_text()
 
@@ -100,29 +113,42 @@ def test_the_acknowledgement_filter_is_cakes_and_nothing_else_of_it(shown):
 
 
 def test_red_s_thresholds_are_possible_for_scpslab_exactly_if_they_are_for_tc(engine, tmp_path):
-    """Both sides of every border: lower thresholds of about the average packet, upper ones near and far, burst rounded down, and small probabilities."""
+    """Both sides of every border: lower thresholds of about the average packet, upper ones near and far, burst rounded
+    down, and small probabilities.
+    """
     pairs = [(least, most) for least in (1, 999, 1000, 1001) for most in (1999, 2000, 3998, 4000, 30_000)]
-    pairs += [(1900, most) for most in (1901, 1999, 2000, 2199, 2200, 5000)] + [(6500, most) for most in (6600, 7999, 8000, 9000)]
+    pairs += [(1900, most) for most in (1901, 1999, 2000, 2199, 2200, 5000)] + [
+        (6500, most) for most in (6600, 7999, 8000, 9000)
+    ]
     pairs += [(least, BORDERS[least] + step) for least in BORDERS for step in (-1, 0, 1, 2)]
     pairs += [(2_000_000, 4_000_000), (2_500_000, 5_000_000), (25_000_000, 50_000_000)]
     slopes = [(10_000, 100_000, 90_000 * SLOPE_LIMIT * factor) for factor in (0.99, 1, 1.01)]
     cases = [(least, most, 0.1) for least, most in pairs] + slopes
-    expected = [is_possible(least, most) and probability > (most - least) * SLOPE_LIMIT for least, most, probability in cases]
+    expected = [
+        is_possible(least, most) and probability > (most - least) * SLOPE_LIMIT for least, most, probability in cases
+    ]
     assert {is_possible(least, most) and not is_possible(least, most + 1) for least, most in BORDERS.items()} == {True}
 
     words = [f"{least}/{most}/{burst_packets(least, most)}/{probability!r}" for least, most, probability in cases]
     settings = "limit 90000000 min $l max $m avpkt 1000 burst $b probability $p bandwidth 2000000bit"
-    loop = f'while IFS=/ read l m b p; do tc qdisc replace dev lo root red {settings}; echo "$l $m $?"; tc qdisc del dev lo root; done'
+    loop = (
+        f'while IFS=/ read l m b p; do tc qdisc replace dev lo root red {settings}; echo "$l $m $?"; '
+        "tc qdisc del dev lo root; done"
+    )
     command = f"printf '%s\\n' {' '.join(words)} | bash -c '{loop}'"
     step = {"t_ns": 10**9, "do": "run", "node": "h1", "command": command, "patience_ns": 60 * 10**9, "required": True}
     outcome = run_network(engine, tmp_path, schema.write(point_to_point()), {"script": [step]})
     said = re.findall(r"^\d+ \d+ (\d)$", (outcome.folder / "logs" / "script-1-h1.log").read_text(), re.MULTILINE)
 
-    assert [(case, code == "0") for case, code in zip(cases, said, strict=True)] == list(zip(cases, expected, strict=True))
+    assert [(case, code == "0") for case, code in zip(cases, said, strict=True)] == list(
+        zip(cases, expected, strict=True)
+    )
 
 
 def test_marks_are_counted_and_what_nobody_counts_is_left_empty(tmp_path):
-    """Both kinds of queue mark an upload of hosts with ECN and drop nothing; drop-tail has no such column and knows its greatest depth."""
+    """Both kinds of queue mark an upload of hosts with ECN and drop nothing; drop-tail has no such column and knows its
+    greatest depth.
+    """
     result = run_text(tmp_path, MARKED)
     with (result.folder / "results.csv").open() as file:
         rows = {row["queue"]: row for row in csv.DictReader(file)}
@@ -131,7 +157,11 @@ def test_marks_are_counted_and_what_nobody_counts_is_left_empty(tmp_path):
     for queue in ("red", "codel"):
         assert int(rows[queue]["trunk_data_marked_packets"]) == accounts[queue]["marked_packets"] > 0
         assert rows[queue]["trunk_data_lost_queue_packets"] == "0"
-        assert (accounts[queue]["most_bytes"], accounts[queue]["most_packets"], accounts[queue]["queue_bytes"]) == (None, None, None)
+        assert (accounts[queue]["most_bytes"], accounts[queue]["most_packets"], accounts[queue]["queue_bytes"]) == (
+            None,
+            None,
+            None,
+        )
     assert rows["drop-tail"]["trunk_data_marked_packets"] == ""
     assert "marked_packets" not in accounts["drop-tail"]
     assert 50_000 < accounts["drop-tail"]["most_bytes"] <= 120_000

@@ -31,7 +31,9 @@ def test_a_run_folder_explains_itself(tmp_path):
 
 
 def test_asking_again_runs_nothing(tmp_path, monkeypatch):
-    """The second run takes the folder's own result, a third in another place takes the cache's; both leave the same bytes."""
+    """The second run takes the folder's own result, a third in another place takes the cache's; both leave the same
+    bytes.
+    """
     first = run(tmp_path / "a")
     monkeypatch.setattr("scpslab.engine.uml.UmlEngine.run", lambda self, cell: pytest.fail("a cell was run again"))
 
@@ -111,10 +113,15 @@ def test_a_transfer_that_gives_up_is_incomplete(tmp_path):
     assert "gave up" in row
 
 
-@pytest.mark.parametrize("congestion", ["reno", "cubic", "bbr", "vegas", "hybla", "westwood", "highspeed", "illinois", "veno", "yeah"])
+@pytest.mark.parametrize(
+    "congestion", ["reno", "cubic", "bbr", "vegas", "hybla", "westwood", "highspeed", "illinois", "veno", "yeah"]
+)
 def test_every_congestion_control_is_in_the_kernel(tmp_path, congestion):
     """Each one carries a transfer, and the environment names it."""
-    result = run(tmp_path, ["sweep.stack.cases={}".replace("{}", "{x: {hosts.*.preset: modern, hosts.*.congestion: " + congestion + "}}")])
+    result = run(
+        tmp_path,
+        ["sweep.stack.cases={}".replace("{}", "{x: {hosts.*.preset: modern, hosts.*.congestion: " + congestion + "}}")],
+    )
 
     cell = next((result.folder / "cells").iterdir())
     nodes = json.loads((cell / "environment.json").read_text())["nodes"]

@@ -1,4 +1,6 @@
-"""A guest is a sandbox, whatever its root does: its kernel's lock and what is around its process each hold without the other (docs/security.md)."""
+"""A guest is a sandbox, whatever its root does: its kernel's lock and what is around its process each hold without the
+other (docs/security.md).
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,11 @@ class Machine:
         # As an archive of a Docker image is there: a second name of a file of the cache.
         (self.folder / "lent").write_text("lent")
         (self.folder / "cell" / "lent.txt").hardlink_to(self.folder / "lent")
-        shutil.copytree(Path(__file__).parent / "in_guest", self.folder / "lab", ignore=shutil.ignore_patterns("run_*", "__pycache__"))
+        shutil.copytree(
+            Path(__file__).parent / "in_guest",
+            self.folder / "lab",
+            ignore=shutil.ignore_patterns("run_*", "__pycache__"),
+        )
         (self.folder / "lab" / "escape.py").rename(self.folder / "lab" / "run_lab.py")
         self.listening = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._answer, daemon=True).start()
@@ -91,7 +97,11 @@ class Machine:
         files = [path for name in ("home", "lab") for path in sorted((self.folder / name).rglob("*"))]
         boot = [path.stat() for path in sorted(self.images.boot_dir.iterdir())]
         return [
-            *((path, path.read_bytes(), path.stat().st_mode, path.stat().st_mtime) for path in [*files, self.folder / "lent"] if path.is_file()),
+            *(
+                (path, path.read_bytes(), path.stat().st_mode, path.stat().st_mtime)
+                for path in [*files, self.folder / "lent"]
+                if path.is_file()
+            ),
             *((path.st_mode, path.st_size, path.st_mtime_ns) for path in boot),
         ]
 
@@ -115,7 +125,12 @@ runpy.run_path("/opt/scpslab/escape.py", run_name="__main__")
 
 def attacked_by_a_fork(folder: Path, images: Images) -> tuple[dict[str, Any], list[Any]]:
     """What root of a fork got of the cell beside it, by attempt; and whether that cell's files are as before."""
-    program, home, one, other = folder / "lab", folder / "T" / "home", folder / "T" / "cells" / "one", folder / "T" / "cells" / "other"
+    program, home, one, other = (
+        folder / "lab",
+        folder / "T" / "home",
+        folder / "T" / "cells" / "one",
+        folder / "T" / "cells" / "other",
+    )
     shutil.copytree(Path(__file__).parent / "in_guest", program, ignore=shutil.ignore_patterns("run_*", "__pycache__"))
     (program / "run_lab.py").write_text(GOES_ON)
     for work in (home, one, other):
@@ -126,14 +141,29 @@ def attacked_by_a_fork(folder: Path, images: Images) -> tuple[dict[str, Any], li
     (one / "cell" / "lent.txt").hardlink_to(folder / "lent")
     (other / "cell" / "out" / "secret").write_text(BUSINESS)
     before = [(path, path.stat().st_mode, path.stat().st_mtime) for path in sorted(other.rglob("*"))]
-    job = {"secret": str(other / "cell" / "out" / "secret"), "target": str(other / "cell" / "out" / "target"), "port": 9}
+    job = {
+        "secret": str(other / "cell" / "out" / "secret"),
+        "target": str(other / "cell" / "out" / "target"),
+        "port": 9,
+    }
     (one / "cell" / "job.json").write_text(json.dumps(job))
     (one / "console.log").touch()
     engine = VirtualEngine()
     with scratch("/dev/shm") as memory:
         words = template_launcher(images.tools_dir, images.kernel, home, folder / "T", memory)
-        words += [str(images.kernel), "mem=512M", *ROOT_ARGUMENTS, "con=null", "con0=null,fd:1", "quiet", "norandmaps", *engine.clock]
-        template = TemplateGuest([*words, f"lab_seed={'0d' * 32}"], home, {"TMPDIR": str(memory), "HOME": str(memory)}, None)
+        words += [
+            str(images.kernel),
+            "mem=512M",
+            *ROOT_ARGUMENTS,
+            "con=null",
+            "con0=null,fd:1",
+            "quiet",
+            "norandmaps",
+            *engine.clock,
+        ]
+        template = TemplateGuest(
+            [*words, f"lab_seed={'0d' * 32}"], home, {"TMPDIR": str(memory), "HOME": str(memory)}, None
+        )
         try:
             template.boot(LIMITS["wall_s"])
             template.fork(one, None).wait(LIMITS["wall_s"])
@@ -144,7 +174,10 @@ def attacked_by_a_fork(folder: Path, images: Images) -> tuple[dict[str, Any], li
     attempts: dict[str, Any] = json.loads(found.read_text())
     assert (other / "cell" / "out" / "secret").read_text() == BUSINESS
     after = [(path, path.stat().st_mode, path.stat().st_mtime) for path in sorted(other.rglob("*"))]
-    return {name: result["got"] for name, result in attempts.items() if "got" in result}, [] if after == before else [before, after]
+    return {name: result["got"] for name, result in attempts.items() if "got" in result}, [] if after == before else [
+        before,
+        after,
+    ]
 
 
 def compile_to(program: Path, source: str) -> None:
@@ -165,12 +198,18 @@ def unlocked(boot: Path, images: Images) -> Path:
 
 def left(folder: Path) -> list[str]:
     """What is in a guest's folder besides files and folders, and files that run with others' rights."""
-    paths = [path for path in folder.rglob("*") if path.is_symlink() or not (path.is_file() or path.is_dir()) or path.stat().st_mode & 0o7000]
+    paths = [
+        path
+        for path in folder.rglob("*")
+        if path.is_symlink() or not (path.is_file() or path.is_dir()) or path.stat().st_mode & 0o7000
+    ]
     return sorted(path.name for path in paths)
 
 
 def test_a_script_cannot_mount_the_machine_s_folders(tmp_path):
-    """Root of a node has no capability for it, sees nothing of the exchange with the machine, and the machine's files are as before."""
+    """Root of a node has no capability for it, sees nothing of the exchange with the machine, and the machine's files
+    are as before.
+    """
     secret, target = tmp_path / "secret", tmp_path / "target"
     secret.write_text(BUSINESS)
     result = run_text(tmp_path, ATTACK.format(secret=secret, target=target))
@@ -195,7 +234,9 @@ def test_a_guest_gets_nothing(tmp_path, images):
 
 
 def test_the_kernel_s_lock_holds_on_a_machine_that_has_nothing_else(tmp_path, images):
-    """The launcher finds neither Landlock nor seccomp, as on an old kernel: the guest runs all the same, and gets nothing all the same."""
+    """The launcher finds neither Landlock nor seccomp, as on an old kernel: the guest runs all the same, and gets
+    nothing all the same.
+    """
     source = (TOOLS / "confine.c").read_text()
     for call, unknown in (("SYS_CREATE_RULESET = 444", "SYS_CREATE_RULESET = 4440"), ("SYS_seccomp", "4450")):
         assert call in source
@@ -211,7 +252,9 @@ def test_the_kernel_s_lock_holds_on_a_machine_that_has_nothing_else(tmp_path, im
 
 
 def test_what_is_around_the_kernel_holds_without_its_lock(tmp_path, images):
-    """With an init that locks nothing, folders of the machine can be mounted, but no file of them read, listed, written, removed or changed."""
+    """With an init that locks nothing, folders of the machine can be mounted, but no file of them read, listed,
+    written, removed or changed.
+    """
     if not protections(images.tools_dir).landlock:
         pytest.skip("this machine's kernel has no Landlock")
     machine = Machine(tmp_path, replace(images, boot_dir=unlocked(tmp_path / "boot", images)))
@@ -222,7 +265,9 @@ def test_what_is_around_the_kernel_holds_without_its_lock(tmp_path, images):
 
 
 def test_a_fork_gets_nothing_of_the_cell_beside_it(tmp_path, images):
-    """Its root, with every capability, and with it the rights of a process that was forked from one that reaches all cells."""
+    """Its root, with every capability, and with it the rights of a process that was forked from one that reaches all
+    cells.
+    """
     assert attacked_by_a_fork(tmp_path, images) == ({}, [])
 
 
@@ -236,7 +281,9 @@ def test_landlock_keeps_a_fork_from_the_cell_beside_it_without_the_kernel_s_lock
 
 
 def test_the_launcher_confines_a_program_that_is_no_kernel(tmp_path, images):
-    """System calls of the machine, as somebody makes them who has taken over the kernel's process: only the folder that may be written is."""
+    """System calls of the machine, as somebody makes them who has taken over the kernel's process: only the folder that
+    may be written is.
+    """
     if not protections(images.tools_dir).landlock:
         pytest.skip("this machine's kernel has no Landlock")
     compile_to(tmp_path / "attacker", (Path(__file__).parent / "attacker.c").read_text())
@@ -247,9 +294,15 @@ def test_the_launcher_confines_a_program_that_is_no_kernel(tmp_path, images):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         command = [tmp_path / "attacker", secret, folder, str(listening.getsockname()[1])]
         words = [images.tools_dir / LAUNCHER, "--run", command[0], "--write", folder, "--", *command]
-        said = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True, timeout=60).stdout.splitlines()
+        said = subprocess.run(
+            words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True, timeout=60
+        ).stdout.splitlines()
 
     assert [line for line in said if line.endswith("got it")] == ["write where it may: got it"]
     assert said[-1].startswith("keep a core file")  # it came to its end
-    assert (secret.read_text(), secret.stat().st_mode, secret.stat().st_mtime_ns) == (BUSINESS, before.st_mode, before.st_mtime_ns)
+    assert (secret.read_text(), secret.stat().st_mode, secret.stat().st_mtime_ns) == (
+        BUSINESS,
+        before.st_mode,
+        before.st_mtime_ns,
+    )
     assert [path.name for path in folder.iterdir()] == ["file"]

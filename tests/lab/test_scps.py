@@ -33,7 +33,14 @@ def transfer(folder):
 def test_every_byte_arrives_whoever_is_at_the_ends(ends, tmp_path):
     """50 kB at 5e-5 each way: both ends say so, and the bytes were compared."""
     source, sink = ENDS[ends]
-    result = run(tmp_path, "sweep={}", f"hosts.ws1={source}", f"hosts.ws2={sink}", "links.hop.*.errors.ber=5e-5", "workloads.transfer.size=50 kB")
+    result = run(
+        tmp_path,
+        "sweep={}",
+        f"hosts.ws1={source}",
+        f"hosts.ws2={sink}",
+        "links.hop.*.errors.ber=5e-5",
+        "workloads.transfer.size=50 kB",
+    )
 
     lines = transfer(result.folder)
     assert (result.completed, result.failed) == (1, 0)
@@ -43,7 +50,9 @@ def test_every_byte_arrives_whoever_is_at_the_ends(ends, tmp_path):
 
 
 def test_rate_control_fills_the_hop_and_queues_nothing(tmp_path):
-    """Full segments at the rate that fits: the queue before the hop never holds more than the bucket, and the hop never idles."""
+    """Full segments at the rate that fits: the queue before the hop never holds more than the bucket, and the hop never
+    idles.
+    """
     result = run(
         tmp_path,
         "sweep={}",
@@ -58,7 +67,8 @@ def test_rate_control_fills_the_hop_and_queues_nothing(tmp_path):
     values = dict(zip(row[0].split(","), row[1].split(","), strict=True))
     seconds = 500_000 / 1400 * 1456 * 8 / 2e6
     assert account["queue_packets"] == 0
-    # The bucket holds 5 ticks of 10 ms: 12.5 kB may stand in the queue and make the round trip 50 ms longer; it never grows.
+    # The bucket holds 5 ticks of 10 ms: 12.5 kB may stand in the queue and make the round trip 50 ms longer; it never
+    # grows.
     assert account["most_bytes"] < 16_000
     assert float(values["transfer_s"]) == pytest.approx(seconds, rel=0.02)
     samples = [line for line in cell.records("tcp-ws1") if line["rate_credit_bytes"] is not None]
@@ -69,16 +79,30 @@ def test_rate_control_fills_the_hop_and_queues_nothing(tmp_path):
 def test_the_same_cell_twice_has_the_same_bytes(tmp_path):
     """Packets, trace and report of the SCPS programs are part of what is reproducible."""
     overrides = ("probes=[{kind: capture, node: ws2}, {kind: tcp_info, node: ws1}]",)
-    folders = [run_scenario("fy97/fig04:test", RunOptions(out=tmp_path / name, overrides=list(overrides), use_cache=False)).folder for name in ("a", "b")]
+    folders = [
+        run_scenario(
+            "fy97/fig04:test", RunOptions(out=tmp_path / name, overrides=list(overrides), use_cache=False)
+        ).folder
+        for name in ("a", "b")
+    ]
 
-    files = [{path.relative_to(folder): path.read_bytes() for path in folder.rglob("cells/**/*") if path.is_file()} for folder in folders]
+    files = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("cells/**/*") if path.is_file()}
+        for folder in folders
+    ]
     assert len(files[0]) > 10
     assert files[0] == files[1]
 
 
 def test_a_sender_that_hears_nothing_gives_up(tmp_path):
     """An outage of the whole patience: the cell is incomplete, and says who gave up."""
-    result = run(tmp_path, "sweep={}", f"hosts.*={SCPS}", "links.hop.*.errors.outages=[{from: 2 s, to: 3000 s}]", "workloads.transfer.patience=60 s")
+    result = run(
+        tmp_path,
+        "sweep={}",
+        f"hosts.*={SCPS}",
+        "links.hop.*.errors.outages=[{from: 2 s, to: 3000 s}]",
+        "workloads.transfer.patience=60 s",
+    )
 
     (cell,) = open_run(result.folder).cells
     status = json.loads((result.folder / "cells" / cell.id / "status.json").read_text())

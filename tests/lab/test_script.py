@@ -39,7 +39,9 @@ def cell(tmp_path_factory):
 
 
 def test_every_change_takes_effect_when_it_is_made_and_no_other(cell):
-    """1 Mbit/s of 1028 bytes on IP is 125 packets a second: 10 s at 1e-5 lose 8 % by errors, 5 s down lose 625 as outage, and the accounts close."""
+    """1 Mbit/s of 1028 bytes on IP is 125 packets a second: 10 s at 1e-5 lose 8 % by errors, 5 s down lose 625 as
+    outage, and the accounts close.
+    """
     account = next(line for line in cell.records("accounting") if line["direction"] == "data")
     packets = 125 * 10
     expected = packets * (1 - (1 - 1e-5) ** (8 * 1028))
@@ -55,7 +57,15 @@ def test_the_script_s_own_record_says_what_was_done_when(cell):
     lines = cell.records("script")
     changes = [(round(line["t_s"]), line["change"]) for line in lines if "change" in line]
 
-    assert changes == [(10, "ber"), (20, "ber"), (20, "state"), (25, "state"), (30, "rate"), (36, "rate"), (36, "delay")]
+    assert changes == [
+        (10, "ber"),
+        (20, "ber"),
+        (20, "state"),
+        (25, "state"),
+        (30, "rate"),
+        (36, "rate"),
+        (36, "delay"),
+    ]
     codes = {line["step"]: line["exit_code"] for line in lines if "command" in line}
     assert codes[2] == 0
     assert 1 in codes  # the server, which nobody waits for, ends by itself or with the cell
@@ -64,17 +74,30 @@ def test_the_script_s_own_record_says_what_was_done_when(cell):
 def test_a_command_that_does_not_exist_fails_the_cell(tmp_path):
     step = {"do": "run", "at": "1 s", "node": "h1", "command": "no-such-program --now", "required": False}
     workload = {"kind": "bulk", "name": "transfer", "from": "h1", "to": "h2", "size": "1 MB"}
-    words = {"kind": "scenario", "version": 1, "title": "Missing", "topology": "point_to_point", "script": [step], "workloads": [workload]}
+    words = {
+        "kind": "scenario",
+        "version": 1,
+        "title": "Missing",
+        "topology": "point_to_point",
+        "script": [step],
+        "workloads": [workload],
+    }
     folder = run_text(tmp_path, json.dumps(words)).folder
 
     (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
-    assert (status["status"], status["reason"]) == ("failed", "script step 1: the shell found no such command (exit code 127): no-such-program --now")
+    assert (status["status"], status["reason"]) == (
+        "failed",
+        "script step 1: the shell found no such command (exit code 127): no-such-program --now",
+    )
 
 
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("while :; do :; done", 'virtual time stood still, because "sh -c while :; do :; done" computed without any system call'),
+        (
+            "while :; do :; done",
+            'virtual time stood still, because "sh -c while :; do :; done" computed without any system call',
+        ),
         (
             "exec python3 -c 'import os\nwhile True: os.getppid()'",
             'virtual time hardly passed, because "python3 -c import os while True: os.getppid()" made system',
@@ -84,7 +107,14 @@ def test_a_command_that_does_not_exist_fails_the_cell(tmp_path):
 def test_a_command_that_lets_no_time_pass_is_named(tmp_path, command, says):
     """The cell ends at its wall limit, and says what was running."""
     step = {"do": "run", "at": "1 s", "node": "h1", "command": command}
-    words = {"kind": "scenario", "version": 1, "title": "Spins", "topology": "point_to_point", "script": [step], "limits": {"wall": "10 s"}}
+    words = {
+        "kind": "scenario",
+        "version": 1,
+        "title": "Spins",
+        "topology": "point_to_point",
+        "script": [step],
+        "limits": {"wall": "10 s"},
+    }
     folder = run_text(tmp_path, json.dumps(words)).folder
 
     (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))

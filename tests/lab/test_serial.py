@@ -26,15 +26,27 @@ from tests.lab.test_determinism import digests
 pytestmark = pytest.mark.lab
 
 RATE_TOLERANCE = 1e-3
-# Protocol field (compressed), frame check, flag: what PPP adds to an IP packet; characters that are escaped come on top.
+# Protocol field (compressed), frame check, flag: what PPP adds to an IP packet; characters that are escaped come on
+# top.
 PPP_BYTES = 4
-FTP = {"name": "transfer", "kind": "ftp", "start_ns": 10**9, "required": True, "bytes": 10_000, "command": "put", "mode": "passive", "port": 21}
+FTP = {
+    "name": "transfer",
+    "kind": "ftp",
+    "start_ns": 10**9,
+    "required": True,
+    "bytes": 10_000,
+    "command": "put",
+    "mode": "passive",
+    "port": 21,
+}
 FTP |= {"payload_seed": 1, "patience_ns": 60 * 10**9}
 
 
 @pytest.fixture
 def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
-    """Runs workloads over the serial link of sgls; `data`: errors of that direction; `route`: options of the routes to the peer."""
+    """Runs workloads over the serial link of sgls; `data`: errors of that direction; `route`: options of the routes to
+    the peer.
+    """
 
     def run(
         workloads: list[dict[str, Any]],
@@ -46,11 +58,15 @@ def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         module = catalogue.module("sgls")
         network = schema.write(layout(module.describe(module.PARAMETERS.read(parameters))))
         both = zip(("data", "ack"), (data, None), strict=True)
-        impairments = [{"link": "serial", "direction": name, "errors": ERRORS | (errors or {})} for name, errors in both]
+        impairments = [
+            {"link": "serial", "direction": name, "errors": ERRORS | (errors or {})} for name, errors in both
+        ]
         for end in network["serial_links"][0]["ends"]:
             end["route"] |= route or {}
         engine.prepare(silent, [Plan(network=read_network(network), cell=CELL)])
-        return run_network(engine, tmp_path, network, {"workloads": workloads, "probes": list(probes), "impairments": impairments})
+        return run_network(
+            engine, tmp_path, network, {"workloads": workloads, "probes": list(probes), "impairments": impairments}
+        )
 
     return run
 
@@ -68,14 +84,18 @@ def ping(count: int, payload_bytes: int) -> dict[str, Any]:
 
 def direction(outcome: Outcome, name: str) -> dict[str, Any]:
     """The record of a direction of the serial link."""
-    return next(line for line in outcome.records("serial") if line["event"] == "direction" and line["direction"] == name)
+    return next(
+        line for line in outcome.records("serial") if line["event"] == "direction" and line["direction"] == name
+    )
 
 
 @pytest.mark.parametrize("baud", [2400, 9600, 115_200])
 def test_rate_holds_within_a_thousandth(run_serial, baud):
     """More is offered than the line takes; full frames arrive at the baud rate, ten bits a byte."""
     probe = capture("ground") | {"interface": "ppp0"}
-    outcome = run_serial([over_serial(datagrams(baud, 30, 1000))], (probe,), data_rate=f"{baud} bit/s", inherent_delay="0 ms")
+    outcome = run_serial(
+        [over_serial(datagrams(baud, 30, 1000))], (probe,), data_rate=f"{baud} bit/s", inherent_delay="0 ms"
+    )
 
     times = outcome.arrival_s("ground")
     line = direction(outcome, "data")
@@ -91,7 +111,12 @@ def test_rate_holds_within_a_thousandth(run_serial, baud):
 def test_round_trip_is_both_delays_and_both_frame_times(run_serial, data_baud, ack_baud):
     """Within one byte time of the slower direction (ping prints three digits)."""
     outcome = run_serial(
-        [ping(5, 56)], data_rate=f"{data_baud} bit/s", ack_rate=f"{ack_baud} bit/s", data_delay="60 ms", ack_delay="3 ms", inherent_delay="0 ms"
+        [ping(5, 56)],
+        data_rate=f"{data_baud} bit/s",
+        ack_rate=f"{ack_baud} bit/s",
+        data_delay="60 ms",
+        ack_delay="3 ms",
+        inherent_delay="0 ms",
     )
 
     replies = [line["rtt_ms"] for line in outcome.records("rtt") if "rtt_ms" in line]
@@ -108,7 +133,9 @@ def test_round_trip_is_both_delays_and_both_frame_times(run_serial, data_baud, a
 
 
 def test_frame_loss_follows_the_bit_error_rate(run_serial):
-    """Independent errors that never repeat: frames lost lie in the binomial interval of 99.99 %, and bit errors in theirs."""
+    """Independent errors that never repeat: frames lost lie in the binomial interval of 99.99 %, and bit errors in
+    theirs.
+    """
     ber = 1e-5
     errors = {"model": "independent", "settings": {"ber": ber}}
     outcome = run_serial([over_serial(datagrams(80_000, 400, 1000))], data=errors, vector="0 B")
@@ -134,7 +161,10 @@ def test_a_stored_vector_breaks_exactly_the_frames_it_hits(run_serial, tmp_path)
     """One wrong bit in the 150th byte after the start: the second frame of 100 bytes does not come through."""
     vector = tmp_path / "one.bits"
     vector.write_bytes(bytes(149) + b"\x10" + bytes(1_000_000))
-    errors = {"model": "vector-file", "settings": {"file": str(vector), "sha256": hashlib.sha256(vector.read_bytes()).hexdigest()}}
+    errors = {
+        "model": "vector-file",
+        "settings": {"file": str(vector), "sha256": hashlib.sha256(vector.read_bytes()).hexdigest()},
+    }
     outcome = run_serial([over_serial(datagrams(8_000, 2, 100))], data=errors)
 
     line = direction(outcome, "data")
@@ -164,7 +194,8 @@ def test_ftp_takes_the_time_of_its_bytes(tmp_path):
     assert cell.status == "completed"
     assert values["bytes"] == 10_000
     assert values["payload_match"] is True
-    # The line alone needs 0.87 s; the three round trips of initial window 1 and the set-up of the connection need 0.19 s at most.
+    # The line alone needs 0.87 s; the three round trips of initial window 1 and the set-up of the connection need 0.19
+    # s at most.
     assert 10_000 * 10 / 115_200 < values["transfer_s"] < 10_000 * 10 / 115_200 + 4 * 0.0466 + 0.1
     # 46.6 ms, and a SYN and its answer of some 60 bytes each at 11,520 bytes/s.
     assert 0.0466 + 2 * 50 / 11_520 < values["handshake_rtt_s"] < 0.0466 + 2 * 80 / 11_520
@@ -173,9 +204,13 @@ def test_ftp_takes_the_time_of_its_bytes(tmp_path):
 
 
 def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
-    """Every option that a host can have of its routes, at once; what the cell ran on names the interface that pppd made."""
+    """Every option that a host can have of its routes, at once; what the cell ran on names the interface that pppd
+    made.
+    """
     route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000, "quickack": 1}
-    outcome = run_serial([over_serial(FTP | {"server_ip": "10.7.0.2"})], (capture("ground") | {"interface": "ppp0"},), route=route)
+    outcome = run_serial(
+        [over_serial(FTP | {"server_ip": "10.7.0.2"})], (capture("ground") | {"interface": "ppp0"},), route=route
+    )
 
     assert outcome.status["status"] == "completed", outcome.status["reason"]
     nodes = json.loads((outcome.folder / "environment.json").read_text())["nodes"]
@@ -191,7 +226,10 @@ def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
 
 def test_two_runs_give_the_same_bytes(tmp_path):
     """The channel, PPP, vsftpd and curl add nothing of the machine."""
-    runs = [run_scenario("sgls/itc-unbalanced:test", RunOptions(use_cache=False, out=tmp_path / name)).folder for name in ("a", "b")]
+    runs = [
+        run_scenario("sgls/itc-unbalanced:test", RunOptions(use_cache=False, out=tmp_path / name)).folder
+        for name in ("a", "b")
+    ]
     assert digests(runs[0]) == digests(runs[1])
 
 
@@ -208,7 +246,12 @@ def test_an_impatient_transfer_is_incomplete(run_serial):
 @pytest.mark.parametrize(("command", "mode"), [("put", "active"), ("put", "passive"), ("get", "passive")])
 def test_every_way_of_ftp_delivers_the_file(run_serial, command, mode):
     """The default of scenarios, get in active mode, is what the scenario above does."""
-    ftp = FTP | {"command": command, "mode": mode, "port": 2121, "server_ip": "10.7.0.2" if command == "put" else "10.7.0.1"}
+    ftp = FTP | {
+        "command": command,
+        "mode": mode,
+        "port": 2121,
+        "server_ip": "10.7.0.2" if command == "put" else "10.7.0.1",
+    }
     outcome = run_serial([over_serial(ftp)])
 
     assert outcome.status["status"] == "completed", outcome.status["reason"]

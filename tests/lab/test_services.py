@@ -1,4 +1,6 @@
-"""Services of a scenario: there before the traffic, watched while the cell runs, ended with it; and what a cell says when one fails."""
+"""Services of a scenario: there before the traffic, watched while the cell runs, ended with it; and what a cell says
+when one fails.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def ran(tmp_path, *overrides, name="run"):
     """The one cell, whether it completed or not."""
     scenario = tmp_path / "services.yaml"
     scenario.write_text(SCENARIO)
-    result = run_scenario(str(scenario), RunOptions(out=tmp_path / name, overrides=list(overrides), jobs=1, use_cache=False))
+    result = run_scenario(
+        str(scenario), RunOptions(out=tmp_path / name, overrides=list(overrides), jobs=1, use_cache=False)
+    )
     (cell,) = open_run(result.folder).cells
     return cell, json.loads((cell.folder / "status.json").read_text())
 
@@ -64,11 +68,20 @@ def test_the_same_cell_has_the_same_bytes_twice(tmp_path):
 def test_services_start_one_after_the_other_each_when_the_one_before_is_ready(tmp_path):
     base = {"kind": "command", "node": "h2"}
     services = [
-        {**base, "name": "slow", "command": "sleep 3; echo up > /tmp/up; sleep 100", "ready_command": "test -e /tmp/up"},
+        {
+            **base,
+            "name": "slow",
+            "command": "sleep 3; echo up > /tmp/up; sleep 100",
+            "ready_command": "test -e /tmp/up",
+        },
         {**base, "name": "next", "command": "cat /tmp/up; sleep 100"},
         {**base, "name": "relay", "node": "h1", "command": "sleep 100"},
     ]
-    cell, status = ran(tmp_path, f"services={json.dumps(services)}", 'script=[{"do": "run", "at": "1 s", "node": "h1", "command": "true"}]')
+    cell, status = ran(
+        tmp_path,
+        f"services={json.dumps(services)}",
+        'script=[{"do": "run", "at": "1 s", "node": "h1", "command": "true"}]',
+    )
 
     assert status["status"] == "completed", status
     assert log_of(cell, "next-h2") == "up\n"
@@ -79,12 +92,20 @@ def test_services_start_one_after_the_other_each_when_the_one_before_is_ready(tm
 @pytest.mark.parametrize(
     ("command", "more", "says"),
     [
-        ("echo no such luck; exit 3", {"ready_port": 8080}, ["ended with exit code 3 before it was ready", "no such luck", "logs/web-h2.log"]),
+        (
+            "echo no such luck; exit 3",
+            {"ready_port": 8080},
+            ["ended with exit code 3 before it was ready", "no such luck", "logs/web-h2.log"],
+        ),
         ("sleep 1000", {"ready_port": 8080, "patience": "2 s"}, ["is not ready after 2 s", "which is empty"]),
         ("sleep 1000", {"ready_command": "false", "patience": "2 s"}, ["is not ready after 2 s"]),
         ("sleep 1000", {"ready_command": "sleep 50", "patience": "2 s"}, ["is not ready after 2 s"]),
         ("no-such-program", {"ready_port": 8080}, ["exit code 127 before it was ready", "not found"]),
-        ("echo begun; sleep 4; echo over; exit 5", {}, ["ended with exit code 5 while the cell ran; expected it to go on", "over"]),
+        (
+            "echo begun; sleep 4; echo over; exit 5",
+            {},
+            ["ended with exit code 5 while the cell ran; expected it to go on", "over"],
+        ),
         ("sleep 4; kill -KILL $$", {}, ["ended with SIGKILL while the cell ran"]),
     ],
 )
@@ -118,7 +139,10 @@ def test_workloads_servers_are_watched_too(tmp_path):
     """A server of FTP that somebody kills fails the cell; curl would only have waited for it."""
     overrides = [
         "services=[]",
-        'workloads=[{"kind": "ftp", "name": "files", "from": "h1", "to": "h2", "size": "1 MB", "command": "put", "mode": "passive"}]',
+        (
+            'workloads=[{"kind": "ftp", "name": "files", "from": "h1", "to": "h2", "size": "1 MB", "command": '
+            '"put", "mode": "passive"}]'
+        ),
         'script=[{"do": "run", "at": "2 s", "node": "h2", "command": "kill -KILL $(pidof vsftpd)"}]',
     ]
     _, status = ran(tmp_path, *overrides)

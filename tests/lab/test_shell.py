@@ -61,7 +61,9 @@ def test_the_walkthrough_display_commands(fy97):
 
 
 def test_the_walkthrough_traffic(fy97):
-    """Names are addresses; nodes without one are named and left out; a shell keeps its variables and its background commands."""
+    """Names are addresses; nodes without one are named and left out; a shell keeps its variables and its background
+    commands.
+    """
     assert "1 received" in fy97.do("ws1 ping -c 1 ws2")
     answer = fy97.do("pingall")
     assert pinged(answer) == (20, 20)
@@ -76,9 +78,13 @@ def test_the_walkthrough_traffic(fy97):
 
 
 def test_iperf_measures(fy97):
-    """TCP less than the hop's rate of 2 Mbit/s; datagrams at their rate; wrong words are refused with the right ones."""
+    """TCP less than the hop's rate of 2 Mbit/s; datagrams at their rate; wrong words are refused with the right
+    ones.
+    """
     answer = fy97.do("iperf ws1 ws2")
-    rates = [float(figure) * {"K": 1e3, "M": 1e6}[unit] for figure, unit in re.findall(r"'([\d.]+) ([KM])bits/sec'", answer)]
+    rates = [
+        float(figure) * {"K": 1e3, "M": 1e6}[unit] for figure, unit in re.findall(r"'([\d.]+) ([KM])bits/sec'", answer)
+    ]
     assert len(rates) == 2, answer
     # A busy machine is slower than the network.
     assert all(1e5 < rate < 2.5e6 for rate in rates), answer
@@ -90,7 +96,11 @@ def test_iperf_measures(fy97):
 
 def test_links_go_down_and_up(fy97):
     """By their name, by their ends as in Mininet, or by the switch that they go through."""
-    for down, up in (("link hop down", "link hop up"), ("link ws1 lan1 down", "link lan1 ws1 up"), ("link r1 r2 down", "link sat r1 up")):
+    for down, up in (
+        ("link hop down", "link hop up"),
+        ("link ws1 lan1 down", "link lan1 ws1 up"),
+        ("link r1 r2 down", "link sat r1 up"),
+    ):
         assert fy97.do(down) == ""
         assert "0 received" in fy97.do("ws1 ping -c 1 -W 2 ws2")
         assert fy97.do(up) == ""
@@ -205,7 +215,9 @@ def test_what_tc_replaces_is_said_and_marked(fy97):
     assert "*** hop data: tc has changed r1-hop" in answer
     assert 'type "link hop data rate 1 Mbit/s"' in answer
     assert "***" not in fy97.do("ws1 true")
-    marked = [line.split()[:2] for line in fy97.do("link").splitlines() if "no longer so: tc has changed r1-hop" in line]
+    marked = [
+        line.split()[:2] for line in fy97.do("link").splitlines() if "no longer so: tc has changed r1-hop" in line
+    ]
     assert marked == [["hop", "data"]]
     # What tc has changed in place is the lab's again; what it has removed is not.
     assert fy97.do("link hop data rate 2 Mbit/s") == ""
@@ -258,7 +270,9 @@ def test_the_user_leaves(keys):
         assert_nothing_is_left(terminal, tree)
 
 
-@pytest.mark.parametrize("how", ["closed", "closed, hang-up ignored", "closed in a ping", "closed in watch", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    "how", ["closed", "closed, hang-up ignored", "closed in a ping", "closed in watch", "SIGTERM", "SIGKILL"]
+)
 def test_a_session_that_is_ended_from_outside_ends_its_lab_and_keeps_what_was_typed(how, tmp_path):
     keep = tmp_path / "kept"
     with Terminal("point_to_point", "--keep", str(keep), ignore_hangup=how.endswith("ignored")) as terminal:
@@ -332,11 +346,24 @@ def test_commands_of_a_pipe_are_typed(tmp_path):
 
 
 def test_a_transcript_with_typing_errors_runs_and_means_the_same(tmp_path):
-    """Commands that are not there are left out; those that only bash understands stay with it. Programs that read find nothing, and do not wait."""
-    commands = ["h1 pign -c 1 h2", "h1 pign h2 &", "h1 ls | pign", "h1 time sleep 0.1", "h1 for i in {1..2}; do echo $i; done", "h1 ping -c 1 h2", "h1 cat"]
+    """Commands that are not there are left out; those that only bash understands stay with it.
+
+    Programs that read find nothing, and do not wait.
+    """
+    commands = [
+        "h1 pign -c 1 h2",
+        "h1 pign h2 &",
+        "h1 ls | pign",
+        "h1 time sleep 0.1",
+        "h1 for i in {1..2}; do echo $i; done",
+        "h1 ping -c 1 h2",
+        "h1 cat",
+    ]
 
     words = [ROOT / "scpslab", "shell", "point_to_point", "--keep", tmp_path]
-    ended = subprocess.run(words, input="\n".join(commands) + "\n", capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(
+        words, input="\n".join(commands) + "\n", capture_output=True, text=True, timeout=300, check=False
+    )
 
     assert ended.returncode == 0, ended.stderr
     steps = yaml.safe_load((tmp_path / "transcript.yaml").read_text())["script"]
@@ -348,9 +375,14 @@ def test_a_transcript_with_typing_errors_runs_and_means_the_same(tmp_path):
 
 def test_captures_are_kept_without_being_asked_for(tmp_path):
     """In a folder that is named at the beginning, and made only for a capture."""
-    for commands, kept in (("h1 true\n", []), ("capture h2\nh1 ping -c 1 h2\ncapture h2\n", ["h2.pcap", "transcript.yaml"])):
+    for commands, kept in (
+        ("h1 true\n", []),
+        ("capture h2\nh1 ping -c 1 h2\ncapture h2\n", ["h2.pcap", "transcript.yaml"]),
+    ):
         words = [ROOT / "scpslab", "shell", "point_to_point"]
-        ended = subprocess.run(words, input=commands, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+        ended = subprocess.run(
+            words, input=commands, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
+        )
         assert ended.returncode == 0, ended.stderr
         assert "Captures come to session-1," in ended.stderr
         assert sorted(path.name for path in tmp_path.glob("session-1/*")) == kept
@@ -359,11 +391,23 @@ def test_captures_are_kept_without_being_asked_for(tmp_path):
 
 def test_a_script_for_the_guest_s_shell_is_typed():
     """With here-documents, loops, and lines for Mininet's prompt."""
-    lines = ["cat <<END", "one", "two", "END", "for i in 1 2", "do", "echo n$i", "done", "mn --custom point_to_point.py --topo point_to_point"]
+    lines = [
+        "cat <<END",
+        "one",
+        "two",
+        "END",
+        "for i in 1 2",
+        "do",
+        "echo n$i",
+        "done",
+        "mn --custom point_to_point.py --topo point_to_point",
+    ]
     lines += ["h1 ping -c 1 h2", "exit", "echo finished"]
 
     words = [ROOT / "scpslab", "shell", "point_to_point", "--bash"]
-    ended = subprocess.run(words, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=120, check=False)
+    ended = subprocess.run(
+        words, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=120, check=False
+    )
 
     shown = ended.stdout.replace("\r", "")
     assert ended.returncode == 0, ended.stderr
@@ -378,7 +422,9 @@ def test_a_container_s_address_is_known_whatever_its_image_has(tmp_path):
     commands = "iperf h1 h2\npy h1.IP(), h2.IP()\nh1 getent hosts h2\n"
 
     words = [ROOT / "scpslab", "shell", "point_to_point", "--containers", "docker"]
-    ended = subprocess.run(words, input=commands, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    ended = subprocess.run(
+        words, input=commands, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
+    )
 
     shown = ended.stdout.replace("\r", "")
     assert ended.returncode == 0, ended.stderr

@@ -1,4 +1,6 @@
-"""A cell's bytes do not depend on what its template did before: alone, after others, beside others, from a new template or after one that was killed."""
+"""A cell's bytes do not depend on what its template did before: alone, after others, beside others, from a new template
+or after one that was killed.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,20 @@ KILLS = int(os.environ.get("SCPSLAB_TEMPLATE_KILLS", "4"))
 
 
 def cells_of(kind: str) -> dict[str, Plan]:
-    """The cells of a kind. Those of docker.yaml are of two kinds: nodes that are containers, and a host that is somebody's image."""
+    """The cells of a kind.
+
+    Those of docker.yaml are of two kinds: nodes that are containers, and a host that is somebody's image.
+    """
     if kind not in DOCKER_KINDS:
         return plans_of(kind)
     if not images_can_be_had():
         pytest.skip("no Docker Engine here to build the images of nodes with")
     plans = plans_of("docker")
-    own = {cell_id for cell_id, plan in plans.items() if any(node.kind == "host" and node.stack == "image" for node in plan.network.nodes)}
+    own = {
+        cell_id
+        for cell_id, plan in plans.items()
+        if any(node.kind == "host" and node.stack == "image" for node in plan.network.nodes)
+    }
     return {cell_id: plan for cell_id, plan in plans.items() if (cell_id in own) is (kind == "own-image")}
 
 
@@ -57,7 +66,9 @@ def begin_and_kill(engine: VirtualEngine, plan: Plan, folder: Path) -> str:
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_order_neighbours_and_forks_do_not_matter(tmp_path, kind):
-    """In order; backwards, two at a time; shuffled, after a cell that was killed; each alone, from a template of its own; each in a guest booted for it."""
+    """In order; backwards, two at a time; shuffled, after a cell that was killed; each alone, from a template of its
+    own; each in a guest booted for it.
+    """
     plans = cells_of(kind)
     with prepared(plans) as engine:
         statuses = run(engine, plans, tmp_path / "in-order")
@@ -85,7 +96,9 @@ def test_order_neighbours_and_forks_do_not_matter(tmp_path, kind):
 
 @pytest.mark.parametrize("holds_forks", [True, False])
 def test_the_folder_of_the_guests_memory_does_not_matter(tmp_path, monkeypatch, holds_forks):
-    """Another folder than /dev/shm; and one whose file system has no files without a name, as overlays of containers, where no fork could keep its memory."""
+    """Another folder than /dev/shm; and one whose file system has no files without a name, as overlays of containers,
+    where no fork could keep its memory.
+    """
     plans = dict(list(plans_of("fy97").items())[:2])
     with prepared(plans) as engine:
         run(engine, plans, tmp_path / "usual")
@@ -100,7 +113,9 @@ def test_the_folder_of_the_guests_memory_does_not_matter(tmp_path, monkeypatch, 
 
 
 def test_a_fork_runs_on_its_own_core(tmp_path):
-    """Not on its template's. (By the name of the C library's function for this the linker takes the lab kernel's own, which ended one fork in a hundred.)"""
+    """Not on its template's. (By the name of the C library's function for this the linker takes the lab kernel's own,
+    which ended one fork in a hundred.)
+    """
     first, *others = sorted(os.sched_getaffinity(0))
     if not others:
         pytest.skip("this machine has one core")
@@ -122,7 +137,9 @@ def test_a_fork_runs_on_its_own_core(tmp_path):
 
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_a_template_that_is_killed_costs_no_cell(tmp_path, undisturbed, seed):
-    """At a moment drawn from a seed, while two of its cells run: they are run again from a new one, with the same bytes, and nothing is left."""
+    """At a moment drawn from a seed, while two of its cells run: they are run again from a new one, with the same
+    bytes, and nothing is left.
+    """
     before = scratch_folders()
     with prepared(undisturbed.plans) as engine:
         runner = threading.Thread(target=run, args=(engine, undisturbed.plans, tmp_path / "killed", 2))
@@ -152,7 +169,9 @@ def test_memory_on_a_disk_gives_the_same_bytes(tmp_path, monkeypatch, undisturbe
         assert list(Path(folder).iterdir()) == []
 
     assert is_completed(statuses, plans), statuses
-    assert digests(tmp_path) == {file: digest for file, digest in undisturbed.files.items() if file.startswith(f"{name}/")}
+    assert digests(tmp_path) == {
+        file: digest for file, digest in undisturbed.files.items() if file.startswith(f"{name}/")
+    }
 
 
 def test_a_network_that_cannot_be_set_up_fails_its_cell_with_the_reason(tmp_path):
@@ -161,7 +180,13 @@ def test_a_network_that_cannot_be_set_up_fails_its_cell_with_the_reason(tmp_path
     node = plan.network.speaking[0]
     broken = replace(
         plan,
-        network=replace(plan.network, nodes=tuple(replace(one, sysctls={"net.ipv4.tcp_sack": "many"}) if one == node else one for one in plan.network.nodes)),
+        network=replace(
+            plan.network,
+            nodes=tuple(
+                replace(one, sysctls={"net.ipv4.tcp_sack": "many"}) if one == node else one
+                for one in plan.network.nodes
+            ),
+        ),
     )
     with prepared({"one": plan}) as engine:
         statuses = run(engine, {"one": broken, "two": plan}, tmp_path)
@@ -177,7 +202,12 @@ def test_a_cell_that_is_killed_fails_alone(tmp_path):
     with prepared({"one": plan}) as engine:
         engine.run(CellRun(plan, tmp_path / "warm"))
         statuses: dict[str, dict[str, Any]] = {}
-        threads = [threading.Thread(target=lambda name=name: statuses.update({name: engine.run(CellRun(plan, tmp_path / name))})) for name in ("one", "two")]
+        threads = [
+            threading.Thread(
+                target=lambda name=name: statuses.update({name: engine.run(CellRun(plan, tmp_path / name))})
+            )
+            for name in ("one", "two")
+        ]
         for thread in threads:
             thread.start()
         (template,) = engine.templates()

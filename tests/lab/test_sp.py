@@ -1,4 +1,6 @@
-"""Transfers that SCPS-SP protects: over IPv4 and SCPS-NP, by SCPS-TP alone and SCPS-FP; two keys that differ; what can be seen of it from outside."""
+"""Transfers that SCPS-SP protects: over IPv4 and SCPS-NP, by SCPS-TP alone and SCPS-FP; two keys that differ; what can
+be seen of it from outside.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,15 @@ def run(tmp_path: Path) -> Run:
     def carry_out(topology: str, workloads: str, other: str = "{}", more: str = "", out: str = "runs") -> RunCell:
         network = "np" if topology == "fy97_np" else "ip"
         words = f"kind: scenario\nversion: 1\ntitle: SP\ntopology: {topology}\nlimits: {{virtual: 300 s}}\nhosts:\n"
-        words += f"  ws1: {{stack: scps, network: {network}, sp: {{}}}}\n  ws2: {{stack: scps, network: {network}, sp: {other}}}\n"
+        words += (
+            f"  ws1: {{stack: scps, network: {network}, sp: {{}}}}\n  ws2: {{stack: scps, network: {network}, sp: "
+            f"{other}}}\n"
+        )
         words += f"workloads:\n{workloads}\n{more}"
         (path := tmp_path / "sp.yaml").write_text(words)
-        (cell,) = open_run(run_scenario(str(path), RunOptions(out=tmp_path / out, jobs=1, use_cache=False)).folder).cells
+        (cell,) = open_run(
+            run_scenario(str(path), RunOptions(out=tmp_path / out, jobs=1, use_cache=False)).folder
+        ).cells
         return cell
 
     return carry_out
@@ -60,4 +67,6 @@ def test_the_key_is_in_none_of_the_cells_files_and_a_repetition_is_the_same(run:
     key = master_key(first.plan.cell.workloads[0].from_scps.sp.key_seed)
     files = [path for path in first.folder.rglob("*") if path.is_file()]
     assert [path.name for path in files if path.suffix == ".pcap"] == ["ws1.pcap"]
-    assert [path.name for path in files if key.encode() in path.read_bytes() or bytes.fromhex(key) in path.read_bytes()] == []
+    assert [
+        path.name for path in files if key.encode() in path.read_bytes() or bytes.fromhex(key) in path.read_bytes()
+    ] == []

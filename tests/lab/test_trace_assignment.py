@@ -1,4 +1,6 @@
-"""The assignment read-a-trace, solved by its reference solution from what a student has: the marking, computed in another way, gives it all points."""
+"""The assignment read-a-trace, solved by its reference solution from what a student has: the marking, computed in
+another way, gives it all points.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ def test_the_reference_solution_has_all_points(tmp_path: Path):
     run = open_run(folders["trace"])
     (losses := tmp_path / "losses.csv").write_text(as_csv(find_losses(run.cells[0], run.id)))
     program = assignment.folder / "instructor" / "solution" / "solve.py"
-    solved = subprocess.run([sys.executable, program, run.cells[0].folder / "captures" / "ws1.pcap", losses], capture_output=True, text=True, check=True)
+    solved = subprocess.run(
+        [sys.executable, program, run.cells[0].folder / "captures" / "ws1.pcap", losses],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert solved.stdout == program.with_name("causes.csv").read_text()
     causes = [line.split(",")[3] for line in solved.stdout.splitlines()[1:]]
     repair = re.search(r"first repair ([\d.]+) ms", solved.stderr)

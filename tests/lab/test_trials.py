@@ -1,4 +1,7 @@
-"""Trials: students' policies that the grader runs. A wrong or hostile one costs its own trial, says why, and changes nobody else's grade."""
+"""Trials: students' policies that the grader runs.
+
+A wrong or hostile one costs its own trial, says why, and changes nobody else's grade.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,11 @@ def grades(tmp_path_factory):
     course = make_course(folder / "satnet", "Made up", "term-1", ["small"])
     own = folder / "satnet" / "assignments" / "small"
     shutil.copytree(TESTS / "data" / "small_assignment", own)
-    for name, more in (("assignment.yaml", TRIED), ("instructor/marking.yaml", HIDDEN), ("instructor/noisy.yaml", NOISY)):
+    for name, more in (
+        ("assignment.yaml", TRIED),
+        ("instructor/marking.yaml", HIDDEN),
+        ("instructor/noisy.yaml", NOISY),
+    ):
         with (own / name).open("a") as file:
             file.write(more)
     made = MadeUpClass(course, load_assignment(own), folder / "students")
@@ -83,10 +90,14 @@ def grades(tmp_path_factory):
     made.issue(folder / "roster.csv", None)
     content = made.hand_in("anna", "right", "anna", {"policy.py": STOP_AND_WAIT.encode()}).file.read_bytes()
     files = {}
-    for number, (name, code) in enumerate({"right": STOP_AND_WAIT.encode(), **{name: code for name, (code, _) in WRONG.items()}}.items()):
+    for number, (name, code) in enumerate(
+        {"right": STOP_AND_WAIT.encode(), **{name: code for name, (code, _) in WRONG.items()}}.items()
+    ):
         files[name] = folder / f"{number}.submission.tar.gz"
         files[name].write_bytes(repacked(content, {"files/policy.py": code}))
-    settings = grader.Settings(course, "term-1", course.secret(), RunOptions(out=folder / "again"), dict.fromkeys(files.values(), "anna"))
+    settings = grader.Settings(
+        course, "term-1", course.secret(), RunOptions(out=folder / "again"), dict.fromkeys(files.values(), "anna")
+    )
     return dict(zip(files, grader.grade(list(files.values()), settings), strict=True))
 
 
@@ -96,7 +107,9 @@ def trial_of(grade):
 
 def test_a_right_policy_has_the_share_that_the_formula_gives(grades):
     trial = trial_of(grades["right"])
-    assert trial.earned == pytest.approx(4 * 2 * 5000 * 8 / 100_000 / float(trial.comment.split("transfer_s ")[1].split(",")[0]), rel=0.01)
+    assert trial.earned == pytest.approx(
+        4 * 2 * 5000 * 8 / 100_000 / float(trial.comment.split("transfer_s ")[1].split(",")[0]), rel=0.01
+    )
     assert 0 < trial.earned < 4
 
 
@@ -122,10 +135,19 @@ def test_the_policy_that_is_handed_out_has_few_points_and_the_solution_nearly_al
     for one in planned(assignment, parameters, load_marking(assignment)):
         if one.name in ("slow", "shallow", "outage"):
             naive, solution = (
-                carry_out(one, (assignment.folder / part / "policy.py").read_bytes(), parameters, RunOptions(out=tmp_path / one.name))
+                carry_out(
+                    one,
+                    (assignment.folder / part / "policy.py").read_bytes(),
+                    parameters,
+                    RunOptions(out=tmp_path / one.name),
+                )
                 for part in (STARTER, f"{INSTRUCTOR}/{SOLUTION}")
             )
-            earned, solved, most = earned + naive.share * one.trial.points, solved + solution.share * one.trial.points, most + one.trial.points
+            earned, solved, most = (
+                earned + naive.share * one.trial.points,
+                solved + solution.share * one.trial.points,
+                most + one.trial.points,
+            )
 
     assert earned < 0.1 * most
     assert solved > 0.95 * most

@@ -1,4 +1,6 @@
-"""The pages that lead somebody by the hand: every command as written, in a folder that knows nothing of earlier runs."""
+"""The pages that lead somebody by the hand: every command as written, in a folder that knows nothing of earlier
+runs.
+"""
 
 import pytest
 

@@ -58,10 +58,19 @@ def test_without_a_base_every_area_is_concerned(monkeypatch):
 
 
 def test_an_unknown_area_is_named(capsys):
-    with pytest.raises(SystemExit, match="found '--tests nothing'; expected nothing, --tests AREA or --changed BASE, where AREA is one of unit, "):
+    with pytest.raises(
+        SystemExit,
+        match="found '--tests nothing'; expected nothing, --tests AREA or --changed BASE, where AREA is one of unit, ",
+    ):
         areas.main(["--tests", "nothing"])
 
 
 def test_the_smoke_cells_are_few():
-    found = subprocess.run(["git", "grep", "-c", "@pytest.mark.smoke", "--", "tests/lab"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        ["git", "grep", "-c", "@pytest.mark.smoke", "--", "tests/lab"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert sum(int(line.rpartition(":")[2]) for line in found.splitlines()) == 5

@@ -1,4 +1,6 @@
-"""What users of a wheel are told to type: the wheel's file, never a name that a stranger may take; and no `make`, which they do not have."""
+"""What users of a wheel are told to type: the wheel's file, never a name that a stranger may take; and no `make`, which
+they do not have.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,12 @@ def test_an_extra_is_added_to_the_wheel_that_was_installed(monkeypatch, tmp_path
 
 def test_no_page_and_no_message_asks_an_index_for_the_name():
     assert BY_NAME.search('pip install "scpslab[dask]"')
-    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "assignments").rglob("*.md"), ROOT / "README.md"]
+    files = [
+        *(ROOT / "src").rglob("*.py"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "assignments").rglob("*.md"),
+        ROOT / "README.md",
+    ]
     assert [f"{file}: {found[0]}" for file in files if (found := BY_NAME.search(file.read_text()))] == []
 
 

@@ -32,13 +32,25 @@ PAPERS = [*load_all(), *load_all(QUESTIONS)]
 RECIPES = load_recipes(MODELS)
 TOPICS = sorted({name.partition("/")[0] for name in NAMES})
 PAGES = [
-    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile", "images/CONTRACT.md", "playbooks/fleet.yml", "bench/compare.py")),
+    *(
+        PROJECT / name
+        for name in (
+            "README.md",
+            "CONTRIBUTING.md",
+            "Makefile",
+            "images/CONTRACT.md",
+            "playbooks/fleet.yml",
+            "bench/compare.py",
+        )
+    ),
     *sorted((PROJECT / "docs").rglob("*.md")),
     *sorted((PROJECT / "src/scpslab/cli").glob("*.py")),
     *sorted((PROJECT / "analysis").rglob("*.yaml")),
 ]
 # A name that stands by itself: no part of a path of files.
-NAMED = re.compile(rf"(?<![\w./-])((?:{'|'.join(TOPICS)})/[a-z0-9](?:[a-z0-9*?_-]|\[[^]\s]+\])*(?<!-))(?::([a-z][a-z0-9-]*))?(?![\w/])")
+NAMED = re.compile(
+    rf"(?<![\w./-])((?:{'|'.join(TOPICS)})/[a-z0-9](?:[a-z0-9*?_-]|\[[^]\s]+\])*(?<!-))(?::([a-z][a-z0-9-]*))?(?![\w/])"
+)
 
 
 def fitting(patterns: Iterable[str]) -> list[str]:
@@ -62,7 +74,13 @@ def columns(name: str) -> frozenset[str]:
     """The columns that results.csv of a scenario may have besides its axes."""
     plan = planning.plan(scenario.cells(scenario.load(name, ["repeats=1"]))[0])
     links = [column for module in (losses, serial, np, sp) for column in module.columns(plan)]
-    return frozenset({*results.table.BEFORE_AXES, *(column.name for family in FAMILIES for column in family.columns), *(column.name for column in links)})
+    return frozenset(
+        {
+            *results.table.BEFORE_AXES,
+            *(column.name for family in FAMILIES for column in family.columns),
+            *(column.name for column in links),
+        }
+    )
 
 
 def unknown(names: list[str], condition: Mapping[str, Iterable[Any]]) -> Iterator[str]:
@@ -119,9 +137,14 @@ def test_metrics_of_claims_are_columns_of_their_scenarios(paper: Paper):
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", [full for name in campaign_names() for full in (name, *(f"{name}:{one}" for one in load_campaign(name).variants))])
+@pytest.mark.parametrize(
+    "name",
+    [full for name in campaign_names() for full in (name, *(f"{name}:{one}" for one in load_campaign(name).variants))],
+)
 def test_campaigns_leave_nothing_out(name):
-    """Every entry fits a scenario, every scenario has one of the variants asked for; that its settings fit, loading says."""
+    """Every entry fits a scenario, every scenario has one of the variants asked for; that its settings fit, loading
+    says.
+    """
     campaign = load_campaign(name)
     assert campaign.left_out == ()
     for member in campaign.members:
@@ -132,7 +155,11 @@ def test_campaigns_leave_nothing_out(name):
 def test_figures_name_scenarios_axes_and_metrics_that_exist(recipe):
     names = fitting(recipe.applies_to)
     wrong = [pattern for pattern in recipe.applies_to if not fitting([pattern])]
-    named = {axis: () for axis in (getattr(recipe, "axis", None), getattr(recipe, "panels", None), *getattr(recipe, "series", ())) if axis}
+    named = {
+        axis: ()
+        for axis in (getattr(recipe, "axis", None), getattr(recipe, "panels", None), *getattr(recipe, "series", ()))
+        if axis
+    }
     for condition in (named, getattr(recipe, "where", {}), *getattr(recipe, "cells", ())):
         wrong += unknown(names, {key: _as_several(value) for key, value in condition.items()})
     metric = getattr(recipe, "metric", None)

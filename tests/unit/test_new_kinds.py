@@ -1,4 +1,6 @@
-"""A kind is one thing: whoever adds the files and lines that CONTRIBUTING names has added it everywhere. tests/lab/test_new_kinds.py runs cells with it."""
+"""A kind is one thing: whoever adds the files and lines that CONTRIBUTING names has added it everywhere.
+tests/lab/test_new_kinds.py runs cells with it.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_a_misspelled_kind_or_key_is_refused_with_the_right_word(kind, tree):
 
 
 def test_a_line_behind_none_that_is_there_is_refused(kind, tree):
-    with pytest.raises(AssertionError, match=r"lines.yaml: found the line 'x = 1' 0 times in core/names.py; expected it once"):
+    with pytest.raises(
+        AssertionError, match=r"lines.yaml: found the line 'x = 1' 0 times in core/names.py; expected it once"
+    ):
         tree.add_line(kind, file="core/names.py", after="x = 1", line="x = 2")
 
 

@@ -65,11 +65,15 @@ def test_what_was_printed_may_differ_a_little(shown):
     assert agree(shown, "one 100 two\n│   3e-06 │    x │\n━━━━━━┳━\nbetween\nend\n")
 
 
-@pytest.mark.parametrize("shown", ["one 200 two\n", "one 100\n", "end\none 100 two\n", "three\n", "one … three\n", "│ 3e-05 │ x │\n"])
+@pytest.mark.parametrize(
+    "shown", ["one 200 two\n", "one 100\n", "end\none 100 two\n", "three\n", "one … three\n", "│ 3e-05 │ x │\n"]
+)
 def test_what_was_not_printed_is_found(shown):
     assert not agree(shown, "one 100 two\n│   3e-06 │    x │\n━━━━━━┳━\nbetween\nend\n")
 
 
 def test_the_tutorial_has_ten_steps_of_commands():
-    assert re.findall(r"^## (\d+)\.", (DOCS / "tutorial.md").read_text(), re.MULTILINE) == [str(number) for number in range(1, 11)]
+    assert re.findall(r"^## (\d+)\.", (DOCS / "tutorial.md").read_text(), re.MULTILINE) == [
+        str(number) for number in range(1, 11)
+    ]
     assert len([step for step in steps(DOCS / "tutorial.md") if isinstance(step, Command)]) >= 10

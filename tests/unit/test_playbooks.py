@@ -11,7 +11,11 @@ OF_THE_CONTROLLER = {"roles/scps/defaults/main.yml", "roles/scps/tasks/main.yml"
 
 
 def files() -> dict[str, str]:
-    return {str(file.relative_to(PLAYBOOKS)): file.read_text() for file in PLAYBOOKS.rglob("*.yml") if not {"inventory"} & set(file.parts)}
+    return {
+        str(file.relative_to(PLAYBOOKS)): file.read_text()
+        for file in PLAYBOOKS.rglob("*.yml")
+        if not {"inventory"} & set(file.parts)
+    }
 
 
 def test_every_role_and_playbook_asks_one_variable_where_the_project_is():
@@ -35,4 +39,6 @@ def test_what_site_replaces_is_what_remove_gives_back():
     kept = {found for text in files().values() for found in re.findall(r"scps_kept: (\S+)", text)}
     assert kept == {"/etc/motd", "/etc/docker/daemon.json"}
     assert f"remove_files: [{', '.join(sorted(kept, reverse=True))}]" in files()["remove.yml"]
-    assert {"services", "docker-group"} <= set(re.findall(r"/var/lib/scpslab-before/([a-z-]+)\n", "".join(files().values())))
+    assert {"services", "docker-group"} <= set(
+        re.findall(r"/var/lib/scpslab-before/([a-z-]+)\n", "".join(files().values()))
+    )

@@ -24,7 +24,11 @@ from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
 @pytest.fixture(scope="module")
 def plans() -> list[dict[str, Any]]:
     """Every plan of the chosen cells."""
-    return [write(planning.plan(cell)) for path in sorted(same_bytes.SCENARIOS.glob("*.yaml")) for cell in scenario.cells(scenario.load(str(path)))]
+    return [
+        write(planning.plan(cell))
+        for path in sorted(same_bytes.SCENARIOS.glob("*.yaml"))
+        for cell in scenario.cells(scenario.load(str(path)))
+    ]
 
 
 def kinds(union: Any) -> set[str]:
@@ -34,7 +38,12 @@ def kinds(union: Any) -> set[str]:
 
 def directions(plans: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Every direction of every link."""
-    return [direction for plan in plans for link in plan["network"]["links"] + plan["network"]["serial_links"] for direction in link["directions"]]
+    return [
+        direction
+        for plan in plans
+        for link in plan["network"]["links"] + plan["network"]["serial_links"]
+        for direction in link["directions"]
+    ]
 
 
 def test_every_topology_workload_and_probe_is_there(plans):
@@ -46,13 +55,21 @@ def test_every_topology_workload_and_probe_is_there(plans):
 def test_every_stack_and_preset_is_there(plans):
     text = "".join(path.read_text() for path in same_bytes.SCENARIOS.glob("*.yaml"))
 
-    assert {node["stack"] for plan in plans for node in plan["network"]["nodes"] if node["kind"] == "host"} == set(STACKS)
+    assert {node["stack"] for plan in plans for node in plan["network"]["nodes"] if node["kind"] == "host"} == set(
+        STACKS
+    )
     assert [preset for preset in {*PRESETS, *CONGESTION_OF} if f"preset: {preset}" not in text] == []
 
 
 def test_every_error_model_action_and_queue_is_there(plans):
     errors = [one["errors"] for plan in plans for one in plan["cell"]["impairments"] if "errors" in one]
-    queues = {direction["queue"]["discipline"] for plan in plans for link in plan["network"]["links"] for direction in link["directions"] if direction["queue"]}
+    queues = {
+        direction["queue"]["discipline"]
+        for plan in plans
+        for link in plan["network"]["links"]
+        for direction in link["directions"]
+        if direction["queue"]
+    }
 
     assert {error["model"] for error in errors} >= set(MODELS)
     assert {error["action"] for error in errors} == {"drop", "flip"}
@@ -97,8 +114,11 @@ def test_how_long_the_set_up_took_is_no_difference_and_what_came_later_is(tmp_pa
         (folder / "cells" / "r1" / "records").mkdir(parents=True)
         (folder / "results.csv").write_text("a\n")
         (folder / "cells" / "r1" / "records" / "lab.jsonl").write_text(
-            f'{{"event": "phase", "name": "network", "t_s": {set_up_s}}}\n{{"event": "phase", "name": "workloads", "t_s": 0.0}}\n'
+            f'{{"event": "phase", "name": "network", "t_s": {set_up_s}}}\n{{"event": "phase", "name": '
+            '"workloads", "t_s": 0.0}\n'
         )
     assert same_bytes.compare(*folders) == ([], 2)
-    (folders[0] / "cells" / "r1" / "records" / "lab.jsonl").write_text('{"event": "phase", "name": "workloads", "t_s": 0.5}\n')
+    (folders[0] / "cells" / "r1" / "records" / "lab.jsonl").write_text(
+        '{"event": "phase", "name": "workloads", "t_s": 0.5}\n'
+    )
     assert same_bytes.compare(*folders) == (["cells/r1/records/lab.jsonl: differs"], 2)

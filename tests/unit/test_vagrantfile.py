@@ -1,4 +1,6 @@
-"""What `vagrant up`, `reload` and `rsync` copy into a machine: they remove nothing that was made inside, and replace nothing that was changed there later."""
+"""What `vagrant up`, `reload` and `rsync` copy into a machine: they remove nothing that was made inside, and replace
+nothing that was changed there later.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def test_no_two_clones_ask_for_one_name():
 
 def test_scripts_have_unix_line_ends_on_every_system():
     asked = subprocess.run(
-        ["git", "check-attr", "eol", "--", "scpslab", "tools/packages", "playbooks/site.yml"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "check-attr", "eol", "--", "scpslab", "tools/packages", "playbooks/site.yml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert [line.rsplit(": ", 1)[1] for line in asked.stdout.splitlines()] == ["lf"] * 3
 

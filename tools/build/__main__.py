@@ -1,4 +1,6 @@
-"""`python -m tools.build`, a maintainer's: `pin` and `published` (pin.py), `pack FOLDER [--without-appliance]` (pack.py)."""
+"""`python -m tools.build`, a maintainer's: `pin` and `published` (pin.py), `pack FOLDER [--without-appliance]`
+(pack.py).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from tools.build.pin import pin, publish
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tools.build", description="Pins versions, publishes hashes and packs parts.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.build", description="Pins versions, publishes hashes and packs parts."
+    )
     works = parser.add_subparsers(dest="work", required=True)
     works.add_parser("pin", help="write the versions that the mirror has today into the recipes")
     works.add_parser("published", help="write the hashes of the parts that are built here")

@@ -1,8 +1,9 @@
-"""A private apt in the cache folder: Debian 13's packages on any Debian or Ubuntu machine, without root and without touching the system's own.
+"""A private apt in the cache folder: Debian 13's packages on any Debian or Ubuntu machine, without root and without
+touching the system's own.
 
-The mirror is the machine's own Debian mirror, so that a site's mirror serves the lab too; SCPSLAB_MIRROR overrides it. A machine without a Debian
-mirror, such as one with Ubuntu, uses mmdebstrap's default. Versions that a mirror no longer has come from the snapshot service whose address is in
-SCPSLAB_SNAPSHOT.
+The mirror is the machine's own Debian mirror, so that a site's mirror serves the lab too; SCPSLAB_MIRROR overrides it.
+A machine without a Debian mirror, such as one with Ubuntu, uses mmdebstrap's default. Versions that a mirror no longer
+has come from the snapshot service whose address is in SCPSLAB_SNAPSHOT.
 """
 
 from __future__ import annotations
@@ -46,12 +47,18 @@ def mirror(sources: Path = SYSTEM_SOURCES, bootstrap: str | None = None) -> str:
     script = bootstrap or shutil.which("mmdebstrap")
     if script and (default := DEFAULT_IN_SCRIPT.search(Path(script).read_text(errors="replace"))):
         return default[1]
-    raise CapabilityError(f"{sources}: found no mirror of Debian; expected one there or in mmdebstrap. Set SCPSLAB_MIRROR to the address of a mirror.")
+    raise CapabilityError(
+        f"{sources}: found no mirror of Debian; expected one there or in mmdebstrap. "
+        "Set SCPSLAB_MIRROR to the address of a mirror."
+    )
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place that has packages: its name in messages, and its line of apt's sources.list. `needed`: without it nothing can be built."""
+    """A place that has packages: its name in messages, and its line of apt's sources.list.
+
+    `needed`: without it nothing can be built.
+    """
 
     title: str
     line: str
@@ -59,7 +66,9 @@ class Place:
 
 
 def places(date: str, *, security: bool) -> list[Place]:
-    """Where packages come from, in the order in which they are asked. `date`: see versions.py. `security`: also the suite of security updates.
+    """Where packages come from, in the order in which they are asked.
+
+    `date`: see versions.py. `security`: also the suite of security updates.
 
     Raises:
         CapabilityError: this machine lacks the Debian archive keys, or names no mirror.

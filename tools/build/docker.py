@@ -1,4 +1,6 @@
-"""Docker for guests: dockerd and the images of nodes in one read-only file, mounted over the guest image if a plan asks for containers."""
+"""Docker for guests: dockerd and the images of nodes in one read-only file, mounted over the guest image if a plan asks
+for containers.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from tools.build.apt import download
 from tools.build.guest import SOURCE_DATE_EPOCH, lines
 from tools.build.job import Job
 
-# containerd tells its shims, and through them runc and its hooks, to run on several processors. The guest has one. In virtual time nothing interrupts a
-# thread that waits for another thread by spinning, as Go's sweeper does with several processors: it would wait for ever.
+# containerd tells its shims, and through them runc and its hooks, to run on several processors. The guest has one. In
+# virtual time nothing interrupts a thread that waits for another thread by spinning, as Go's sweeper does with several
+# processors: it would wait for ever.
 SEVERAL_PROCESSORS, ONE_PROCESSOR = re.compile(rb"GOMAXPROCS=[2-9]"), b"GOMAXPROCS=1"
 SHIM_STARTERS = ("usr/bin/containerd", "usr/bin/containerd-shim-runc-v2")
 # Where the lab program finds the images (lab/docker.py).
@@ -58,6 +61,7 @@ def _on_one_processor(program: Path) -> None:
     code, count = SEVERAL_PROCESSORS.subn(ONE_PROCESSOR, program.read_bytes())
     if count != 1:
         raise CapabilityError(
-            f"{program.name}: found GOMAXPROCS set in {count} places, an unknown version of containerd; expected one place. Use containers: process."
+            f"{program.name}: found GOMAXPROCS set in {count} places, an unknown version of containerd; "
+            "expected one place. Use containers: process."
         )
     program.write_bytes(code)

@@ -1,4 +1,6 @@
-"""The guest image: Debian 13 with the programs of a lab, as one read-only file (EROFS) that any user can build and the lab kernel mounts."""
+"""The guest image: Debian 13 with the programs of a lab, as one read-only file (EROFS) that any user can build and the
+lab kernel mounts.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def build(job: Job) -> None:
 
 
 def install(job: Job, found: list[Place], wanted: Versions | None) -> dict[str, str]:
-    """Builds the image from some places, with the versions of a recipe where they have them; returns the versions of all its packages.
+    """Builds the image from some places, with the versions of a recipe where they have them; returns the versions of
+    all its packages.
 
     Raises:
         CapabilityError: as `build`.
@@ -67,7 +70,19 @@ def install(job: Job, found: list[Place], wanted: Versions | None) -> dict[str, 
     with job.step("make the image"):
         root.mkdir()
         # The same modes for every user; device nodes come from the kernel.
-        job.run(["tar", "--extract", "--file", str(archive), "--directory", str(root), "--no-same-owner", "--preserve-permissions", "--exclude=./dev/*"])
+        job.run(
+            [
+                "tar",
+                "--extract",
+                "--file",
+                str(archive),
+                "--directory",
+                str(root),
+                "--no-same-owner",
+                "--preserve-permissions",
+                "--exclude=./dev/*",
+            ]
+        )
         archive.unlink()
         (job.work / notices.FILE).write_text(notices.take_from_debian(root))
         job.run(["mkfs.erofs", "--all-root", "-T0", "-x-1", "-U", UUID, "--quiet", str(job.target), str(root)])
@@ -108,7 +123,10 @@ def _preferences(wanted: Versions | None) -> list[str]:
     """The options that make apt prefer versions. A version that no place has changes nothing."""
     if wanted is None:
         return []
-    entries = "\n".join(f"Package: {package.name}\nPin: version {package.version}\nPin-Priority: {PREFERRED}\n" for package in wanted.packages)
+    entries = "\n".join(
+        f"Package: {package.name}\nPin: version {package.version}\nPin-Priority: {PREFERRED}\n"
+        for package in wanted.packages
+    )
     write = f'mkdir -p "$1/etc/apt/preferences.d"\ncat >"$1{PREFERENCES}" <<\'END\'\n{entries}END\n'
     return [f"--setup-hook={write}", f'--customize-hook=rm "$1{PREFERENCES}"']
 
@@ -117,7 +135,9 @@ def _installed(status: str) -> dict[str, str]:
     """Names and versions in dpkg's status file."""
     found = {}
     for paragraph in status.split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in paragraph.splitlines() if ": " in line and not line.startswith(" "))
+        fields = dict(
+            line.split(": ", 1) for line in paragraph.splitlines() if ": " in line and not line.startswith(" ")
+        )
         if fields.get("Status", "").endswith(" installed"):
             found[fields["Package"]] = fields["Version"]
     return found

@@ -25,17 +25,32 @@ ENDING_S = 5
 HINTS = (
     ("gelf.h", "Install the headers that the kernel's own tools need: sudo apt-get install libelf-dev."),
     ("No space left on device", "Free disk space, or set SCPSLAB_CACHE (and TMPDIR) to a folder on another disk."),
-    ("Temporary failure resolving", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
+    (
+        "Temporary failure resolving",
+        "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached.",
+    ),
     ("Could not resolve", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
     ("Could not connect", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
-    ("Cannot initiate the connection", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
+    (
+        "Cannot initiate the connection",
+        "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached.",
+    ),
     ("NO_PUBKEY", "Update the Debian archive keys: sudo apt-get install debian-archive-keyring."),
     (
         "cannot mount because CAP_SYS_ADMIN",
-        "Build in a container that may mount (docker run --cap-add SYS_ADMIN), or share a cache folder that was built elsewhere (docs/platforms.md).",
+        (
+            "Build in a container that may mount (docker run --cap-add SYS_ADMIN), or share a cache folder that was "
+            "built elsewhere (docs/platforms.md)."
+        ),
     ),
-    ("newuidmap", "Give this user subordinate ids: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER."),
-    ("unshare syscall failed", "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1, or build once as root."),
+    (
+        "newuidmap",
+        "Give this user subordinate ids: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER.",
+    ),
+    (
+        "unshare syscall failed",
+        "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1, or build once as root.",
+    ),
 )
 
 
@@ -89,7 +104,12 @@ class Job:
 
     def _done(self, argv: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None) -> str:
         # Some of the tools are in /sbin folders, which a user's path may lack.
-        environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", **(env or {})}
+        environment = {
+            **os.environ,
+            "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin",
+            "LC_ALL": "C.UTF-8",
+            **(env or {}),
+        }
         if shutil.which(argv[0], path=environment["PATH"]) is None:
             raise CapabilityError(f"{argv[0]}: found no such program; expected it to be installed. To fix: {PACKAGES}.")
         with self.log.open("ab") as output:
@@ -106,11 +126,21 @@ class Job:
 
 
 def _run(argv: Sequence[str], cwd: Path | None, environment: Mapping[str, str], output: IO[bytes]) -> int:
-    """Runs a program to its end in a process group of its own, and returns its exit code; if this process is interrupted, the whole group ends."""
+    """Runs a program to its end in a process group of its own, and returns its exit code; if this process is
+    interrupted, the whole group ends.
+    """
     process = None
     try:
         with _interrupts_wait():
-            process = subprocess.Popen(argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, process_group=0)
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            )
         return process.wait()
     except BaseException:
         # The first signal lets it remove what it has mounted.
@@ -125,12 +155,18 @@ def _run(argv: Sequence[str], cwd: Path | None, environment: Mapping[str, str], 
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Signals that end this process take effect at the end of the block: a program that has just been started is known by then."""
+    """Signals that end this process take effect at the end of the block: a program that has just been started is known
+    by then.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     late: list[int] = []
-    numbers = [number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    numbers = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)
+    ]
     before = {number: signal.signal(number, lambda found, _frame: late.append(found)) for number in numbers}
     try:
         yield

@@ -1,6 +1,7 @@
 """The lab kernel: Debian's Linux source, our configuration and patch, built as a program of the user (User-Mode Linux).
 
-From the same source, the kernel of the appliance: a small x86-64 machine in which the lab kernel runs where it cannot run by itself.
+From the same source, the kernel of the appliance: a small x86-64 machine in which the lab kernel runs where it cannot
+run by itself.
 """
 
 from __future__ import annotations
@@ -20,16 +21,44 @@ VERSION = "6.12"
 FRAGMENT = "config.fragment"
 PACKAGE = f"linux-source-{VERSION}"
 # Otherwise the kernel contains the name and time of the building machine, and mixes them into its random numbers.
-FIXED = {"KBUILD_BUILD_TIMESTAMP": "2024-01-01", "KBUILD_BUILD_USER": "scpslab", "KBUILD_BUILD_HOST": "lab", "KBUILD_BUILD_VERSION": "1"}
-# The kernel contains its configuration, and that has the versions of these, which nothing here uses, where the machine has them.
+FIXED = {
+    "KBUILD_BUILD_TIMESTAMP": "2024-01-01",
+    "KBUILD_BUILD_USER": "scpslab",
+    "KBUILD_BUILD_HOST": "lab",
+    "KBUILD_BUILD_VERSION": "1",
+}
+# The kernel contains its configuration, and that has the versions of these, which nothing here uses, where the machine
+# has them.
 UNUSED_TOOLS = tuple(f"{tool}=none" for tool in ("RUSTC", "BINDGEN", "PAHOLE"))
-# Half of the source is for other machines: leave out their folders, and the code (but not the Kconfig files) of drivers.
+# Half of the source is for other machines: leave out their folders, and the code (but not the Kconfig files) of
+# drivers.
 UNUSED_CODE = (
-    *("drivers/gpu", "drivers/iio", "drivers/infiniband", "drivers/media", "drivers/net/ethernet", "drivers/net/wireless", "drivers/scsi"),
+    *(
+        "drivers/gpu",
+        "drivers/iio",
+        "drivers/infiniband",
+        "drivers/media",
+        "drivers/net/ethernet",
+        "drivers/net/wireless",
+        "drivers/scsi",
+    ),
     *("drivers/staging", "drivers/usb", "sound", "tools/perf", "tools/testing"),
 )
 OTHER_ARCHITECTURES = (
-    *("alpha", "arc", "arm", "arm64", "csky", "hexagon", "loongarch", "m68k", "microblaze", "mips", "nios2", "openrisc"),
+    *(
+        "alpha",
+        "arc",
+        "arm",
+        "arm64",
+        "csky",
+        "hexagon",
+        "loongarch",
+        "m68k",
+        "microblaze",
+        "mips",
+        "nios2",
+        "openrisc",
+    ),
     *("parisc", "powerpc", "riscv", "s390", "sh", "sparc", "xtensa"),
 )
 
@@ -53,7 +82,8 @@ def build(job: Job) -> None:
 
 
 def build_appliance(job: Job) -> None:
-    """Builds the kernel of the recipe folder (config.fragment, init.c, initramfs.txt), with its first process inside, from the lab kernel's source.
+    """Builds the kernel of the recipe folder (config.fragment, init.c, initramfs.txt), with its first process inside,
+    from the lab kernel's source.
 
     Raises:
         CapabilityError: as `build`.
@@ -61,10 +91,26 @@ def build_appliance(job: Job) -> None:
     with _source(job, appliance_source(job.recipe)) as tree:
         with job.step("configure"):
             # Everything that the fragment does not name is left out: this kernel drives one kind of machine.
-            job.run(["make", "ARCH=x86_64", *UNUSED_TOOLS, f"KCONFIG_ALLCONFIG={job.recipe / FRAGMENT}", "allnoconfig"], cwd=tree)
+            job.run(
+                ["make", "ARCH=x86_64", *UNUSED_TOOLS, f"KCONFIG_ALLCONFIG={job.recipe / FRAGMENT}", "allnoconfig"],
+                cwd=tree,
+            )
             check_options(job.recipe / FRAGMENT, tree / ".config")
         with job.step("compile"):
-            job.run(["gcc", "-O2", "-g0", "-Wall", "-Wextra", "-static", "-s", "-o", str(tree / "usr/appliance-init"), str(job.recipe / "init.c")])
+            job.run(
+                [
+                    "gcc",
+                    "-O2",
+                    "-g0",
+                    "-Wall",
+                    "-Wextra",
+                    "-static",
+                    "-s",
+                    "-o",
+                    str(tree / "usr/appliance-init"),
+                    str(job.recipe / "init.c"),
+                ]
+            )
             shutil.copyfile(job.recipe / "initramfs.txt", tree / "usr/appliance.txt")
             _make(job, tree, "x86_64", "bzImage")
             shutil.copyfile(tree / "arch/x86/boot/bzImage", job.target)
@@ -72,7 +118,9 @@ def build_appliance(job: Job) -> None:
 
 @contextmanager
 def _source(job: Job, wanted: Path) -> Iterator[Path]:
-    """The unpacked source that a file of versions names; removed at the end, unless the build failed and its whole folder is."""
+    """The unpacked source that a file of versions names; removed at the end, unless the build failed and its whole
+    folder is.
+    """
     work = job.work / "source"
     work.mkdir()
     with job.step("download the source"):
@@ -84,7 +132,9 @@ def _source(job: Job, wanted: Path) -> Iterator[Path]:
 
 
 def _make(job: Job, tree: Path, architecture: str, goal: str) -> None:
-    job.run(["make", f"ARCH={architecture}", *UNUSED_TOOLS, f"-j{len(os.sched_getaffinity(0))}", goal], cwd=tree, env=FIXED)
+    job.run(
+        ["make", f"ARCH={architecture}", *UNUSED_TOOLS, f"-j{len(os.sched_getaffinity(0))}", goal], cwd=tree, env=FIXED
+    )
 
 
 def _unpack(package: Path, work: Path, job: Job) -> Path:
@@ -110,7 +160,8 @@ def check_options(fragment: Path, config: Path) -> None:
     wrong = [f"{name}={value}" for name, value in wanted if taken.get(name, "n") != value]
     if wrong:
         raise CapabilityError(
-            f"{fragment}: found that Linux {VERSION} did not accept {', '.join(wrong)}; expected every option to hold. Remove or correct these options."
+            f"{fragment}: found that Linux {VERSION} did not accept {', '.join(wrong)}; "
+            "expected every option to hold. Remove or correct these options."
         )
 
 

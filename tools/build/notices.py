@@ -1,4 +1,6 @@
-"""The notices of copyright of what a part consists of, as one text beside its product: who passes the part on passes them on."""
+"""The notices of copyright of what a part consists of, as one text beside its product: who passes the part on passes
+them on.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,14 @@ NAMES = ("LICENSE*", "LICENCE*", "COPYING*", "COPYRIGHT*", "NOTICE*", "UNLICENSE
 
 
 def take_from_debian(root: Path) -> str:
-    """The notices of all packages of an unpacked Debian, in the order of their names; its folder of documentation is then empty."""
+    """The notices of all packages of an unpacked Debian, in the order of their names; its folder of documentation is
+    then empty.
+    """
     folder = root / DEBIAN
     packages = sorted(path for path in folder.iterdir() if not path.is_symlink())
-    text = _joined((path.name, [file]) for path in packages if (file := path / "copyright").is_file() and not file.is_symlink())
+    text = _joined(
+        (path.name, [file]) for path in packages if (file := path / "copyright").is_file() and not file.is_symlink()
+    )
     for path in folder.iterdir():
         if path.is_symlink():
             path.unlink()
@@ -37,5 +43,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _joined(notices: Iterable[tuple[str, list[Path]]]) -> str:
-    texts = ((name, file.read_text(encoding="utf-8", errors="replace").strip()) for name, files in notices for file in files)
+    texts = (
+        (name, file.read_text(encoding="utf-8", errors="replace").strip()) for name, files in notices for file in files
+    )
     return "\n".join(f"==== {name}\n\n{text}\n" for name, text in texts)

@@ -11,7 +11,20 @@ from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
 from scpslab.core.installation import commit
 from scpslab.setup import Say, packed
-from scpslab.setup.images import APPLIANCE, CARRIED, MADE, Part, cache_dir, ensure, ensure_appliance, ensure_stack, find, link_or_copy, made, place
+from scpslab.setup.images import (
+    APPLIANCE,
+    CARRIED,
+    MADE,
+    Part,
+    cache_dir,
+    ensure,
+    ensure_appliance,
+    ensure_stack,
+    find,
+    link_or_copy,
+    made,
+    place,
+)
 from scpslab.setup.packed import Packed
 from tools.build import notices
 
@@ -30,7 +43,10 @@ def pack(folder: Path, say: Say, *, with_appliance: bool = True) -> None:
         CapabilityError: as `ensure`.
     """
     if with_appliance and find(APPLIANCE, cache_dir()) is None:
-        say(f"{APPLIANCE.title}: not built yet; {APPLIANCE_TIME}, once. Machines of x86-64 that allow ptrace do without it: make wheel APPLIANCE=no")
+        say(
+            f"{APPLIANCE.title}: not built yet; {APPLIANCE_TIME}, once. Machines of x86-64 that allow ptrace do "
+            "without it: make wheel APPLIANCE=no"
+        )
     ensure(say)
     ensure_stack(say)
     if with_appliance:
@@ -39,7 +55,9 @@ def pack(folder: Path, say: Say, *, with_appliance: bool = True) -> None:
     folder.mkdir(parents=True)
     parts = [_pack(part, folder, say) for part in CARRIED if with_appliance or part is not APPLIANCE]
     found = commit()
-    packed.write_index(parts, {"commit": found.id if found else None, "changed": found.changed if found else None}, folder)
+    packed.write_index(
+        parts, {"commit": found.id if found else None, "changed": found.changed if found else None}, folder
+    )
     say(f"{folder}: {sum((folder / part.archive).stat().st_size for part in parts) / 1e6:.1f} MB")
 
 
@@ -48,7 +66,11 @@ def _pack(part: Part, folder: Path, say: Say) -> Packed:
     cache = cache_dir()
     base = place(part, cache)
     product = base / part.product
-    files = [*(sorted(product.iterdir()) if product.is_dir() else [product]), base / MADE, *sorted(base.glob(notices.FILE))]
+    files = [
+        *(sorted(product.iterdir()) if product.is_dir() else [product]),
+        base / MADE,
+        *sorted(base.glob(notices.FILE)),
+    ]
     entry, _ = made(part, cache) or _no_note(base)
     size = sum(file.stat().st_size for file in files)
     described = Packed(part.name, entry.recipe, entry.sha256, size, f"{part.name}{SUFFIX}")
@@ -65,4 +87,7 @@ def _pack(part: Part, folder: Path, say: Say) -> Packed:
 
 
 def _no_note(folder: Path) -> NoReturn:
-    raise CapabilityError(f"{folder}: found no {MADE}; expected a part that this scpslab has built. Run: scpslab clean --images, then the same command again.")
+    raise CapabilityError(
+        f"{folder}: found no {MADE}; expected a part that this scpslab has built. Run: "
+        "scpslab clean --images, then the same command again."
+    )

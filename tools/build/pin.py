@@ -18,7 +18,10 @@ COMMENT = "written by make pin; docs/decisions/0021-versions-and-hashes-in-the-r
 
 
 def pin(say: Say) -> None:
-    """Writes the versions that the mirror has today into the recipes. It installs a guest, because only that says which packages one has."""
+    """Writes the versions that the mirror has today into the recipes.
+
+    It installs a guest, because only that says which packages one has.
+    """
     with scratch() as folder:
         _pin(folder, say)
 
@@ -32,7 +35,12 @@ def _pin(folder: Path, say: Say) -> None:
         source = Package(kernel.PACKAGE, versions.of_file(file), hashlib.file_digest(data, "sha256").hexdigest())
     _write(KERNEL, Versions(date, (source,)), "The source of the lab kernel", say)
     installed = guest.install(_job(GUEST, folder, say), [place], None)
-    _write(GUEST, Versions(date, tuple(Package(name, version) for name, version in sorted(installed.items()))), "Every package of the guest image", say)
+    _write(
+        GUEST,
+        Versions(date, tuple(Package(name, version) for name, version in sorted(installed.items()))),
+        "Every package of the guest image",
+        say,
+    )
 
 
 def publish(say: Say) -> None:
@@ -52,7 +60,11 @@ def _job(part: Part, folder: Path, say: Say) -> Job:
 
 def _write(part: Part, found: Versions, title: str, say: Say) -> None:
     file = PROJECT / part.recipe / versions.FILE
-    changed = versions.differences(versions.read(file), {package.name: package.version for package in found.packages}) if file.exists() else []
+    changed = (
+        versions.differences(versions.read(file), {package.name: package.version for package in found.packages})
+        if file.exists()
+        else []
+    )
     if file.exists() and not changed:
         say(f"{file}: nothing has changed")
         return

@@ -1,4 +1,6 @@
-"""The package that a recipe builds from: the version and the bytes that it was published with, wherever some place still has them."""
+"""The package that a recipe builds from: the version and the bytes that it was published with, wherever some place
+still has them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ VARIABLE = "SCPSLAB_KERNEL_SOURCE"
 
 
 def fetch(versions: Versions, folder: Path, job: Job) -> Path:
-    """The file of the recipe's only package, in `folder`: from the user's folder, the mirror, its security updates, the snapshot service.
+    """The file of the recipe's only package, in `folder`: from the user's folder, the mirror, its security updates, the
+    snapshot service.
 
     Where none of them has that version any more, the newest of the same name; `job.differs` then says so.
 
@@ -54,7 +57,10 @@ def _own(package: Package, job: Job) -> Path | None:
     if found := next((file for file in files if _matches(file, package, job)), None):
         return found
     if not files:
-        job.say(f"{job.title}: {VARIABLE}={given}: found no {package.name}_*.deb there; expected the package's file or its folder. Looking elsewhere.")
+        job.say(
+            f"{job.title}: {VARIABLE}={given}: found no {package.name}_*.deb there; "
+            "expected the package's file or its folder. Looking elsewhere."
+        )
     return None
 
 
@@ -62,5 +68,8 @@ def _matches(file: Path, package: Package, job: Job) -> bool:
     with file.open("rb") as data:
         found = hashlib.file_digest(data, "sha256").hexdigest()
     if found != package.sha256:
-        job.say(f"{job.title}: {file}: found SHA-256 {found}; expected {package.sha256}, that of {package.name} {package.version}. Looking elsewhere.")
+        job.say(
+            f"{job.title}: {file}: found SHA-256 {found}; expected {package.sha256}, that of {package.name} "
+            f"{package.version}. Looking elsewhere."
+        )
     return found == package.sha256

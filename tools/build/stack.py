@@ -1,4 +1,6 @@
-"""The `scps` program (stack/): compiled by the machine's cargo if it is new enough, else by Debian 13's cargo in a root file system of its own."""
+"""The `scps` program (stack/): compiled by the machine's cargo if it is new enough, else by Debian 13's cargo in a root
+file system of its own.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def build(job: Job) -> None:
     if version is not None and version >= LEAST_CARGO:
         with job.step("compile"):
             home = os.environ.get("CARGO_HOME") or Path.home() / ".cargo"
-            said = job.output([*BUILD, *MESSAGES, "--target-dir", str(folder)], cwd=job.recipe, env={"RUSTFLAGS": _flags(home)})
+            said = job.output(
+                [*BUILD, *MESSAGES, "--target-dir", str(folder)], cwd=job.recipe, env={"RUSTFLAGS": _flags(home)}
+            )
         (folder / TARGET / "release" / "scps").rename(job.target)
         shutil.rmtree(folder)
         (job.work / notices.FILE).write_text(notices.of_crates(libraries(said)))
@@ -58,9 +62,13 @@ def build(job: Job) -> None:
 
 
 def libraries(said: str) -> list[tuple[str, Path]]:
-    """Names with versions, and source folders, of the libraries that cargo compiled, from its messages in JSON (The Cargo Book, "External tools")."""
+    """Names with versions, and source folders, of the libraries that cargo compiled, from its messages in JSON (The
+    Cargo Book, "External tools").
+    """
     messages = (json.loads(line) for line in said.splitlines() if line.startswith('{"reason":"compiler-artifact"'))
-    folders = {Path(message["manifest_path"]).parent for message in messages if message["package_id"].startswith("registry+")}
+    folders = {
+        Path(message["manifest_path"]).parent for message in messages if message["package_id"].startswith("registry+")
+    }
     return [(folder.name, folder) for folder in folders]
 
 
@@ -73,10 +81,15 @@ def _named(version: tuple[int, ...] | None) -> str:
 
 
 def _build_in_debian(job: Job) -> None:
-    """Unpacks Debian 13 with cargo, compiles the program inside and copies it out; the root file system is removed again."""
+    """Unpacks Debian 13 with cargo, compiles the program inside and copies it out; the root file system is removed
+    again.
+    """
     archive = job.work / "stack.tar"
     job.run(["tar", "--create", "--file", str(archive), "--exclude=./target", "--directory", str(job.recipe), "."])
-    compile_it = f"mkdir /src && cd /src && tar --extract --file /stack.tar && HOME=/home RUSTFLAGS='{_flags('/home/.cargo')}' {' '.join(BUILD)}"
+    compile_it = (
+        "mkdir /src && cd /src && tar --extract --file /stack.tar && HOME=/home "
+        f"RUSTFLAGS='{_flags('/home/.cargo')}' {' '.join(BUILD)}"
+    )
     hooks = [
         f"upload {archive} /stack.tar",
         "upload /etc/resolv.conf /etc/resolv.conf",

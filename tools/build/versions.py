@@ -1,4 +1,5 @@
-"""The exact versions that a recipe was published with (versions.txt): one package a line, and the day on which a Debian mirror had them all.
+"""The exact versions that a recipe was published with (versions.txt): one package a line, and the day on which a Debian
+mirror had them all.
 
 A line is `NAME VERSION`, or `NAME VERSION SHA256` where the package file itself is the recipe's source.
 """
@@ -70,5 +71,9 @@ def of_file(package: Path) -> str:
 def differences(wanted: Versions, found: dict[str, str]) -> list[str]:
     """What differs between the versions of a recipe and those that were taken, one text a package."""
     asked = {package.name: package.version for package in wanted.packages}
-    texts = [f"{name} {found[name]} for {version}" if name in found else f"no {name}" for name, version in asked.items() if found.get(name) != version]
+    texts = [
+        f"{name} {found[name]} for {version}" if name in found else f"no {name}"
+        for name, version in asked.items()
+        if found.get(name) != version
+    ]
     return [*texts, *(f"{name} {version} besides" for name, version in sorted(found.items()) if name not in asked)]

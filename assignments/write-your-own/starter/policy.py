@@ -8,7 +8,10 @@ PATIENCE = 2.0
 
 class Policy:
     def __init__(self, segments, packet_bytes):
-        """`segments`: how many there are, numbered from 0. `packet_bytes`: the size of a full packet, headers included."""
+        """`segments`: how many there are, numbered from 0.
+
+        `packet_bytes`: the size of a full packet, headers included.
+        """
         self.segments = segments
         self.next = 0
 
@@ -17,7 +20,9 @@ class Policy:
         return [0], now + PATIENCE
 
     def on_answer(self, now, answer):
-        """An answer has arrived. answer.segment, .copy and .sent: the packet that is answered; .below, .arrived, .holes: what the receiver has."""
+        """An answer has arrived. answer.segment, .copy and .sent: the packet that is answered; .below, .arrived,
+        .holes: what the receiver has.
+        """
         self.next = answer.below
         return [self.next], now + PATIENCE
 

@@ -1,8 +1,8 @@
 """Results: from the raw files of a run to one table and its statistics.
 
-Order of reading: run.py (the folder), viewpoints.py (what of a plan says where to look), capture.py and traces.py (packets),
-metrics/ (one cell), collect.py (results.csv), statistics.py and table.py (what is printed), checks.py (what a scenario asks of
-its results), xpl.py (time-sequence files for xplot).
+Order of reading: run.py (the folder), viewpoints.py (what of a plan says where to look), capture.py and traces.py
+(packets), metrics/ (one cell), collect.py (results.csv), statistics.py and table.py (what is printed), checks.py (what
+a scenario asks of its results), xpl.py (time-sequence files for xplot).
 """
 
 from scpslab.analysis import checks, table

@@ -1,8 +1,8 @@
 """Captures as arrays: a pcap file in, packets and TCP connections out.
 
-Reads classic pcap (micro- and nanoseconds, both byte orders) over Ethernet, raw IP and Linux cooked capture. Only headers are looked at,
-so a short snap length loses nothing. IPv6 and other protocols are counted, not read. Sources: the pcap file format
-(draft-ietf-opsawg-pcap), RFC 791 §3.1, RFC 9293 §3.1, RFC 7323 §2.2 and §3.2, RFC 2018 §3.
+Reads classic pcap (micro- and nanoseconds, both byte orders) over Ethernet, raw IP and Linux cooked capture. Only
+headers are looked at, so a short snap length loses nothing. IPv6 and other protocols are counted, not read. Sources:
+the pcap file format (draft-ietf-opsawg-pcap), RFC 791 §3.1, RFC 9293 §3.1, RFC 7323 §2.2 and §3.2, RFC 2018 §3.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 TCP, UDP, SCPS_TP = 6, 17, 106
-# SCPS-TP (uncompressed) has the header of TCP (CCSDS 714.0-B-2); 106 is the protocol number that implementations use for it.
+# SCPS-TP (uncompressed) has the header of TCP (CCSDS 714.0-B-2); 106 is the protocol number that implementations use
+# for it.
 TCP_HEADERS = (TCP, SCPS_TP)
 ABSENT = -1  # in arrays of option values that a packet may lack
 
@@ -34,16 +35,27 @@ PCAPNG_MAGIC = 0x0A0D0D0A
 LARGEST_RECORD_BYTES = 262144  # libpcap's own largest snap length; anything above is not a record header
 ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LINUX_SLL, IPV4, LINUX_SLL2 = 1, 12, 14, 101, 113, 228, 276
 # Bytes before the IP header, and where in them the EtherType stands (None: the link type carries IP alone).
-LINK_HEADERS = {ETHERNET: (14, 12), LINUX_SLL: (16, 14), LINUX_SLL2: (20, 0), RAW: (0, None), RAW_BSD: (0, None), RAW_OPENBSD: (0, None), IPV4: (0, None)}
+LINK_HEADERS = {
+    ETHERNET: (14, 12),
+    LINUX_SLL: (16, 14),
+    LINUX_SLL2: (20, 0),
+    RAW: (0, None),
+    RAW_BSD: (0, None),
+    RAW_OPENBSD: (0, None),
+    IPV4: (0, None),
+}
 ETHERTYPE_IPV4, VLAN_TAGS = 0x0800, (0x8100, 0x88A8)
-TIMESTAMP_PATTERN = 0x0101080A  # no-op, no-op, kind 8, length 10: what every packet of a timestamped connection starts its options with
+TIMESTAMP_PATTERN = (
+    0x0101080A  # no-op, no-op, kind 8, length 10: what every packet of a timestamped connection starts its options with
+)
 
 
 @dataclass(frozen=True)
 class Records:
     """A capture file, n records; every array is int64[n].
 
-    `t_ns` since 1970; `start` the offset of the frame in `content`; `captured` and `whole` its length in the file and on the wire.
+    `t_ns` since 1970; `start` the offset of the frame in `content`; `captured` and `whole` its length in the file and
+    on the wire.
     """
 
     content: bytes
@@ -58,7 +70,9 @@ class Records:
 
 @dataclass(frozen=True)
 class IpHeaders:
-    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1), `start` the header's place in the file."""
+    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1), `start`
+    the header's place in the file.
+    """
 
     record: Ints
     start: Ints
@@ -74,8 +88,9 @@ class Packets:
 
     `frame` counts from 1, as in Wireshark; `t_ns` since 1970; `ip_bytes` the packet's IP length; addresses as numbers;
     `payload_bytes` without IP, TCP and UDP headers;
-    `seq`, `ack`, `window` as on the wire; `timestamp` and `timestamp_echo`, `window_scale` and `mss_bytes` -1 where the option is absent.
-    SACK blocks stand apart, m of them: block i belongs to packet `sack_packet[i]` and covers [`sack_left[i]`, `sack_right[i]`).
+    `seq`, `ack`, `window` as on the wire; `timestamp` and `timestamp_echo`, `window_scale` and `mss_bytes` -1 where the
+    option is absent. SACK blocks stand apart, m of them: block i belongs to packet `sack_packet[i]` and covers
+    [`sack_left[i]`, `sack_right[i]`).
     """
 
     frame: Ints
@@ -106,10 +121,11 @@ class Packets:
 class Connection:
     """One TCP (or SCPS-TP) connection, n packets in capture order.
 
-    Client: who sent the first SYN (without one: who sent more payload). `t_s` float64[n], seconds since the epoch given (else since the
-    first packet); `packet` int64[n] its place in the arrays of Packets;
-    `from_client` bool[n]; `seq` and `ack` int64[n], unwrapped and relative: byte 0 is the first payload byte, so a SYN has
-    -1 and an `ack` of k says that k bytes arrived; -1 stands for a packet without ACK. `window_bytes` int64[n] is scaled.
+    Client: who sent the first SYN (without one: who sent more payload). `t_s` float64[n], seconds since the epoch given
+    (else since the first packet); `packet` int64[n] its place in the arrays of Packets; `from_client` bool[n]; `seq`
+    and `ack` int64[n], unwrapped and relative: byte 0 is the first payload byte, so a SYN has
+    -1 and an `ack` of k says that k bytes arrived; -1 stands for a packet without ACK. `window_bytes` int64[n] is
+    scaled.
     SACK blocks as in Packets, relative like `ack`.
     """
 
@@ -170,7 +186,9 @@ def read_records(content: bytes, where: str) -> Records:
     # The upper bits of the link type field carry the length of a frame check sequence, not the type.
     link_type = network & 0x0FFFFFFF
     if link_type not in LINK_HEADERS:
-        raise ResultError(f"{where}: found link type {link_type}; expected one of {', '.join(map(str, sorted(LINK_HEADERS)))}.")
+        raise ResultError(
+            f"{where}: found link type {link_type}; expected one of {', '.join(map(str, sorted(LINK_HEADERS)))}."
+        )
     t_ns, start, captured, whole, is_truncated = _records(content, order, unit_ns, where)
     return Records(content, link_type, snaplen, t_ns, start, captured, whole, is_truncated)
 
@@ -183,7 +201,10 @@ def _records(content: bytes, order: str, unit_ns: int, where: str) -> tuple[Ints
     while at + 16 <= size:
         seconds, fraction, captured, whole = header(content, at)
         if captured > LARGEST_RECORD_BYTES:
-            raise ResultError(f"{where}: record {len(found) + 1} at byte {at}: found a length of {captured}; expected at most {LARGEST_RECORD_BYTES}.")
+            raise ResultError(
+                f"{where}: record {len(found) + 1} at byte {at}: found a length of {captured}; "
+                f"expected at most {LARGEST_RECORD_BYTES}."
+            )
         if at + 16 + captured > size:
             break
         found.append((seconds * 10**9 + fraction * unit_ns, at + 16, captured, whole))
@@ -196,7 +217,9 @@ class _Bytes:
     """Big-endian numbers at arrays of offsets; past the end there are zeros, so no offset can go wrong."""
 
     def __init__(self, content: bytes) -> None:
-        self._octets = np.concatenate([np.frombuffer(content, dtype=np.uint8), np.zeros(256, dtype=np.uint8)]).astype(np.int64)
+        self._octets = np.concatenate([np.frombuffer(content, dtype=np.uint8), np.zeros(256, dtype=np.uint8)]).astype(
+            np.int64
+        )
 
     def u8(self, at: Ints) -> Ints:
         return self._octets[np.minimum(at, len(self._octets) - 1)]
@@ -251,7 +274,13 @@ def decode(records: Records) -> Packets:
     # A fragment other than the first has no transport header.
     is_first = octets.u16(network + 6) & 0x1FFF == 0
     header_least = np.where(np.isin(protocol, TCP_HEADERS), 20, 8)
-    keep = is_ip & is_first & (ip_header >= 20) & np.isin(protocol, (*TCP_HEADERS, UDP)) & (transport + header_least <= end)
+    keep = (
+        is_ip
+        & is_first
+        & (ip_header >= 20)
+        & np.isin(protocol, (*TCP_HEADERS, UDP))
+        & (transport + header_least <= end)
+    )
     keep &= ip_bytes >= ip_header + header_least
 
     chosen = np.flatnonzero(keep)
@@ -281,7 +310,10 @@ def decode(records: Records) -> Packets:
 
 
 def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Bools) -> dict[str, Ints]:
-    """The TCP options an analysis uses. The pattern of timestamps alone is read in one go, everything else packet by packet."""
+    """The TCP options an analysis uses.
+
+    The pattern of timestamps alone is read in one go, everything else packet by packet.
+    """
     timestamp, echo, scale, mss = (np.full(len(start), ABSENT, dtype=np.int64) for _ in range(4))
     blocks: list[tuple[int, int, int]] = []
     has_options = is_tcp & (end > start)
@@ -319,7 +351,9 @@ def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Boo
 
 
 def split_connections(packets: Packets, epoch_realtime_ns: int | None = None) -> list[Connection]:
-    """The TCP connections of a capture, by the time of their first packet; `t_s` counts from the epoch given, else from the first packet."""
+    """The TCP connections of a capture, by the time of their first packet; `t_s` counts from the epoch given, else from
+    the first packet.
+    """
     chosen = np.flatnonzero(np.isin(packets.protocol, TCP_HEADERS))
     if not len(chosen):
         return []
@@ -342,11 +376,17 @@ def _connection(packets: Packets, chosen: Ints, zero_ns: int) -> Connection:
         names = np.unique(near)
         client = int(max(names.tolist(), key=lambda name: (int(payload[near == name].sum()), -name)))
     from_client = near == client
-    server = next((int(name) for name in (packets.destination[chosen] << 16 | packets.destination_port[chosen])[from_client][:1]), client)
+    server = next(
+        (int(name) for name in (packets.destination[chosen] << 16 | packets.destination_port[chosen])[from_client][:1]),
+        client,
+    )
 
     seq, ack = np.zeros(len(chosen), dtype=np.int64), np.full(len(chosen), ABSENT, dtype=np.int64)
     raw_seq, raw_ack = packets.seq[chosen], packets.ack[chosen]
-    bases = {side: _first_byte(raw_seq[from_client == side], payload[from_client == side], flags[from_client == side]) for side in (True, False)}
+    bases = {
+        side: _first_byte(raw_seq[from_client == side], payload[from_client == side], flags[from_client == side])
+        for side in (True, False)
+    }
     scale = {side: _scale(packets.window_scale[chosen], flags, from_client == side) for side in (True, False)}
     is_scaled = scale[True] != ABSENT and scale[False] != ABSENT
     window = packets.window[chosen].copy()

@@ -50,11 +50,19 @@ def evaluate(run_dir: Path, checks: Iterable[Check]) -> list[Verdict]:
 
 
 def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[KeyPath, str]]:
-    """Axes with the name of a column, metrics that no cell of these plans can have, bounds in another unit or crossed; known before anything runs."""
+    """Axes with the name of a column, metrics that no cell of these plans can have, bounds in another unit or crossed;
+    known before anything runs.
+    """
     columns = columns_of(plans)
     for axis in scenario.sweep:
         if axis in OWN_COLUMNS or axis in columns:
-            yield ("sweep", axis), f'found the axis "{axis}", which is a column of results.csv; expected a name of its own. Rename the axis.'
+            yield (
+                ("sweep", axis),
+                (
+                    f'found the axis "{axis}", which is a column of results.csv; expected a name of its own. '
+                    "Rename the axis."
+                ),
+            )
     for index, check in enumerate(scenario.checks):
         column = _column(check, columns)
         if column is None:
@@ -68,18 +76,28 @@ def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[Key
                 yield ("checks", index, key), f"{column}: {error}. Correct the bound."
         match bounds:
             case [float() | int() as least, float() | int() as most] if least > most:
-                yield ("checks", index, "at_most"), f'found "{check.at_most}", below at_least "{check.at_least}"; expected more. Correct a bound.'
+                yield (
+                    ("checks", index, "at_most"),
+                    f'found "{check.at_most}", below at_least "{check.at_least}"; expected more. Correct a bound.',
+                )
 
 
 def _verdict(check: Check, rows: list[dict[str, str]]) -> Verdict:
     column = _column(check, rows[0] if rows else {})
     if column is None:
-        raise ResultError(f"checks: found the metric {check.metric}; expected a column of results.csv (docs/results.md lists them). Correct the scenario.")
+        raise ResultError(
+            f"checks: found the metric {check.metric}; expected a column of results.csv (docs/results.md lists "
+            "them). Correct the scenario."
+        )
     try:
         least, most = _bound(column, check.at_least), _bound(column, check.at_most)
     except units.UnitError as error:
         raise ResultError(f"checks: {column}: {error}. Correct the scenario.") from error
-    words = " and ".join(f"{column} {sign} {bound}" for sign, bound in ((">=", check.at_least), ("<=", check.at_most)) if bound is not None)
+    words = " and ".join(
+        f"{column} {sign} {bound}"
+        for sign, bound in ((">=", check.at_least), ("<=", check.at_most))
+        if bound is not None
+    )
     missed = [(row["cell"], row[column] or row["status"]) for row in rows if not _holds(row, column, least, most)]
     return Verdict(words, len(rows), tuple(missed))
 

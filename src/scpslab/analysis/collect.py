@@ -1,7 +1,7 @@
 """results.csv: one row per cell, rebuilt from plans, records and captures to the same bytes every time.
 
-Columns: scenario, topology, cell, every swept axis, stack, repeat, seed, status, reason, then the metrics in the order of their families.
-A cell that did not complete keeps its row with empty metrics: it is counted, never averaged in.
+Columns: scenario, topology, cell, every swept axis, stack, repeat, seed, status, reason, then the metrics in the order
+of their families. A cell that did not complete keeps its row with empty metrics: it is counted, never averaged in.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ Columns = tuple[tuple[tuple[str, Column], ...], ...]
 
 
 def collect(run_dir: Path, warn: Callable[[str], None] = lambda _: None) -> Path:
-    """Writes RUN/results.csv from the cells that are there; returns its path. `warn` hears of captures that were cut short.
+    """Writes RUN/results.csv from the cells that are there; returns its path.
+
+    `warn` hears of captures that were cut short.
 
     Raises:
         ResultError: no run, or a file of it that cannot be read.
@@ -52,7 +54,9 @@ def columns_of(plans: Iterable[Plan]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Row:
-    """What the table needs of a cell: its place, its axes, its values by column name, and the columns of each family that it has."""
+    """What the table needs of a cell: its place, its axes, its values by column name, and the columns of each family
+    that it has.
+    """
 
     order: tuple[object, ...]
     axes: tuple[str, ...]
@@ -61,7 +65,10 @@ class _Row:
 
 
 def rows_as_csv(cells: Iterable[RunCell], warn: Callable[[str], None] = lambda _: None) -> str:
-    """The text of results.csv. Of each cell only its row is kept: plans of a hundred thousand cells would need gigabytes."""
+    """The text of results.csv.
+
+    Of each cell only its row is kept: plans of a hundred thousand cells would need gigabytes.
+    """
     known: dict[Columns, Columns] = {}
     found = sorted((_row(cell, known, warn) for cell in cells), key=lambda row: row.order)
     axes = list(dict.fromkeys(axis for row in found for axis in row.axes))
@@ -91,7 +98,14 @@ def measure(cell: RunCell) -> dict[str, Value]:
     for family, workload in _pairs(cell.plan):
         for name, value in family.measure(subjects[workload.name]).items():
             values[names[workload.name, name]] = value
-    return values | losses.measure(cell) | serial.measure(cell) | np.measure(cell) | sp.measure(cell) | gateways.measure(cell)
+    return (
+        values
+        | losses.measure(cell)
+        | serial.measure(cell)
+        | np.measure(cell)
+        | sp.measure(cell)
+        | gateways.measure(cell)
+    )
 
 
 def _identity(cell: RunCell) -> dict[str, Value]:
@@ -118,22 +132,35 @@ def _stack(plan: Plan) -> str:
         # Unmodified programs have that of the host's gateway.
         program = workload.sending_program or gateway_of(plan, node.name)
         return f"{node.stack} {program.settings.get('preset', '') if program else ''}".strip()
-    return f"{node.stack} {workload.congestion_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
+    return (
+        f"{node.stack} {workload.congestion_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
+    )
 
 
 def _pairs(plan: Plan) -> Iterable[tuple[Family[Any], Traffic]]:
-    return ((family, workload) for family in FAMILIES for workload in plan.cell.workloads if isinstance(workload, family.workload))
+    return (
+        (family, workload)
+        for family in FAMILIES
+        for workload in plan.cell.workloads
+        if isinstance(workload, family.workload)
+    )
 
 
 def _workload_names(plan: Plan) -> dict[tuple[str, str], str]:
-    """Column of each (workload, metric): the bare name for the first workload in the plan that has it, `<workload>_<metric>` for the others."""
+    """Column of each (workload, metric): the bare name for the first workload in the plan that has it,
+    `<workload>_<metric>` for the others.
+    """
     names: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for workload in plan.cell.workloads:
         for family in FAMILIES:
             for column in family.columns if isinstance(workload, family.workload) else ():
-                names[workload.name, column.name] = f"{workload.name}_{column.name}" if column.name in taken else column.name
-        taken |= {column.name for family in FAMILIES if isinstance(workload, family.workload) for column in family.columns}
+                names[workload.name, column.name] = (
+                    f"{workload.name}_{column.name}" if column.name in taken else column.name
+                )
+        taken |= {
+            column.name for family in FAMILIES if isinstance(workload, family.workload) for column in family.columns
+        }
     return names
 
 
@@ -149,13 +176,20 @@ def _columns(plan: Plan) -> Columns:
         )
         for family in FAMILIES
     ]
-    return (*families, tuple((column.name, column) for module in (losses, serial, np, sp, gateways) for column in module.columns(plan)))
+    return (
+        *families,
+        tuple(
+            (column.name, column) for module in (losses, serial, np, sp, gateways) for column in module.columns(plan)
+        ),
+    )
 
 
 def _merged(cells: Sequence[Columns]) -> dict[str, Column]:
     """Metric columns of all cells, family by family."""
     distinct = list(dict.fromkeys(cells))
-    return {name: column for family in range(len(FAMILIES) + 1) for columns in distinct for name, column in columns[family]}
+    return {
+        name: column for family in range(len(FAMILIES) + 1) for columns in distinct for name, column in columns[family]
+    }
 
 
 def _written(value: Value, column: Column | None) -> str:

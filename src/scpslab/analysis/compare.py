@@ -1,6 +1,8 @@
-"""Differences between runs, or between the values of one axis of a run: at every point that two sides share, each metric's difference, ratio and p.
+"""Differences between runs, or between the values of one axis of a run: at every point that two sides share, each
+metric's difference, ratio and p.
 
-Cells that met the same random errors and traffic (ADR 0011) are compared in pairs. All p of a comparison are corrected together by Holm's method.
+Cells that met the same random errors and traffic (ADR 0011) are compared in pairs. All p of a comparison are corrected
+together by Holm's method.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Options:
-    """What is compared: at the values of the axes `by`, the columns `metrics`; with `all_pairs` each side with every other, not only with the first."""
+    """What is compared: at the values of the axes `by`, the columns `metrics`; with `all_pairs` each side with every
+    other, not only with the first.
+    """
 
     by: Sequence[str] = ()
     metrics: Sequence[str] = ()
@@ -69,7 +73,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Pair:
-    """One metric of two sides at one point: second less first, second over first, and p before and after Holm's correction. `n`: pairs, if they are."""
+    """One metric of two sides at one point: second less first, second over first, and p before and after Holm's
+    correction. `n`: pairs, if they are.
+    """
 
     key: Key
     sides: tuple[str, str]
@@ -97,7 +103,9 @@ class Differing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All pairs, the axes that name their points, the points that not all sides have, and in what the conditions of runs differ."""
+    """All pairs, the axes that name their points, the points that not all sides have, and in what the conditions of
+    runs differ.
+    """
 
     title: str
     names: tuple[str, ...]
@@ -139,7 +147,10 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
         ResultError: two of them have no point in common.
     """
     if len(runs) < 2:
-        raise UsageError(f"{runs[0].run_dir}: found one run and no --axis; expected another run, or an axis of this one. {_axes_of(runs[0])}")
+        raise UsageError(
+            f"{runs[0].run_dir}: found one run and no --axis; expected another run, or an axis of this one. "
+            f"{_axes_of(runs[0])}"
+        )
     shared = tuple(name for name in runs[0].axes if all(name in run.axes for run in runs))
     by = tuple(options.by) or shared
     asked = tuple(options.metrics)
@@ -156,13 +167,17 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
     return replace(
         comparison,
         conditions=tuple(conditions),
-        metrics_left_out={name: tuple(column for column in _independent(had) if column not in wanted) for name, had in zip(names, found, strict=True)},
+        metrics_left_out={
+            name: tuple(column for column in _independent(had) if column not in wanted)
+            for name, had in zip(names, found, strict=True)
+        },
         is_same=len({tuple(tuple(row.values()) for row in run.rows) for run in runs}) == 1,
     )
 
 
 def compare_axis(results: Results, axis: str, against: str | None = None, options: Options = DEFAULTS) -> Comparison:
-    """Compares the values of one axis of a run with the value `against` (default: the first), at the points of its other axes.
+    """Compares the values of one axis of a run with the value `against` (default: the first), at the points of its
+    other axes.
 
     Raises:
         UsageError: an axis, value or metric that the run does not have.
@@ -171,13 +186,21 @@ def compare_axis(results: Results, axis: str, against: str | None = None, option
     if axis not in results.axes:
         raise UsageError(f'{results.run_dir}: --axis: found "{axis}"; {one_of(axis, results.axes)}')
     if axis in options.by:
-        raise UsageError(f"{results.run_dir}: --by: found {axis}, whose values are compared; expected other axes. Leave it out.")
+        raise UsageError(
+            f"{results.run_dir}: --by: found {axis}, whose values are compared; expected other axes. Leave it out."
+        )
     values = list(dict.fromkeys(row[axis] for row in results.rows))
     if len(values) < 2:
-        raise UsageError(f"{results.run_dir}: --axis: found {axis} with the value {values[0]} only; expected at least two. {_axes_of(results)}")
+        raise UsageError(
+            f"{results.run_dir}: --axis: found {axis} with the value {values[0]} only; expected at least two. "
+            f"{_axes_of(results)}"
+        )
     if against is not None:
         if against not in values:
-            raise UsageError(f'{results.run_dir}: --against: found "{against}"; expected a value of {axis}: {", ".join(values)}. Choose one of these.')
+            raise UsageError(
+                f'{results.run_dir}: --against: found "{against}"; expected a value of {axis}: {", ".join(values)}. '
+                "Choose one of these."
+            )
         values = [against, *(value for value in values if value != against)]
     others = tuple(name for name in results.axes if name != axis)
     by = tuple(options.by) or others
@@ -197,10 +220,16 @@ def _independent(metrics: Iterable[str]) -> tuple[str, ...]:
 
 def plans_of(results: Results) -> dict[str, Plan]:
     """The plans of a run's cells by their id; none if the folder has no cells any more."""
-    return {cell.id: cell.plan for cell in open_run(results.run_dir).cells} if RunFolder(results.run_dir).planned_cells() else {}
+    return (
+        {cell.id: cell.plan for cell in open_run(results.run_dir).cells}
+        if RunFolder(results.run_dir).planned_cells()
+        else {}
+    )
 
 
-def _compare(sides: Sequence[Side], by: Sequence[str], pooled: Sequence[str], metrics: Sequence[str], options: Options) -> Comparison:
+def _compare(
+    sides: Sequence[Side], by: Sequence[str], pooled: Sequence[str], metrics: Sequence[str], options: Options
+) -> Comparison:
     """All sides at their points. Pairs are looked for by the axes that are taken together (`pooled`) and the repeat."""
     tables = [_by_point(side.rows, by) for side in sides]
     keys = list(dict.fromkeys(key for table in tables for key in table))
@@ -210,7 +239,8 @@ def _compare(sides: Sequence[Side], by: Sequence[str], pooled: Sequence[str], me
     for one, other in contrasts:
         if not any(key in tables[one] and key in tables[other] for key in keys):
             raise ResultError(
-                f"{sides[one].name}, {sides[other].name}: found no point of {', '.join(by) or 'the sweep'} in common; expected one. Choose axes with --by."
+                f"{sides[one].name}, {sides[other].name}: found no point of {', '.join(by) or 'the sweep'} in "
+                "common; expected one. Choose axes with --by."
             )
     for key in keys:
         for one, other in contrasts:
@@ -232,7 +262,10 @@ def _compare(sides: Sequence[Side], by: Sequence[str], pooled: Sequence[str], me
         by=tuple(by),
         options=options,
         pairs=corrected(pairs),
-        not_shared={side.name: tuple(key for key in table if any(key not in other for other in tables)) for side, table in zip(sides, tables, strict=True)},
+        not_shared={
+            side.name: tuple(key for key in table if any(key not in other for other in tables))
+            for side, table in zip(sides, tables, strict=True)
+        },
         metrics_left_out={},
         pooled=tuple(name for name in pooled if len({row[name] for row in rows_of_all}) > 1),
         left_out_repeats=left_out,
@@ -257,8 +290,12 @@ def _by_point(rows: Iterable[Row], by: Sequence[str]) -> dict[Key, list[Row]]:
     return points
 
 
-def _paired(sides: tuple[Side, Side], rows: tuple[list[Row], list[Row]], pooled: Sequence[str]) -> tuple[tuple[list[Row], list[Row]], Pairing]:
-    """The rows of a point in pairs (same repeat, same draws) if that is what they are; otherwise as they came, with the reason."""
+def _paired(
+    sides: tuple[Side, Side], rows: tuple[list[Row], list[Row]], pooled: Sequence[str]
+) -> tuple[tuple[list[Row], list[Row]], Pairing]:
+    """The rows of a point in pairs (same repeat, same draws) if that is what they are; otherwise as they came, with the
+    reason.
+    """
     indexed = [{(*(row[name] for name in pooled), row["repeat"]): row for row in part} for part in rows]
     draws = [[side.drawn(row) for row in part] for side, part in zip(sides, rows, strict=True)]
     if any(found is None for part in draws for found in part):
@@ -278,7 +315,9 @@ def _paired(sides: tuple[Side, Side], rows: tuple[list[Row], list[Row]], pooled:
     return ([first for first, _ in pairs], [second for _, second in pairs]), Pairing(is_paired=True, why=SAME_DRAWS)
 
 
-def _pair(key: Key, names: tuple[str, str], metric: str, rows: tuple[list[Row], list[Row]], pairing: Pairing, test: Method) -> Pair:
+def _pair(
+    key: Key, names: tuple[str, str], metric: str, rows: tuple[list[Row], list[Row]], pairing: Pairing, test: Method
+) -> Pair:
     columns = [[number_in(row, metric) if row["status"] == "completed" else None for row in part] for part in rows]
     if pairing.is_paired:
         both = [(a, b) for a, b in zip(*columns, strict=True) if a is not None and b is not None]
@@ -290,12 +329,21 @@ def _pair(key: Key, names: tuple[str, str], metric: str, rows: tuple[list[Row], 
 
 
 def _completion(key: Key, names: tuple[str, str], rows: tuple[list[Row], list[Row]], pairing: Pairing) -> Pair:
-    """Shares of transfers that completed, in percent. Cells that failed say nothing about a protocol; of a pair, both must have ended."""
+    """Shares of transfers that completed, in percent.
+
+    Cells that failed say nothing about a protocol; of a pair, both must have ended.
+    """
     ended = [[row["status"] in ("completed", "incomplete") for row in part] for part in rows]
     if pairing.is_paired:
         ended = [[a and b for a, b in zip(*ended, strict=True)]] * 2
-    done = [[row["status"] == "completed" for row, has_ended in zip(part, ends, strict=True) if has_ended] for part, ends in zip(rows, ended, strict=True)]
-    parts = [Part(Mean(len(part), 100 * sum(part) / len(part) if part else None, None, _half_of(sum(part), len(part))), None) for part in done]
+    done = [
+        [row["status"] == "completed" for row, has_ended in zip(part, ends, strict=True) if has_ended]
+        for part, ends in zip(rows, ended, strict=True)
+    ]
+    parts = [
+        Part(Mean(len(part), 100 * sum(part) / len(part) if part else None, None, _half_of(sum(part), len(part))), None)
+        for part in done
+    ]
     p, least_p = completion_p(done[0], done[1], paired=pairing.is_paired)
     found = Effect(sum_of([parts[1].mean], [parts[0].mean]), None, p, least_p) if p is not None else NO_EFFECT
     return Pair(key, names, COMPLETION, parts[0], parts[1], pairing, found)
@@ -310,12 +358,16 @@ def _half_of(done: int, tried: int) -> float:
 def _part(values: Sequence[float]) -> Part:
     ordered = sorted(values)
     middle = len(ordered) // 2
-    median = None if not ordered else ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    median = (
+        None if not ordered else ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    )
     return Part(mean_of(values), median)
 
 
 def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Sequence[str]) -> Iterator[Differing]:
-    """In what two runs differ besides what chance did: facts of their manifests, and settings of the plans of their first cells at each shared point."""
+    """In what two runs differ besides what chance did: facts of their manifests, and settings of the plans of their
+    first cells at each shared point.
+    """
     names = sides[0].name, sides[1].name
     one, other = (_manifest(run) for run in runs)
     for name in MANIFEST_KEYS:
@@ -337,7 +389,9 @@ def _manifest(run: Results) -> Mapping[str, Any]:
 
 
 def _names(runs: Sequence[Results]) -> tuple[str, ...]:
-    """The names of the runs' folders; whole paths where two folders have one name, and a number where one run is named twice."""
+    """The names of the runs' folders; whole paths where two folders have one name, and a number where one run is named
+    twice.
+    """
     names = [run.run_dir.name for run in runs]
     if len(set(names)) < len(names):
         names = [str(run.run_dir) for run in runs]

@@ -22,8 +22,13 @@ MOST_SETTINGS = 8
 MOST_POINTS = 5
 LONGEST_VALUE = 40
 TESTS = {
-    Method.MEANS: "Student's test of pairs, Welch's of groups; means ± 95 % or (least to greatest), ratios of means with 95 %",
-    Method.RANKS: "Wilcoxon's exact tests of signed ranks (pairs) and of rank sums (groups); medians, differences and ratios by Hodges and Lehmann with 95 %",
+    Method.MEANS: (
+        "Student's test of pairs, Welch's of groups; means ± 95 % or (least to greatest), ratios of means with 95 %"
+    ),
+    Method.RANKS: (
+        "Wilcoxon's exact tests of signed ranks (pairs) and of rank sums (groups); "
+        "medians, differences and ratios by Hodges and Lehmann with 95 %"
+    ),
 }
 
 
@@ -41,8 +46,21 @@ def as_table(comparison: Comparison) -> Table:
     for pair in comparison.pairs:
         sides = pair.sides if len(contrasts) > 1 else ()
         difference, parts = pair.effect.difference, (pair.first, pair.second)
-        cells = (*pair.key, *sides, pair.metric, *(_center(part, comparison.options.test) for part in parts), _difference(difference, comparison.options.test))
-        table.add_row(*cells, _ratio(pair.effect.ratio), _number(pair), _p(pair.effect.p), _p(pair.p_holm), style="bold" if pair.is_certain else None)
+        cells = (
+            *pair.key,
+            *sides,
+            pair.metric,
+            *(_center(part, comparison.options.test) for part in parts),
+            _difference(difference, comparison.options.test),
+        )
+        table.add_row(
+            *cells,
+            _ratio(pair.effect.ratio),
+            _number(pair),
+            _p(pair.effect.p),
+            _p(pair.p_holm),
+            style="bold" if pair.is_certain else None,
+        )
     return table
 
 
@@ -50,7 +68,10 @@ def notes(comparison: Comparison) -> list[str]:
     """What a reader must know beside the numbers."""
     certain = sum(pair.is_certain for pair in comparison.pairs)
     tested = sum(pair.effect.p is not None for pair in comparison.pairs)
-    certainty = f"{certain} of {tested} differences are certain: p below {SIGNIFICANT} after Holm's correction for {_counted(tested, 'comparison')}"
+    certainty = (
+        f"{certain} of {tested} differences are certain: p below {SIGNIFICANT} after Holm's correction for "
+        f"{_counted(tested, 'comparison')}"
+    )
     found = [
         f"{certainty}. {TESTS[comparison.options.test]}.",
         *_pairings(comparison),
@@ -60,9 +81,16 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.is_same:
         found.append("Both runs have the same rows." if len(comparison.names) == 2 else "All runs have the same rows.")
     if comparison.pooled:
-        found.append(f"taken together: all values of {', '.join(comparison.pooled)}. The numbers are of the mixture, not of repeats under one condition.")
+        found.append(
+            f"taken together: all values of {', '.join(comparison.pooled)}. The numbers are of the mixture, not of "
+            "repeats under one condition."
+        )
     found += [f"only in {name}: {_points(keys)}" for name, keys in comparison.not_shared.items() if keys]
-    found += [f"not in every run: {', '.join(names)} of {name}" for name, names in comparison.metrics_left_out.items() if names]
+    found += [
+        f"not in every run: {', '.join(names)} of {name}"
+        for name, names in comparison.metrics_left_out.items()
+        if names
+    ]
     return found + list(_conditions(comparison.conditions))
 
 
@@ -146,7 +174,9 @@ def _too_few(comparison: Comparison, tested: int) -> Iterator[str]:
     """Comparisons that cannot be certain, whatever their values are."""
     untested = sum(pair.effect.p is None and min(pair.first.n, pair.second.n) == 1 for pair in comparison.pairs)
     if untested:
-        yield f"{_counted(untested, 'comparison')} with one value on a side and no p; expected at least two. Repeat more."
+        yield (
+            f"{_counted(untested, 'comparison')} with one value on a side and no p; expected at least two. Repeat more."
+        )
     bounded = [pair for pair in comparison.pairs if pair.effect.least_p]
     hopeless: dict[tuple[str, float], int] = {}
     for pair in bounded:
@@ -154,14 +184,27 @@ def _too_few(comparison: Comparison, tested: int) -> Iterator[str]:
         if least >= SIGNIFICANT:
             hopeless[_number(pair), least] = hopeless.get((_number(pair), least), 0) + 1
     for (number, least), count in hopeless.items():
-        yield f"too few: with {number} the smallest possible p is {_p(least)}, so {_counted(count, 'comparison')} cannot be certain, whatever the values are."
-    least_of_all = min((pair.effect.least_p for pair in comparison.pairs if pair.effect.least_p is not None), default=None)
+        yield (
+            f"too few: with {number} the smallest possible p is {_p(least)}, so {_counted(count, 'comparison')} "
+            "cannot be certain, whatever the values are."
+        )
+    least_of_all = min(
+        (pair.effect.least_p for pair in comparison.pairs if pair.effect.least_p is not None), default=None
+    )
     if least_of_all and least_of_all * tested >= SIGNIFICANT:
         limit = SIGNIFICANT / tested
-        wanted = [f"{needed(least_signed_rank_p, limit)} pairs"] if any(pair.pairing.is_paired for pair in bounded) else []
-        wanted += [f"{needed(lambda n: least_rank_sum_p(n, n), limit)} cells a side"] if any(not pair.pairing.is_paired for pair in bounded) else []
+        wanted = (
+            [f"{needed(least_signed_rank_p, limit)} pairs"] if any(pair.pairing.is_paired for pair in bounded) else []
+        )
+        wanted += (
+            [f"{needed(lambda n: least_rank_sum_p(n, n), limit)} cells a side"]
+            if any(not pair.pairing.is_paired for pair in bounded)
+            else []
+        )
         advice = f"Take {' or '.join(wanted)}, or compare less (--metric, --by)."
-        yield f"too few: after correction for {_counted(tested, 'comparison')} no p can be below {SIGNIFICANT}. {advice}"
+        yield (
+            f"too few: after correction for {_counted(tested, 'comparison')} no p can be below {SIGNIFICANT}. {advice}"
+        )
 
 
 def _missing(comparison: Comparison) -> Iterator[str]:
@@ -186,7 +229,10 @@ def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
         yield f"conditions that differ between {sides[0]} and {sides[1]}:"
         for item in items[:MOST_SETTINGS]:
             where = f" (at {item.points} points)" if item.points else ""
-            yield f"  {item.difference.setting}: {_short(item.difference.first)} -> {_short(item.difference.second)}{where}"
+            yield (
+                f"  {item.difference.setting}: {_short(item.difference.first)} -> "
+                f"{_short(item.difference.second)}{where}"
+            )
         if len(items) > MOST_SETTINGS:
             yield f"  and {len(items) - MOST_SETTINGS} more (--format json has all)"
 
@@ -211,7 +257,9 @@ def _difference(estimate: Estimate | None, test: Method) -> str:
     if estimate is None:
         return NOTHING
     if test is Method.MEANS or estimate.low is None or estimate.high is None:
-        return with_interval(Mean(2, estimate.number, None, None if estimate.high is None else estimate.high - estimate.number))
+        return with_interval(
+            Mean(2, estimate.number, None, None if estimate.high is None else estimate.high - estimate.number)
+        )
     return f"{_digits(estimate.number)} [{_digits(estimate.low)}, {_digits(estimate.high)}]"
 
 

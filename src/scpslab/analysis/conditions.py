@@ -1,4 +1,6 @@
-"""The conditions of cells, from their plans: the random errors and traffic that they met, and the settings in which two plans differ."""
+"""The conditions of cells, from their plans: the random errors and traffic that they met, and the settings in which two
+plans differ.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,21 @@ class Difference:
 
 
 def drawn(plan: Plan) -> dict[str, object]:
-    """What chance does to a cell, by place: the errors of every direction, disorder, random traffic. Not the kernel's own draws (ports, sequence numbers)."""
+    """What chance does to a cell, by place: the errors of every direction, disorder, random traffic.
+
+    Not the kernel's own draws (ports, sequence numbers).
+    """
     return dict(_drawn(plan))
 
 
 def differences(first: Plan, second: Plan) -> list[Difference]:
     """The settings that differ, in the order of the plan; seeds and what is drawn with them are left out."""
     one, other = (dict(_of_plan(plan)) for plan in (first, second))
-    return [Difference(name, one.get(name), other.get(name)) for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name)]
+    return [
+        Difference(name, one.get(name), other.get(name))
+        for name in dict.fromkeys((*one, *other))
+        if one.get(name) != other.get(name)
+    ]
 
 
 def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:

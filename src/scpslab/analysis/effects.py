@@ -1,4 +1,5 @@
-"""How much two groups of values differ: difference, ratio and p, by means (Student, Welch) or by ranks (Wilcoxon), of pairs or of independent groups.
+"""How much two groups of values differ: difference, ratio and p, by means (Student, Welch) or by ranks (Wilcoxon), of
+pairs or of independent groups.
 
 Pairs are values at the same place of both groups. Two-sided throughout; intervals have 95 %.
 """
@@ -11,7 +12,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from scpslab.analysis import ranks
-from scpslab.analysis.statistics import Estimate, difference_p, fisher_exact, mean_of, paired_p, ratio_of, ratio_of_pairs, sum_of
+from scpslab.analysis.statistics import (
+    Estimate,
+    difference_p,
+    fisher_exact,
+    mean_of,
+    paired_p,
+    ratio_of,
+    ratio_of_pairs,
+    sum_of,
+)
 
 # Relative to the values: differences that differ by less are equal but for the rounding of floats.
 ROUNDING = 1e-12
@@ -26,7 +36,10 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Effect:
-    """Second less first and second over first. `p` is None where too few values say nothing; `least_p` is the smallest p that so many values can give."""
+    """Second less first and second over first.
+
+    `p` is None where too few values say nothing; `least_p` is the smallest p that so many values can give.
+    """
 
     difference: Estimate | None
     ratio: Estimate | None
@@ -37,8 +50,13 @@ class Effect:
 NO_EFFECT = Effect(None, None, None, None)
 
 
-def effect(first: Sequence[float], second: Sequence[float], test: Method, *, paired: bool, is_certain: bool = False) -> Effect:
-    """The effect of two groups of values. `is_certain`: nothing was drawn, so that values without spread differ for a reason."""
+def effect(
+    first: Sequence[float], second: Sequence[float], test: Method, *, paired: bool, is_certain: bool = False
+) -> Effect:
+    """The effect of two groups of values.
+
+    `is_certain`: nothing was drawn, so that values without spread differ for a reason.
+    """
     if not first or not second:
         return NO_EFFECT
     if test is Method.RANKS:
@@ -74,9 +92,19 @@ def _by_ranks(first: Sequence[float], second: Sequence[float], *, paired: bool) 
     if paired:
         differences = _differences(first, second)
         ratio = _exp(ranks.shift_of_pairs(_differences(*logarithms))) if logarithms else None
-        return Effect(ranks.shift_of_pairs(differences), ratio, ranks.signed_rank_p(differences), ranks.least_signed_rank_p(len(differences)))
+        return Effect(
+            ranks.shift_of_pairs(differences),
+            ratio,
+            ranks.signed_rank_p(differences),
+            ranks.least_signed_rank_p(len(differences)),
+        )
     ratio = _exp(ranks.shift_of_groups(*logarithms)) if logarithms else None
-    return Effect(ranks.shift_of_groups(first, second), ratio, ranks.rank_sum_p(first, second), ranks.least_rank_sum_p(len(first), len(second)))
+    return Effect(
+        ranks.shift_of_groups(first, second),
+        ratio,
+        ranks.rank_sum_p(first, second),
+        ranks.least_rank_sum_p(len(first), len(second)),
+    )
 
 
 def _means_of_pairs(first: Sequence[float], second: Sequence[float]) -> Effect:
@@ -85,7 +113,8 @@ def _means_of_pairs(first: Sequence[float], second: Sequence[float]) -> Effect:
     p = paired_p(differences)
     least = None if p is None else 0.0
     if p == 0:
-        # All pairs differ by the same: Student's t would be infinite. Of all signs that they could have had, two are as far out.
+        # All pairs differ by the same: Student's t would be infinite. Of all signs that they could have had, two are as
+        # far out.
         p = ranks.least_signed_rank_p(len(differences))
     return Effect(sum_of([mean]), ratio_of_pairs(first, second), p, least)
 
@@ -95,13 +124,16 @@ def _means_of_groups(first: Sequence[float], second: Sequence[float], *, is_cert
     p = difference_p(first, second)
     least = None if p is None else 0.0
     if p == 0 and a.sd == 0 == b.sd and not is_certain:
-        # No spread on either side: Welch's t would be infinite. Of all divisions into two such groups, two are as far apart.
+        # No spread on either side: Welch's t would be infinite. Of all divisions into two such groups, two are as far
+        # apart.
         p = ranks.least_rank_sum_p(a.n, b.n)
     return Effect(sum_of([b], [a]), ratio_of([b], [a]), p, least)
 
 
 def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """Second less first, pair by pair; differences that are equal but for rounding are made equal, or their spread would be that of the rounding."""
+    """Second less first, pair by pair; differences that are equal but for rounding are made equal, or their spread
+    would be that of the rounding.
+    """
     found = [b - a for a, b in zip(first, second, strict=True)]
     size = max(abs(value) for value in (*first, *second))
     if max(found) - min(found) <= ROUNDING * size:

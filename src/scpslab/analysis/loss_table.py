@@ -17,7 +17,9 @@ COLUMNS = tuple(field.name for field in fields(Lost))
 
 def as_table(losses: Losses) -> Table:
     """One line a loss."""
-    table = Table(title=f"{losses.cell}: {len(losses.lost)} lost packets in this list", title_justify="left", header_style="bold")
+    table = Table(
+        title=f"{losses.cell}: {len(losses.lost)} lost packets in this list", title_justify="left", header_style="bold"
+    )
     for name in ("time (s)", "cause", "place", "packet"):
         table.add_column(name)
     for name in ("seq", "bytes", "frame", "repaired (s)"):
@@ -39,7 +41,10 @@ def as_table(losses: Losses) -> Table:
 def notes(losses: Losses) -> list[str]:
     """What a reader of the list must know."""
     return [
-        "time: at the place of the loss; repaired: when the bytes were sent again in a packet that arrived; frame: capture and number, as in Wireshark.",
+        (
+            "time: at the place of the loss; repaired: when the bytes were sent again in a packet that arrived; "
+            "frame: capture and number, as in Wireshark."
+        ),
         *losses.notes,
     ]
 
@@ -52,7 +57,13 @@ def as_csv(losses: Losses) -> str:
 
 def as_json(losses: Losses) -> str:
     """The same as one JSON object, with the notes."""
-    found = {"format": FORMAT, "run": losses.run, "cell": losses.cell, "lost": [asdict(lost) for lost in losses.lost], "notes": losses.notes}
+    found = {
+        "format": FORMAT,
+        "run": losses.run,
+        "cell": losses.cell,
+        "lost": [asdict(lost) for lost in losses.lost],
+        "notes": losses.notes,
+    }
     return json.dumps(found, indent=1) + "\n"
 
 
@@ -68,7 +79,11 @@ def comments(lost: Sequence[Lost], capture: str) -> dict[int, str]:
     for one in lost:
         if one.capture != capture or one.frame is None:
             continue
-        end = f"sent again in frame {one.repaired_frame}" if one.repaired_frame else {"never": "never sent again"}.get(one.repair, one.repair)
+        end = (
+            f"sent again in frame {one.repaired_frame}"
+            if one.repaired_frame
+            else {"never": "never sent again"}.get(one.repair, one.repair)
+        )
         said.setdefault(one.frame, []).append(f"lost: {one.cause}, {_place(one)}, at {one.t_s:.6f} s; {end}")
         if one.repaired_frame is not None:
             said.setdefault(one.repaired_frame, []).append(f"repairs frame {one.frame}")

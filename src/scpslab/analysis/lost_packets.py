@@ -1,12 +1,13 @@
 """Where each packet of a cell was lost, which segment it was, and when its bytes were sent again.
 
-The verdict log of a link's direction counts packets and does not read them: a line has the packet's ordinal among those that reached the queue
-(`queue`) or the far end (all other causes). A capture that saw every packet of the direction, in order, before the loss therefore names the
-packet. A capture counts as such when packets and bytes agree with the direction's account and each lost packet has the size that the log
-states; otherwise the packets stay unidentified, and `Losses.notes` says why.
+The verdict log of a link's direction counts packets and does not read them: a line has the packet's ordinal among those
+that reached the queue (`queue`) or the far end (all other causes). A capture that saw every packet of the direction, in
+order, before the loss therefore names the packet. A capture counts as such when packets and bytes agree with the
+direction's account and each lost packet has the size that the log states; otherwise the packets stay unidentified, and
+`Losses.notes` says why.
 
-A direction without a log is judged by two captures: what one saw before it and the other did not see behind it, if that is as many packets as
-the account has lost.
+A direction without a log is judged by two captures: what one saw before it and the other did not see behind it, if that
+is as many packets as the account has lost.
 """
 
 from __future__ import annotations
@@ -60,10 +61,11 @@ Repair = Literal["repaired", "never", "no data", "arrived before", "unknown"]
 class Lost:
     """A packet that did not arrive as it was sent. Without a `capture`, the log's own facts alone are known.
 
-    `t_s` since the epoch; `place`: `queue` or `arrival` (the end of the link); `seq` counts from the first payload byte (a SYN has -1);
-    `payload_bytes` None for a packet that is not TCP or UDP; `frame` counts as Wireshark does; `sent_s` is the frame's time.
-    `repair`: `repaired` at `repaired_s`, when the last of its bytes was sent again in packets that were not lost; `never`; `no data`: it carried
-    nothing that needs repair; `arrived before`: it was a copy of bytes that had arrived; `unknown`: not identified, or of a format not read here.
+    `t_s` since the epoch; `place`: `queue` or `arrival` (the end of the link); `seq` counts from the first payload byte
+    (a SYN has -1); `payload_bytes` None for a packet that is not TCP or UDP; `frame` counts as Wireshark does; `sent_s`
+    is the frame's time. `repair`: `repaired` at `repaired_s`, when the last of its bytes was sent again in packets that
+    were not lost; `never`; `no data`: it carried nothing that needs repair; `arrived before`: it was a copy of bytes
+    that had arrived; `unknown`: not identified, or of a format not read here.
     """
 
     t_s: float
@@ -133,7 +135,9 @@ def find_losses(cell: RunCell, run: str) -> Losses:
             found += lost
             notes += said
     repaired = _repaired(found, captures)
-    return Losses(run, cell.id, tuple(sorted(repaired, key=lambda lost: (lost.t_s, lost.link, lost.direction))), tuple(notes))
+    return Losses(
+        run, cell.id, tuple(sorted(repaired, key=lambda lost: (lost.t_s, lost.link, lost.direction))), tuple(notes)
+    )
 
 
 def capture_file(cell: RunCell, name: str) -> Path:
@@ -147,10 +151,19 @@ def _captures(cell: RunCell) -> Iterable[_Seen]:
         if isinstance(probe, Capture) and path.is_file():
             records = read_records(path.read_bytes(), str(path))
             packets = decode(records)
-            yield _Seen(probe.name, cell.epoch_realtime_ns or 0, records, read_ip_headers(records), packets, split_connections(packets, cell.epoch_realtime_ns))
+            yield _Seen(
+                probe.name,
+                cell.epoch_realtime_ns or 0,
+                records,
+                read_ip_headers(records),
+                packets,
+                split_connections(packets, cell.epoch_realtime_ns),
+            )
 
 
-def _of_direction(cell: RunCell, probe: Verdicts, account: dict[str, Any], captures: list[_Seen]) -> tuple[list[Lost], list[str]]:
+def _of_direction(
+    cell: RunCell, probe: Verdicts, account: dict[str, Any], captures: list[_Seen]
+) -> tuple[list[Lost], list[str]]:
     """The losses in one verdict log, identified in a capture if there is one that saw the direction whole."""
     where = f"{probe.link}, {probe.direction} direction"
     notes: list[str] = []
@@ -166,7 +179,10 @@ def _of_direction(cell: RunCell, probe: Verdicts, account: dict[str, Any], captu
     lost = [_bare(line, probe, direction) for line in lines]
     unlogged = (count(account, "queue_packets") or 0) - sum(one.cause == QUEUE for one in lost)
     if unlogged > 0:
-        notes.append(f"{where}: {unlogged} packets were dropped by the queue's discipline, which keeps no log; they are not in this list.")
+        notes.append(
+            f"{where}: {unlogged} packets were dropped by the queue's discipline, which keeps no log; "
+            "they are not in this list."
+        )
     if unlogged > 0 or direction.jitter_ns:
         reason = "packets left the queue unlogged" if unlogged > 0 else "packets overtake each other on this link"
         return lost, [*notes, f"{where}: the packets cannot be identified, because {reason}."]
@@ -175,7 +191,10 @@ def _of_direction(cell: RunCell, probe: Verdicts, account: dict[str, Any], captu
         if frames is not None:
             return [_identified(one, seen, index) for one, index in zip(lost, frames, strict=True)], notes
     said = f"{where}: no capture saw every packet of this direction before the loss, so the packets are not identified."
-    return lost, [*notes, f"{said} Add a capture without filter on the sending side (the host, or the monitor of its switch)."]
+    return lost, [
+        *notes,
+        f"{said} Add a capture without filter on the sending side (the host, or the monitor of its switch).",
+    ]
 
 
 def _bare(line: dict[str, Any], probe: Verdicts, direction: Direction) -> Lost:
@@ -186,11 +205,29 @@ def _bare(line: dict[str, Any], probe: Verdicts, direction: Direction) -> Lost:
 
 
 def _direction(plan: Plan, probe: Verdicts) -> Direction | None:
-    return next((item for link in plan.network.links if link.name == probe.link for item in link.directions if item.name == probe.direction), None)
+    return next(
+        (
+            item
+            for link in plan.network.links
+            if link.name == probe.link
+            for item in link.directions
+            if item.name == probe.direction
+        ),
+        None,
+    )
 
 
-def _same_packets(cell: RunCell, seen: _Seen, probe: Verdicts, direction: Direction, lines: list[dict[str, Any]], account: dict[str, Any]) -> list[int] | None:
-    """For each line of the log, the index among the capture's IP headers of the packet that it speaks of; None unless everything agrees."""
+def _same_packets(
+    cell: RunCell,
+    seen: _Seen,
+    probe: Verdicts,
+    direction: Direction,
+    lines: list[dict[str, Any]],
+    account: dict[str, Any],
+) -> list[int] | None:
+    """For each line of the log, the index among the capture's IP headers of the packet that it speaks of; None unless
+    everything agrees.
+    """
     offered = _over(cell.plan, seen.headers, probe)
     sizes = seen.headers.ip_bytes[offered] + direction.overhead_bytes
     if len(offered) != count(account, "offered_packets") or int(sizes.sum()) != count(account, "offered_bytes"):
@@ -214,7 +251,9 @@ def _over(plan: Plan, headers: IpHeaders, probe: Verdicts) -> Ints:
     """Indices of the packets whose way leads over the probe's direction."""
     pairs, label = np.unique(np.stack([headers.source, headers.destination], axis=1), axis=0, return_inverse=True)
     paths = plan.network.paths
-    crosses = np.array([_crosses(plan, paths, probe, source, destination) for source, destination in pairs.tolist()], dtype=np.bool_)
+    crosses = np.array(
+        [_crosses(plan, paths, probe, source, destination) for source, destination in pairs.tolist()], dtype=np.bool_
+    )
     return np.flatnonzero(crosses[label.reshape(-1)])
 
 
@@ -246,8 +285,18 @@ def _identified(lost: Lost, seen: _Seen, index: int) -> Lost:
     record = int(seen.headers.record[index])
     protocol = int(seen.headers.protocol[index])
     sent_s = round((int(seen.records.t_ns[record]) - seen.epoch_ns) / 1e9, 9)
-    near, far = (str(ipaddress.IPv4Address(int(address[index]))) for address in (seen.headers.source, seen.headers.destination))
-    named = replace(lost, protocol=PROTOCOLS.get(protocol, str(protocol)), source=near, destination=far, capture=seen.name, frame=record + 1, sent_s=sent_s)
+    near, far = (
+        str(ipaddress.IPv4Address(int(address[index]))) for address in (seen.headers.source, seen.headers.destination)
+    )
+    named = replace(
+        lost,
+        protocol=PROTOCOLS.get(protocol, str(protocol)),
+        source=near,
+        destination=far,
+        capture=seen.name,
+        frame=record + 1,
+        sent_s=sent_s,
+    )
     at = np.flatnonzero(seen.packets.frame == record + 1)
     if not len(at):
         return replace(named, repair="never" if protocol == ICMP else "unknown")
@@ -263,7 +312,9 @@ def _identified(lost: Lost, seen: _Seen, index: int) -> Lost:
         return named
     flags = int(seen.packets.flags[packet])
     connection, place = _in_connection(seen, packet)
-    return replace(named, flags="".join(letter for bit, letter in FLAG_LETTERS if flags & bit), seq=int(connection.seq[place]))
+    return replace(
+        named, flags="".join(letter for bit, letter in FLAG_LETTERS if flags & bit), seq=int(connection.seq[place])
+    )
 
 
 def _in_connection(seen: _Seen, packet: int) -> tuple[Connection, int]:
@@ -282,7 +333,10 @@ def _repaired(found: list[Lost], captures: list[_Seen]) -> list[Lost]:
     for lost in found:
         if lost.frame is not None:
             lost_frames.setdefault(lost.capture, set()).add(lost.frame)
-    return [_with_repair(lost, by_name[lost.capture], lost_frames[lost.capture]) if lost.frame is not None else lost for lost in found]
+    return [
+        _with_repair(lost, by_name[lost.capture], lost_frames[lost.capture]) if lost.frame is not None else lost
+        for lost in found
+    ]
 
 
 def _with_repair(lost: Lost, seen: _Seen, lost_frames: set[int]) -> Lost:
@@ -304,7 +358,9 @@ def _with_repair(lost: Lost, seen: _Seen, lost_frames: set[int]) -> Lost:
         if not missing:
             if index < place:
                 return replace(lost, repair="arrived before")
-            return replace(lost, repair="repaired", repaired_s=round(float(connection.t_s[index]), 9), repaired_frame=frame)
+            return replace(
+                lost, repair="repaired", repaired_s=round(float(connection.t_s[index]), 9), repaired_frame=frame
+            )
     return replace(lost, repair="never")
 
 
@@ -314,8 +370,12 @@ def _without(ranges: list[tuple[int, int]], left: int, right: int) -> list[tuple
     return [(low, high) for low, high in parts if low < high]
 
 
-def _without_log(cell: RunCell, place: tuple[str, str], account: dict[str, Any], captures: list[_Seen]) -> tuple[list[Lost], list[str]]:
-    """The losses of a direction without verdict log: what a capture before it saw and one behind it did not, if their number is that of the account."""
+def _without_log(
+    cell: RunCell, place: tuple[str, str], account: dict[str, Any], captures: list[_Seen]
+) -> tuple[list[Lost], list[str]]:
+    """The losses of a direction without verdict log: what a capture before it saw and one behind it did not, if their
+    number is that of the account.
+    """
     counts = {cause: packets for cause in LOSS_CAUSES if (packets := count(account, f"{cause}_packets"))}
     said = ", ".join(f"{packets} {cause}" for cause, packets in counts.items())
     probe = Verdicts(name="log", link=place[0], direction=place[1])
@@ -341,19 +401,30 @@ def _without_log(cell: RunCell, place: tuple[str, str], account: dict[str, Any],
                 # With one cause, it is the cause of each; with several, the captures do not tell them apart.
                 cause = " or ".join(counts)
                 spots = dict.fromkeys(QUEUE if one == QUEUE else ARRIVAL for one in counts)
-                note = f"{where}: {said}; no verdict log, so these packets are found by comparing the captures {before.name} and {behind.name}."
-                return [_compared(before, index, Lost(0.0, cause, *place, " or ".join(spots), 0)) for index in missing], [
-                    f"{note} Their time is that of their sending."
-                ]
+                note = (
+                    f"{where}: {said}; no verdict log, so these packets are found by comparing the captures "
+                    f"{before.name} and {behind.name}."
+                )
+                return [
+                    _compared(before, index, Lost(0.0, cause, *place, " or ".join(spots), 0)) for index in missing
+                ], [f"{note} Their time is that of their sending."]
     probe_to_add = f"{{kind: verdicts, link: {probe.link}, direction: {probe.direction}}}"
-    return [], [f"{where}: {said}, not in this list: the scenario has no verdict log there. Add a probe {probe_to_add}."]
+    return [], [
+        f"{where}: {said}, not in this list: the scenario has no verdict log there. Add a probe {probe_to_add}."
+    ]
 
 
 def _identity(seen: _Seen, index: int) -> bytes:
-    """What no router changes of a packet: length, identification and fragment (RFC 791 §3.1), addresses, and the first bytes of what it carries."""
+    """What no router changes of a packet: length, identification and fragment (RFC 791 §3.1), addresses, and the first
+    bytes of what it carries.
+    """
     at = int(seen.headers.start[index])
     header = (seen.records.content[at] & 0x0F) * 4
-    return seen.records.content[at + 2 : at + 8] + seen.records.content[at + 12 : at + 20] + seen.records.content[at + header : at + header + 20]
+    return (
+        seen.records.content[at + 2 : at + 8]
+        + seen.records.content[at + 12 : at + 20]
+        + seen.records.content[at + header : at + header + 20]
+    )
 
 
 def _compared(seen: _Seen, index: int, lost: Lost) -> Lost:

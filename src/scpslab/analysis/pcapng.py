@@ -1,7 +1,8 @@
-"""A capture written again as pcapng, with comments on frames, which Wireshark shows in its packet list and packet details.
+"""A capture written again as pcapng, with comments on frames, which Wireshark shows in its packet list and packet
+details.
 
-Source: the pcapng file format (draft-ietf-opsawg-pcapng), sections 3.5 (options), 4.1 (section header), 4.2 (interface description) and 4.3
-(enhanced packet).
+Source: the pcapng file format (draft-ietf-opsawg-pcapng), sections 3.5 (options), 4.1 (section header), 4.2 (interface
+description) and 4.3 (enhanced packet).
 """
 
 from __future__ import annotations
@@ -19,16 +20,25 @@ NANOSECONDS = bytes([9])  # a power of ten: 10^-9 s
 
 
 def annotated(records: Records, interface: str, comments: Mapping[int, str]) -> bytes:
-    """The file's bytes: every record as it was, in its order, with the comments of the frames (counted from 1) that have one."""
+    """The file's bytes: every record as it was, in its order, with the comments of the frames (counted from 1) that
+    have one.
+    """
     header = struct.pack("<IHHq", BYTE_ORDER_MAGIC, 1, 0, UNKNOWN_LENGTH) + _options([(APPLICATION, b"scpslab")])
     description = struct.pack("<HHI", records.link_type, 0, records.snaplen)
     blocks = [
         _block(SECTION_HEADER, header),
-        _block(INTERFACE_DESCRIPTION, description + _options([(INTERFACE_NAME, interface.encode()), (TIME_RESOLUTION, NANOSECONDS)])),
+        _block(
+            INTERFACE_DESCRIPTION,
+            description + _options([(INTERFACE_NAME, interface.encode()), (TIME_RESOLUTION, NANOSECONDS)]),
+        ),
     ]
-    rows = zip(records.t_ns.tolist(), records.start.tolist(), records.captured.tolist(), records.whole.tolist(), strict=True)
+    rows = zip(
+        records.t_ns.tolist(), records.start.tolist(), records.captured.tolist(), records.whole.tolist(), strict=True
+    )
     for frame, (t_ns, start, captured, whole) in enumerate(rows, start=1):
-        packet = struct.pack("<IIIII", 0, t_ns >> 32, t_ns & 0xFFFFFFFF, captured, whole) + _padded(records.content[start : start + captured])
+        packet = struct.pack("<IIIII", 0, t_ns >> 32, t_ns & 0xFFFFFFFF, captured, whole) + _padded(
+            records.content[start : start + captured]
+        )
         said = comments.get(frame)
         blocks.append(_block(ENHANCED_PACKET, packet + (_options([(COMMENT, said.encode())]) if said else b"")))
     return b"".join(blocks)
@@ -40,7 +50,9 @@ def _block(kind: int, body: bytes) -> bytes:
 
 
 def _options(options: list[tuple[int, bytes]]) -> bytes:
-    return b"".join(struct.pack("<HH", code, len(value)) + _padded(value) for code, value in [*options, (END_OF_OPTIONS, b"")])
+    return b"".join(
+        struct.pack("<HH", code, len(value)) + _padded(value) for code, value in [*options, (END_OF_OPTIONS, b"")]
+    )
 
 
 def _padded(value: bytes) -> bytes:

@@ -1,8 +1,9 @@
-"""Tests and estimates from ranks, which assume nothing of how values are distributed: Wilcoxon's signed ranks for pairs, his rank sum for two groups.
+"""Tests and estimates from ranks, which assume nothing of how values are distributed: Wilcoxon's signed ranks for
+pairs, his rank sum for two groups.
 
-p is exact, also with ties: the share of all signs (of all divisions into two groups) whose statistic is at least as far out. Estimates are Hodges and
-Lehmann's, their intervals those of the same tests. Sources: Wilcoxon 1945; Mann & Whitney 1947; Hodges & Lehmann 1963. Larger samples than
-MOST_PAIRS or MOST_VALUES take the normal approximation.
+p is exact, also with ties: the share of all signs (of all divisions into two groups) whose statistic is at least as far
+out. Estimates are Hodges and Lehmann's, their intervals those of the same tests. Sources: Wilcoxon 1945; Mann & Whitney
+1947; Hodges & Lehmann 1963. Larger samples than MOST_PAIRS or MOST_VALUES take the normal approximation.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ NORMAL_QUANTILE = 1.959963984540054
 
 
 def signed_rank_p(differences: Sequence[float]) -> float:
-    """Two-sided p that differences of pairs lie symmetrically about 0. Differences of 0 are left out, as Wilcoxon does; 1 if nothing remains."""
+    """Two-sided p that differences of pairs lie symmetrically about 0.
+
+    Differences of 0 are left out, as Wilcoxon does; 1 if nothing remains.
+    """
     others = [value for value in differences if value != 0]
     ranks = doubled_ranks([abs(value) for value in others])
     positive = sum(rank for rank, value in zip(ranks, others, strict=True) if value > 0)
@@ -39,12 +43,16 @@ def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
     total, mean = sum(ranks[len(first) :]), sum(ranks) / len(ranks)
     if len(ranks) > MOST_VALUES:
         spread = sum((rank - mean) ** 2 for rank in ranks)
-        return _normal_p(total - len(second) * mean, len(first) * len(second) * spread / (len(ranks) * (len(ranks) - 1)))
+        return _normal_p(
+            total - len(second) * mean, len(first) * len(second) * spread / (len(ranks) * (len(ranks) - 1))
+        )
     return _two_sided(_sums_of_groups(tuple(sorted(ranks)), len(second)), total)
 
 
 def shift_of_pairs(differences: Sequence[float]) -> Estimate:
-    """The median of all means of two differences (each also with itself); no ends with fewer than 6 pairs, whose least p is above 5 %."""
+    """The median of all means of two differences (each also with itself); no ends with fewer than 6 pairs, whose least
+    p is above 5 %.
+    """
     n = len(differences)
     means = sorted((differences[i] + differences[j]) / 2 for i in range(n) for j in range(i, n))
     if n > MOST_PAIRS:
@@ -53,7 +61,9 @@ def shift_of_pairs(differences: Sequence[float]) -> Estimate:
 
 
 def shift_of_groups(first: Sequence[float], second: Sequence[float]) -> Estimate:
-    """The median of all differences of a value of `second` and one of `first`; no ends where the least p is above 5 %."""
+    """The median of all differences of a value of `second` and one of `first`; no ends where the least p is above 5
+    %.
+    """
     differences = sorted(b - a for a in first for b in second)
     n, others = len(second), len(first)
     if n + others > MOST_VALUES:
@@ -118,7 +128,9 @@ def _two_sided(probabilities: Weights, value: int) -> float:
 
 
 def _last_in_tail(probabilities: Weights) -> int:
-    """The last rank (not doubled, from 0) up to which the sums are no likelier than half of what the confidence leaves; -1: not even the first."""
+    """The last rank (not doubled, from 0) up to which the sums are no likelier than half of what the confidence leaves;
+    -1: not even the first.
+    """
     share, last = 0.0, -1
     for rank, probability in enumerate(probabilities[::2]):
         share += float(probability)

@@ -1,4 +1,6 @@
-"""Why each data packet of a transfer was sent again: what became of the copies before it, from a capture on the sending side and the verdict logs."""
+"""Why each data packet of a transfer was sent again: what became of the copies before it, from a capture on the sending
+side and the verdict logs.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ CAUSES = ("queue", "corrupt", "outage", "policy", SUPERFLUOUS)
 class Resend:
     """A data packet whose first byte was sent before.
 
-    `t_s` since the epoch; `frame` counts as Wireshark does; `seq` from the first payload byte. `cause`: why the latest earlier copy was lost, or
-    `superfluous` if an earlier copy was not lost.
+    `t_s` since the epoch; `frame` counts as Wireshark does; `seq` from the first payload byte. `cause`: why the latest
+    earlier copy was lost, or `superfluous` if an earlier copy was not lost.
     """
 
     t_s: float
@@ -58,17 +60,39 @@ def _resends(connection: Connection, frames: Ints, causes: dict[int, str]) -> li
         left, frame = int(connection.seq[index]), int(frames[connection.packet[index]])
         fates = [cause for low, high, cause in copies if low <= left < high]
         if fates:
-            found.append(Resend(round(float(connection.t_s[index]), 9), frame, left, SUPERFLUOUS if None in fates else str(fates[-1])))
+            found.append(
+                Resend(
+                    round(float(connection.t_s[index]), 9),
+                    frame,
+                    left,
+                    SUPERFLUOUS if None in fates else str(fates[-1]),
+                )
+            )
         copies.append((left, left + int(connection.payload_bytes[index]), causes.get(frame)))
     return found
 
 
 def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
-    """For formulas: `resends`, `resends_CAUSE`, and `resend_causes`, all causes in order of time. Nothing for a cell that has no log or not one transfer."""
+    """For formulas: `resends`, `resends_CAUSE`, and `resend_causes`, all causes in order of time.
+
+    Nothing for a cell that has no log or not one transfer.
+    """
     transfers = [workload for workload in cell.plan.cell.workloads if isinstance(workload, Bulk)]
-    captures = [probe.name for probe in cell.plan.cell.probes if isinstance(probe, Capture) and [workload.from_ for workload in transfers] == [probe.node]]
-    if not captures or not any(isinstance(probe, Verdicts) for probe in cell.plan.cell.probes) or cell.status != "completed":
+    captures = [
+        probe.name
+        for probe in cell.plan.cell.probes
+        if isinstance(probe, Capture) and [workload.from_ for workload in transfers] == [probe.node]
+    ]
+    if (
+        not captures
+        or not any(isinstance(probe, Verdicts) for probe in cell.plan.cell.probes)
+        or cell.status != "completed"
+    ):
         return {}
     causes = [resend.cause for resend in find_resends(cell, find_losses(cell, run), captures[0])]
     counts = Counter(causes)
-    return {"resends": str(len(causes)), **{f"resends_{cause}": str(counts[cause]) for cause in CAUSES}, "resend_causes": " ".join(causes)}
+    return {
+        "resends": str(len(causes)),
+        **{f"resends_{cause}": str(counts[cause]) for cause in CAUSES},
+        "resend_causes": " ".join(causes),
+    }

@@ -1,6 +1,7 @@
 """A run folder as it lies on disk: its manifest and its cells, read and never written.
 
-What is missing or cannot be read is a ResultError that names the file; a cell without status.json did not end and counts as failed.
+What is missing or cannot be read is a ResultError that names the file; a cell without status.json did not end and
+counts as failed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ AFRESH = f"Remove the folder of the cell. {AGAIN}"
 
 @dataclass(frozen=True)
 class RunCell:
-    """One cell of a run. `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there.
+    """One cell of a run.
+
+    `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there.
 
     `cut_short` has a sentence for each capture that was read and ends in the middle of a packet.
     """
@@ -65,9 +68,13 @@ class RunCell:
                 if number == len(lines):
                     # No line feed at the end: the writer was ended in the middle of this line.
                     break
-                raise ResultError(f"{path}:{number}: found no JSON ({error}); expected one JSON object a line. {AFRESH}") from error
+                raise ResultError(
+                    f"{path}:{number}: found no JSON ({error}); expected one JSON object a line. {AFRESH}"
+                ) from error
             if not isinstance(fields, dict):
-                raise ResultError(f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line. {AFRESH}")
+                raise ResultError(
+                    f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line. {AFRESH}"
+                )
             found.append(fields)
         return found
 
@@ -82,7 +89,9 @@ class RunCell:
         return packets
 
     def connection(self, probe: str, workload: Transfer) -> Connection | None:
-        """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not there."""
+        """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not
+        there.
+        """
         packets = self.packets(probe)
         if packets is None:
             return None
@@ -96,7 +105,10 @@ class RunCell:
 
 def cut_short(path: Path) -> str:
     """What is said of a capture that ends in the middle of a packet."""
-    return f"{path}: found a capture that ends in the middle of a packet; expected a whole one: what follows is not counted. {AFRESH}"
+    return (
+        f"{path}: found a capture that ends in the middle of a packet; expected a whole one: "
+        f"what follows is not counted. {AFRESH}"
+    )
 
 
 @dataclass(frozen=True)
@@ -147,7 +159,10 @@ def _files(folder: Path) -> tuple[dict[str, Any], list[Path]]:
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
     if is_campaign(folder):
         runs = ", ".join(run.path.name for run in CampaignFolder(folder).runs())
-        raise ResultError(f"{folder}: found a campaign; expected one of its runs: {runs}. Choose one of these; claims and report take campaigns too.")
+        raise ResultError(
+            f"{folder}: found a campaign; expected one of its runs: {runs}. Choose one of these; "
+            "claims and report take campaigns too."
+        )
     run = RunFolder(folder)
     manifest, cells = run.manifest(), run.planned_cells()
     if not cells:
@@ -170,11 +185,16 @@ def open_cell(folder: Path) -> RunCell:
         raise ResultError(f"{path}: {error}. {AFRESH}") from error
     status = CellFiles(folder).status()
     epoch = status.get("epoch_realtime_ns")
-    return RunCell(folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None)
+    return RunCell(
+        folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None
+    )
 
 
 def order(cell: RunCell) -> tuple[object, ...]:
-    """Sort key of the cells: axis by axis, numbers by size. The order in which cells ended must not show in results.csv."""
+    """Sort key of the cells: axis by axis, numbers by size.
+
+    The order in which cells ended must not show in results.csv.
+    """
     axes = cell.plan.cell.axes
     return ([natural(str(value)) for value in axes.values()], cell.plan.cell.repeat, cell.id)
 

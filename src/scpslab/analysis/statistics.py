@@ -1,8 +1,8 @@
 """Means with their uncertainty: Student-t intervals, Clopper-Pearson for completion rates, Welch's test, and grouping.
 
-Combinations of means (sums, ratios) have intervals with Welch's and Satterthwaite's degrees of freedom; several tests at once are
-corrected by Holm's method. Sources: Student 1908; Clopper & Pearson 1934; Fisher 1935; Satterthwaite 1946; Welch 1947; Holm 1979.
-FY97 used the same intervals of means: 5 runs, t = 2.776 (apparatus M-09).
+Combinations of means (sums, ratios) have intervals with Welch's and Satterthwaite's degrees of freedom; several tests
+at once are corrected by Holm's method. Sources: Student 1908; Clopper & Pearson 1934; Fisher 1935; Satterthwaite 1946;
+Welch 1947; Holm 1979. FY97 used the same intervals of means: 5 runs, t = 2.776 (apparatus M-09).
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ OTHER_ENDS = ("incomplete", "unsupported", "failed")
 class Mean:
     """Mean of n values with the half width of its 95 % Student-t interval (n - 1 degrees of freedom).
 
-    `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread. All None for n = 0.
-    `least` and `most` are the ends of the values, None where these are not known; `ceiling` is what no value can be above.
+    `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread. All None
+    for n = 0. `least` and `most` are the ends of the values, None where these are not known; `ceiling` is what no value
+    can be above.
     """
 
     n: int
@@ -41,7 +42,9 @@ class Mean:
 
     @property
     def shown(self) -> tuple[float, float] | None:
-        """The ends that a reader is shown: the interval's; those of the values where `has_range`; None without spread or with one value."""
+        """The ends that a reader is shown: the interval's; those of the values where `has_range`; None without spread
+        or with one value.
+        """
         if self.mean is None or not self.ci95_half:
             return None
         if self.has_range and self.least is not None and self.most is not None:
@@ -50,10 +53,16 @@ class Mean:
 
     @property
     def has_range(self) -> bool:
-        """Whether the values' own range is shown: there are few, or the interval has numbers that cannot be, below 0 or above the ceiling."""
+        """Whether the values' own range is shown: there are few, or the interval has numbers that cannot be, below 0 or
+        above the ceiling.
+        """
         if self.mean is None or not self.ci95_half or self.least is None or self.most is None:
             return False
-        return self.n < ENOUGH or self.least >= 0 > self.mean - self.ci95_half or self.most <= self.ceiling < self.mean + self.ci95_half
+        return (
+            self.n < ENOUGH
+            or self.least >= 0 > self.mean - self.ci95_half
+            or self.most <= self.ceiling < self.mean + self.ci95_half
+        )
 
 
 @dataclass(frozen=True)
@@ -69,13 +78,17 @@ class Group:
 
     @property
     def completion(self) -> tuple[float, float]:
-        """95 % Clopper-Pearson interval of the completion rate; failed and unsupported cells say nothing about the protocol and do not count."""
+        """95 % Clopper-Pearson interval of the completion rate; failed and unsupported cells say nothing about the
+        protocol and do not count.
+        """
         return clopper_pearson(self.completed, self.completed + self.incomplete)
 
 
 @dataclass(frozen=True)
 class Welch:
-    """Welch's test of two means: statistic, degrees of freedom, two-sided p, and the 95 % interval of the difference first - second."""
+    """Welch's test of two means: statistic, degrees of freedom, two-sided p, and the 95 % interval of the difference
+    first - second.
+    """
 
     t: float
     degrees_of_freedom: float
@@ -86,7 +99,9 @@ class Welch:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number made of means, with its 95 % interval; `low` and `high` are None where a mean of one value leaves no interval."""
+    """A number made of means, with its 95 % interval; `low` and `high` are None where a mean of one value leaves no
+    interval.
+    """
 
     number: float
     low: float | None
@@ -159,18 +174,25 @@ def sum_of(plus: Sequence[Mean], minus: Sequence[Mean] = ()) -> Estimate | None:
 
 
 def ratio_of(over: Sequence[Mean], under: Sequence[Mean]) -> Estimate | None:
-    """The product of the means of `over`, divided by that of `under`; None when one of them has no values or is not above 0.
+    """The product of the means of `over`, divided by that of `under`; None when one of them has no values or is not
+    above 0.
 
     The interval is that of the logarithm (delta method), so it is not symmetric and stays above 0.
     """
     means = [*over, *under]
     if any(mean.mean is None or mean.mean <= 0 for mean in means):
         return None
-    logarithm = math.fsum(math.log(_center(mean)) for mean in over) - math.fsum(math.log(_center(mean)) for mean in under)
+    logarithm = math.fsum(math.log(_center(mean)) for mean in over) - math.fsum(
+        math.log(_center(mean)) for mean in under
+    )
     shares = [(share, degrees, _center(mean)) for mean in means for share, degrees in (_share(mean),)]
     half = _half([(None if share is None else share / center**2, degrees) for share, degrees, center in shares])
     number = math.exp(logarithm)
-    return Estimate(number, None, None) if half is None else Estimate(number, number * math.exp(-half), number * math.exp(half))
+    return (
+        Estimate(number, None, None)
+        if half is None
+        else Estimate(number, number * math.exp(-half), number * math.exp(half))
+    )
 
 
 def ratio_of_pairs(first: Sequence[float], second: Sequence[float]) -> Estimate | None:
@@ -189,13 +211,18 @@ def ratio_of_pairs(first: Sequence[float], second: Sequence[float]) -> Estimate 
 
 
 def spread_of(values: Sequence[float]) -> Estimate | None:
-    """The coefficient of variation, with the interval that the chi-square one of the standard deviation gives; None for fewer than two values."""
+    """The coefficient of variation, with the interval that the chi-square one of the standard deviation gives; None for
+    fewer than two values.
+    """
     mean = mean_of(values)
     if mean.sd is None or not mean.mean:
         return None
     degrees = mean.n - 1
     number = mean.sd / abs(mean.mean)
-    ends = [math.sqrt(degrees / _chi_square_quantile(degrees, tail)) for tail in (0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2)]
+    ends = [
+        math.sqrt(degrees / _chi_square_quantile(degrees, tail))
+        for tail in (0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2)
+    ]
     return Estimate(number, number * ends[0], number * ends[1])
 
 
@@ -210,7 +237,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def difference_p(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Welch's two-sided p; without any spread 0 or 1 as the values differ or not; None with one value on a side that has to show its spread."""
+    """Welch's two-sided p; without any spread 0 or 1 as the values differ or not; None with one value on a side that
+    has to show its spread.
+    """
     a, b = mean_of(first), mean_of(second)
     if a.n < 2 or b.n < 2:
         return None
@@ -220,7 +249,9 @@ def difference_p(first: Sequence[float], second: Sequence[float]) -> float | Non
 
 
 def paired_p(differences: Sequence[float]) -> float | None:
-    """Student's two-sided p that differences of pairs have the mean 0; without any spread 0 or 1 as they differ from 0 or not; None for fewer than two."""
+    """Student's two-sided p that differences of pairs have the mean 0; without any spread 0 or 1 as they differ from 0
+    or not; None for fewer than two.
+    """
     mean = mean_of(differences)
     if mean.sd is None or mean.mean is None:
         return None
@@ -230,7 +261,9 @@ def paired_p(differences: Sequence[float]) -> float | None:
 
 
 def fisher_exact(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """Two-sided p that two counts (successes, trials) are of one probability: the share of all tables that are no likelier than this one."""
+    """Two-sided p that two counts (successes, trials) are of one probability: the share of all tables that are no
+    likelier than this one.
+    """
     mine, others, successes = first[1], second[1], first[0] + second[0]
     least, most = max(0, successes - others), min(successes, mine)
     ways = [math.comb(mine, least) * math.comb(others, successes - least)]
@@ -242,7 +275,14 @@ def fisher_exact(first: tuple[int, int], second: tuple[int, int]) -> float:
 
 def _t_tail(degrees_of_freedom: float, t: float) -> float:
     """The probability that Student's t is beyond |t|, on one side."""
-    return float(mpmath.betainc(degrees_of_freedom / 2, 0.5, 0, degrees_of_freedom / (degrees_of_freedom + t * t), regularized=True)) / 2
+    return (
+        float(
+            mpmath.betainc(
+                degrees_of_freedom / 2, 0.5, 0, degrees_of_freedom / (degrees_of_freedom + t * t), regularized=True
+            )
+        )
+        / 2
+    )
 
 
 def _beta_quantile(a: int, b: int, share: float) -> float:
@@ -252,7 +292,9 @@ def _beta_quantile(a: int, b: int, share: float) -> float:
 @cache
 def _chi_square_quantile(degrees_of_freedom: int, tail: float) -> float:
     """The value that a chi-square number is beyond with the probability `tail`."""
-    return _where(lambda x: float(mpmath.gammainc(degrees_of_freedom / 2, x / 2, mpmath.inf, regularized=True)) - tail, 0.0, 16.0)
+    return _where(
+        lambda x: float(mpmath.gammainc(degrees_of_freedom / 2, x / 2, mpmath.inf, regularized=True)) - tail, 0.0, 16.0
+    )
 
 
 def _where(function: Callable[[float], float], low: float, high: float) -> float:
@@ -296,18 +338,29 @@ def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Se
     for key, group in members.items():
         status = [row.get("status", "") for row in group]
         done = [row for row in group if row.get("status") == "completed"]
-        means = {metric: mean_of([value for row in done if (value := number_in(row, metric)) is not None], _ceiling(metric, done)) for metric in metrics}
+        means = {
+            metric: mean_of(
+                [value for row in done if (value := number_in(row, metric)) is not None], _ceiling(metric, done)
+            )
+            for metric in metrics
+        }
         counts = {name: status.count(name) for name in ("completed", *OTHER_ENDS)}
         groups.append(Group(key, means=means, **counts))
     return groups
 
 
 def _ceiling(metric: str, rows: Sequence[Mapping[str, str]]) -> float:
-    """What a rate or a share of the link's rate cannot be above: that rate, which goodput and utilization of a row give."""
+    """What a rate or a share of the link's rate cannot be above: that rate, which goodput and utilization of a row
+    give.
+    """
     for name, most in CEILINGS.items():
         if metric.endswith(name):
             return most
-    shares = [(number_in(row, metric), number_in(row, f"{metric.removesuffix('goodput_bps')}utilization")) for row in rows if metric.endswith("goodput_bps")]
+    shares = [
+        (number_in(row, metric), number_in(row, f"{metric.removesuffix('goodput_bps')}utilization"))
+        for row in rows
+        if metric.endswith("goodput_bps")
+    ]
     return max((goodput / share for goodput, share in shares if goodput is not None and share), default=math.inf)
 
 

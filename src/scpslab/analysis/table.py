@@ -19,13 +19,25 @@ from scpslab.runs import RunFolder
 
 FORMAT = 1
 # What a reader asks for first, in this order; the ones that the run has and that vary at all are shown.
-HEADLINE = ("transfer_s", "throughput_report_pct", "goodput_bps", "retransmissions", "rtos", "rtt_mean_ms", "received", "jitter_ms", "lost_packets")
+HEADLINE = (
+    "transfer_s",
+    "throughput_report_pct",
+    "goodput_bps",
+    "retransmissions",
+    "rtos",
+    "rtt_mean_ms",
+    "received",
+    "jitter_ms",
+    "lost_packets",
+)
 HEADLINE_COUNT = 4
 
 
 @dataclass(frozen=True)
 class Results:
-    """results.csv as read: column names in order, the swept axes among them, the metrics, and one dictionary of texts per cell."""
+    """results.csv as read: column names in order, the swept axes among them, the metrics, and one dictionary of texts
+    per cell.
+    """
 
     run_dir: Path
     columns: tuple[str, ...]
@@ -59,10 +71,16 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
             columns = tuple(reader.fieldnames or ())
             rows = tuple({name: row.get(name) or "" for name in columns} for row in reader)
     except (OSError, csv.Error) as error:
-        raise ResultError(f"{path}: {error}; expected the table that this program writes. Delete the file: it is rebuilt from the cells.") from error
+        raise ResultError(
+            f"{path}: {error}; expected the table that this program writes. Delete the file: "
+            "it is rebuilt from the cells."
+        ) from error
     if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
         found = "".join(letter if letter.isprintable() else "?" for letter in ",".join(columns[:4])[:60])
-        raise ResultError(f'{path}: found the columns "{found}"; expected those of this program. Delete the file: it is rebuilt from the cells.')
+        raise ResultError(
+            f'{path}: found the columns "{found}"; expected those of this program. Delete the file: '
+            "it is rebuilt from the cells."
+        )
     middle = columns[len(BEFORE_AXES) : columns.index("reason")]
     axes = tuple(name for name in middle if name not in AFTER_AXES)
     if "stack" in middle and (middle.index("stack") < len(axes) or _values(rows, "stack") > 1):
@@ -72,7 +90,8 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
 
 
 def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] = ()) -> Summary:
-    """Groups by the axes named (default: all of them) and takes the means of the metrics named (default: the telling ones).
+    """Groups by the axes named (default: all of them) and takes the means of the metrics named (default: the telling
+    ones).
 
     Raises:
         UsageError: an axis or metric that the run does not have.
@@ -81,7 +100,12 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     _require(results, by, known, "axis")
     _require(results, metrics, results.metrics, "metric")
     chosen_by = tuple(by) or results.axes
-    chosen = tuple(metrics) or tuple(name for name in HEADLINE if any(number_in(row, name) is not None for row in results.rows))[:HEADLINE_COUNT]
+    chosen = (
+        tuple(metrics)
+        or tuple(name for name in HEADLINE if any(number_in(row, name) is not None for row in results.rows))[
+            :HEADLINE_COUNT
+        ]
+    )
     return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
 
 
@@ -112,11 +136,16 @@ def notes(summary: Summary) -> list[str]:
     found = ["mean ± 95 % Student-t interval over the completed cells; n counts them."]
     if any(group.means[name].has_range for group in summary.groups for name in summary.metrics):
         outside = "the interval would reach below 0 or above the link's rate"
-        found.append(f"mean (least to greatest) where fewer than {ENOUGH} cells completed or {outside}: these have no interval.")
+        found.append(
+            f"mean (least to greatest) where fewer than {ENOUGH} cells completed or {outside}: these have no interval."
+        )
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
     if pooled:
-        found.append(f"taken together: all values of {', '.join(pooled)}. The interval is of the mixture, not of repeats under one condition.")
+        found.append(
+            f"taken together: all values of {', '.join(pooled)}. The interval is of the mixture, not of repeats "
+            "under one condition."
+        )
     reasons: dict[str, int] = {}
     for row in rows:
         if row.get("status") != "completed":
@@ -128,7 +157,9 @@ def notes(summary: Summary) -> list[str]:
         found.append("goodput_bps is empty where a transfer has too few segments for a rate (docs/results.md).")
     sources = {row.get("transfer_source", "") for row in rows}
     if "transfer_s" in summary.metrics and "record" in sources:
-        found.append("transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record.")
+        found.append(
+            "transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record."
+        )
     return found
 
 
@@ -136,7 +167,9 @@ def as_csv(summary: Summary) -> str:
     """One line per group: axes, counts, completion interval, then mean, sd, ci95_half and n of each metric."""
     parts = ("mean", "sd", "ci95_half", "n")
     counts = ("completed", *OTHER_ENDS, "completion_ci95_low", "completion_ci95_high")
-    rows: list[list[object]] = [[*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in parts)]]
+    rows: list[list[object]] = [
+        [*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in parts)]
+    ]
     for group in summary.groups:
         numbers = [getattr(group.means[name], part) for name in summary.metrics for part in parts]
         row = [group.completed, *(getattr(group, name) for name in OTHER_ENDS), *group.completion, *numbers]
@@ -156,12 +189,20 @@ def as_json(summary: Summary) -> str:
         }
         for group in summary.groups
     ]
-    fields = {"format": FORMAT, "run": summary.results.run_dir.name, "by": list(summary.by), "metrics": list(summary.metrics), "groups": groups}
+    fields = {
+        "format": FORMAT,
+        "run": summary.results.run_dir.name,
+        "by": list(summary.by),
+        "metrics": list(summary.metrics),
+        "groups": groups,
+    }
     return json.dumps(fields, indent=2) + "\n"
 
 
 def with_interval(mean: Mean) -> str:
-    """Mean ± half width, rounded to what the interval lets one say (two digits of it); or mean (least to greatest value)."""
+    """Mean ± half width, rounded to what the interval lets one say (two digits of it); or mean (least to greatest
+    value).
+    """
     if mean.mean is None:
         return "–"
     if mean.ci95_half is None or mean.ci95_half == 0:
@@ -210,4 +251,7 @@ def _require(results: Results, names: Sequence[str], known: Sequence[str], what:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3) or list(known)[:8]
             found = "a column that is no number" if results.rows and name in results.rows[0] else "no such column"
-            raise UsageError(f'{results.run_dir}: {what} "{name}": found {found}; expected one such as {", ".join(near)}. Choose a column of results.csv.')
+            raise UsageError(
+                f'{results.run_dir}: {what} "{name}": found {found}; expected one such as {", ".join(near)}. '
+                "Choose a column of results.csv."
+            )

@@ -16,10 +16,11 @@ from scpslab.analysis.capture import ACK, FIN, SYN, Bools, Connection, Floats, I
 class Flow:
     """The data of one direction and what acknowledges it, as seen at the capture point.
 
-    Data packets, n of them: `t_s` float64[n], `seq` and `end` int64[n] (the bytes [seq, end)), `is_repeated` bool[n]: bytes below the
-    highest one already seen, which at the sender's side means a retransmission. Acknowledgements, m of them: `ack_t_s` float64[m],
-    `ack` int64[m] (bytes that arrived, without FIN), `window_bytes` int64[m]. `order` int64[n + m] puts both in capture order:
-    data packet i is i, acknowledgement j is n + j. SACK blocks, k of them: `sack_t_s` float64[k], `sack_left`, `sack_right` int64[k].
+    Data packets, n of them: `t_s` float64[n], `seq` and `end` int64[n] (the bytes [seq, end)), `is_repeated` bool[n]:
+    bytes below the highest one already seen, which at the sender's side means a retransmission. Acknowledgements, m of
+    them: `ack_t_s` float64[m], `ack` int64[m] (bytes that arrived, without FIN), `window_bytes` int64[m]. `order`
+    int64[n + m] puts both in capture order: data packet i is i, acknowledgement j is n + j. SACK blocks, k of them:
+    `sack_t_s` float64[k], `sack_left`, `sack_right` int64[k].
     """
 
     t_s: Floats
@@ -72,7 +73,9 @@ def flow_of(connection: Connection, *, from_client: bool = True) -> Flow:
 
 
 def transfer_times(flow: Flow) -> tuple[float, float] | None:
-    """Arrival of the first data packet and sending of the first acknowledgement of the last byte (apparatus M-01), in seconds; None when either is not seen."""
+    """Arrival of the first data packet and sending of the first acknowledgement of the last byte (apparatus M-01), in
+    seconds; None when either is not seen.
+    """
     closing = np.flatnonzero(flow.ack >= flow.total_bytes)
     if not len(flow.t_s) or not len(closing):
         return None
@@ -80,7 +83,9 @@ def transfer_times(flow: Flow) -> tuple[float, float] | None:
 
 
 def flight_bytes(flow: Flow) -> tuple[Floats, Ints]:
-    """Bytes sent and not yet cumulatively acknowledged after every packet: `t_s` float64[n + m], `flight` int64[n + m]."""
+    """Bytes sent and not yet cumulatively acknowledged after every packet: `t_s` float64[n + m], `flight` int64[n +
+    m].
+    """
     count = len(flow.t_s)
     sent = np.concatenate([flow.end, np.zeros(len(flow.ack), dtype=np.int64)])[flow.order]
     acked = np.concatenate([np.zeros(count, dtype=np.int64), flow.ack])[flow.order]
@@ -93,8 +98,9 @@ def flight_bytes(flow: Flow) -> tuple[Floats, Ints]:
 def round_trips(flow: Flow) -> tuple[Floats, Floats]:
     """One sample per acknowledgement of new data: `t_s` and `rtt_s`, both float64[k], at the sender's side of the path.
 
-    An acknowledgement is timed against the last packet it covers. Around losses there is no sample (apparatus M-08): an acknowledgement that covers a
-    byte sent twice, or one that ends a hole, says nothing about the round trip (Karn & Partridge 1987).
+    An acknowledgement is timed against the last packet it covers. Around losses there is no sample (apparatus M-08): an
+    acknowledgement that covers a byte sent twice, or one that ends a hole, says nothing about the round trip (Karn &
+    Partridge 1987).
     """
     fresh = np.flatnonzero(~flow.is_repeated)
     if not len(fresh) or not len(flow.ack):
@@ -110,7 +116,11 @@ def round_trips(flow: Flow) -> tuple[Floats, Floats]:
     previous = np.concatenate([[0], highest[:-1]])
     covered = np.searchsorted(ends, flow.ack, side="right")
     covered_before = np.searchsorted(ends, previous, side="right")
-    usable = (flow.ack > previous) & (covered > covered_before) & (spoiled_before[covered] == spoiled_before[np.minimum(covered_before, covered)])
+    usable = (
+        (flow.ack > previous)
+        & (covered > covered_before)
+        & (spoiled_before[covered] == spoiled_before[np.minimum(covered_before, covered)])
+    )
     at = np.flatnonzero(usable)
     rtt_s = flow.ack_t_s[at] - sent_s[covered[at] - 1]
     possible = rtt_s >= 0
@@ -118,7 +128,9 @@ def round_trips(flow: Flow) -> tuple[Floats, Floats]:
 
 
 def queue_estimate(flow: Flow, rate_bps: float) -> tuple[Floats, Floats]:
-    """The report's estimate of the router's buffer (apparatus M-08): `t_s` and `queue_bytes` = (RTT - smallest RTT) * rate / 8, both float64[k]."""
+    """The report's estimate of the router's buffer (apparatus M-08): `t_s` and `queue_bytes` = (RTT - smallest RTT) *
+    rate / 8, both float64[k].
+    """
     t_s, rtt_s = round_trips(flow)
     smallest_s = float(rtt_s.min()) if len(rtt_s) else 0.0
     return t_s, (rtt_s - smallest_s) * rate_bps / 8

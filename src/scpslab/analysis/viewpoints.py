@@ -1,4 +1,6 @@
-"""Where an experiment is looked at from: the capture that sees a host's packets, the hop that its throughput is compared with, the queue before that hop."""
+"""Where an experiment is looked at from: the capture that sees a host's packets, the hop that its throughput is
+compared with, the queue before that hop.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,14 @@ def bottleneck_bps(plan: Plan, workload: Traffic) -> int | None:
 def queue_probe(plan: Plan, hop: Hop) -> QueueDepth | None:
     """The probe of the queue before a hop, if there is one."""
     place = (hop.link.name, hop.direction.name, "queue")
-    return next((probe for probe in plan.cell.probes if isinstance(probe, QueueDepth) and (probe.link, probe.direction, probe.stage) == place), None)
+    return next(
+        (
+            probe
+            for probe in plan.cell.probes
+            if isinstance(probe, QueueDepth) and (probe.link, probe.direction, probe.stage) == place
+        ),
+        None,
+    )
 
 
 def capture_at(plan: Plan, node: str) -> Capture | None:

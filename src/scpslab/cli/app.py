@@ -32,9 +32,18 @@ COMMANDS = {
     "report": ("scpslab.cli.report", "Write one page about a run or campaign: RUN/report.html."),
     "export": ("scpslab.cli.export", "Pack a run into one file from which anyone can reproduce it."),
     "verify": ("scpslab.cli.verify", "Run an exported run or a run folder again, and compare every byte."),
-    "assignment": ("scpslab_course.cli.assignment", "Work on an assignment: start it, predict, run, check, and pack what you hand in."),
-    "course": ("scpslab_course.cli.course", "Run a course: make it, and issue a variant of each assignment to every student."),
-    "grade": ("scpslab_course.cli.grade", "Grade submissions: run them again, compare the bytes, and mark the answers."),
+    "assignment": (
+        "scpslab_course.cli.assignment",
+        "Work on an assignment: start it, predict, run, check, and pack what you hand in.",
+    ),
+    "course": (
+        "scpslab_course.cli.course",
+        "Run a course: make it, and issue a variant of each assignment to every student.",
+    ),
+    "grade": (
+        "scpslab_course.cli.grade",
+        "Grade submissions: run them again, compare the bytes, and mark the answers.",
+    ),
     "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
     "mn": ("scpslab.cli.mn", "Run your own Mininet script in virtual time."),
     "clean": ("scpslab.cli.clean", "Free disk space: remove files that scpslab can make again."),
@@ -56,18 +65,27 @@ WRONG_PATH_ADVICE = "Choose another path, or move what is there."
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NOT_ALLOWED_ADVICE = "Choose a folder in which you may write, or change its permissions."
 EPILOG = (
-    "Exit codes: 0 done; 1 some cells failed or violated a check, or verify found other bytes; 2 invalid command line or scenario; "
-    "3 this machine lacks something; 4 the lab broke; 5 a run folder cannot be read; 130 interrupted (finished cells are kept)."
+    "Exit codes: 0 done; 1 some cells failed or violated a check, or verify found other bytes; "
+    "2 invalid command line or scenario; "
+    "3 this machine lacks something; 4 the lab broke; 5 a run folder cannot be read; "
+    "130 interrupted (finished cells are kept)."
 )
-HELP = """A satellite-network laboratory: real kernel TCP over emulated satellite links, in virtual time, reproducible bit for bit, without root.
+HELP = """A satellite-network laboratory: real kernel TCP over emulated satellite links, in virtual time,
+reproducible bit for bit, without root.
 
-Start with "scpslab doctor" (checks this machine), "scpslab list" (lists the experiments) and "scpslab run fy97/fig04:kernel-demo" (runs a small one).
+Start with "scpslab doctor" (checks this machine), "scpslab list" (lists the experiments) and
+"scpslab run fy97/fig04:kernel-demo" (runs a small one).
 """
 
 
 def program(words: list[str]) -> typer.Typer:
-    """The program for a command line. Only the command that it names is loaded; the list of commands is printed without loading any: imports take seconds."""
-    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EPILOG, help=HELP)
+    """The program for a command line.
+
+    Only the command that it names is loaded; the list of commands is printed without loading any: imports take seconds.
+    """
+    app = typer.Typer(
+        no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EPILOG, help=HELP
+    )
     app.callback()(_options)
     wanted = next((word for word in words if not word.startswith("-")), "")
     if wanted in COMMANDS:
@@ -93,7 +111,8 @@ def _load(command: str) -> ModuleType:
             raise
         extra = EXTRAS[error.name]
         raise CapabilityError(
-            f'{command}: found no Python package {error.name}; expected it with the extra "{extra}" of scpslab. Run: {add_extra(extra)}.'
+            f'{command}: found no Python package {error.name}; expected it with the extra "{extra}" of scpslab. '
+            f"Run: {add_extra(extra)}."
         ) from error
 
 
@@ -108,7 +127,9 @@ def _print_version(wanted: bool) -> None:
 
 
 def _options(
-    _version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """The options that stand before a command."""
 
@@ -130,7 +151,9 @@ def main() -> None:
     except OSError as error:
         place = harmless(f"{error.filename}: ") if error.filename else ""
         advice = _advice(error)
-        print(f"error: {place}found {error.strerror or error}; expected the system to allow it. {advice}", file=sys.stderr)
+        print(
+            f"error: {place}found {error.strerror or error}; expected the system to allow it. {advice}", file=sys.stderr
+        )
         sys.exit(LabError.exit_code)
 
 

@@ -26,7 +26,8 @@ def show(
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 
-    The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some hundred virtual seconds per second.
+    The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some
+    hundred virtual seconds per second.
 
     Examples: scpslab list · scpslab list --what topologies
     """
@@ -59,14 +60,22 @@ def _campaigns() -> Table:
         for campaign in (whole, *(load_campaign(f"{name}:{variant}") for variant in whole.variants)):
             cells = sum(len(scenario.cells(member.load())) for member in campaign.members)
             shown = campaign.name if campaign is whole else f"  {campaign.name.removeprefix(whole.name)}"
-            table.add_row(shown, str(len(campaign.members)), str(cells), campaign.title, style=None if campaign is whole else "dim")
+            table.add_row(
+                shown,
+                str(len(campaign.members)),
+                str(cells),
+                campaign.title,
+                style=None if campaign is whole else "dim",
+            )
     return table
 
 
 def _size_of(loaded: scenario.Scenario) -> tuple[str, str]:
     """The number of cells, and the least virtual time of all of them together."""
     cells = scenario.cells(loaded)
-    seconds = sum(planning.least_virtual_s(planning.plan(cell)) for cell in cells if cell.repeat == 1) * loaded.model.repeats
+    seconds = (
+        sum(planning.least_virtual_s(planning.plan(cell)) for cell in cells if cell.repeat == 1) * loaded.model.repeats
+    )
     return str(len(cells)), f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from scpslab.analysis.claims import QUESTIONS, Evidence, Paper, Verdict, evaluate, load, load_all, load_beside, scoreboard
+from scpslab.analysis.claims import (
+    QUESTIONS,
+    Evidence,
+    Paper,
+    Verdict,
+    evaluate,
+    load,
+    load_all,
+    load_beside,
+    scoreboard,
+)
 from scpslab.analysis.claims.words import strange_words
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
@@ -28,24 +38,46 @@ def register(app: typer.Typer) -> None:
 
 def claims(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN]...", help='Runs or campaigns: a folder, a name under runs/, or "last". Default: all.')
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...", help='Runs or campaigns: a folder, a name under runs/, or "last". Default: all.'
+        ),
     ] = None,
     paper: Annotated[
-        list[str] | None, typer.Option(help="Test only the claims of the file of this name; repeat the option, or separate names with commas.")
+        list[str] | None,
+        typer.Option(
+            help="Test only the claims of the file of this name; repeat the option, or separate names with commas."
+        ),
     ] = None,
     questions: Annotated[
-        bool, typer.Option("--questions", help="Test the questions that the papers left open instead, as statements: reproduced means yes.")
+        bool,
+        typer.Option(
+            "--questions",
+            help="Test the questions that the papers left open instead, as statements: reproduced means yes.",
+        ),
     ] = False,
     file: Annotated[
-        list[Path] | None, typer.Option("--file", help="Test the claims of this file of yours instead, and show each; repeat the option for several files.")
+        list[Path] | None,
+        typer.Option(
+            "--file",
+            help="Test the claims of this file of yours instead, and show each; repeat the option for several files.",
+        ),
     ] = None,
-    details: Annotated[bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")] = False,
-    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs.")] = Format.TABLE,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")
+    ] = False,
+    format_: Annotated[
+        Format,
+        typer.Option(
+            "--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."
+        ),
+    ] = Format.TABLE,
 ) -> None:
     """Test every finding of the papers against your runs.
 
     analysis/claims/*.yaml holds the bands and their reasons; docs/claims.md explains the outcomes.
-    A cell that is in several runs counts once, from the newest run. Claims of your own are in the folder claims/ beside your scenario, or in a file that
+    A cell that is in several runs counts once, from the newest run. Claims of your own are in the folder claims/ beside
+    your scenario, or in a file that
     --file names. Exit code 1: a file of claims could not be used; a warning names its place.
 
     Examples: scpslab claims · scpslab claims last --details · scpslab claims --paper fy97 --format csv > fy97.csv
@@ -60,7 +92,9 @@ def claims(
     if unknown := [name for name in wanted if name not in known]:
         raise UsageError(f'--paper: found "{unknown[0]}"; {one_of(unknown[0], known)}')
     evidence = Evidence.of_runs(folders, warn)
-    chosen = _with_known_words([item for item in papers if not wanted or item.name in wanted], evidence, warned, has_one=len(file or ()) == 1)
+    chosen = _with_known_words(
+        [item for item in papers if not wanted or item.name in wanted], evidence, warned, has_one=len(file or ()) == 1
+    )
     for text in warned:
         warn(text)
     _show(evaluate(chosen, evidence), evidence, len(folders), format_, has_list=details or questions or bool(file))
@@ -82,7 +116,10 @@ def _of_files(files: list[Path], warned: list[str]) -> list[Paper]:
 
 
 def _with_known_words(papers: list[Paper], evidence: Evidence, warned: list[str], *, has_one: bool) -> list[Paper]:
-    """The papers whose scenarios and columns exist. One with a misspelled word costs only itself, if it is not the only one that was asked for."""
+    """The papers whose scenarios and columns exist.
+
+    One with a misspelled word costs only itself, if it is not the only one that was asked for.
+    """
     found = []
     for paper in papers:
         # The project's own name scenarios that somebody may not have, and columns of every version.
@@ -109,6 +146,13 @@ def _show(verdicts: list[Verdict], evidence: Evidence, runs: int, format_: Forma
         console.print(scoreboard.as_list(verdicts))
     count = scoreboard.decided(verdicts)
     for run, changes in evidence.changed.items():
-        said = f"{run.name} decides no claim, because its conditions are not those of its scenario: {'; '.join(changes[:NAMED])}"
+        said = (
+            f"{run.name} decides no claim, because its conditions are not those of its scenario: "
+            f"{'; '.join(changes[:NAMED])}"
+        )
         console.print(f"{said}{' …' if len(changes) > NAMED else ''}", style="dim", highlight=False, markup=False)
-    console.print(f"{runs} runs decide {count} of {len(verdicts)} claims; --details shows each claim with its number.", style="dim", highlight=False)
+    console.print(
+        f"{runs} runs decide {count} of {len(verdicts)} claims; --details shows each claim with its number.",
+        style="dim",
+        highlight=False,
+    )

@@ -17,7 +17,10 @@ from scpslab.runs import RunFolder, held
 from scpslab.runs.store import DAY_S, RESULTS, Store
 from scpslab.setup import cache_dir
 
-CACHE_PARTS = {"results": ("results",), "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab", "packed")}
+CACHE_PARTS = {
+    "results": ("results",),
+    "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab", "packed"),
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -27,26 +30,51 @@ def register(app: typer.Typer) -> None:
 
 def clean(
     results: Annotated[bool, typer.Option("--results", help="Remove cached results of cells.")] = False,
-    images: Annotated[bool, typer.Option("--images", help="Remove the built kernel, guest image and programs; the next run builds them again.")] = False,
-    labs: Annotated[bool, typer.Option("--labs", help="Remove what killed labs of engine host have left (as root).")] = False,
+    images: Annotated[
+        bool,
+        typer.Option(
+            "--images", help="Remove the built kernel, guest image and programs; the next run builds them again."
+        ),
+    ] = False,
+    labs: Annotated[
+        bool, typer.Option("--labs", help="Remove what killed labs of engine host have left (as root).")
+    ] = False,
     runs: Annotated[Path | None, typer.Option(help="Remove unfinished cells (*.part) in this folder of runs.")] = None,
-    older_than: Annotated[int | None, typer.Option(min=0, metavar="DAYS", help="With --results: only those that nobody has used for so many days.")] = None,
-    most: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="With --results: those used longest ago, until the others fit in SIZE, such as '10 GB'.")
+    older_than: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="DAYS", help="With --results: only those that nobody has used for so many days."),
     ] = None,
-    store: Annotated[Path | None, typer.Option(metavar="FOLDER", help="With --results: clean this folder, which machines share, instead of the cache.")] = None,
+    most: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="With --results: those used longest ago, until the others fit in SIZE, such as '10 GB'.",
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="With --results: clean this folder, which machines share, instead of the cache."
+        ),
+    ] = None,
 ) -> None:
     """Free disk space: remove files that scpslab can make again.
 
     Choose cached results, built images or unfinished cells. Run folders are yours and stay.
 
-    A lab of engine virtual or live is one process: when it ends, it leaves nothing in the system. A lab of engine host removes itself when it ends;
-    a killed lab leaves processes, containers and a control group under its own id, and --labs removes exactly these.
+    A lab of engine virtual or live is one process: when it ends, it leaves nothing in the system. A lab of engine host
+    removes itself when it ends; a killed lab leaves processes, containers and a control group under its own id, and
+    --labs removes exactly these.
     """
     if not (results or images or labs or runs):
-        raise UsageError("clean: found no option; expected --results, --images, --labs or --runs DIR. Say what to remove.")
+        raise UsageError(
+            "clean: found no option; expected --results, --images, --labs or --runs DIR. Say what to remove."
+        )
     if runs and not runs.is_dir():
-        raise UsageError(f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; expected a folder of runs, such as runs. Correct the path.")
+        raise UsageError(
+            f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; "
+            "expected a folder of runs, such as runs. Correct the path."
+        )
     chosen = _chosen(older_than, most, store, is_wanted=results)
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
@@ -77,16 +105,24 @@ def _chosen(days: int | None, most: str | None, store: Path | None, *, is_wanted
     if days is None and not most and not store:
         return None
     if not is_wanted:
-        raise UsageError("--older-than, --most, --store: found no --results; expected it, because they choose among results. Add --results.")
+        raise UsageError(
+            "--older-than, --most, --store: found no --results; expected it, because they choose among results. "
+            "Add --results."
+        )
     if store and not store.is_dir():
-        raise UsageError(f"--store {store}: found no such folder; expected a folder of results that machines share. Correct the path.")
+        raise UsageError(
+            f"--store {store}: found no such folder; expected a folder of results that machines share. "
+            "Correct the path."
+        )
     try:
         most_bytes = units.parse("size", most) if most else None
     except units.UnitError as error:
         raise UsageError(f"--most: {error}. Correct it.") from error
     # A shared folder without another choice is emptied, but it stays.
     everything = days is None and most_bytes is None
-    return _Chosen(Store(store or cache_dir() / RESULTS), None if days is None else days * DAY_S, 0 if everything else most_bytes)
+    return _Chosen(
+        Store(store or cache_dir() / RESULTS), None if days is None else days * DAY_S, 0 if everything else most_bytes
+    )
 
 
 def _trim(chosen: _Chosen) -> None:
@@ -97,7 +133,9 @@ def _trim(chosen: _Chosen) -> None:
 
 def _labs() -> None:
     if os.geteuid() != 0:
-        raise CapabilityError(f"clean --labs: found user id {os.geteuid()}; expected root, who owns the labs. Run it with sudo.")
+        raise CapabilityError(
+            f"clean --labs: found user id {os.geteuid()}; expected root, who owns the labs. Run it with sudo."
+        )
     dead = hostlab.dead_labs()
     for lab in dead:
         try:

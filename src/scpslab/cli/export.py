@@ -21,16 +21,27 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    run: Annotated[str, typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.')] = "last",
-    out: Annotated[Path | None, typer.Option(callback=printable, help=f"The file to write; default: RUN{SUFFIX} in this folder.")] = None,
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'
+        ),
+    ] = "last",
+    out: Annotated[
+        Path | None, typer.Option(callback=printable, help=f"The file to write; default: RUN{SUFFIX} in this folder.")
+    ] = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Include records, captures and logs. Without them the file is small; a re-run makes them again.")
+        bool,
+        typer.Option(
+            "--whole",
+            help="Include records, captures and logs. Without them the file is small; a re-run makes them again.",
+        ),
     ] = False,
 ) -> None:
     """Pack a run into one file from which anyone can reproduce it.
 
-    The file holds the resolved scenario, every plan, versions and hashes, results, and digests of all files. The command prints its path.
-    "scpslab verify FILE" runs it again, on this or another machine, and compares the bytes.
+    The file holds the resolved scenario, every plan, versions and hashes, results, and digests of all files. The
+    command prints its path. "scpslab verify FILE" runs it again, on this or another machine, and compares the bytes.
     """
     folder = find_run(run)
     if out is not None:
@@ -44,10 +55,16 @@ def export(
 def _require_room(out: Path) -> None:
     """Refuses a path that would replace something other than an earlier archive."""
     if out.is_dir():
-        raise UsageError(f"--out {out}: found a folder; expected the file to write. Name a file in it, such as {out / f'run{SUFFIX}'}.")
+        raise UsageError(
+            f"--out {out}: found a folder; expected the file to write. Name a file in it, such as "
+            f"{out / f'run{SUFFIX}'}."
+        )
     if not out.parent.is_dir():
         raise UsageError(f"--out {out}: found no folder {out.parent}; expected one. Make it, or choose another.")
     if out.is_file() and out.stat().st_size:
         with out.open("rb") as file:
             if file.read(len(GZIP)) != GZIP:
-                raise UsageError(f"--out {out}: found a file that is no archive; expected none, or an archive to replace. Choose another name.")
+                raise UsageError(
+                    f"--out {out}: found a file that is no archive; expected none, or an archive to replace. "
+                    "Choose another name."
+                )

@@ -28,21 +28,35 @@ def register(app: typer.Typer) -> None:
 
 
 def losses(
-    run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
+    ] = "last",
     cell: Annotated[str | None, typer.Option(help="The cell, by its id. Not needed if the run has one cell.")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs.")] = Format.TABLE,
+    format_: Annotated[
+        Format,
+        typer.Option(
+            "--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."
+        ),
+    ] = Format.TABLE,
     pcapng: Annotated[
-        Path | None, typer.Option(help="Also write the capture to this file as pcapng, with a comment on each lost frame and each repair.")
+        Path | None,
+        typer.Option(
+            help="Also write the capture to this file as pcapng, with a comment on each lost frame and each repair."
+        ),
     ] = None,
-    capture: Annotated[str | None, typer.Option(help="The capture to write with --pcapng. Default: that with the most lost packets.")] = None,
+    capture: Annotated[
+        str | None, typer.Option(help="The capture to write with --pcapng. Default: that with the most lost packets.")
+    ] = None,
 ) -> None:
     """List every packet loss of a cell.
 
-    Each line has the time, the cause, the place (link, direction, queue or arrival), the segment (flow, sequence number, payload bytes), its frame
-    number in a capture, and the time at which the sender sent the bytes again in a packet that arrived. The cell needs a probe of kind verdicts for
-    the direction and a capture without filter on the sending side, or captures on both sides.
+    Each line has the time, the cause, the place (link, direction, queue or arrival), the segment (flow, sequence
+    number, payload bytes), its frame number in a capture, and the time at which the sender sent the bytes again in a
+    packet that arrived. The cell needs a probe of kind verdicts for the direction and a capture without filter on the
+    sending side, or captures on both sides.
 
-    Examples: scpslab losses last --cell "stack=cubic,ber=1e-06,r1" · scpslab losses last --format csv > losses.csv · scpslab losses last --pcapng lost.pcapng
+    Examples: scpslab losses last --cell "stack=cubic,ber=1e-06,r1" · scpslab losses last --format csv > losses.csv ·
+    scpslab losses last --pcapng lost.pcapng
     """
     opened = open_run(find_run(run))
     chosen = _cell(opened, cell)
@@ -74,7 +88,10 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
         raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; {one_of(wanted, captures)}')
     name = wanted or next(iter(names), None)
     if name is None:
-        raise ResultError(f"{cell.folder}: found no lost packet that is identified in a capture; expected one. Read the notes of the list without --pcapng.")
+        raise ResultError(
+            f"{cell.folder}: found no lost packet that is identified in a capture; expected one. "
+            "Read the notes of the list without --pcapng."
+        )
     source = capture_file(cell, name)
     records = read_records(source.read_bytes(), str(source))
     path.write_bytes(annotated(records, name, loss_table.comments(found.lost, name)))

@@ -44,32 +44,48 @@ def register(app: typer.Typer) -> None:
 
 def mn(
     script: Annotated[Path, typer.Argument(help="A Python file that makes a Mininet network, or has topos.")],
-    topo: Annotated[str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")] = None,
+    topo: Annotated[
+        str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")
+    ] = None,
     test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
     engine: Annotated[str, ENGINE] = "virtual",
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
     limit: Annotated[str, typer.Option(help="End the script after this time on the wall clock.")] = "30 min",
-    keep: Annotated[Path | None, typer.Option(help="Keep the plan, the accounts of all links and the script's files in this new folder.")] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Keep the plan, the accounts of all links and the script's files in this new folder."),
+    ] = None,
 ) -> None:
     """Run your own Mininet script in virtual time.
 
-    The script runs in a guest, never on this machine: first to say what its network is, then on that network. docs/mininet.md has a table of
-    Mininet's words and ours, and says what is not done.
+    The script runs in a guest, never on this machine: first to say what its network is, then on that network.
+    docs/mininet.md has a table of Mininet's words and ours, and says what is not done.
 
-    Examples: scpslab mn bottleneck.py · scpslab mn mytopo.py --topo mytopo,3 --test pingall · scpslab mn net.py --engine live
+    Examples: scpslab mn bottleneck.py · scpslab mn mytopo.py --topo mytopo,3 --test pingall · scpslab mn net.py
+    --engine live
     """
     if keep and keep.exists():
         raise UsageError(f"--keep: found {keep}; expected a folder that is not there yet. Choose another name.")
     if topo is not None and not (0 < len(topo) <= LONGEST_LABEL and topo.isprintable()):
-        raise UsageError(f"--topo: found {names.shown(topo)}; expected one of the script's topos, with its arguments. Correct the option.")
+        raise UsageError(
+            f"--topo: found {names.shown(topo)}; expected one of the script's topos, with its arguments. "
+            "Correct the option."
+        )
     try:
         wall_s = units.parse("duration", limit) // 10**9
     except units.UnitError as error:
         raise UsageError(f"--limit: {error}. Correct the option.") from error
     if wall_s < 1:
         raise UsageError(f"--limit: found {names.shown(limit)}; expected at least 1 s. Correct the option.")
-    asked = MininetScript(file=names.file_label(script.name), code=_text(script), topo=topo, test=TESTS[test], commands=_text(commands), described="")
+    asked = MininetScript(
+        file=names.file_label(script.name),
+        code=_text(script),
+        topo=topo,
+        test=TESTS[test],
+        commands=_text(commands),
+        described="",
+    )
     runner = ENGINES[engine]()
     notes = Notes(plain_console(stderr=True))
     with scratch() as folder:
@@ -105,9 +121,13 @@ def _text(path: Path | None) -> str:
     except FileNotFoundError:
         raise UsageError(f"{path}: found no such file; expected one with text. Correct the path.") from None
     except OSError as error:
-        raise UsageError(f"{path}: found {error.strerror}; expected a file with text. Name one that can be read.") from error
+        raise UsageError(
+            f"{path}: found {error.strerror}; expected a file with text. Name one that can be read."
+        ) from error
     if b"\0" in content:
-        raise UsageError(f"{path}:{_line(content, content.index(0))}: found the character NUL; expected text. Remove it.")
+        raise UsageError(
+            f"{path}:{_line(content, content.index(0))}: found the character NUL; expected text. Remove it."
+        )
     if len(content) > 4 * LONGEST_TEXT:
         raise _too_long(path)
     try:
@@ -115,7 +135,9 @@ def _text(path: Path | None) -> str:
     except UnicodeDecodeError as error:
         # Its bytes are those behind a byte order mark, its places too.
         byte, line = error.object[error.start], _line(error.object, error.start)
-        raise UsageError(f"{path}:{line}: found the byte 0x{byte:02x}; expected text in UTF-8. Save the file in UTF-8.") from error
+        raise UsageError(
+            f"{path}:{line}: found the byte 0x{byte:02x}; expected text in UTF-8. Save the file in UTF-8."
+        ) from error
     if len(text) > LONGEST_TEXT:
         raise _too_long(path)
     return text.replace("\r\n", "\n")
@@ -126,7 +148,10 @@ def _line(content: bytes, at: int) -> int:
 
 
 def _too_long(path: Path) -> UsageError:
-    return UsageError(f"{path}: found more than {LONGEST_TEXT} characters; expected at most that many, because a plan holds the text. Shorten the file.")
+    return UsageError(
+        f"{path}: found more than {LONGEST_TEXT} characters; expected at most that many, because a plan holds the "
+        "text. Shorten the file."
+    )
 
 
 def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) -> Described:
@@ -141,8 +166,13 @@ def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) ->
         reason = f" ({status['reason']})" if status["reason"] else ""
         # Whatever the script or its guest said is more than is known here.
         if _say(folder):
-            raise ScenarioError(f"{asked.file}: found an end before there was a network{reason}; expected a network. Correct what is said above.")
-        raise ScenarioError(f"{asked.file}: found no network and no word{reason}; expected Mininet(...), or topos. Correct the script.")
+            raise ScenarioError(
+                f"{asked.file}: found an end before there was a network{reason}; expected a network. "
+                "Correct what is said above."
+            )
+        raise ScenarioError(
+            f"{asked.file}: found no network and no word{reason}; expected Mininet(...), or topos. Correct the script."
+        )
     with path.open("rb") as file:
         content = file.read(LARGEST_NETWORK_BYTES + 1)
     try:

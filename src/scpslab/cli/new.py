@@ -34,16 +34,27 @@ def register(app: typer.Typer) -> None:
 
 
 def new(  # typer calls it by name
-    file: Annotated[Path, typer.Argument(callback=printable, help="The file to write, for example mine.yaml; it must not exist yet.")],
+    file: Annotated[
+        Path,
+        typer.Argument(callback=printable, help="The file to write, for example mine.yaml; it must not exist yet."),
+    ],
     title: Annotated[str | None, typer.Option(help="The title. Default: the name of the file.")] = None,
     topology: Annotated[str | None, typer.Option(help=f"The network, one of {', '.join(fresh.networks())}.")] = None,
-    workload: Annotated[str | None, typer.Option(help=f"The traffic, one of {', '.join(fresh.workload_kinds())}.")] = None,
+    workload: Annotated[
+        str | None, typer.Option(help=f"The traffic, one of {', '.join(fresh.workload_kinds())}.")
+    ] = None,
     stacks: Annotated[
-        list[str] | None, typer.Option(help="The stacks to compare, separated with commas: congestion controls (cubic), presets (fy97-reno), scps-modern, ….")
+        list[str] | None,
+        typer.Option(
+            help="The stacks to compare, separated with commas: congestion controls (cubic), presets (fy97-reno), "
+            "scps-modern, …."
+        ),
     ] = None,
     ber: Annotated[list[str] | None, typer.Option(help="Bit error rates of the link, separated with commas.")] = None,
     size: Annotated[str | None, typer.Option(help="Bytes to send, for example 1 MB.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, max=MOST_REPEATS, help="Number of repeats of each point of the sweep.")] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, max=MOST_REPEATS, help="Number of repeats of each point of the sweep.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The root of all random numbers.")] = DEFAULTS.seed,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: take the default of what is not given.")] = False,
 ) -> None:
@@ -51,7 +62,8 @@ def new(  # typer calls it by name
 
     At a terminal, the command asks for what the options do not say. It never overwrites a file.
 
-    Examples: scpslab new mine.yaml · scpslab new mine.yaml --stacks cubic,bbr,scps-modern --ber 0,1e-6,1e-5 --size "4 MB" --repeats 5 --yes
+    Examples: scpslab new mine.yaml · scpslab new mine.yaml --stacks cubic,bbr,scps-modern --ber 0,1e-6,1e-5 --size "4
+    MB" --repeats 5 --yes
     """
     _check_name(file)
     _check_options(ber, size)
@@ -63,8 +75,10 @@ def new(  # typer calls it by name
         title=title or file.stem,
         topology=chosen_topology,
         workload=chosen_workload,
-        stacks=split(stacks) or split([_answer("Stacks, separated with commas", ",".join(DEFAULTS.stacks), _wrong_stacks, asks=asks)]),
-        bers=split(ber) or split([_answer("Bit error rates, separated with commas", ",".join(DEFAULTS.bers), _wrong_rates, asks=asks)]),
+        stacks=split(stacks)
+        or split([_answer("Stacks, separated with commas", ",".join(DEFAULTS.stacks), _wrong_stacks, asks=asks)]),
+        bers=split(ber)
+        or split([_answer("Bit error rates, separated with commas", ",".join(DEFAULTS.bers), _wrong_rates, asks=asks)]),
         size=size if size is not None or not has_size else _answer("Bytes to send", "1 MB", _wrong_size, asks=asks),
         repeats=repeats if repeats is not None else _number("Repeats", DEFAULTS.repeats, asks=asks),
         seed=seed,
@@ -76,7 +90,9 @@ def new(  # typer calls it by name
             opened.write(text)
     except FileExistsError as error:
         raise _exists(file) from error
-    typer.echo(f"{cells} cells of at least {seconds:.0f} virtual seconds together. Edit the file if you like, then:", err=True)
+    typer.echo(
+        f"{cells} cells of at least {seconds:.0f} virtual seconds together. Edit the file if you like, then:", err=True
+    )
     for command, does in (
         (f"scpslab validate {file}", "check it"),
         (f"scpslab run {file}", "run it"),
@@ -91,7 +107,10 @@ def new(  # typer calls it by name
 def _check_name(file: Path) -> None:
     """Refuses a file that exists, has no folder, or has a name that is no scenario's."""
     if file.suffix not in SUFFIXES or not is_name(file.stem):
-        raise UsageError(f'{file}: found the name "{file.name}"; expected letters, digits, "-", "_" or "." and .yaml at the end. Choose another name.')
+        raise UsageError(
+            f'{file}: found the name "{file.name}"; expected letters, digits, "-", "_" or "." and .yaml at the end. '
+            "Choose another name."
+        )
     if file.exists() or file.is_symlink():
         raise _exists(file)
     if not file.parent.is_dir():
@@ -110,11 +129,15 @@ def _check_options(ber: list[str] | None, size: str | None) -> None:
 
 
 def _exists(file: Path) -> UsageError:
-    return UsageError(f"{file}: found a file; expected none, because nothing is overwritten. Choose another name, or remove the file.")
+    return UsageError(
+        f"{file}: found a file; expected none, because nothing is overwritten. Choose another name, or remove the file."
+    )
 
 
 def _checked(file: Path, text: str) -> tuple[int, float]:
-    """The number of cells and their least virtual time, from the text as it will be read; nothing is written beside the user's files before it is right."""
+    """The number of cells and their least virtual time, from the text as it will be read; nothing is written beside the
+    user's files before it is right.
+    """
     with tempfile.TemporaryDirectory(prefix="scpslab-new-") as folder:
         written = Path(folder) / file.name
         written.write_text(text, encoding="utf-8")
@@ -147,18 +170,32 @@ def _choice(question: str, choices: list[str], default: str, *, asks: bool) -> s
 
 
 def _wrong_number(answer: str) -> str | None:
-    return None if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= MOST_REPEATS else f"expected a number from 1 to {MOST_REPEATS}"
+    return (
+        None
+        if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= MOST_REPEATS
+        else f"expected a number from 1 to {MOST_REPEATS}"
+    )
 
 
 def _wrong_stacks(answer: str) -> str | None:
     cases = fresh.stack_cases()
     unknown = [name for name in split([answer]) if name not in cases]
-    return f'"{unknown[0]}": {one_of(unknown[0], cases)}' if unknown else None if split([answer]) else "expected at least one name"
+    return (
+        f'"{unknown[0]}": {one_of(unknown[0], cases)}'
+        if unknown
+        else None
+        if split([answer])
+        else "expected at least one name"
+    )
 
 
 def _wrong_rates(answer: str) -> str | None:
     try:
-        return None if all(0 <= float(word) <= 1 for word in split([answer])) and split([answer]) else "expected numbers from 0 to 1"
+        return (
+            None
+            if all(0 <= float(word) <= 1 for word in split([answer])) and split([answer])
+            else "expected numbers from 0 to 1"
+        )
     except ValueError:
         return "expected numbers, such as 0,1e-6"
 

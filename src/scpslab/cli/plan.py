@@ -37,16 +37,26 @@ def register(app: typer.Typer) -> None:
 def plan(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
     cell: Annotated[str | None, typer.Option(metavar="ID", help="Print the plan of this cell as JSON.")] = None,
-    paths: Annotated[bool, typer.Option("--paths", help="Print the path of every workload's packets in each direction, hop by hop.")] = False,
-    cost: Annotated[bool, typer.Option("--cost", help="Print what a scenario or campaign needs: CPU hours, memory, storage, and the time on N cores.")] = False,
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Print the path of every workload's packets in each direction, hop by hop.")
+    ] = False,
+    cost: Annotated[
+        bool,
+        typer.Option(
+            "--cost",
+            help="Print what a scenario or campaign needs: CPU hours, memory, storage, and the time on N cores.",
+        ),
+    ] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Print the ids of all cells, the plan of one cell, or the paths of packets.
 
-    The lab carries out the plan. It states every address, rate, delay, seed and kernel setting; it has no defaults (docs/plan-format.md).
+    The lab carries out the plan. It states every address, rate, delay, seed and kernel setting; it has no defaults
+    (docs/plan-format.md).
 
-    --paths shows links, rates, delays and bit errors from host to host and back; cells with the same paths stand together (docs/paths.md).
+    --paths shows links, rates, delays and bit errors from host to host and back; cells with the same paths stand
+    together (docs/paths.md).
 
     Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan links/one-way --paths ·
     scpslab plan fy97/fig04:kernel-test --cell stack=fy97-reno,errors=clustered,ber=0,r1
@@ -54,7 +64,9 @@ def plan(
     if cost:
         typer.echo(cost_text(todays_name(name), set_ or [], trust=trust), nl=False)
         return
-    cells = {item.id: item for item in scenario.cells(scenario.load(todays_name(name), set_ or [], OnDisk(is_trusted=trust)))}
+    cells = {
+        item.id: item for item in scenario.cells(scenario.load(todays_name(name), set_ or [], OnDisk(is_trusted=trust)))
+    }
     if cell is not None and cell not in cells:
         raise UsageError(f'--cell: found "{cell}"; {one_of(cell, cells)}')
     chosen = cells if cell is None else {cell: cells[cell]}
@@ -76,15 +88,29 @@ def cost_text(name: str, settings: list[str], *, trust: bool = False, runs: Path
     members = load_campaign(name).members if is_campaign(name) else [Member(name, ())]
     loaded = [member.load(settings, topologies) for member in members]
     times, measured = Measured.of(runs), _measured(runs)
-    costs = [(one.name, Cost.of(planning.plans(scenario.cells(one)).values(), partial(times.wall_s, one.name))) for one in loaded]
+    costs = [
+        (one.name, Cost.of(planning.plans(scenario.cells(one)).values(), partial(times.wall_s, one.name)))
+        for one in loaded
+    ]
     total = sum((cost for _, cost in costs[1:]), costs[0][1])
-    lines = [f"{total.cells} cells in {len(costs)} scenario{'s' if len(costs) > 1 else ''}, {in_words(total.virtual_s)} of virtual time at least"]
+    lines = [
+        (
+            f"{total.cells} cells in {len(costs)} scenario{'s' if len(costs) > 1 else ''}, "
+            f"{in_words(total.virtual_s)} of virtual time at least"
+        )
+    ]
     lines.append(f"CPU time: {in_words(total.busy_s)}, the longest cell {in_words(total.longest_s)}")
-    lines.append(f"memory: at most {total.memory_mib(1)} MiB with one core, {total.memory_mib(2) - total.memory_mib(1)} MiB more for each further core")
+    lines.append(
+        f"memory: at most {total.memory_mib(1)} MiB with one core, {total.memory_mib(2) - total.memory_mib(1)} MiB "
+        "more for each further core"
+    )
     known = [(cost.cells, measured[one]) for one, cost in costs if one in measured]
     if known:
         size, cells = sum(number * each for number, each in known), sum(number for number, _ in known)
-        lines.append(f"storage: {size / 10**6:.3g} MB for {cells} of the {total.cells} cells; of the others, {runs} has no run of their scenario")
+        lines.append(
+            f"storage: {size / 10**6:.3g} MB for {cells} of the {total.cells} cells; "
+            f"of the others, {runs} has no run of their scenario"
+        )
     else:
         lines.append(f"storage: not known; {runs} has no run of these scenarios")
     lines += [f"on {cores} core{'s' if cores > 1 else ''}: {in_words(total.wall_s(cores))}" for cores in CORES]
@@ -98,9 +124,14 @@ def _sources(times: Measured) -> str:
         EXACT: "as they took in earlier runs",
         ALIKE: "by their plans and earlier runs of their scenario",
         OTHERS: "by their plans and earlier runs of other scenarios",
-        PLAN: f"by their plans alone, {START_S:g} s and {PACKET_S * 1e6:g} µs for each packet of data, when nothing is lost",
+        PLAN: (
+            f"by their plans alone, {START_S:g} s and {PACKET_S * 1e6:g} µs for each packet of data, when nothing "
+            "is lost"
+        ),
     }
-    return "; ".join(f"{number} cell{'s' if number > 1 else ''} {words[source]}" for source, number in times.counts.items() if number)
+    return "; ".join(
+        f"{number} cell{'s' if number > 1 else ''} {words[source]}" for source, number in times.counts.items() if number
+    )
 
 
 def _measured(runs: Path) -> dict[str, float]:
@@ -113,5 +144,7 @@ def _measured(runs: Path) -> dict[str, float]:
         except ResultError:
             continue
         if cells and isinstance(name, str):
-            found[name] = sum(path.stat().st_size for cell in cells for path in cell.path.rglob("*") if path.is_file()) / len(cells)
+            found[name] = sum(
+                path.stat().st_size for cell in cells for path in cell.path.rglob("*") if path.is_file()
+            ) / len(cells)
     return found

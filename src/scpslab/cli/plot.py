@@ -21,32 +21,57 @@ def register(app: typer.Typer) -> None:
 
 
 def plot(
-    run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
+    ] = "last",
     figure: Annotated[
-        list[str] | None, typer.Option(help="Draw this recipe, by its name, or the path of its file. Default: all recipes that apply to the scenario.")
+        list[str] | None,
+        typer.Option(
+            help="Draw this recipe, by its name, or the path of its file. Default: "
+            "all recipes that apply to the scenario."
+        ),
     ] = None,
-    cell: Annotated[list[str] | None, typer.Option(help="Draw this cell instead of the recipe's choice; several cells are drawn in one figure.")] = None,
-    format_: Annotated[list[str] | None, typer.Option("--format", help="png, svg, pdf, xpl (time sequence for xplot); default png,svg.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="Add a curve to figures over an axis: floor (line rate), mathis, pftk (TCP over losses).")] = None,
+    cell: Annotated[
+        list[str] | None,
+        typer.Option(help="Draw this cell instead of the recipe's choice; several cells are drawn in one figure."),
+    ] = None,
+    format_: Annotated[
+        list[str] | None,
+        typer.Option("--format", help="png, svg, pdf, xpl (time sequence for xplot); default png,svg."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Add a curve to figures over an axis: floor (line rate), mathis, pftk (TCP over losses)."),
+    ] = None,
 ) -> None:
     """Draw the figures of a run.
 
-    The command writes the figures to RUN/figures/ and prints their paths, one per line. The recipes in analysis/figures/*.yaml say
-    which figures belong to which scenario, and hold the values that the papers state. Recipes of your own are in the folder figures/ beside your
-    scenario. A scenario without a recipe gets the figures over-time and points. Exit code 1: a recipe could not be drawn; a warning names it.
+    The command writes the figures to RUN/figures/ and prints their paths, one per line. The recipes in
+    analysis/figures/*.yaml say which figures belong to which scenario, and hold the values that the papers state.
+    Recipes of your own are in the folder figures/ beside your scenario. A scenario without a recipe gets the figures
+    over-time and points. Exit code 1: a recipe could not be drawn; a warning names it.
 
-    Examples: scpslab plot last · scpslab plot last --figure fy97-a1 --cell "stack=cubic,ber=0,r1" · scpslab plot last --format xpl
+    Examples: scpslab plot last · scpslab plot last --figure fy97-a1 --cell "stack=cubic,ber=0,r1" · scpslab plot last
+    --format xpl
     """
     run_dir = find_run(run)
     warned: list[str] = []
     # Cell ids contain commas: only whole options count.
     formats = tuple(split(format_)) or ("png", "svg")
-    paths = draw(run_dir, split(figure) or None, cells=tuple(cell or ()), formats=formats, models=tuple(split(model)), warn=warned.append)
+    paths = draw(
+        run_dir,
+        split(figure) or None,
+        cells=tuple(cell or ()),
+        formats=formats,
+        models=tuple(split(model)),
+        warn=warned.append,
+    )
     for text in warned:
         warn(text)
     if not paths and not warned:
         raise ResultError(
-            f"{run_dir}: found no recipe that applies to its scenario and has data; expected one. Choose a figure of analysis/figures/ with --figure NAME."
+            f"{run_dir}: found no recipe that applies to its scenario and has data; expected one. "
+            "Choose a figure of analysis/figures/ with --figure NAME."
         )
     for path in paths:
         typer.echo(path)

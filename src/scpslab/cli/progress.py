@@ -1,6 +1,7 @@
 """Progress for people: cells done, virtual seconds per wall second, time left. In a file or pipe: one line per cell.
 
-A campaign has one row for all of its scenarios. It shows the virtual hours done, and the virtual hours per minute of wall time.
+A campaign has one row for all of its scenarios. It shows the virtual hours done, and the virtual hours per minute of
+wall time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,17 @@ import time
 from collections.abc import Callable
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from scpslab.cli.notes import Notes
@@ -44,16 +55,29 @@ class LeftColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         """The time left; a tilde as long as it is only expected."""
         seconds = self.remaining.seconds()
-        return Text("-" if seconds is None else f"{'' if self.remaining.is_measured else '~'}{in_words(seconds)}", style="progress.remaining")
+        return Text(
+            "-" if seconds is None else f"{'' if self.remaining.is_measured else '~'}{in_words(seconds)}",
+            style="progress.remaining",
+        )
 
 
 class ConsoleProgress:
-    """A listener that shows the progress of runs. In a campaign it names the scenario and shows the pace in hours per minute.
+    """A listener that shows the progress of runs.
 
-    `jobs`: how many cells run at a time (None: one per core); `now`: a clock, in seconds; `is_here`: whether cells run on this machine, whose pace is known.
+    In a campaign it names the scenario and shows the pace in hours per minute.
+
+    `jobs`: how many cells run at a time (None: one per core); `now`: a clock, in seconds; `is_here`: whether cells run
+    on this machine, whose pace is known.
     """
 
-    def __init__(self, console: Console, jobs: int | None = None, now: Callable[[], float] = time.monotonic, *, is_here: bool = True) -> None:
+    def __init__(
+        self,
+        console: Console,
+        jobs: int | None = None,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        is_here: bool = True,
+    ) -> None:
         self.is_here = is_here
         self.console, self.notes, self.now = console, Notes(console), now
         self.jobs = jobs or len(os.sched_getaffinity(0))
@@ -140,11 +164,24 @@ class ConsoleProgress:
         if self.bar:
             self.bar.update(self.task, advance=1, description=self._pace())
         else:
-            origin = "from the cache" if event.cached else f"{virtual_seconds(status):.1f} {'virtual s' if self.is_virtual else 's'}"
+            origin = (
+                "from the cache"
+                if event.cached
+                else f"{virtual_seconds(status):.1f} {'virtual s' if self.is_virtual else 's'}"
+            )
             place = f"{self.scenario} {event.cell}" if self.scenario else event.cell
-            self.console.print(f"[{self.tally.done}/{self.total}] {place}: {status['status']}, {origin}", highlight=False, soft_wrap=True)
+            self.console.print(
+                f"[{self.tally.done}/{self.total}] {place}: {status['status']}, {origin}",
+                highlight=False,
+                soft_wrap=True,
+            )
         if status["status"] in ("failed", "unsupported"):
-            self.console.print(f"cell {event.cell} {status['status']}: {status['reason']}", style="red", highlight=False, soft_wrap=True)
+            self.console.print(
+                f"cell {event.cell} {status['status']}: {status['reason']}",
+                style="red",
+                highlight=False,
+                soft_wrap=True,
+            )
 
     def _pace(self) -> str:
         """Virtual seconds per wall second so far; nothing where time is real."""

@@ -1,4 +1,6 @@
-"""How long a run still takes: what was expected of its cells, corrected by how long those that have ended really took."""
+"""How long a run still takes: what was expected of its cells, corrected by how long those that have ended really
+took.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ LONG_S = 60
 
 
 class Remaining:
-    """The cells of a run that have no result yet. `now` is a clock in seconds; `jobs` is how many cells run at a time."""
+    """The cells of a run that have no result yet.
+
+    `now` is a clock in seconds; `jobs` is how many cells run at a time.
+    """
 
     def __init__(self, expected: Mapping[str, Expected], jobs: int, now: Callable[[], float]) -> None:
         self.expected, self.jobs, self.now = dict(expected), max(1, jobs), now
@@ -46,7 +51,11 @@ class Remaining:
     def seconds(self) -> float | None:
         """Seconds to the end; None if nothing is known, or if only cells are left that should have ended."""
         left = [self.correction * cell.wall_s for cell in self.waiting.values()]
-        left += [max(0.0, self.correction * self.expected[cell].wall_s - (self.now() - began)) for cell, began in self.running.items() if cell in self.expected]
+        left += [
+            max(0.0, self.correction * self.expected[cell].wall_s - (self.now() - began))
+            for cell, began in self.running.items()
+            if cell in self.expected
+        ]
         if not any(left):
             return None
         # Cells run side by side, but none is faster than itself.
@@ -67,7 +76,11 @@ def forecast(cells: Iterable[Expected], jobs: int, *, in_virtual_time: bool = Tr
     number = "1 cell" if len(known) == 1 else f"{len(known)} cells"
     side_by_side = f", {at_once} at a time" if at_once > 1 else ""
     text = f"about {in_words(wall_s)} for {number}{side_by_side}"
-    return f"{text}: {in_words(virtual_s)} of virtual time at least, some {pace:.2g} virtual s per s" if in_virtual_time else text
+    return (
+        f"{text}: {in_words(virtual_s)} of virtual time at least, some {pace:.2g} virtual s per s"
+        if in_virtual_time
+        else text
+    )
 
 
 def in_words(seconds: float) -> str:

@@ -17,12 +17,18 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.')] = "last",
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'
+        ),
+    ] = "last",
 ) -> None:
     """Write one page about a run or campaign: RUN/report.html.
 
-    The page has tables with intervals, figures, and the verdicts on the papers' findings: for a campaign all findings, for a single run those that
-    the run has data for. It is one file without scripts that fetches nothing: you can send it to somebody, or read it on a phone.
+    The page has tables with intervals, figures, and the verdicts on the papers' findings: for a campaign all findings,
+    for a single run those that the run has data for. It is one file without scripts that fetches nothing: you can send
+    it to somebody, or read it on a phone.
     """
     folder = find_run(run)
     if not is_campaign(folder):

@@ -19,18 +19,35 @@ def register(app: typer.Typer) -> None:
 
 
 def results(
-    run: Annotated[str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')] = "last",
-    format_: Annotated[Format, typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs.")] = Format.TABLE,
-    by: Annotated[list[str] | None, typer.Option(help="Group by this axis; repeat, or separate with commas. Default: every swept axis.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Show this column of results.csv; repeat the option, or separate columns with commas.")] = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Derive results.csv from the raw files again, even if it is current.")] = False,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
+    ] = "last",
+    format_: Annotated[
+        Format,
+        typer.Option(
+            "--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."
+        ),
+    ] = Format.TABLE,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Group by this axis; repeat, or separate with commas. Default: every swept axis."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Show this column of results.csv; repeat the option, or separate columns with commas."),
+    ] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Derive results.csv from the raw files again, even if it is current.")
+    ] = False,
 ) -> None:
     """Show the results of a run: means with intervals.
 
-    The table has the mean ± 95 % Student-t interval for each point of the sweep, and the number of completed transfers. Incomplete transfers are
-    counted, never averaged in. RUN/results.csv has a row per cell; docs/results.md explains its columns.
+    The table has the mean ± 95 % Student-t interval for each point of the sweep, and the number of completed transfers.
+    Incomplete transfers are counted, never averaged in. RUN/results.csv has a row per cell; docs/results.md explains
+    its columns.
 
-    Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last --format csv > means.csv
+    Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last
+    --format csv > means.csv
     """
     summary = summarise(read_results(find_run(run), rebuild=rebuild, warn=warn), split(by), split(metric))
     print_numbers(summary, format_, table)

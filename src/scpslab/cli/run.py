@@ -40,27 +40,52 @@ def register(app: typer.Typer) -> None:
 
 
 def run(  # typer calls it by name
-    scenario: Annotated[str, typer.Argument(help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:kernel-demo.")],
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. "
+            "fy97/fig04:kernel-demo."
+        ),
+    ],
     engine: Annotated[str, ENGINE] = DEFAULT_ENGINE,
     jobs: Jobs = None,
-    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell again.")] = True,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            "--cache/--no-cache", help="Take results of identical cells from the cache, or run every cell again."
+        ),
+    ] = True,
     snapshots: Annotated[
         bool,
         typer.Option(
             "--snapshots/--no-snapshots",
-            help="Engine virtual: set up each network once and fork it for its cells, or boot every cell. Same results.",
+            help="Engine virtual: set up each network once and fork it for its cells, or boot every cell. "
+            "Same results.",
         ),
     ] = True,
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated.",
+        ),
     ] = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Run files that others own or may write: a topology's file with your rights, in engine host commands as root.")
+        bool,
+        typer.Option(
+            "--trust",
+            help="Run files that others own or may write: a topology's file with your rights, in engine host "
+            "commands as root.",
+        ),
     ] = False,
     shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="Run only part K of N, and keep its results; a run without it takes them all (docs/scale.md).")
+        str | None,
+        typer.Option(
+            metavar="K/N",
+            help="Run only part K of N, and keep its results; a run without it takes them all (docs/scale.md).",
+        ),
     ] = None,
     executor: Annotated[str, EXECUTOR] = "local",
     cluster: Annotated[
@@ -70,13 +95,16 @@ def run(  # typer calls it by name
 ) -> None:
     """Run a scenario or campaign; repeat the command to resume.
 
-    The command runs every cell, draws the figures and prints the run folder last. It is safe to interrupt: finished cells are kept.
-    A campaign (campaigns/papers) runs several scenarios; its folder links to their runs, and "scpslab report" makes one page of them.
+    The command runs every cell, draws the figures and prints the run folder last. It is safe to interrupt: finished
+    cells are kept. A campaign (campaigns/papers) runs several scenarios; its folder links to their runs, and "scpslab
+    report" makes one page of them.
     """
     console = table_console(stderr=True)
     if engine == HostEngine.name:
         ask_for_host(scenario, trust, console)
-    options = RunOptions(engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=list(set_ or []), trust=trust)
+    options = RunOptions(
+        engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=list(set_ or []), trust=trust
+    )
     options = replace(options, shard=Shard.parse(shard) if shard else None, executor=executor, cluster=cluster)
     listeners = [ConsoleProgress(console, jobs, is_here=executor == "local")]
     scenario = todays_name(scenario)
@@ -116,16 +144,21 @@ def _checks_hold(result: RunResult, console: Console) -> bool:
 
 
 def ask_for_host(scenario: str, is_trusted: bool, console: Console) -> None:
-    """Says what engine host lets a scenario do, and refuses a file that anybody but root and the user owns or may write.
+    """Says what engine host lets a scenario do, and refuses a file that anybody but root and the user owns or may
+    write.
 
     Raises:
         UsageError: there is such a file, and the user has not given --trust.
     """
-    console.print("engine host: a scenario's commands run as root of this machine and can change all of it (docs/security.md).", highlight=False)
+    console.print(
+        "engine host: a scenario's commands run as root of this machine and can change all of it (docs/security.md).",
+        highlight=False,
+    )
     for path in _files(scenario):
         if not is_trusted and (found := somebody_elses(path)):
             raise UsageError(
-                f"{path}: found {found}; expected a file that you or root own and nobody else may write, because its commands run as root. "
+                f"{path}: found {found}; expected a file that you or root own and nobody else may write, because "
+                "its commands run as root. "
                 "Read it, then run it with --trust; or run it with --engine virtual, where it can do no harm."
             )
 

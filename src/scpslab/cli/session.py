@@ -23,8 +23,13 @@ FILE, FOLDER = stat.S_IFREG, stat.S_IFDIR
 MOST_BYTES = 1 << 20
 
 
-def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]]) -> str:
-    """A session as a scenario: the commands with their times. Nothing waits for a command that the user interrupted; one that is not there is left out."""
+def transcript(
+    steps: list[dict[str, object]], topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]]
+) -> str:
+    """A session as a scenario: the commands with their times.
+
+    Nothing waits for a command that the user interrupted; one that is not there is left out.
+    """
     script: list[dict[str, object]] = []
     for step in steps:
         if step["do"] not in ("interrupted", "not found"):
@@ -34,7 +39,12 @@ def transcript(steps: list[dict[str, object]], topology: str, parameters: dict[s
             if step["do"] == "interrupted":
                 script.append({**last, "required": False})
     head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
-    body = {**head, **({"parameters": parameters} if parameters else {}), **({"hosts": hosts} if hosts else {}), "script": script}
+    body = {
+        **head,
+        **({"parameters": parameters} if parameters else {}),
+        **({"hosts": hosts} if hosts else {}),
+        "script": script,
+    }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
 
 
@@ -45,10 +55,19 @@ def new_folder() -> Path:
 
 
 class Session:
-    """The folder of a session: captures, and the commands as a scenario. `is_asked_for`: whether it is made for the commands alone."""
+    """The folder of a session: captures, and the commands as a scenario.
+
+    `is_asked_for`: whether it is made for the commands alone.
+    """
 
     def __init__(
-        self, folder: Path, topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]] | None = None, *, is_asked_for: bool = True
+        self,
+        folder: Path,
+        topology: str,
+        parameters: dict[str, str],
+        hosts: dict[str, dict[str, str]] | None = None,
+        *,
+        is_asked_for: bool = True,
     ) -> None:
         self.is_asked_for = is_asked_for
         self.folder, self.topology, self.parameters, self.hosts = folder, topology, parameters, hosts or {}
@@ -113,7 +132,10 @@ class Session:
 
 @contextmanager
 def _opened(name: str | Path, kind: int, parent: int | None = None) -> Iterator[int | None]:
-    """A file or folder of the lab; None if there is no such thing. A link or a pipe may have been put there to be opened, so neither is."""
+    """A file or folder of the lab; None if there is no such thing.
+
+    A link or a pipe may have been put there to be opened, so neither is.
+    """
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
     except OSError:

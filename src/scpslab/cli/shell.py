@@ -40,18 +40,27 @@ def register(app: typer.Typer) -> None:
 
 def shell(
     topology: Annotated[
-        str, typer.Argument(help="The topology to start; scpslab list --what topologies lists them. A path that begins with ./ or / is a file of your own.")
+        str,
+        typer.Argument(
+            help="The topology to start; scpslab list --what topologies lists them. "
+            "A path that begins with ./ or / is a file of your own."
+        ),
     ] = "fy97",
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="PARAMETER=VALUE", help="Set a parameter of the topology, e.g. data_rate='9600 bit/s'; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="PARAMETER=VALUE",
+            help="Set a parameter of the topology, e.g. data_rate='9600 bit/s'; may be repeated.",
+        ),
     ] = None,
     stack: Annotated[
         list[str] | None,
         typer.Option(
             "--stack",
             metavar="HOST=STACK[:PRESET]",
-            help="Give a host a stack, e.g. ws1=scps:fy97-rate; * is all hosts. Commands on a host of stack scps use SCPS-TP; may be repeated.",
+            help="Give a host a stack, e.g. ws1=scps:fy97-rate; * is all hosts. "
+            "Commands on a host of stack scps use SCPS-TP; may be repeated.",
         ),
     ] = None,
     engine: Annotated[str, ENGINE] = "live",
@@ -59,22 +68,32 @@ def shell(
     keep: Annotated[
         Path | None,
         typer.Option(
-            help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again. Both are written during the session. "
+            help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again. "
+            "Both are written during the session. "
             "Without it, a session with a capture makes session-1, session-2 …"
         ),
     ] = None,
-    bash: Annotated[bool, typer.Option("--bash", help="Start the guest's own shell instead of the prompt, for example to type `mn --custom …`.")] = False,
+    bash: Annotated[
+        bool,
+        typer.Option(
+            "--bash", help="Start the guest's own shell instead of the prompt, for example to type `mn --custom …`."
+        ),
+    ] = False,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Start a network on the wall clock, with a prompt.
 
     The prompt is Mininet's: type a node and a command to run the command in that node. "exit" stops the lab.
 
-    Examples: scpslab shell fy97 · then: ws1 ping -c 3 ws2 · or: iperf ws1 ws2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c ws2 -t 60 &, link hop ber 1e-5, watch
+    Examples: scpslab shell fy97 · then: ws1 ping -c 3 ws2 · or: iperf ws1 ws2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c ws2
+    -t 60 &, link hop ber 1e-5, watch
     """
     given = _given(set_ or [])
     if bash and is_path(topology):
-        raise UsageError(f"--bash: found {topology}, which is not in the guest; expected a topology of the project. Leave --bash out.")
+        raise UsageError(
+            f"--bash: found {topology}, which is not in the guest; expected a topology of the project. "
+            "Leave --bash out."
+        )
     kind: Prompt = "bash" if bash else "mininet"
     stacks = _stacks(stack or [], kind)
     kind_of_nodes: Containers = "docker" if containers == "docker" else "process"
@@ -104,7 +123,9 @@ def _given(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f'--set: found "{text}"; expected PARAMETER=VALUE, such as data_rate="9600 bit/s". Correct the option.')
+            raise UsageError(
+                f'--set: found "{text}"; expected PARAMETER=VALUE, such as data_rate="9600 bit/s". Correct the option.'
+            )
         found[name] = value
     return found
 
@@ -113,12 +134,17 @@ def _stacks(texts: list[str], kind: Prompt) -> dict[str, dict[str, str]]:
     """What a scenario says of the hosts, by their names; "*" is all of them."""
     found: dict[str, dict[str, str]] = {}
     if texts and kind == "bash":
-        raise UsageError("--stack: found it beside --bash; expected the prompt, where hosts have stacks. Leave one of them out.")
+        raise UsageError(
+            "--stack: found it beside --bash; expected the prompt, where hosts have stacks. Leave one of them out."
+        )
     for text in texts:
         host, equals, value = text.partition("=")
         stack, colon, preset = value.partition(":")
         if not equals or not host or not stack or bool(colon) is not bool(preset):
-            raise UsageError(f'--stack: found "{text}"; expected HOST=STACK or HOST=STACK:PRESET, such as ws1=scps:fy97-rate. Correct the option.')
+            raise UsageError(
+                f'--stack: found "{text}"; expected HOST=STACK or HOST=STACK:PRESET, such as ws1=scps:fy97-rate. '
+                "Correct the option."
+            )
         found[host] = {"stack": stack, **({"preset": preset} if preset else {})}
     return found
 
@@ -136,7 +162,8 @@ def shell_plan(
     *,
     is_trusted: bool = False,
 ) -> Plan:
-    """The plan of a topology for a session: that of a scenario in which commands run on every host, so that a transcript repeats the session.
+    """The plan of a topology for a session: that of a scenario in which commands run on every host, so that a
+    transcript repeats the session.
 
     Raises:
         ScenarioError: unknown topology, parameter, host, stack or preset.
@@ -149,11 +176,20 @@ def shell_plan(
     except units.UnitError as error:
         raise ScenarioError(f"--set: {error}. Correct the option.") from error
     if containers == "docker" and any(link.serial for link in network.links):
-        raise UsageError(f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option.")
+        raise UsageError(
+            f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option."
+        )
     hosts = [node.name for node in network.nodes if node.kind == "host"]
     script = [{"do": "run", "at": "0 s", "node": host, "command": "true"} for host in hosts]
     place = str(Path(topology).resolve()) if is_path(topology) else topology
-    text = {"kind": "scenario", "version": 1, "title": "A session", "topology": place, "parameters": given, "hosts": _of_hosts(stacks or {}, hosts)}
+    text = {
+        "kind": "scenario",
+        "version": 1,
+        "title": "A session",
+        "topology": place,
+        "parameters": given,
+        "hosts": _of_hosts(stacks or {}, hosts),
+    }
     with scratch() as folder:
         path = folder / "shell.yaml"
         path.write_text(yaml.safe_dump({**text, "containers": containers, "script": script}))

@@ -1,4 +1,6 @@
-"""The consoles to which commands print: as wide as the terminal, or wide enough for tables when the output goes into a file or a pipe."""
+"""The consoles to which commands print: as wide as the terminal, or wide enough for tables when the output goes into a
+file or a pipe.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ Found = TypeVar("Found")
 Found_contra = TypeVar("Found_contra", contravariant=True)
 
 
-def print_for_programs(found: Found, format_: Format, as_csv: Callable[[Found], str], as_json: Callable[[Found], str]) -> None:
+def print_for_programs(
+    found: Found, format_: Format, as_csv: Callable[[Found], str], as_json: Callable[[Found], str]
+) -> None:
     """Prints results as CSV or JSON, byte for byte."""
     typer.echo(as_csv(found) if format_ is Format.CSV else as_json(found), nl=False)
 
@@ -68,7 +72,9 @@ def as_markdown(table: Table, notes: Sequence[str] = ()) -> str:
     heads = [_cell(column.header) for column in table.columns]
     lines = [f"**{_cell(table.title)}**", ""] if table.title else []
     lines += [_row(heads), _row(["---:" if column.justify == "right" else "---" for column in table.columns])]
-    for row, cells in zip(table.rows, zip(*(map(_cell, column.cells) for column in table.columns), strict=True), strict=True):
+    for row, cells in zip(
+        table.rows, zip(*(map(_cell, column.cells) for column in table.columns), strict=True), strict=True
+    ):
         lines.append(_row([f"**{cell}**" if cell and row.style == "bold" else cell for cell in cells]))
     lines += ["", *(f"- {_cell(note)}" for note in notes)]
     return "\n".join(lines) + "\n"
@@ -91,7 +97,9 @@ def print_table(found: Found, console: Console, texts: Texts[Found]) -> None:
 
 
 class _PlainConsole(Console):
-    """A console that shows control characters instead of sending them: Rich removes only a few of them from text, and not the escape."""
+    """A console that shows control characters instead of sending them: Rich removes only a few of them from text, and
+    not the escape.
+    """
 
     def render_str(self, text: str, **settings: Any) -> Text:
         """The text as Rich shows it. All printed text passes through this method, in tables too."""
@@ -105,7 +113,9 @@ def table_console(*, stderr: bool = False) -> Console:
 
 
 def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
-    """A console that prints text as it is: titles, reasons and cell names come from files, so "[/b]" in one of them is not markup."""
+    """A console that prints text as it is: titles, reasons and cell names come from files, so "[/b]" in one of them is
+    not markup.
+    """
     return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False)
 
 

@@ -1,4 +1,6 @@
-"""Makes text of files and guests safe for the terminal: terminals obey control characters, so these are shown instead of sent."""
+"""Makes text of files and guests safe for the terminal: terminals obey control characters, so these are shown instead
+of sent.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,28 @@ KEPT = "\n\t"
 
 
 def harmless(text: str) -> str:
-    """The text, with every character that a terminal would obey escaped as in Python: `x1b` behind a backslash. Line feeds and tabs stay."""
-    return "".join(_written(character) if unicodedata.category(character) in OBEYED and character not in KEPT else character for character in text)
+    """The text, with every character that a terminal would obey escaped as in Python: `x1b` behind a backslash.
+
+    Line feeds and tabs stay.
+    """
+    return "".join(
+        _written(character) if unicodedata.category(character) in OBEYED and character not in KEPT else character
+        for character in text
+    )
 
 
 def printable(path: Path | None) -> Path | None:
-    """The callback of a word that names what a command makes: whoever gets it must be able to show, type and copy the name.
+    """The callback of a word that names what a command makes: whoever gets it must be able to show, type and copy the
+    name.
 
     Raises:
         UsageError: the path has characters that cannot be printed.
     """
     if path is not None and not str(path).isprintable():
-        raise UsageError(f"{str(path)!a}: found characters that cannot be printed; expected a path without them. Choose another name.")
+        raise UsageError(
+            f"{str(path)!a}: found characters that cannot be printed; expected a path without them. "
+            "Choose another name."
+        )
     return path
 
 

@@ -31,16 +31,20 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
-    resolved: Annotated[bool, typer.Option("--resolved", help="Print the scenario as YAML with every default value written out.")] = False,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Print the scenario as YAML with every default value written out.")
+    ] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Check a scenario or campaign, and run nothing.
 
-    The command checks the form, the names, every point of the sweep, every variant and every plan. It reports all errors at once: file and line, key,
-    what was found, what was expected, what to do. Below the number of cells it prints the path of each workload's packets, there and back.
+    The command checks the form, the names, every point of the sweep, every variant and every plan. It reports all
+    errors at once: file and line, key, what was found, what was expected, what to do. Below the number of cells it
+    prints the path of each workload's packets, there and back.
 
-    Examples: scpslab validate fy97/fig04 · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set repeats=2
+    Examples: scpslab validate fy97/fig04 · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set
+    repeats=2
     """
     name = todays_name(name)
     if is_campaign(name):
@@ -51,7 +55,11 @@ def validate(
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)
         return
-    typer.echo(harmless(f"{loaded.name}: {loaded.title}{', changed' if changes_conditions(set_ or []) else ''}: {_counted(planned)}"))
+    typer.echo(
+        harmless(
+            f"{loaded.name}: {loaded.title}{', changed' if changes_conditions(set_ or []) else ''}: {_counted(planned)}"
+        )
+    )
     for line in planning.short_paths(planned):
         typer.echo(harmless(f"  {line}"))
     expected = [planning.expected(plan) for plan in planned.values()]
@@ -83,7 +91,9 @@ def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:
     wrong: list[str] = []
     for member in loaded.members:
         try:
-            typer.echo(f"{member.name}: {_counted(checked_plans(member.load(overrides, OnDisk(is_trusted=is_trusted))))}")
+            typer.echo(
+                f"{member.name}: {_counted(checked_plans(member.load(overrides, OnDisk(is_trusted=is_trusted))))}"
+            )
         except ScenarioError as error:
             wrong += str(error).splitlines()
     for pattern in loaded.left_out:
@@ -93,7 +103,10 @@ def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:
 
 
 def checked_plans(loaded: scenario.Scenario) -> dict[str, Plan]:
-    """The plan of every cell of a scenario. Prints a warning of what can hardly be meant: a sweep that makes no difference, keys without use."""
+    """The plan of every cell of a scenario.
+
+    Prints a warning of what can hardly be meant: a sweep that makes no difference, keys without use.
+    """
     cells = scenario.cells(loaded)
     planned = planning.plans(cells)
     if wrong := list(checks.misfits(loaded.model, planned.values())):

@@ -27,27 +27,51 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     archive: Annotated[
-        str, typer.Argument(metavar="ARCHIVE", help='A file that "scpslab export" wrote, or a run: its folder, its name under runs/, or "last".')
+        str,
+        typer.Argument(
+            metavar="ARCHIVE",
+            help='A file that "scpslab export" wrote, or a run: its folder, its name under runs/, or "last".',
+        ),
     ],
     sample: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Run only some cells again, drawn anew each time: a share such as 5%, or a number.")
+        str | None,
+        typer.Option(
+            metavar="SHARE", help="Run only some cells again, drawn anew each time: a share such as 5%, or a number."
+        ),
     ] = None,
     jobs: Jobs = None,
-    keep: Annotated[Path | None, typer.Option(callback=printable, help="Keep the re-run in this folder. Default: remove it after the comparison.")] = None,
-    wall: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this.")] = LONGEST_WALL_S,
-    trust: Annotated[bool, typer.Option("--trust", help="Run the archive's own topologies, which are Python code with your rights. Read them first.")] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            callback=printable, help="Keep the re-run in this folder. Default: remove it after the comparison."
+        ),
+    ] = None,
+    wall: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this."
+        ),
+    ] = LONGEST_WALL_S,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust", help="Run the archive's own topologies, which are Python code with your rights. Read them first."
+        ),
+    ] = False,
 ) -> None:
     """Run an exported run or a run folder again, and compare every byte.
 
-    An archive whose files are not those that it lists is refused. The cells run in virtual time. Then every file under cells/, and results.csv, is
-    compared with the digests in the archive, and every plan with the plan that the archived scenario gives. A topology of the archive's own is not run:
-    the archive has its networks.
-    Exit code 0: all bytes are the same. Exit code 1: some files differ, or plans contradict the scenario; the output names them and says whether
+    An archive whose files are not those that it lists is refused. The cells run in virtual time. Then every file under
+    cells/, and results.csv, is compared with the digests in the archive, and every plan with the plan that the archived
+    scenario gives. A topology of the archive's own is not run: the archive has its networks. Exit code 0: all bytes are
+    the same. Exit code 1: some files differ, or plans contradict the scenario; the output names them and says whether
     kernel, guest image and lab program were the same.
     """
     path = Path(archive) if Path(archive).is_file() else find_run(archive)
     taken = Sample.parse(sample) if sample else None
-    compared = run_again(path, RunOptions(jobs=jobs, trust=trust), [ConsoleProgress(plain_console(stderr=True))], keep, wall, taken)
+    compared = run_again(
+        path, RunOptions(jobs=jobs, trust=trust), [ConsoleProgress(plain_console(stderr=True))], keep, wall, taken
+    )
     for comparison in compared:
         _say(comparison)
     if not all(comparison.is_same for comparison in compared):
@@ -58,9 +82,17 @@ def _say(comparison: Comparison) -> None:
     if comparison.is_same:
         for note in comparison.notes:
             typer.echo(harmless(f"{comparison.run}: {note}"))
-        typer.echo(f"{comparison.run}: the same bytes in all {len(comparison.same)} files of {_cells(comparison)}, from the plans that its scenario gives")
+        typer.echo(
+            f"{comparison.run}: the same bytes in all {len(comparison.same)} files of {_cells(comparison)}, from "
+            "the plans that its scenario gives"
+        )
         return
-    found = (("contradiction", comparison.contradictions), ("differs", comparison.different), ("missing", comparison.missing), ("new", comparison.new))
+    found = (
+        ("contradiction", comparison.contradictions),
+        ("differs", comparison.different),
+        ("missing", comparison.missing),
+        ("new", comparison.new),
+    )
     for what, names in found:
         for name in names[:MOST_SHOWN]:
             typer.echo(f"{comparison.run}: {what}: {name}")
@@ -68,8 +100,13 @@ def _say(comparison: Comparison) -> None:
             typer.echo(f"{comparison.run}: {what}: {len(names) - MOST_SHOWN} more")
     if comparison.because:
         typer.echo(f"{comparison.run}: {comparison.because}")
-    cause = "the same as in the archived run" if comparison.has_same_engine else "not all the same as in the archived run"
-    typer.echo(f"{comparison.run}: {len(comparison.same)} files of {_cells(comparison)} are the same; kernel, guest image and lab program are {cause}")
+    cause = (
+        "the same as in the archived run" if comparison.has_same_engine else "not all the same as in the archived run"
+    )
+    typer.echo(
+        f"{comparison.run}: {len(comparison.same)} files of {_cells(comparison)} are the same; "
+        f"kernel, guest image and lab program are {cause}"
+    )
 
 
 def _cells(comparison: Comparison) -> str:

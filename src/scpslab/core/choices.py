@@ -23,11 +23,19 @@ def one_of(word: object, choices: Iterable[object]) -> str:
     else:
         listed = ", ".join(names)
     expected = f"expected one of {listed}" if names else "expected none here"
-    return f"{expected}. Did you mean {close}?" if close else f"{expected}. Choose one of these." if names else f"{expected}. Remove it."
+    return (
+        f"{expected}. Did you mean {close}?"
+        if close
+        else f"{expected}. Choose one of these."
+        if names
+        else f"{expected}. Remove it."
+    )
 
 
 def _nearest(word: str, names: list[str]) -> str:
-    """The name that differs only in leading zeros of its numbers, else the most similar name; "" when none is similar."""
+    """The name that differs only in leading zeros of its numbers, else the most similar name; "" when none is
+    similar.
+    """
     plain = _without_leading_zeros(word)
     same = [name for name in names if _without_leading_zeros(name) == plain]
     return next(iter(same or difflib.get_close_matches(word, names, n=1)), "")

@@ -1,4 +1,6 @@
-"""Folders of the cache that several processes may want at once, names of files that several layers know, and what is no file."""
+"""Folders of the cache that several processes may want at once, names of files that several layers know, and what is no
+file.
+"""
 
 from __future__ import annotations
 

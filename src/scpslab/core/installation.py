@@ -43,7 +43,9 @@ class Commit:
 
 @cache
 def commit() -> Commit | None:
-    """The commit of the clone that runs, or from which the installed wheel was made; None if neither is known, or without git."""
+    """The commit of the clone that runs, or from which the installed wheel was made; None if neither is known, or
+    without git.
+    """
     if not IS_INSTALLED:
         return commit_of(ROOT)
     if not PARTS_INDEX.is_file():

@@ -1,7 +1,9 @@
-"""The kinds of things that a laboratory is made of: the one list of their names, and how a layer finds what it knows of each.
+"""The kinds of things that a laboratory is made of: the one list of their names, and how a layer finds what it knows of
+each.
 
-A kind is a folder, `kinds/<family>/<kind>/`, with a file for every layer that knows it: `plan.py`, `lab.py`, `scenario.py`, `metrics.py`; each says what
-`KIND` is there. Only the standard library is used here: the lab program imports this module inside the guest too.
+A kind is a folder, `kinds/<family>/<kind>/`, with a file for every layer that knows it: `plan.py`, `lab.py`,
+`scenario.py`, `metrics.py`; each says what `KIND` is there. Only the standard library is used here: the lab program
+imports this module inside the guest too.
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ NO_MODULE = str.maketrans("-.", "__")
 
 
 class Layer(Mapping[str, T]):
-    """What a layer has of each kind of a family, by name. A kind is loaded when it is asked for: its modules need what the layer's own modules say."""
+    """What a layer has of each kind of a family, by name.
+
+    A kind is loaded when it is asked for: its modules need what the layer's own modules say.
+    """
 
     def __init__(self, family: str, layer: str) -> None:
         self.family, self.layer = family, layer

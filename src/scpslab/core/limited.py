@@ -1,4 +1,6 @@
-"""Work on what strangers have written, in a child of its own: with limits of memory, CPU time and wall time, and an answer that is JSON, never a pickle."""
+"""Work on what strangers have written, in a child of its own: with limits of memory, CPU time and wall time, and an
+answer that is JSON, never a pickle.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ DONE, RAISED, FAILED = "done", "raised", "failed"
 
 @dataclass(frozen=True)
 class Limits:
-    """What the work may take: resident memory in bytes (with what this process has already), CPU time and wall time in seconds, bytes of the answer."""
+    """What the work may take: resident memory in bytes (with what this process has already), CPU time and wall time in
+    seconds, bytes of the answer.
+    """
 
     memory_bytes: int = 512 << 20
     cpu_s: float = 60
@@ -35,13 +39,15 @@ class Limits:
 
 
 def limited(work: Callable[[], Any], limits: Limits | None = None) -> Any:
-    """Calls `work` in a forked child, and returns what it returned as JSON gives it back: tuples are lists, keys are text.
+    """Calls `work` in a forked child, and returns what it returned as JSON gives it back: tuples are lists, keys are
+    text.
 
-    What the child changes in memory is gone afterwards; what it writes to files stays. It sees this process as it is: what is to be imported within
-    the memory of a limit that is tight is imported before.
+    What the child changes in memory is gone afterwards; what it writes to files stays. It sees this process as it is:
+    what is to be imported within the memory of a limit that is tight is imported before.
 
     Raises:
-        LimitError: it reached a limit, was ended by a signal, raised what is no ScpslabError, or returned what is no JSON.
+        LimitError: it reached a limit, was ended by a signal, raised what is no ScpslabError, or returned what is no
+            JSON.
         ScpslabError: the one that it raised, of the same class.
     """
     limits = limits or Limits()

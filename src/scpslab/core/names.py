@@ -1,4 +1,5 @@
-"""Names of cells, nodes, links, workloads, probes and interfaces: one rule for all of them, and the one place where names become file names.
+"""Names of cells, nodes, links, workloads, probes and interfaces: one rule for all of them, and the one place where
+names become file names.
 
 Only the standard library is used here: the lab program imports this module inside the guest too.
 """
@@ -28,7 +29,13 @@ class BadName(ValueError):
 
 def is_name(text: object, most: int = LONGEST) -> bool:
     """Whether a value is a name of at most `most` characters."""
-    return isinstance(text, str) and len(text) <= most and RULE.fullmatch(text) is not None and ".." not in text and not text.endswith(UNFINISHED)
+    return (
+        isinstance(text, str)
+        and len(text) <= most
+        and RULE.fullmatch(text) is not None
+        and ".." not in text
+        and not text.endswith(UNFINISHED)
+    )
 
 
 def file_name(*names: str, suffix: str = "") -> str:
@@ -42,18 +49,24 @@ def file_name(*names: str, suffix: str = "") -> str:
             raise BadName(f"found the name {shown(name)}; expected {EXPECTED}")
     joined = "-".join(names) + suffix
     if not names or len(joined) > LONGEST_FILE_NAME:
-        raise BadName(f"found the file name {shown(joined)} of {len(joined)} characters; expected 1 to {LONGEST_FILE_NAME}")
+        raise BadName(
+            f"found the file name {shown(joined)} of {len(joined)} characters; expected 1 to {LONGEST_FILE_NAME}"
+        )
     return joined
 
 
 def file_label(text: str) -> str:
-    """A person's title or path as a name: every run of other characters becomes "-". Add a hash where the name must be unique."""
+    """A person's title or path as a name: every run of other characters becomes "-". Add a hash where the name must be
+    unique.
+    """
     plain = re.sub(r"\.{2,}", ".", _OTHER.sub("-", text)).lstrip(".-=,+")[:LONGEST]
     return re.sub(r"(\.part|[.-])+$", "", plain) or "unnamed"
 
 
 def node_and_link(text: str) -> tuple[str, str]:
-    """The node and the link of `NODE.LINK`, which is how people write a node's address on a link; a node alone has the link ""."""
+    """The node and the link of `NODE.LINK`, which is how people write a node's address on a link; a node alone has the
+    link "".
+    """
     node, _, link = text.partition(".")
     return node, link
 

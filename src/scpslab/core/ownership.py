@@ -1,4 +1,6 @@
-"""Whose a file is: code and commands of files that somebody else owns or may write run only with the user's consent (docs/security.md)."""
+"""Whose a file is: code and commands of files that somebody else owns or may write run only with the user's consent
+(docs/security.md).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ ROOT = 0
 
 
 def somebody_elses(path: Path) -> str:
-    """Why a file counts as somebody else's; "" when root or the calling user (under sudo: the user who called it) owns it."""
+    """Why a file counts as somebody else's; "" when root or the calling user (under sudo: the user who called it) owns
+    it.
+    """
     found = path.stat()
     users = {ROOT, os.geteuid(), int(os.environ.get("SUDO_UID") or ROOT)}
     if found.st_uid not in users:

@@ -1,7 +1,7 @@
 """Where the files of the project are that are no code: scenarios, topologies, recipes of parts and so on.
 
-In a clone they lie around src/. A wheel carries the same files in the same order in a folder of the package (pyproject.toml lists them), and beside them
-the built parts. This module is the only place that knows the difference.
+In a clone they lie around src/. A wheel carries the same files in the same order in a folder of the package
+(pyproject.toml lists them), and beside them the built parts. This module is the only place that knows the difference.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Scratch folders and unfinished files that name their process: the next process finds and removes what a killed process has left.
+"""Scratch folders and unfinished files that name their process: the next process finds and removes what a killed
+process has left.
 
-A name holds the id and the start time of its process, and a folder is also locked as long as its process lives. Folders and files with other
-names, of other users, or of living processes are never touched.
+A name holds the id and the start time of its process, and a folder is also locked as long as its process lives. Folders
+and files with other names, of other users, or of living processes are never touched.
 """
 
 from __future__ import annotations
@@ -51,14 +52,18 @@ def places() -> tuple[Path, ...]:
 
 
 def memory_places() -> tuple[Path, ...]:
-    """The folders for the guests' memory, in the order in which they are tried: that of the user alone, or that of the system and those for temporary files."""
+    """The folders for the guests' memory, in the order in which they are tried: that of the user alone, or that of the
+    system and those for temporary files.
+    """
     if given := os.environ.get("SCPSLAB_MEMORY"):
         return (Path(given).absolute(),)
     return tuple(dict.fromkeys((MEMORY, Path(tempfile.gettempdir()), LARGE)))
 
 
 def private_folder(path: Path) -> Path:
-    """A folder that only its owner can look into, and those above it that are missing; one that is there stays as it is."""
+    """A folder that only its owner can look into, and those above it that are missing; one that is there stays as it
+    is.
+    """
     if not path.is_dir():
         private_folder(path.parent)
         path.mkdir(mode=OWNER_S_FOLDER, exist_ok=True)
@@ -71,7 +76,9 @@ def replace_text(path: Path, text: str, *, private: bool = False) -> None:
 
 
 def replace_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Writes a file in one step: a reader sees the old content or the new one, also after a crash. `private`: only its owner can read it.
+    """Writes a file in one step: a reader sees the old content or the new one, also after a crash.
+
+    `private`: only its owner can read it.
 
     A link of that name is replaced, never written through.
     """
@@ -106,7 +113,9 @@ def _lives(pid: int, start_time: int) -> bool:
 
 
 def _is_dead(folder: Path) -> bool:
-    """Whether a folder is one of ours and its process has ended, by its name, its owner, and its lock, which holds across PID namespaces."""
+    """Whether a folder is one of ours and its process has ended, by its name, its owner, and its lock, which holds
+    across PID namespaces.
+    """
     name = FOLDER.fullmatch(folder.name)
     if name is None or _lives(int(name[1]), int(name[2])):
         return False

@@ -1,4 +1,7 @@
-"""Strict reading of JSON from outside: UTF-8, no key twice, no NaN, nothing that cannot be written again. An error is a ValueError in one line."""
+"""Strict reading of JSON from outside: UTF-8, no key twice, no NaN, nothing that cannot be written again.
+
+An error is a ValueError in one line.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ def loads(text: bytes | str) -> Any:
     """The value of a text.
 
     Raises:
-        JsonError: the text is not UTF-8, not JSON, too large, nested too deeply, or has a key twice or a number that is none.
+        JsonError: the text is not UTF-8, not JSON, too large, nested too deeply, or has a key twice or a number that is
+            none.
     """
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
@@ -27,14 +31,22 @@ def loads(text: bytes | str) -> Any:
             raise JsonError(f"found more than {MOST_VALUES} values")
         value = json.loads(decoded, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except UnicodeDecodeError as error:
-        raise JsonError(f"found the byte 0x{error.object[error.start]:02x} at {error.start}, which is not UTF-8") from error
+        raise JsonError(
+            f"found the byte 0x{error.object[error.start]:02x} at {error.start}, which is not UTF-8"
+        ) from error
     except json.JSONDecodeError as error:
-        raise JsonError("found nothing" if not decoded.strip() else f"found no JSON in line {error.lineno}, column {error.colno} ({error.msg})") from error
+        raise JsonError(
+            "found nothing"
+            if not decoded.strip()
+            else f"found no JSON in line {error.lineno}, column {error.colno} ({error.msg})"
+        ) from error
     except RecursionError as error:
         raise JsonError("found JSON that is nested too deeply") from error
     except ValueError as error:
         # Python's own limit: a whole number of thousands of digits.
-        raise error if isinstance(error, JsonError) else JsonError("found a whole number of thousands of digits") from error
+        raise (
+            error if isinstance(error, JsonError) else JsonError("found a whole number of thousands of digits")
+        ) from error
     if "\\ud" in decoded.lower():
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")

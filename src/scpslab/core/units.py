@@ -34,7 +34,8 @@ def parse(kind: str, value: object) -> int:
     """The whole number of base units (rate: bit/s, duration: ns, size: bytes) in `value`.
 
     Raises:
-        UnitError: no unit, an unknown unit, no number, a negative number, a number beyond 64 bits, or a fraction of a base unit.
+        UnitError: no unit, an unknown unit, no number, a negative number, a number beyond 64 bits, or a fraction of a
+            base unit.
     """
     units = KINDS[kind]
     example = EXAMPLES[kind]

@@ -1,7 +1,10 @@
-"""Documents: YAML files that people write, such as scenarios, campaigns, claims and figure recipes. One package reads them all.
+"""Documents: YAML files that people write, such as scenarios, campaigns, claims and figure recipes.
 
-Order of reading: parts.py (the base of strict models), quantities.py (text with units as fields), yaml_lines.py (data with lines), places.py
-(the place of each value), complaints.py (errors in words that a person can act on), document.py (reads a file), described.py (for editors).
+One package reads them all.
+
+Order of reading: parts.py (the base of strict models), quantities.py (text with units as fields), yaml_lines.py (data
+with lines), places.py (the place of each value), complaints.py (errors in words that a person can act on), document.py
+(reads a file), described.py (for editors).
 """
 
 from scpslab.documents.complaints import Complaint, complaints, validated
@@ -10,4 +13,17 @@ from scpslab.documents.parts import Part, key
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import Form, KeyPath, dotted
 
-__all__ = ["Complaint", "Document", "Form", "KeyPath", "Part", "Places", "complaints", "dotted", "key", "load", "read", "validated"]
+__all__ = [
+    "Complaint",
+    "Document",
+    "Form",
+    "KeyPath",
+    "Part",
+    "Places",
+    "complaints",
+    "dotted",
+    "key",
+    "load",
+    "read",
+    "validated",
+]

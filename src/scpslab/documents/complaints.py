@@ -59,10 +59,19 @@ def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complain
 
 def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
     every = error.errors(include_url=False)
-    # A file of another kind or version has other keys: complaints about each of them would hide that it is the wrong file.
+    # A file of another kind or version has other keys: complaints about each of them would hide that it is the wrong
+    # file.
     for problem in every:
         if problem["loc"] == ("kind",) and problem["type"] == "literal_error":
-            return [(("kind",), f"found {_shown(problem['input'])}; expected {problem['ctx']['expected']}. Name a file of this kind, or correct the word.")]
+            return [
+                (
+                    ("kind",),
+                    (
+                        f"found {_shown(problem['input'])}; expected {problem['ctx']['expected']}. "
+                        "Name a file of this kind, or correct the word."
+                    ),
+                )
+            ]
         if problem["type"] == "value_error" and isinstance(newer := problem["ctx"]["error"], NewerVersionError):
             return [(_data_path(problem, data), str(newer))]
     # pydantic does not count wrong items, and then calls the list too short: the complaints about the items are enough.
@@ -71,7 +80,8 @@ def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[Bas
     for problem in real:
         if problem["type"] in EXPECTED:
             wishes.setdefault(_data_path(problem, data), []).append(EXPECTED[problem["type"]])
-    # If a value fits none of its possible forms, each form complains: one complaint names them all. The caller drops repetitions.
+    # If a value fits none of its possible forms, each form complains: one complaint names them all. The caller drops
+    # repetitions.
     return [
         (at, _unfit(problem, wishes[at]) if problem["type"] in EXPECTED else _message(problem, data, model))
         for problem in real
@@ -116,7 +126,10 @@ def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) 
     keys = _keys_at(at[:-1], data, model)
     if at[-1] in keys:
         # A key of another form of the same part: an axis has cases, or values.
-        return f'found "{at[-1]}" together with keys of another form; expected the keys of one form. Remove it, or the other keys.'
+        return (
+            f'found "{at[-1]}" together with keys of another form; expected the keys of one form. '
+            "Remove it, or the other keys."
+        )
     return f'found the unknown key "{at[-1]}"; {one_of(at[-1], keys)}'
 
 
@@ -190,19 +203,28 @@ def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
 
 
 def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
-    """The keys that the model allows at a path. Where there are several models, the kind of the part or the stack of the host decides."""
+    """The keys that the model allows at a path.
+
+    Where there are several models, the kind of the part or the stack of the host decides.
+    """
     models: list[type[BaseModel]] = [model]
     here: Any = data
     for part in at:
         here = here[part]
         following = [
-            found for model in models for name, field in model.model_fields.items() if part == (field.alias or name) for found in _models_in(field.annotation)
+            found
+            for model in models
+            for name, field in model.model_fields.items()
+            if part == (field.alias or name)
+            for found in _models_in(field.annotation)
         ]
         models = following or models
     for tag in ("kind", "stack"):
         if isinstance(here, Mapping) and any(tag in model.model_fields for model in models):
             models = [
-                model for model in models if tag in model.model_fields and here.get(tag, model.model_fields[tag].default) in _choices(model, tag)
+                model
+                for model in models
+                if tag in model.model_fields and here.get(tag, model.model_fields[tag].default) in _choices(model, tag)
             ] or models
     return sorted({field.alias or name for model in models for name, field in _fields(model).items()})
 

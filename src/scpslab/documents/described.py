@@ -21,7 +21,9 @@ def tables(sections: Iterable[tuple[str, type[BaseModel]]]) -> str:
     """A table for every part under its title, each key with type, default, meaning and an example."""
     made = []
     for title, part in sections:
-        made.append(f"\n## {title}\n\n{_summary(part)}\n\n| key | type | default | meaning | example |\n|---|---|---|---|---|\n")
+        made.append(
+            f"\n## {title}\n\n{_summary(part)}\n\n| key | type | default | meaning | example |\n|---|---|---|---|---|\n"
+        )
         made += _rows(part)
     return "".join(made)
 
@@ -33,12 +35,18 @@ def _draft7(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     # A title that is text is Pydantic's own invention; one that is a schema describes the key of that name.
-    kept = {key: inner for key, inner in value.items() if key != "discriminator" and not (key == "title" and isinstance(inner, str))}
+    kept = {
+        key: inner
+        for key, inner in value.items()
+        if key != "discriminator" and not (key == "title" and isinstance(inner, str))
+    }
     renamed = {"definitions" if key == "$defs" else key: _draft7(inner) for key, inner in kept.items()}
     if isinstance(renamed.get("$ref"), str):
         renamed["$ref"] = renamed["$ref"].replace("#/$defs/", "#/definitions/")
     if isinstance(renamed.get("description"), str):
-        renamed["markdownDescription"] = renamed["description"]
+        # A docstring's lines end where the source's do.
+        paragraphs = [" ".join(paragraph.split()) for paragraph in renamed["description"].split("\n\n")]
+        renamed["description"] = renamed["markdownDescription"] = "\n\n".join(paragraphs)
     return renamed
 
 
@@ -53,7 +61,10 @@ def _rows(part: type[BaseModel]) -> list[str]:
     for name, spec in made["properties"].items():
         default = "*required*" if name in required else _default(spec.get("default"))
         example = f"`{_flow(spec['examples'][0])}`" if spec.get("examples") else "–"
-        rows.append(f"| `{name}` | {_type(spec, made.get('$defs', {}))} | {default} | {spec.get('description', '')} | {example} |\n")
+        rows.append(
+            f"| `{name}` | {_type(spec, made.get('$defs', {}))} | {default} | {spec.get('description', '')} | "
+            f"{example} |\n"
+        )
     return rows
 
 

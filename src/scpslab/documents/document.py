@@ -28,13 +28,21 @@ class Document:
         return validated(self.data, self.places, model)
 
     def extending(self, base: Document, merged: Sequence[str]) -> Document:
-        """This document, plus the keys that only the base has. Keys in both are this document's; keys in `merged` are merged key by key.
+        """This document, plus the keys that only the base has.
+
+        Keys in both are this document's; keys in `merged` are merged key by key.
 
         Complaints name the file that a value is from.
         """
         taken = {key: value for key, value in base.data.items() if key not in self.data}
-        inner = {key: _beside(base.data[key], self.data[key]) for key in merged if key in base.data and key in self.data}
-        paths = [at for at in base.places.lines if at[0] in taken or (at[0] in inner and len(at) > 1 and at[1] in inner[at[0]])]
+        inner = {
+            key: _beside(base.data[key], self.data[key]) for key in merged if key in base.data and key in self.data
+        }
+        paths = [
+            at
+            for at in base.places.lines
+            if at[0] in taken or (at[0] in inner and len(at) > 1 and at[1] in inner[at[0]])
+        ]
         own = {key: inner[key] | value if inner.get(key) else value for key, value in self.data.items()}
         return Document(taken | own, self.places.over(base.places, paths))
 

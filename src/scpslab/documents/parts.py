@@ -33,9 +33,21 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True)
 
 
-def key(default: Any = ..., *, says: str, example: Any = None, alias: str | None = None, least: float | None = None, most: float | None = None) -> Any:
-    """A key of a part: its default (a key without one is required), its meaning (`says`), an example, and its bounds."""
-    return Field(default, description=says, examples=None if example is None else [example], alias=alias, ge=least, le=most)
+def key(
+    default: Any = ...,
+    *,
+    says: str,
+    example: Any = None,
+    alias: str | None = None,
+    least: float | None = None,
+    most: float | None = None,
+) -> Any:
+    """A key of a part: its default (a key without one is required), its meaning (`says`), an example, and its
+    bounds.
+    """
+    return Field(
+        default, description=says, examples=None if example is None else [example], alias=alias, ge=least, le=most
+    )
 
 
 class UnlikeError(ValueError):
@@ -119,7 +131,9 @@ def _again(error: ErrorDetails) -> InitErrorDetails:
 
 
 class OneOf:
-    """A text that must be one of some names, which a registry knows; the annotation of a field: the form and the complaints of a Literal."""
+    """A text that must be one of some names, which a registry knows; the annotation of a field: the form and the
+    complaints of a Literal.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(names)

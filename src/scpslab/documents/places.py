@@ -1,4 +1,7 @@
-"""The place a value comes from: a line of the file, or the variant, sweep axis or --set that set it. Errors begin with the place."""
+"""The place a value comes from: a line of the file, or the variant, sweep axis or --set that set it.
+
+Errors begin with the place.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ class Places:
             return at
 
         def kept(known: Mapping[KeyPath, T]) -> dict[KeyPath, T]:
-            return {moved(at): what for at, what in known.items() if len(at) < 2 or at[0] != section or at[1] not in gone}
+            return {
+                moved(at): what for at, what in known.items() if len(at) < 2 or at[0] != section or at[1] not in gone
+            }
 
         return replace(self, lines=kept(self.lines), set_by=kept(self.set_by))
 
@@ -58,7 +63,9 @@ class Places:
         return replace(self, set_by={**{at: f"{base.path}:{base.lines[at]}" for at in taken}, **own})
 
     def error(self, problems: Iterable[tuple[KeyPath, str]]) -> ScenarioError:
-        """One error for all problems, one line each, in the order of the file's lines: first what is nowhere in it, last what something else set."""
+        """One error for all problems, one line each, in the order of the file's lines: first what is nowhere in it,
+        last what something else set.
+        """
         in_order = sorted(problems, key=lambda problem: self._line(problem[0]))
         # Otherwise a command would fail without a word.
         assert in_order, f"an error of {self.path} without a problem"

@@ -1,4 +1,6 @@
-"""Quantities in files that people write: whole numbers of base units that remember their text, so that a resolved scenario reads like its source."""
+"""Quantities in files that people write: whole numbers of base units that remember their text, so that a resolved
+scenario reads like its source.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 from pydantic_core import CoreSchema, core_schema
 
 from scpslab.core import units
@@ -19,7 +30,9 @@ NUMBER_PATTERN = r"[0-9.]+([eE][+-]?[0-9]+)?"
 
 
 class Quantity(int):
-    """A whole number of base units (rate: bit/s, duration: ns, size: bytes) that remembers the text it was written as."""
+    """A whole number of base units (rate: bit/s, duration: ns, size: bytes) that remembers the text it was written
+    as.
+    """
 
     kind: ClassVar[str]
     least: ClassVar[int] = 0
@@ -49,12 +62,19 @@ class Quantity(int):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(_text))
+        return core_schema.no_info_plain_validator_function(
+            cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(_text)
+        )
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
         names = "|".join(units.KINDS[cls.kind])
-        return {"type": "string", "format": cls.kind, "pattern": rf"^\s*{NUMBER_PATTERN}\s*({names})\s*$", "examples": [units.EXAMPLES[cls.kind]]}
+        return {
+            "type": "string",
+            "format": cls.kind,
+            "pattern": rf"^\s*{NUMBER_PATTERN}\s*({names})\s*$",
+            "examples": [units.EXAMPLES[cls.kind]],
+        }
 
 
 def _text(value: Quantity) -> str:
@@ -137,7 +157,8 @@ def _topology(value: str) -> str:
     if not TOPOLOGY.fullmatch(value):
         hint = f". For a file, write ./{value}" if value.endswith(".py") and "/" not in value else ""
         raise ValueError(
-            f'found "{value}"; expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py{hint}'
+            f'found "{value}"; expected the name of a topology, or the path of a Python file that begins with ./, '
+            f"../ or / and ends with .py{hint}"
         )
     return value
 
@@ -182,10 +203,16 @@ Seed = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=0, le=
 Port = Annotated[int, Field(ge=1, le=65535)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 # Names become file names and parts of paths into the scenario.
-NAME = Spelt(r"^[a-z][a-z0-9_-]{0,39}$", "a name: a small letter first, then small letters, digits, - and _, 40 at most")
+NAME = Spelt(
+    r"^[a-z][a-z0-9_-]{0,39}$", "a name: a small letter first, then small letters, digits, - and _, 40 at most"
+)
 Name = Annotated[str, NAME]
 TopologyName = Annotated[
-    str, AfterValidator(_topology), WithJsonSchema({"type": "string", "format": "name or path", "pattern": TOPOLOGY.pattern, "examples": ["fy97", "./mine.py"]})
+    str,
+    AfterValidator(_topology),
+    WithJsonSchema(
+        {"type": "string", "format": "name or path", "pattern": TOPOLOGY.pattern, "examples": ["fy97", "./mine.py"]}
+    ),
 ]
 # Of tuple[X, Y].
 PAIR = BeforeValidator(_two)

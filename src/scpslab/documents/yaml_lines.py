@@ -1,6 +1,7 @@
 """YAML with line numbers: the data, and the line in which every key path begins.
 
-Refused: a key twice, keys that are not text, aliases and merges (every value is written where it is used). 1e-5 is a number.
+Refused: a key twice, keys that are not text, aliases and merges (every value is written where it is used). 1e-5 is a
+number.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class _RefusedError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with our numbers, without aliases, for so many nodes. What it cannot make a value of is an error of the value's line."""
+    """SafeLoader with our numbers, without aliases, for so many nodes.
+
+    What it cannot make a value of is an error of the value's line.
+    """
 
     nodes = 0
 
@@ -55,11 +59,17 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # PyYAML's name
-        # It reads some malformed numbers and dates with Python's own converters, and takes what a tag such as !!bool promises for granted.
+        # It reads some malformed numbers and dates with Python's own converters, and takes what a tag such as !!bool
+        # promises for granted.
         if node.tag == "tag:yaml.org,2002:int" and len(node.value) > LONGEST_WHOLE:
-            raise yaml.constructor.ConstructorError(problem="found a whole number of hundreds of digits", problem_mark=node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                problem="found a whole number of hundreds of digits", problem_mark=node.start_mark
+            )
         if node.tag == "tag:yaml.org,2002:float" and TOO_SMALL.match(node.value) and float(node.value) == 0:
-            said = f"found {node.value[:60]}, so small that a computer holds it as 0; expected 0, or a larger number. Correct the value"
+            said = (
+                f"found {node.value[:60]}, so small that a computer holds it as 0; expected 0, or a larger number. "
+                "Correct the value"
+            )
             raise _RefusedError(node.start_mark.line, said)
         try:
             return super().construct_object(node, deep=deep)
@@ -75,7 +85,9 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+01234567
 
 @dataclass(frozen=True)
 class Form:
-    """The kind of a file, for error messages: `what` with its article, some of its keys, and the page that describes it."""
+    """The kind of a file, for error messages: `what` with its article, some of its keys, and the page that describes
+    it.
+    """
 
     what: str
     keys: str
@@ -83,10 +95,13 @@ class Form:
 
 
 def content_of(path: Path, most: int = LARGEST_BYTES) -> bytes:
-    """The bytes of a person's file. Pipes and devices are refused before they are opened: they may never begin, or never end.
+    """The bytes of a person's file.
+
+    Pipes and devices are refused before they are opened: they may never begin, or never end.
 
     Raises:
-        OSError: there is none, it is no ordinary file, or it has more than `most` bytes; its `strerror` is what was found.
+        OSError: there is none, it is no ordinary file, or it has more than `most` bytes; its `strerror` is what was
+            found.
     """
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -102,14 +117,20 @@ def read_yaml(path: Path, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int
     """The mapping a file holds, and the line of every key path.
 
     Raises:
-        ScenarioError: no ordinary file, too large, a path that cannot be printed, not YAML, a key twice, or not a mapping.
+        ScenarioError: no ordinary file, too large, a path that cannot be printed, not YAML, a key twice, or not a
+            mapping.
     """
     if not str(path).isprintable():
-        raise ScenarioError(f"{str(path)!a}: found characters that cannot be printed; expected the path of {form.what} file without them. Rename it.")
+        raise ScenarioError(
+            f"{str(path)!a}: found characters that cannot be printed; expected the path of {form.what} file without "
+            "them. Rename it."
+        )
     try:
         content = content_of(path)
     except OSError as error:
-        raise ScenarioError(f"{path}: found {error.strerror}; expected {form.what} file. See {form.described_in}.") from error
+        raise ScenarioError(
+            f"{path}: found {error.strerror}; expected {form.what} file. See {form.described_in}."
+        ) from error
     return read_content(content, path, form)
 
 
@@ -122,7 +143,9 @@ def read_content(content: bytes, path: Path, form: Form) -> tuple[dict[str, Any]
     try:
         return _read(content.decode("utf-8"), form)
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: found bytes that are not UTF-8; expected text. Save the file as UTF-8.") from error
+        raise ScenarioError(
+            f"{path}: found bytes that are not UTF-8; expected text. Save the file as UTF-8."
+        ) from error
     except _RefusedError as refused:
         place = f"{path}:{refused.line + 1}" if refused.line is not None else str(path)
         raise ScenarioError(f"{place}: {refused}.") from refused
@@ -160,7 +183,9 @@ def _construct(text: str) -> tuple[Any, yaml.Node | None]:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         raise _RefusedError(mark.line if mark else None, f"{_in_our_words(error)}. Correct the line") from error
     except RecursionError as error:
-        raise _RefusedError(None, f"found deeper nesting than {DEEPEST} levels; expected less. Write it flatter") from error
+        raise _RefusedError(
+            None, f"found deeper nesting than {DEEPEST} levels; expected less. Write it flatter"
+        ) from error
     except (ValueError, OverflowError) as error:
         # A character's number that is none.
         raise _RefusedError(None, f"found {error}; expected YAML. Correct the value") from error
@@ -170,14 +195,23 @@ def _construct(text: str) -> tuple[Any, yaml.Node | None]:
 
 
 def _in_our_words(error: yaml.YAMLError) -> str:
-    """PyYAML's complaint as `found …; expected …`. What began in an earlier line, such as a list without its end, is named with that line."""
+    """PyYAML's complaint as `found …; expected …`.
+
+    What began in an earlier line, such as a list without its end, is named with that line.
+    """
     said = getattr(error, "problem", None) or str(error).splitlines()[0]
     doing, begun, mark = (getattr(error, name, None) for name in ("context", "context_mark", "problem_mark"))
-    since = f" {doing} that begins in line {begun.line + 1}" if doing and begun and mark and begun.line < mark.line else ""
+    since = (
+        f" {doing} that begins in line {begun.line + 1}" if doing and begun and mark and begun.line < mark.line else ""
+    )
     if said.startswith("but found "):
         return f"{said.removeprefix('but ')}; expected YAML: {str(doing).removeprefix('expected ')}"
     match = EXPECTED_BUT.fullmatch(said)
-    return f"found {match[2]}{since}; expected YAML: {match[1]}" if match else f"found {said.removeprefix('found ')}{since}; expected YAML"
+    return (
+        f"found {match[2]}{since}; expected YAML: {match[1]}"
+        if match
+        else f"found {said.removeprefix('found ')}{since}; expected YAML"
+    )
 
 
 def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
@@ -186,7 +220,11 @@ def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
         raise RecursionError
     if isinstance(node, yaml.ScalarNode) and not _is_text(node.value):
         raise _RefusedError(
-            node.start_mark.line, f"{dotted(at) or 'top level'}: found half of a surrogate pair; expected a character. Write the character itself"
+            node.start_mark.line,
+            (
+                f"{dotted(at) or 'top level'}: found half of a surrogate pair; expected a character. "
+                "Write the character itself"
+            ),
         )
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
@@ -195,11 +233,17 @@ def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
             if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
                 shown = key.value if isinstance(key, yaml.ScalarNode) else "a collection"
                 raise _RefusedError(
-                    line, f'{dotted(at) or "top level"}: found the key "{shown}", which YAML reads as no text; expected a word. Quote or correct it'
+                    line,
+                    (
+                        f'{dotted(at) or "top level"}: found the key "{shown}", which YAML reads as no text; '
+                        "expected a word. Quote or correct it"
+                    ),
                 )
             _check_keys(key, at, depth)
             if key.value in seen:
-                raise _RefusedError(line, f"{dotted((*at, key.value))}: found the key a second time; expected it once. Remove one")
+                raise _RefusedError(
+                    line, f"{dotted((*at, key.value))}: found the key a second time; expected it once. Remove one"
+                )
             seen.add(key.value)
             _check_keys(value, (*at, key.value), depth + 1)
     elif isinstance(node, yaml.SequenceNode):

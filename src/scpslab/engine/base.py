@@ -16,7 +16,9 @@ from scpslab.setup import Say
 
 @dataclass(frozen=True)
 class CellRun:
-    """One cell to run: its plan (docs/plan-format.md), the folder for its files, and the CPU core that it may use (None: any)."""
+    """One cell to run: its plan (docs/plan-format.md), the folder for its files, and the CPU core that it may use
+    (None: any).
+    """
 
     plan: Plan
     folder: Path
@@ -94,7 +96,8 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, cell: CellRun) -> dict[str, Any]:
-        """Runs a cell to its end and returns its status; the folder then holds plan, status, environment, records, captures, logs.
+        """Runs a cell to its end and returns its status; the folder then holds plan, status, environment, records,
+        captures, logs.
 
         A cell that hangs is ended at its limits and gets the status `failed`. Thread-safe.
         """
@@ -102,13 +105,17 @@ class Engine(ABC):
     def interact(self, plan: Plan, folder: Path, meanwhile: Callable[[Path], None]) -> int:
         """Runs a plan at the user's terminal until the user leaves; returns the lab's exit code.
 
-        The lab's files are in `folder`/cell/out. `meanwhile` gets this path several times a second while the lab runs, and must not trust its content.
+        The lab's files are in `folder`/cell/out. `meanwhile` gets this path several times a second while the lab runs,
+        and must not trust its content.
 
         Raises:
             Interrupted: the terminal was closed, or this process was asked to end.
             UsageError: the engine is not `interactive`.
         """
-        raise UsageError(f"engine {self.name}: found an engine without a prompt; expected an engine on the wall clock. Choose live or host.")
+        raise UsageError(
+            f"engine {self.name}: found an engine without a prompt; expected an engine on the wall clock. "
+            "Choose live or host."
+        )
 
     def close(self) -> None:  # noqa: B027  # most engines keep nothing
         """Gives back what the engine keeps from one cell to the next."""
@@ -131,20 +138,33 @@ class Needs:
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        """The needs of a plan. A plan needs the `scps` program as a stack, as the channel of a serial link, as a gateway, or for a workload that it carries."""
+        """The needs of a plan.
+
+        A plan needs the `scps` program as a stack, as the channel of a serial link, as a gateway, or for a workload
+        that it carries.
+        """
         network, cell = plan.network, plan.cell
-        is_run = any(service.runs_scps for service in cell.services) or any(workload.runs_scps for workload in cell.workloads)
+        is_run = any(service.runs_scps for service in cell.services) or any(
+            workload.runs_scps for workload in cell.workloads
+        )
         speaks = is_run or any(STACKS[node.stack].runs_scps for node in network.speaking)
         return cls(bool(network.serial_links) or speaks, network.containers == "docker")
 
 
 def own_images(plan: Plan) -> list[str]:
     """Names of the images that do not belong to the project."""
-    return sorted({node.container.image for node in plan.network.speaking if STACKS[node.stack].is_own_image and node.container})
+    return sorted(
+        {node.container.image for node in plan.network.speaking if STACKS[node.stack].is_own_image and node.container}
+    )
 
 
 def not_promised(plans: Iterable[Plan]) -> str:
-    """Why cells in virtual time may have other bytes in each run: programs of somebody else's images may ask the processor; "" if none can."""
+    """Why cells in virtual time may have other bytes in each run: programs of somebody else's images may ask the
+    processor; "" if none can.
+    """
     names = sorted({name for plan in plans for name in own_images(plan)})
-    found = f"found hosts with images of others ({', '.join(names)}), whose programs may use the processor's random numbers (RDRAND, RDSEED)"
+    found = (
+        f"found hosts with images of others ({', '.join(names)}), whose programs may use the processor's random "
+        "numbers (RDRAND, RDSEED)"
+    )
     return f"{found}: the bytes of their cells are not promised to be the same (docs/virtual-time.md)" if names else ""

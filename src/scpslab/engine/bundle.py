@@ -1,4 +1,6 @@
-"""The lab program as the guest sees it: one folder with the tools and the Python code, compiled for the guest's interpreter. And what hashes cover of it."""
+"""The lab program as the guest sees it: one folder with the tools and the Python code, compiled for the guest's
+interpreter. And what hashes cover of it.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,25 @@ PARTS = (
 )
 # What the guest has of a kind: a changed metric, or a changed key of a scenario, recomputes no cell.
 KIND_LAYERS = {"__init__.py", "plan.py", "lab.py"}
-# What makes a cell's input of its plan: the vectors of bit errors, the input's folder, the words of the kernel's command line.
-INPUT_PARTS = ("scenario/errors", "kinds/errors", "engine/cell_folder.py", "engine/uml.py", "engine/vectors.py", "engine/virtual.py")
-COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell spends time on it."""
+# What makes a cell's input of its plan: the vectors of bit errors, the input's folder, the words of the kernel's
+# command line.
+INPUT_PARTS = (
+    "scenario/errors",
+    "kinds/errors",
+    "engine/cell_folder.py",
+    "engine/uml.py",
+    "engine/vectors.py",
+    "engine/virtual.py",
+)
+COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell waits for it."""
 
 import compileall
 import py_compile
 import shutil
 
 shutil.copytree("/opt/scpslab/source", "/tmp/lab")
-done = compileall.compile_dir("/tmp/lab", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH, stripdir="/tmp/lab")
+mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+done = compileall.compile_dir("/tmp/lab", quiet=1, invalidation_mode=mode, stripdir="/tmp/lab")
 shutil.copytree("/tmp/lab", "/cell/out/lab")
 open("/cell/out/status.json", "w").write('{"status": "%s"}' % ("completed" if done else "failed"))
 '''
@@ -37,13 +48,19 @@ open("/cell/out/status.json", "w").write('{"status": "%s"}' % ("completed" if do
 
 def sources() -> list[tuple[Path, str]]:
     """Every file of the bundle with its place in it, in a fixed order."""
-    modules = [(file, name) for file, name in _files(PACKAGE, PARTS) if "kinds" not in file.parent.parts or file.name in KIND_LAYERS]
+    modules = [
+        (file, name)
+        for file, name in _files(PACKAGE, PARTS)
+        if "kinds" not in file.parent.parts or file.name in KIND_LAYERS
+    ]
     found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in modules]
     return found + [(file, f"topologies/{file.name}") for file in sorted((ROOT / "topologies").glob("*.py"))]
 
 
 def input_hash(package: Path = PACKAGE) -> str:
-    """Hash of the code that makes a cell's input of its plan: together with the plan it stands for the input's bytes."""
+    """Hash of the code that makes a cell's input of its plan: together with the plan it stands for the input's
+    bytes.
+    """
     digest = hashlib.sha256()
     for file, name in _files(package, INPUT_PARTS):
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
@@ -68,7 +85,10 @@ def copy_programs(folder: Path, programs: Iterable[Path]) -> None:
 
 
 def bundle_hash(images: Images, scps: Program | None) -> str:
-    """Hash of everything in the bundle, and of the job that compiles it. `scps`: the SCPS stack, if it is part of the bundle."""
+    """Hash of everything in the bundle, and of the job that compiles it.
+
+    `scps`: the SCPS stack, if it is part of the bundle.
+    """
     digest = hashlib.sha256(images.hash.encode())
     if scps is not None:
         digest.update(b"scps\0" + scps.hash.encode() + b"\0")
@@ -78,7 +98,10 @@ def bundle_hash(images: Images, scps: Program | None) -> str:
 
 
 def ensure_bundle(images: Images, scps: Program | None, cache: Path, boot: Callable[[Path, Path], None]) -> Path:
-    """The bundle's folder in the cache, made at first use. `boot(lab, cell)` runs a guest whose lab program is the folder `lab`."""
+    """The bundle's folder in the cache, made at first use.
+
+    `boot(lab, cell)` runs a guest whose lab program is the folder `lab`.
+    """
 
     def fill(folder: Path) -> None:
         with scratch() as work:

@@ -1,4 +1,7 @@
-"""The folder in which a cell runs: its content before the cell starts, and what is read from it afterwards. For engines whose lab is a process."""
+"""The folder in which a cell runs: its content before the cell starts, and what is read from it afterwards.
+
+For engines whose lab is a process.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,20 @@ from scpslab.runs import CellFiles
 
 CONSOLE_LINES_KEPT = 12
 # What the lab kernel says when this machine lacks something, and what to do then.
+MEMORY_IS_FULL = (
+    "Run fewer cells at a time (--jobs), or set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how"
+)
 ADVICE = {
-    "mount likely just ran out of space": "Run fewer cells at a time (--jobs), or set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how",
-    "snapshot: the machine's memory: No space left": "Run fewer cells at a time (--jobs), or set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how",
+    "mount likely just ran out of space": MEMORY_IS_FULL,
+    "snapshot: the machine's memory: No space left": MEMORY_IS_FULL,
     "check_ptrace": "ptrace is forbidden here; scpslab doctor shows what to do",
 }
 
 
 class CellFolder:
-    """`path` is the engine's folder; `inside` is the part that the lab reads; `out`, within it, holds what the lab writes."""
+    """`path` is the engine's folder; `inside` is the part that the lab reads; `out`, within it, holds what the lab
+    writes.
+    """
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
@@ -50,7 +58,9 @@ class CellFolder:
     @classmethod
     @contextmanager
     def beside(cls, target: Path, plan: Plan) -> Iterator[CellFolder]:
-        """A new folder next to the cell's place in the run folder, removed at the end: an unfinished cell never looks finished."""
+        """A new folder next to the cell's place in the run folder, removed at the end: an unfinished cell never looks
+        finished.
+        """
         path = target.with_name(target.name + UNFINISHED)
         shutil.rmtree(path, ignore_errors=True)
         folder = cls(path, plan)
@@ -78,7 +88,8 @@ class CellFolder:
     def finish(self, target: Path, ended: str, lab: str) -> dict[str, Any]:
         """Completes the files that the lab left, moves them to their place, and returns the status.
 
-        `ended` says why the engine ended the lab, "" if the lab ended by itself; `lab` is the name of the lab in messages.
+        `ended` says why the engine ended the lab, "" if the lab ended by itself; `lab` is the name of the lab in
+        messages.
         """
         status = self._status(ended, lab)
         self.out.make_folders()

@@ -1,4 +1,6 @@
-"""The protection around a guest besides its kernel: the launcher `confine` (images/guest/tools/confine.c), and a check of the files a guest leaves."""
+"""The protection around a guest besides its kernel: the launcher `confine` (images/guest/tools/confine.c), and a check
+of the files a guest leaves.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ PERMISSIONS = 0o777
 
 @dataclass(frozen=True)
 class Protections:
-    """The means of this machine's kernel to confine a process: Landlock's version (0: none), and filters of system calls.
+    """The means of this machine's kernel to confine a process: Landlock's version (0: none), and filters of system
+    calls.
 
-    `addresses`: whether it lets a program have the same addresses every time, without which guests have more or less memory from one boot to the next.
+    `addresses`: whether it lets a program have the same addresses every time, without which guests have more or less
+    memory from one boot to the next.
     """
 
     landlock: int
@@ -40,7 +44,10 @@ def protections(tools: Path) -> Protections:
 
 
 def launcher(tools: Path, kernel: Path, work: Path, memory: Path) -> list[str]:
-    """The words in front of the lab kernel's command line. The kernel then sees only its three folders in `work` and the folder of its memory file."""
+    """The words in front of the lab kernel's command line.
+
+    The kernel then sees only its three folders in `work` and the folder of its memory file.
+    """
     words = [str(tools / LAUNCHER), "--run", str(kernel)]
     for path in (*MACHINE_FILES, *((work / name).resolve() for name in ("boot", "lab", "cell"))):
         words += ["--read", str(path)]
@@ -50,7 +57,10 @@ def launcher(tools: Path, kernel: Path, work: Path, memory: Path) -> list[str]:
 
 
 def template_launcher(tools: Path, kernel: Path, work: Path, folder: Path, memory: Path) -> list[str]:
-    """The same for a kernel that others are forked from: it also reaches `folder`, in which its cells are. A fork keeps only its own of these."""
+    """The same for a kernel that others are forked from: it also reaches `folder`, in which its cells are.
+
+    A fork keeps only its own of these.
+    """
     words = [str(tools / LAUNCHER), "--run", str(kernel)]
     for path in (*MACHINE_FILES, *((work / name).resolve() for name in ("boot", "lab"))):
         words += ["--read", str(path)]
@@ -62,7 +72,8 @@ def template_launcher(tools: Path, kernel: Path, work: Path, folder: Path, memor
 def sweep(folder: Path) -> list[str]:
     """Removes everything except files and folders from a guest's folder, and returns the names.
 
-    Whoever looks into the folder would follow a symbolic link or open a pipe. The lab kernel makes neither; this check also holds if it does.
+    Whoever looks into the folder would follow a symbolic link or open a pipe. The lab kernel makes neither; this check
+    also holds if it does.
     """
     removed = []
     for inside, folders, files in os.walk(folder):
@@ -80,7 +91,8 @@ def sweep(folder: Path) -> list[str]:
 def take(folder: Path, parts: Mapping[str, Path]) -> None:
     """Copies parts of a folder, by name, to their targets: files and folders, as `sweep` leaves them.
 
-    Whoever may write to the folder may do so meanwhile: each name is opened once, beneath the folder that is open already, and no link is followed.
+    Whoever may write to the folder may do so meanwhile: each name is opened once, beneath the folder that is open
+    already, and no link is followed.
     """
     at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

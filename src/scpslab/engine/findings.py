@@ -23,7 +23,21 @@ from scpslab.engine.appliance.machine import QEMU, SLOWER, is_accelerated
 from scpslab.engine.base import Finding
 from scpslab.engine.confinement import protections
 from scpslab.setup import Images, ensure, silent
-from scpslab.setup.images import KERNEL, LAB_KERNEL_MACHINE, NEEDED_BYTES, PARTS, PROJECT, STACK, TOOLS, cache_dir, carried, compare, find, place, system_cache
+from scpslab.setup.images import (
+    KERNEL,
+    LAB_KERNEL_MACHINE,
+    NEEDED_BYTES,
+    PARTS,
+    PROJECT,
+    STACK,
+    TOOLS,
+    cache_dir,
+    carried,
+    compare,
+    find,
+    place,
+    system_cache,
+)
 
 # What a control group's path says of whoever made it.
 GROUPS = (("kubepods", "kubernetes"), ("libpod", "podman"), ("docker", "docker"), ("lxc", "lxc"))
@@ -69,7 +83,9 @@ def _system(root: Path) -> str:
 
 
 def _wsl(root: Path) -> int:
-    """WSL 1 answers system calls itself and says so by the name of a kernel that it is not; WSL 2 is a Linux kernel, which people may build themselves."""
+    """WSL 1 answers system calls itself and says so by the name of a kernel that it is not; WSL 2 is a Linux kernel,
+    which people may build themselves.
+    """
     release = _text(root / "proc/sys/kernel/osrelease") or _text(root / "proc/version")
     if (root / "run/WSL").exists() or re.search("microsoft-standard|wsl2", release, re.IGNORECASE):
         return 2
@@ -92,7 +108,9 @@ def _container(root: Path) -> str:
 
 
 def on_windows_disk(path: Path, mounts: str) -> bool:
-    """Whether a path is on a disk of Windows, by the lines of /proc/mounts: the mount with the longest matching name counts."""
+    """Whether a path is on a disk of Windows, by the lines of /proc/mounts: the mount with the longest matching name
+    counts.
+    """
     best, kind = "", ""
     for line in mounts.splitlines():
         _, place, type_, *_ = [*line.split(), "", "", ""]
@@ -131,16 +149,28 @@ def machine() -> Finding:
 def system() -> Finding:
     """Which system is this, and is it inside something else?"""
     places = [cache_dir(), PROJECT]
-    return judge_system(look(), [path for path in places if on_windows_disk(path.resolve(), Path("/proc/mounts").read_text())])
+    return judge_system(
+        look(), [path for path in places if on_windows_disk(path.resolve(), Path("/proc/mounts").read_text())]
+    )
 
 
 def judge_system(where: Surroundings, on_windows: list[Path]) -> Finding:
     """The finding for such surroundings. `on_windows`: our folders that are on disks of Windows."""
     if where.wsl == 1:
-        return Finding("system", "missing", f"{where}, which has no Linux kernel", "in PowerShell: wsl --set-version DISTRIBUTION 2")
+        return Finding(
+            "system",
+            "missing",
+            f"{where}, which has no Linux kernel",
+            "in PowerShell: wsl --set-version DISTRIBUTION 2",
+        )
     if where.wsl and on_windows:
         found = f"{where}, with {' and '.join(map(str, on_windows))} on a disk of Windows"
-        return Finding("system", "warning", found, "move the clone and SCPSLAB_CACHE into the Linux file system, such as ~: Windows disks are slow there")
+        return Finding(
+            "system",
+            "warning",
+            found,
+            "move the clone and SCPSLAB_CACHE into the Linux file system, such as ~: Windows disks are slow there",
+        )
     return Finding("system", "ok", str(where))
 
 
@@ -166,7 +196,8 @@ def mounts() -> Finding:
         return Finding("mounts for building", "ok", "not needed: this installation carries all parts")
     where, is_root = look(), os.geteuid() == 0
     if not (is_root or where.container):
-        # A plain user's mmdebstrap makes a user namespace; what may do so differs from program to program (AppArmor), so nobody else can try.
+        # A plain user's mmdebstrap makes a user namespace; what may do so differs from program to program (AppArmor),
+        # so nobody else can try.
         return judge_mounts(True, True, where)
     words = ["unshare", *([] if is_root else ["--user", "--map-root-user"]), "--mount", "true"]
     try:
@@ -182,7 +213,11 @@ def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
     if allowed:
         return Finding(name, "ok", "allowed")
     share = "share a cache folder that was built elsewhere (docs/platforms.md)"
-    fix = f"{where.run_command} --cap-add SYS_ADMIN, as root, for {SETUP}; or {share}" if where.run_command else f"allow mounts for {SETUP}; or {share}"
+    fix = (
+        f"{where.run_command} --cap-add SYS_ADMIN, as root, for {SETUP}; or {share}"
+        if where.run_command
+        else f"allow mounts for {SETUP}; or {share}"
+    )
     return Finding(name, "warning" if built else "missing", "refused: the guest image cannot be built here", fix)
 
 
@@ -190,7 +225,11 @@ def images() -> Finding:
     """Kernel, guest image and programs built?"""
     missing = [part.title for part in PARTS if find(part, cache_dir()) is None]
     if not missing:
-        return Finding("images", "ok", ", ".join(dict.fromkeys(str(path.parents[2]) for part in PARTS if (path := find(part, cache_dir())))))
+        return Finding(
+            "images",
+            "ok",
+            ", ".join(dict.fromkeys(str(path.parents[2]) for part in PARTS if (path := find(part, cache_dir())))),
+        )
     return Finding("images", "missing", "not built: " + ", ".join(missing), SETUP)
 
 
@@ -200,7 +239,12 @@ def published() -> Finding:
     found = "; ".join(verdict.text for verdict in verdicts) or "nothing to compare yet"
     if all(verdict.same is not False for verdict in verdicts):
         return Finding("published bytes", "ok", found)
-    return Finding("published bytes", "warning", found, "good for results of your own; to repeat published bytes see docs/platforms.md")
+    return Finding(
+        "published bytes",
+        "warning",
+        found,
+        "good for results of your own; to repeat published bytes see docs/platforms.md",
+    )
 
 
 def boot() -> Finding:
@@ -216,7 +260,14 @@ def boot() -> Finding:
         except CapabilityError:
             return Finding(name, "missing", "no folder for its memory", "fix the check 'memory folder' first")
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=BOOT_LIMIT_S, env=environment, check=False)
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=BOOT_LIMIT_S,
+                env=environment,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             return Finding(name, "missing", f"still booting after {BOOT_LIMIT_S} s", _way_to_boot())
     text = done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
@@ -244,7 +295,9 @@ def ptrace() -> Finding:
 
 
 def explain(answer: int, scope: int, filtered: bool, where: Surroundings) -> Finding:
-    """The finding for an answer (0, an error's number, or minus a signal's), with what probably refuses, and the way out."""
+    """The finding for an answer (0, an error's number, or minus a signal's), with what probably refuses, and the way
+    out.
+    """
     if answer == 0:
         return Finding("ptrace", "ok", "allowed")
     said = native.words(answer)
@@ -253,7 +306,12 @@ def explain(answer: int, scope: int, filtered: bool, where: Surroundings) -> Fin
         fix = until if scope >= SCOPE_FOR_GOOD else "sudo sysctl -w kernel.yama.ptrace_scope=1"
         return Finding("ptrace", "missing", f"refused ({said}): kernel.yama.ptrace_scope is {scope}", fix)
     if not filtered:
-        return Finding("ptrace", "missing", f"refused ({said})", "allow ptrace in the security module or sandbox that this program runs in")
+        return Finding(
+            "ptrace",
+            "missing",
+            f"refused ({said})",
+            "allow ptrace in the security module or sandbox that this program runs in",
+        )
     if where.run_command:
         fix = f"{where.run_command} --security-opt seccomp=unconfined, or a seccomp profile that allows ptrace"
     else:
@@ -268,7 +326,9 @@ def memory_folder() -> Finding:
     except CapabilityError:
         chosen = MEMORY_FOLDER
     if chosen != MEMORY_FOLDER:
-        return judge_other_folder(chosen, memory.room(chosen), memory.trouble(MEMORY_FOLDER), can_hold_forks=memory.can_hold_forks(chosen))
+        return judge_other_folder(
+            chosen, memory.room(chosen), memory.trouble(MEMORY_FOLDER), can_hold_forks=memory.can_hold_forks(chosen)
+        )
     if not MEMORY_FOLDER.is_dir():
         return Finding("memory folder", "missing", f"no {MEMORY_FOLDER}", f"sudo mount -t tmpfs tmpfs {MEMORY_FOLDER}")
     facts = os.statvfs(MEMORY_FOLDER)
@@ -277,13 +337,28 @@ def memory_folder() -> Finding:
 
 
 def judge_other_folder(folder: Path, free_bytes: int, trouble: str, *, can_hold_forks: bool = True) -> Finding:
-    """The finding for guests whose memory is not in /dev/shm. `trouble`: why it is not; "" where that has too little room, or another folder is asked for."""
-    why = "SCPSLAB_MEMORY names it" if os.environ.get("SCPSLAB_MEMORY") else f"{MEMORY_FOLDER} {trouble or 'has too little room'}"
+    """The finding for guests whose memory is not in /dev/shm.
+
+    `trouble`: why it is not; "" where that has too little room, or another folder is asked for.
+    """
+    why = (
+        "SCPSLAB_MEMORY names it"
+        if os.environ.get("SCPSLAB_MEMORY")
+        else f"{MEMORY_FOLDER} {trouble or 'has too little room'}"
+    )
     found = f"{free_bytes / 1e9:.1f} GB free in {folder}: {why}"
     if free_bytes < memory.NEEDED_BYTES:
-        return Finding("memory folder", "warning", f"{found}; a cell may need {memory.NEEDED_BYTES / 1e6:.0f} MB", "small cells run; scpslab run --jobs 1")
+        return Finding(
+            "memory folder",
+            "warning",
+            f"{found}; a cell may need {memory.NEEDED_BYTES / 1e6:.0f} MB",
+            "small cells run; scpslab run --jobs 1",
+        )
     if not can_hold_forks:
-        text = f"{found}; no files without a name there (O_TMPFILE), so every cell boots: the same bytes, in twice the time"
+        text = (
+            f"{found}; no files without a name there (O_TMPFILE), so every cell boots: "
+            "the same bytes, in twice the time"
+        )
         return Finding("memory folder", "warning", text, "name a folder of another file system: SCPSLAB_MEMORY=/FOLDER")
     return Finding("memory folder", "ok", found)
 
@@ -304,7 +379,12 @@ def judge_memory_folder(free_bytes: int, is_noexec: bool, cores: int, where: Sur
     if fits >= cores:
         return Finding(name, "ok", found)
     if fits:
-        return Finding(name, "warning", f"{found}: enough for {fits} of {cores} cells at a time", f"scpslab run --jobs {fits}, or: {fix}")
+        return Finding(
+            name,
+            "warning",
+            f"{found}: enough for {fits} of {cores} cells at a time",
+            f"scpslab run --jobs {fits}, or: {fix}",
+        )
     return Finding(name, "missing", f"{found}; a cell needs {memory.NEEDED_BYTES / 1e6:.0f} MB", fix)
 
 
@@ -314,7 +394,12 @@ def disk() -> Finding:
     while not place.exists():
         place = place.parent
     if not os.access(place, os.W_OK):
-        return Finding("disk", "missing", f"{place} cannot be written to, and {cache_dir()} is there", "set SCPSLAB_CACHE to a folder that you may write to")
+        return Finding(
+            "disk",
+            "missing",
+            f"{place} cannot be written to, and {cache_dir()} is there",
+            "set SCPSLAB_CACHE to a folder that you may write to",
+        )
     free = shutil.disk_usage(place).free
     built = all(find(part, cache_dir()) for part in PARTS)
     enough = free >= (NEEDED_BYTES if not built else 10**9)
@@ -342,9 +427,16 @@ def lock(run: RunInGuest) -> Finding:
             return Finding(name, "missing", str(error), SETUP)
         found = cell / "out" / "found"
         if not found.exists():
-            return Finding(name, "missing", f"the guest gave no answer: {console}", "fix the check 'lab kernel starts' first")
+            return Finding(
+                name, "missing", f"the guest gave no answer: {console}", "fix the check 'lab kernel starts' first"
+            )
         if found.read_text() != "refused":
-            return Finding(name, "missing", "a guest's root can mount this machine's folders", f"scpslab clean --images, then {SETUP}")
+            return Finding(
+                name,
+                "missing",
+                "a guest's root can mount this machine's folders",
+                f"scpslab clean --images, then {SETUP}",
+            )
     return Finding(name, "ok", "a guest's root cannot mount this machine's folders")
 
 
@@ -357,8 +449,15 @@ def confinement() -> Finding:
     means = protections(tools)
     if means.landlock and means.seccomp:
         return Finding(name, "ok", f"Landlock {means.landlock} and seccomp")
-    lacking = " and ".join(what for what, there in (("Landlock", means.landlock), ("seccomp", means.seccomp)) if not there)
-    return Finding(name, "warning", f"no {lacking}; the kernel's lock holds alone", "use Linux 5.13 or newer, booted with landlock in lsm=…")
+    lacking = " and ".join(
+        what for what, there in (("Landlock", means.landlock), ("seccomp", means.seccomp)) if not there
+    )
+    return Finding(
+        name,
+        "warning",
+        f"no {lacking}; the kernel's lock holds alone",
+        "use Linux 5.13 or newer, booted with landlock in lsm=…",
+    )
 
 
 def addresses() -> Finding:
@@ -370,7 +469,12 @@ def addresses() -> Finding:
     if protections(tools).addresses:
         return Finding(name, "ok", "the lab kernel starts at the same addresses every time")
     help_ = "in a container, docker run --security-opt seccomp=unconfined, or a profile that allows personality(2)"
-    return Finding(name, "warning", "personality(2) is refused: guests differ by up to 16 MiB of memory, and results may differ with it", help_)
+    return Finding(
+        name,
+        "warning",
+        "personality(2) is refused: guests differ by up to 16 MiB of memory, and results may differ with it",
+        help_,
+    )
 
 
 def processes() -> Finding:
@@ -392,15 +496,25 @@ def appliance() -> Finding:
 
 
 def judge_appliance(why: str, has_qemu: bool, accelerated: bool) -> Finding:
-    """The finding where the lab kernel cannot run for a reason ("" if it can), with or without QEMU, whose machines may use the processor itself."""
+    """The finding where the lab kernel cannot run for a reason ("" if it can), with or without QEMU, whose machines may
+    use the processor itself.
+    """
     name = "appliance"
     if not why:
         return Finding(name, "ok", "not needed: the lab kernel runs on this machine itself")
     if not has_qemu:
-        return Finding(name, "missing", f"{why}, and there is no {QEMU}", "sudo apt-get install qemu-system-x86; or an x86-64 Linux machine that allows ptrace")
+        return Finding(
+            name,
+            "missing",
+            f"{why}, and there is no {QEMU}",
+            "sudo apt-get install qemu-system-x86; or an x86-64 Linux machine that allows ptrace",
+        )
     pace = "at nearly the usual pace (KVM)" if accelerated else f"10 to {SLOWER} times slower"
     return Finding(
-        name, "warning", f"{why}: cells run in a machine of {QEMU}, {pace}, with the same bytes", "faster: an x86-64 Linux machine that allows ptrace"
+        name,
+        "warning",
+        f"{why}: cells run in a machine of {QEMU}, {pace}, with the same bytes",
+        "faster: an x86-64 Linux machine that allows ptrace",
     )
 
 

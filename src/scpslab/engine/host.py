@@ -1,4 +1,6 @@
-"""Engine `host`: this machine's own kernel, as root, on the wall clock; nodes are processes or this machine's Docker containers."""
+"""Engine `host`: this machine's own kernel, as root, on the wall clock; nodes are processes or this machine's Docker
+containers.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class HostEngine(ProcessEngine):
         own = {name for plan in plans for name in own_images(plan)}
         for name in own:
             find_image(name)
-        _check_images({node.container.image for plan in plans for node in plan.network.speaking if node.container} - own)
+        _check_images(
+            {node.container.image for plan in plans for node in plan.network.speaking if node.container} - own
+        )
         for lab in dead_labs():
             say(f"engine host: removed {', '.join(remove(lab)) or 'the folder'} of lab {lab}, whose process was killed")
         for with_stack in {Needs.of(plan).stack for plan in plans}:
@@ -69,7 +73,9 @@ class HostEngine(ProcessEngine):
         return self._programs[Needs.of(plan).stack].name
 
     @contextmanager
-    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    def lab(
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """A lab of this machine, removed at the end. It uses all cores."""
         lab = HostLab(folder.plan, self._programs[Needs.of(folder.plan).stack], folder.inside)
         try:
@@ -77,7 +83,9 @@ class HostEngine(ProcessEngine):
                 yield lab.start(console.kind, stdin=console.input, stdout=console.output)
             else:
                 with folder.console.open("wb") as output:
-                    process = lab.start(stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+                    process = lab.start(
+                        stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                    )
                 yield process
         finally:
             lab.remove()
@@ -90,10 +98,13 @@ def _lack_text(lack: Finding) -> str:
 
 def _check_images(images: set[str]) -> None:
     """Checks that the machine's Docker has the images of nodes."""
-    known = {name for image in docker.ask("GET", "/images/json") for name in image["RepoTags"] or []} if images else set()
+    known = (
+        {name for image in docker.ask("GET", "/images/json") for name in image["RepoTags"] or []} if images else set()
+    )
     if lacking := sorted(images - known):
         raise CapabilityError(
-            f"engine host: found no image {', '.join(lacking)} in this machine's Docker; expected every image that the plan names. Run: make docker-images."
+            f"engine host: found no image {', '.join(lacking)} in this machine's Docker; "
+            "expected every image that the plan names. Run: make docker-images."
         )
 
 
@@ -109,5 +120,6 @@ def _install(say: Say, with_stack: bool) -> Path:
         return trust.check(whole_folder(target, lambda folder: copy_programs(folder, programs)) / PROGRAM).parent
     except OSError as error:
         raise LabError(
-            f"{target}: found {error.strerror}; expected a folder that root may write to. Free disk space there, or correct its permissions."
+            f"{target}: found {error.strerror}; expected a folder that root may write to. "
+            "Free disk space there, or correct its permissions."
         ) from error

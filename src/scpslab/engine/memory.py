@@ -1,4 +1,6 @@
-"""The folder of the guests' memory files: /dev/shm, which is in memory; another where it is too small, or mounted so that no kernel can run from it."""
+"""The folder of the guests' memory files: /dev/shm, which is in memory; another where it is too small, or mounted so
+that no kernel can run from it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ def choose(places: tuple[Path, ...] | None = None) -> Path:
         found = ", ".join(f"{place} {trouble(place)}" for place in asked)
         raise CapabilityError(
             f"the guests' memory: found {found}; expected a folder from which the lab kernel can run. "
-            'Run "scpslab doctor": it shows how to mount it, or how to start a container that has it; or set SCPSLAB_MEMORY to a folder.'
+            'Run "scpslab doctor": it shows how to mount it, or how to start a container that has it; '
+            "or set SCPSLAB_MEMORY to a folder."
         )
     return next((place for place in usable if room(place) >= NEEDED_BYTES), max(usable, key=room))
 
@@ -41,7 +44,9 @@ def check_guests(plans: Iterable[Plan]) -> None:
     needed_mib = max((plan.network.memory_mib for plan in plans), default=0)
     machine_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     if needed_mib > machine_mib:
-        found = f"limits.memory: found a guest of {needed_mib} MiB; expected at most the {machine_mib} MiB of this machine"
+        found = (
+            f"limits.memory: found a guest of {needed_mib} MiB; expected at most the {machine_mib} MiB of this machine"
+        )
         raise CapabilityError(f"{found}. Lower it, or run the scenario on a larger machine.")
 
 
@@ -55,7 +60,9 @@ def trouble(place: Path) -> str:
 
 
 def can_hold_forks(place: Path) -> bool:
-    """Whether a place has files without a name, in which a fork keeps its memory: overlay file systems, as containers have them, often have none."""
+    """Whether a place has files without a name, in which a fork keeps its memory: overlay file systems, as containers
+    have them, often have none.
+    """
     try:
         os.close(os.open(place, os.O_TMPFILE | os.O_RDWR, 0o600))
     except OSError:

@@ -1,4 +1,6 @@
-"""The skeleton of engines whose lab is a process: fill a folder, run a process in it up to its wall limit, move the process's files into place."""
+"""The skeleton of engines whose lab is a process: fill a folder, run a process in it up to its wall limit, move the
+process's files into place.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def on_the_wall_clock(plan: Plan) -> Plan:
     """The plan with a limit for the lab's lateness, which only engines with real time have."""
     limits = plan.cell.limits
     late_ns = LATE_NS if limits.late_ns is None else limits.late_ns
-    return replace(plan, cell=replace(plan.cell, limits=replace(limits, tick_ns=TICK_NS, late_ns=late_ns, late_share=LATE_SHARE)))
+    return replace(
+        plan, cell=replace(plan.cell, limits=replace(limits, tick_ns=TICK_NS, late_ns=late_ns, late_share=LATE_SHARE))
+    )
 
 
 # A lab that works says some kilobytes. One that floods its console is ended, within LOOK_S.
@@ -70,7 +74,10 @@ def _cut_console(folder: CellFolder) -> str:
     if _console_bytes(folder) <= MOST_CONSOLE_BYTES:
         return ""
     os.truncate(folder.console, MOST_CONSOLE_BYTES)
-    return f"found more than {MOST_CONSOLE_BYTES >> 20} MiB on the lab's console; expected less. Have the cell's programs say less"
+    return (
+        f"found more than {MOST_CONSOLE_BYTES >> 20} MiB on the lab's console; expected less. "
+        "Have the cell's programs say less"
+    )
 
 
 def _console_bytes(folder: CellFolder) -> int:
@@ -80,7 +87,11 @@ def _console_bytes(folder: CellFolder) -> int:
 
 
 class ProcessEngine(Engine):
-    """Runs cells and sessions. An engine defines how its process starts and ends, and what the process needs. `lab_name`: the lab's name in messages."""
+    """Runs cells and sessions.
+
+    An engine defines how its process starts and ends, and what the process needs. `lab_name`: the lab's name in
+    messages.
+    """
 
     lab_name: ClassVar[str]
 
@@ -91,7 +102,9 @@ class ProcessEngine(Engine):
         self._stopped = False
 
     @abstractmethod
-    def lab(self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None) -> AbstractContextManager[LabProcess]:
+    def lab(
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
+    ) -> AbstractContextManager[LabProcess]:
         """The started process of a lab in a folder; at the end everything that it held of the machine is released.
 
         Its output goes to the folder's console log, or to a console at which somebody types.

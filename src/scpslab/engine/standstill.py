@@ -1,7 +1,8 @@
-"""Finds out why virtual time stands still: looks from the host at a guest that has reached its wall limit, before the guest is ended.
+"""Finds out why virtual time stands still: looks from the host at a guest that has reached its wall limit, before the
+guest is ended.
 
-A guest's programs are processes of the host, children of its kernel. A program that only computes, or makes one system call after the other, lets no
-virtual time pass.
+A guest's programs are processes of the host, children of its kernel. A program that only computes, or makes one system
+call after the other, lets no virtual time pass.
 """
 
 from __future__ import annotations
@@ -27,27 +28,42 @@ LONGEST_SHOWN = 120
 
 @dataclass(frozen=True)
 class Use:
-    """The resources that a process has used so far: processor time in clock ticks, and the number of times that it has stopped by itself."""
+    """The resources that a process has used so far: processor time in clock ticks, and the number of times that it has
+    stopped by itself.
+    """
 
     ticks: int
     stops: int
 
 
 def standstill(kernel: int) -> str:
-    """Which activity of a guest lets no virtual time pass, as the rest of a sentence; "" if this cannot be found out. Takes half a second."""
+    """Which activity of a guest lets no virtual time pass, as the rest of a sentence; "" if this cannot be found out.
+
+    Takes half a second.
+    """
     before = _uses(kernel)
     time.sleep(SAMPLE_S)
     after = _uses(kernel)
-    grown = {pid: Use(use.ticks - before[pid].ticks, use.stops - before[pid].stops) for pid, use in after.items() if pid in before}
+    grown = {
+        pid: Use(use.ticks - before[pid].ticks, use.stops - before[pid].stops)
+        for pid, use in after.items()
+        if pid in before
+    }
     programs = {pid: use for pid, use in grown.items() if pid != kernel}
     if not programs:
         return ""
     computes = max(programs, key=lambda pid: programs[pid].ticks)
     if programs[computes].ticks > MOST * sum(use.ticks for use in grown.values()) > 0 and not programs[computes].stops:
-        return f"; virtual time stood still, because {_named(computes)} computed without any system call. Let the program sleep, or wait for something"
+        return (
+            f"; virtual time stood still, because {_named(computes)} computed without any system call. "
+            "Let the program sleep, or wait for something"
+        )
     polls = max(programs, key=lambda pid: programs[pid].stops)
     if programs[polls].stops > max(MOST * sum(use.stops for use in programs.values()), POLLS_PER_S * SAMPLE_S):
-        return f"; virtual time hardly passed, because {_named(polls)} made system calls without sleeping. Let the program sleep, or wait for something"
+        return (
+            f"; virtual time hardly passed, because {_named(polls)} made system calls without sleeping. "
+            "Let the program sleep, or wait for something"
+        )
     return ""
 
 
@@ -96,7 +112,9 @@ def _upper_pages(pid: int) -> Iterator[bytes]:
 
 
 def command_line(pages: Iterator[bytes]) -> list[str]:
-    """The words of a program's command line: the first page that ends as Linux begins a stack has them before the settings and the program's file."""
+    """The words of a program's command line: the first page that ends as Linux begins a stack has them before the
+    settings and the program's file.
+    """
     for page in pages:
         words = [part.decode(errors="replace") for part in page.rstrip(b"\0").split(b"\0") if part]
         settings = [index for index, word in enumerate(words) if SETTING.match(word)]

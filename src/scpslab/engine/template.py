@@ -27,7 +27,9 @@ ANSWER_LIMIT_S = 30.0
 END_LIMIT_S = 10.0
 # Numbers that fit everything they are taken for: a kernel that somebody has taken over may send others.
 ANSWER = re.compile(
-    r"ready (?P<bytes>[1-9]\d{0,15})|running (?P<child>[1-9]\d{0,8})|refused (?P<errno>[1-9]\d{0,8})|ended (?P<pid>[1-9]\d{0,8}) (?P<status>\d{1,5})", re.ASCII
+    r"ready (?P<bytes>[1-9]\d{0,15})|running (?P<child>[1-9]\d{0,8})|refused (?P<errno>[1-9]\d{0,8})|"
+    r"ended (?P<pid>[1-9]\d{0,8}) (?P<status>\d{1,5})",
+    re.ASCII,
 )
 
 
@@ -59,7 +61,11 @@ class Fork:
         return self.returncode or 0
 
     def kill(self) -> None:
-        """Ends it. Its template does that, because the process id is not another's until the template says that it has ended; if it does not, it ends too."""
+        """Ends it.
+
+        Its template does that, because the process id is not another's until the template says that it has ended; if it
+        does not, it ends too.
+        """
         if self._over.is_set():
             return
         self._template.ask(f"end {self.pid}")
@@ -88,7 +94,8 @@ class Fork:
 class TemplateGuest:
     """A booted kernel, from `boot` to `kill`.
 
-    A thread of its own starts it and hears what it says: the kernel ends with the thread that has started it, and so it lasts as long as it is needed.
+    A thread of its own starts it and hears what it says: the kernel ends with the thread that has started it, and so it
+    lasts as long as it is needed.
     """
 
     def __init__(self, command: list[str], folder: Path, environment: dict[str, str], core: int | None) -> None:
@@ -117,7 +124,9 @@ class TemplateGuest:
         return self._process.pid if self._process else 0
 
     def boot(self, limit_s: float) -> None:
-        """Boots it and waits until it can be forked (then `memory_bytes` is known), until it has ended, or for as long as the limit is."""
+        """Boots it and waits until it can be forked (then `memory_bytes` is known), until it has ended, or for as long
+        as the limit is.
+        """
         self._thread.start()
         with self._changed:
             self._changed.wait_for(lambda: self.memory_bytes is not None or self.returncode is not None, limit_s)
@@ -138,7 +147,10 @@ class TemplateGuest:
         if isinstance(answer, Fork):
             return answer
         if answer is not None:
-            raise TemplateError(f"the lab kernel: found no room for one more: {os.strerror(answer)}. Free memory or processes, or use fewer --jobs.")
+            raise TemplateError(
+                f"the lab kernel: found no room for one more: {os.strerror(answer)}. "
+                "Free memory or processes, or use fewer --jobs."
+            )
         self.kill()
         with self._changed:
             self._changed.wait_for(lambda: self.returncode is not None, END_LIMIT_S)
@@ -185,7 +197,14 @@ class TemplateGuest:
     def _start_and_hear(self) -> int:
         """Its life; returns its exit code."""
         with (self._folder / "console.log").open("wb") as console:
-            process = Session(self._command, cwd=self._folder, env=self._environment, stdin=self._theirs, stdout=console, stderr=subprocess.STDOUT)
+            process = Session(
+                self._command,
+                cwd=self._folder,
+                env=self._environment,
+                stdin=self._theirs,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+            )
         self._theirs.close()
         with self._changed:
             self._process = process
@@ -207,7 +226,10 @@ class TemplateGuest:
             return None
 
     def _take(self, said: re.Match[str]) -> bool:
-        """Takes note of what was said. False for what cannot be: the answer to a question that nobody has asked, or an end that is none."""
+        """Takes note of what was said.
+
+        False for what cannot be: the answer to a question that nobody has asked, or an end that is none.
+        """
         if said["pid"]:
             return self._bury(int(said["pid"]), int(said["status"]))
         with self._changed:
@@ -281,7 +303,8 @@ class TemplatePool:
     def use(self, key: Hashable, make: Callable[[], Held], limit_s: float, needed_bytes: int) -> Iterator[Held]:
         """The template of a key, for the time of a cell.
 
-        It is made and booted, within a limit, where there is none or where it has ended; others are dropped until there is the memory that it needs.
+        It is made and booted, within a limit, where there is none or where it has ended; others are dropped until there
+        is the memory that it needs.
         """
         with self._lock:
             one_at_a_time = self._locks.setdefault(key, threading.Lock())

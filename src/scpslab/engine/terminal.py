@@ -27,7 +27,10 @@ READ_BYTES = 65536
 
 @contextmanager
 def typed(source: int, shown: int) -> Iterator[int]:
-    """A terminal at which the lines of `source` are typed; yields the lab's side of it. What the lab prints goes to `shown`. Both are file descriptors."""
+    """A terminal at which the lines of `source` are typed; yields the lab's side of it.
+
+    What the lab prints goes to `shown`. Both are file descriptors.
+    """
     keyboard, screen = os.openpty()
     typist = Typist(source, shown, keyboard)
     thread = threading.Thread(target=typist.serve)
@@ -43,7 +46,10 @@ def typed(source: int, shown: int) -> Iterator[int]:
 
 @dataclass
 class Typist:
-    """Types a line at every prompt, and the end of input after the last one. A line typed earlier would go to the program that runs in a node."""
+    """Types a line at every prompt, and the end of input after the last one.
+
+    A line typed earlier would go to the program that runs in a node.
+    """
 
     source: int
     shown: int
@@ -103,7 +109,9 @@ GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 @dataclass(frozen=True)
 class SessionConsole:
-    """Where a lab reads and prints: two file descriptors, and the kind of the terminal as TERM names it, `dumb` where no person types."""
+    """Where a lab reads and prints: two file descriptors, and the kind of the terminal as TERM names it, `dumb` where
+    no person types.
+    """
 
     input: int
     output: int
@@ -144,7 +152,9 @@ def at_terminal() -> Iterator[SessionConsole]:
                 termios.tcsetattr(INPUT, termios.TCSADRAIN, settings)
 
 
-def wait_for_user(process: LabProcess, console: SessionConsole, meanwhile: Callable[[], None], nudge: Callable[[], None]) -> int:
+def wait_for_user(
+    process: LabProcess, console: SessionConsole, meanwhile: Callable[[], None], nudge: Callable[[], None]
+) -> int:
     """Waits until the lab's process ends, and calls `meanwhile` several times a second; returns the exit code.
 
     `nudge` is called if the lab does not read what the user has typed.

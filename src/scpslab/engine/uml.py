@@ -118,7 +118,8 @@ class Guest:
 class UmlEngine(ProcessEngine):
     """Runs cells as User-Mode Linux processes, each pinned to one core.
 
-    A guest's system calls switch between two host processes. On one core a switch costs a third of what it costs across two cores.
+    A guest's system calls switch between two host processes. On one core a switch costs a third of what it costs across
+    two cores.
     """
 
     lab_name: ClassVar[str] = "the lab kernel"
@@ -136,14 +137,19 @@ class UmlEngine(ProcessEngine):
         return input_hash()
 
     def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
-        """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the cache."""
+        """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the
+        cache.
+        """
         self.check()
         plans = list(plans)
         memory.check_guests(plans)
         for needs in {Needs.of(plan) for plan in plans} - set(self._bundles):
             images = self._images[needs.docker] = self._images.get(needs.docker) or ensure(say, needs.docker)
             scps = ensure_stack(say) if needs.stack else None
-            self._bundles[needs] = (ensure_bundle(images, scps, cache_dir(), partial(self._compile, images)), bundle_hash(images, scps))
+            self._bundles[needs] = (
+                ensure_bundle(images, scps, cache_dir(), partial(self._compile, images)),
+                bundle_hash(images, scps),
+            )
         for plan in plans:
             if names := own_images(plan):
                 self._bring_images(names, plan.network.memory_mib, say)
@@ -159,7 +165,10 @@ class UmlEngine(ProcessEngine):
             CapabilityError: it cannot.
         """
         if said := native.machine_trouble():
-            raise CapabilityError(f"engine {self.name}: {said}; expected such a machine. Use --engine virtual, or --engine host as root (docs/vagrant.md).")
+            raise CapabilityError(
+                f"engine {self.name}: {said}; expected such a machine. Use --engine virtual, or --engine host as "
+                "root (docs/vagrant.md)."
+            )
         _check_processes()
         memory.choose()
 
@@ -171,24 +180,32 @@ class UmlEngine(ProcessEngine):
         # A guest keeps in memory the file, its unpacked content, and the project's own images.
         if size_mib > memory_mib // OWN_IMAGES_SHARE:
             raise CapabilityError(
-                f"image {', '.join(names)}: found {size_mib} MiB; expected at most a quarter of the guest's memory of {memory_mib} MiB. "
+                f"image {', '.join(names)}: found {size_mib} MiB; expected at most a quarter of the guest's memory "
+                f"of {memory_mib} MiB. "
                 f"Raise limits.memory by {OWN_IMAGES_SHARE * size_mib - memory_mib} MiB, or make the image smaller."
             )
 
     def hash(self, plan: Plan) -> str:
-        """Hash of kernel, guest image, lab program, what makes a cell's input and, if the plan needs them, the SCPS stack and images of others."""
+        """Hash of kernel, guest image, lab program, what makes a cell's input and, if the plan needs them, the SCPS
+        stack and images of others.
+        """
         bundle = self._bundles[Needs.of(plan)][1]
         ids = [self._own_images[name][0].id for name in own_images(plan)]
         return hashlib.sha256("\n".join([bundle, self._input_hash, *ids]).encode()).hexdigest()[:24]
 
     def facts(self) -> dict[str, Any]:
-        """The parts by name: whether they are the published ones (null: none is published for the recipe), and where versions differ."""
+        """The parts by name: whether they are the published ones (null: none is published for the recipe), and where
+        versions differ.
+        """
         return {"parts": parts_facts(cache_dir())}
 
     def _compile(self, images: Images, lab: Path, cell: Path) -> None:
         tail = self.boot(images, lab, cell, COMPILE_LIMITS)
         if not CellFiles(cell / OUT).has_ended:
-            raise LabError(f'lab program: found that the guest did not compile it, last lines "{tail}"; expected compiled code. Run "scpslab doctor".')
+            raise LabError(
+                f'lab program: found that the guest did not compile it, last lines "{tail}"; '
+                'expected compiled code. Run "scpslab doctor".'
+            )
 
     def boot(self, images: Images, program: Path, cell: Path, limits: dict[str, int]) -> str:
         """Runs run_lab.py of the folder `program` in a guest to its end; its results are then in `cell`/out.
@@ -248,7 +265,10 @@ class UmlEngine(ProcessEngine):
         return standstill(process.pid) if self.deterministic else ""
 
     def nudge(self, process: LabProcess) -> None:
-        """Repeats the signal for input. About once in a thousand lines the kernel misses it, and the prompt would wait until the next key."""
+        """Repeats the signal for input.
+
+        About once in a thousand lines the kernel misses it, and the prompt would wait until the next key.
+        """
         try:
             status = Path(f"/proc/{process.pid}/status").read_text()
         except OSError:
@@ -261,16 +281,26 @@ class UmlEngine(ProcessEngine):
 
 def no_network(limits: dict[str, int]) -> Plan:
     """A plan for a guest that runs no cell."""
-    network = NetworkPlan(topology="none", containers="process", memory_mib=limits["memory_mib"], nodes=(), links=(), serial_links=())
+    network = NetworkPlan(
+        topology="none", containers="process", memory_mib=limits["memory_mib"], nodes=(), links=(), serial_links=()
+    )
     bounds = Limits(virtual_s=limits["wall_s"], wall_s=limits["wall_s"])
-    return Plan(network=network, cell=CellPlan(id="boot", scenario="boot", axes={}, repeat=1, kernel_seed="0" * 64, limits=bounds))
+    return Plan(
+        network=network,
+        cell=CellPlan(id="boot", scenario="boot", axes={}, repeat=1, kernel_seed="0" * 64, limits=bounds),
+    )
 
 
 def _check_processes() -> None:
-    """Checks the limit of processes: a guest's processes are processes of the host too, and without them a cell fails half-way."""
+    """Checks the limit of processes: a guest's processes are processes of the host too, and without them a cell fails
+    half-way.
+    """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if os.geteuid() != 0 and allowed != resource.RLIM_INFINITY and allowed < PROCESSES_PER_CELL:
-        raise CapabilityError(f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell that runs. Raise the limit.")
+        raise CapabilityError(
+            f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell "
+            "that runs. Raise the limit."
+        )
 
 
 class LiveEngine(UmlEngine):

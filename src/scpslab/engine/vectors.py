@@ -10,9 +10,11 @@ from scpslab.scenario.errors.vector import bit_map, gap_vector, lost_packets
 
 
 def write_vectors(plan: Plan, folder: Path) -> None:
-    """Writes the gap vector of every direction that has one, to <link>-<direction>.u64 in little-endian order, and lost packets to <link>-<direction>.drops.
+    """Writes the gap vector of every direction that has one, to <link>-<direction>.u64 in little-endian order, and lost
+    packets to <link>-<direction>.drops.
 
-    Serial links draw the errors of the models that their channel knows; for the others they get bit maps, <link>-<direction>.bits.
+    Serial links draw the errors of the models that their channel knows; for the others they get bit maps,
+    <link>-<direction>.bits.
     """
     for serial in plan.network.serial_links:
         for line in serial.directions:
@@ -25,4 +27,6 @@ def write_vectors(plan: Plan, folder: Path) -> None:
             errors = plan.cell.errors(link.name, direction.name)
             for numbers, suffix in ((gap_vector(errors), ".u64"), (lost_packets(errors), ".drops")):
                 if len(numbers):
-                    (folder / file_name(link.name, direction.name, suffix=suffix)).write_bytes(numbers.astype("<u8").tobytes())
+                    (folder / file_name(link.name, direction.name, suffix=suffix)).write_bytes(
+                        numbers.astype("<u8").tobytes()
+                    )

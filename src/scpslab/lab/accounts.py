@@ -1,4 +1,6 @@
-"""Accounts: every packet that a direction of a link was offered is delivered, lost for a stated cause, or still under way."""
+"""Accounts: every packet that a direction of a link was offered is delivered, lost for a stated cause, or still under
+way.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from scpslab.plan.links import LOSS_CAUSES
 
 # The counters of a direction by name; None where nobody counts.
 Counters = dict[str, int | None]
-# The kernel's statistics of a queue of its own say how many packets it dropped, and neither their bytes nor how full it was.
+# The kernel's statistics of a queue of its own say how many packets it dropped, and neither their bytes nor how full it
+# was.
 UNKNOWN_OF_MANAGED = ("queue_bytes", "most_bytes", "most_packets")
 DRAIN_STEP_NS = 50_000_000
 DRAIN_LIMIT_NS = 60 * SECOND_NS
@@ -22,10 +25,14 @@ class Accounts:
         self.context, self.network = context, context.network
 
     def drain(self) -> bool:
-        """Waits until no packet is under way on any link, so that every account can close. False if one still is after _limit_ns."""
+        """Waits until no packet is under way on any link, so that every account can close.
+
+        False if one still is after _limit_ns.
+        """
         limit = self.context.now_ns() + self._limit_ns()
         quiet = 0
-        # An empty network can fill again (a delayed acknowledgement, a retransmission): two quiet looks in a row are asked for.
+        # An empty network can fill again (a delayed acknowledgement, a retransmission): two quiet looks in a row are
+        # asked for.
         while quiet < 2:
             if self.context.now_ns() >= limit:
                 return False
@@ -36,7 +43,8 @@ class Accounts:
     def write(self) -> list[str]:
         """Writes records/accounting.jsonl, and returns the accounts that do not close.
 
-        All accounts are read at one quiet instant: a peer whose last acknowledgement was lost may still send packets now and then.
+        All accounts are read at one quiet instant: a peer whose last acknowledgement was lost may still send packets
+        now and then.
         """
         limit = self.context.now_ns() + self._limit_ns()
         accounts = self._counters()
@@ -48,26 +56,37 @@ class Accounts:
         for direction, counters in zip(self.network.directions, accounts, strict=True):
             missing = under_way(counters)
             if pieces := self.network.pieces(direction):
-                # Engine host: the lab kernel cuts them up before the queue (images/lab-kernel/segments-before-queues.patch).
+                # Engine host: the lab kernel cuts them up before the queue
+                # (images/lab-kernel/segments-before-queues.patch).
                 still_open.append(
-                    f"{direction.link}.{direction.name}: found {pieces} pieces of several packets (UDP segmentation offload), which this machine's kernel "
-                    "cuts up behind the queue; expected single packets. Use engine virtual or live, or switch the program's offload off"
+                    f"{direction.link}.{direction.name}: found {pieces} pieces of several packets (UDP segmentation "
+                    "offload), which this machine's kernel "
+                    "cuts up behind the queue; expected single packets. Use engine virtual or live, or switch the "
+                    "program's offload off"
                 )
             elif direction.arriving in self.context.settled.drawn and self.network.stages.lost_all(direction):
                 still_open.append(
-                    f"{direction.link}.{direction.name}: found that all losses drawn for it had happened before the end; "
+                    f"{direction.link}.{direction.name}: found that all losses drawn for it had happened before the "
+                    "end; "
                     "expected some left. Send fewer packets, or use bit errors, which repeat"
                 )
             elif missing:
-                still_open.append(f"{direction.link}.{direction.name}: offered {counters['offered_packets']}, {missing} unaccounted for")
+                still_open.append(
+                    f"{direction.link}.{direction.name}: offered {counters['offered_packets']}, {missing} "
+                    "unaccounted for"
+                )
             records.write(link=direction.link, direction=direction.name, **counters, closes=missing == 0)
         records.close()
         return still_open
 
     def _limit_ns(self) -> int:
-        """How long packets may be under way after the end: a packet on the longest way, and the answer to it, arrive however long the delays are."""
+        """How long packets may be under way after the end: a packet on the longest way, and the answer to it, arrive
+        however long the delays are.
+        """
         plans = [direction.plan for direction in self.network.directions]
-        return DRAIN_LIMIT_NS + sum(max(plan.delay_ns, *(delay_ns for _, delay_ns in plan.delay_table or ((0, 0),))) for plan in plans)
+        return DRAIN_LIMIT_NS + sum(
+            max(plan.delay_ns, *(delay_ns for _, delay_ns in plan.delay_table or ((0, 0),))) for plan in plans
+        )
 
     def _counters(self) -> list[Counters]:
         """The counters of every direction, those of managed queues included."""

@@ -1,7 +1,8 @@
 """Loading eBPF programs from an object file, and maps that are read and written as memory.
 
-A loader of 150 lines and not libbpf, because the lab needs maps whose sizes follow from the plan and shared between programs, and because
-starting `tc` with its own loader costs more than the whole set-up of a link. Sources: bpf(2), ELF-64 object file format.
+A loader of 150 lines and not libbpf, because the lab needs maps whose sizes follow from the plan and shared between
+programs, and because starting `tc` with its own loader costs more than the whole set-up of a link. Sources: bpf(2),
+ELF-64 object file format.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ class HashMap:
 
     def put(self, key: int, value: int) -> None:
         """Stores one value."""
-        key_buffer, value_buffer = ctypes.create_string_buffer(struct.pack("=I", key)), ctypes.create_string_buffer(struct.pack("=I", value))
+        key_buffer, value_buffer = (
+            ctypes.create_string_buffer(struct.pack("=I", key)),
+            ctypes.create_string_buffer(struct.pack("=I", value)),
+        )
         attr = struct.pack("=IxxxxQQQ", self.fd, ctypes.addressof(key_buffer), ctypes.addressof(value_buffer), 0)
         _bpf(MAP_UPDATE, attr, "map entry")
 
@@ -75,7 +79,11 @@ class ObjectFile:
 
     def __init__(self, path: Path) -> None:
         self.data = path.read_bytes()
-        table, count, names = struct.unpack_from("<40xQ", self.data)[0], *struct.unpack_from("<60xH", self.data), *struct.unpack_from("<62xH", self.data)
+        table, count, names = (
+            struct.unpack_from("<40xQ", self.data)[0],
+            *struct.unpack_from("<60xH", self.data),
+            *struct.unpack_from("<62xH", self.data),
+        )
         self.headers = [struct.unpack_from("<IIQQQQIIQQ", self.data, table + 64 * i) for i in range(count)]
         self.names = [self._text(self.headers[names][4] + header[0]) for header in self.headers]
 
@@ -87,7 +95,9 @@ class ObjectFile:
         return self.data[header[4] : header[4] + header[5]]
 
     def load(self, section: str, kind: int, maps: dict[str, int]) -> int:
-        """Loads the program of a section with map symbols replaced by the descriptors in `maps`; returns its descriptor."""
+        """Loads the program of a section with map symbols replaced by the descriptors in `maps`; returns its
+        descriptor.
+        """
         code = bytearray(self._section(section))
         strings = self.headers[self.names.index(".strtab")][4]
         symbols = self._section(".symtab")
@@ -103,7 +113,16 @@ class ObjectFile:
         def attr(level: int) -> bytes:
             # A log costs as much as the check itself, so it is asked for only when a load has failed.
             log_at, log_size = (ctypes.addressof(log), len(log)) if level else (0, 0)
-            head = struct.pack("=IIQQIIQ", kind, len(code) // 8, ctypes.addressof(program), ctypes.addressof(license_name), level, log_size, log_at)
+            head = struct.pack(
+                "=IIQQIIQ",
+                kind,
+                len(code) // 8,
+                ctypes.addressof(program),
+                ctypes.addressof(license_name),
+                level,
+                log_size,
+                log_at,
+            )
             return head + struct.pack("=II16s", 0, 0, section.rsplit("/", maxsplit=1)[-1].encode()[:15])
 
         try:

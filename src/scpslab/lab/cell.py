@@ -216,7 +216,9 @@ class Running:
         for workload in self.workloads:
             workload.stop()
         self.script.stop()
-        self.loop.run_until(lambda: all(w.quiet() for w in self.workloads) and self.script.ended(), Context.now_ns() + STOP_LIMIT_NS)
+        self.loop.run_until(
+            lambda: all(w.quiet() for w in self.workloads) and self.script.ended(), Context.now_ns() + STOP_LIMIT_NS
+        )
 
     def _close_workloads(self) -> None:
         for workload in self.workloads:

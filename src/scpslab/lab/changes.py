@@ -1,4 +1,7 @@
-"""Links that change while traffic flows: bit errors, delay, rate, down and up. A script does it, or a person at the prompt."""
+"""Links that change while traffic flows: bit errors, delay, rate, down and up.
+
+A script does it, or a person at the prompt.
+"""
 
 from __future__ import annotations
 
@@ -98,15 +101,22 @@ class LinkChanges:
 
     def _delay(self, direction: DirectionStages, delay_ns: int) -> None:
         if direction.relay is None:
-            raise ChangeError(f"link {direction.link}: found no delay stage; expected a link that goes through a switch")
+            raise ChangeError(
+                f"link {direction.link}: found no delay stage; expected a link that goes through a switch"
+            )
         options = self.settled.delay_options(direction, delay_ns)
         # A delay that shrinks must not let packets overtake each other.
-        self.network.change_delay(direction, options if "rate" in options or "seed" in options else f"{options} rate {ORDER_RATE}")
+        self.network.change_delay(
+            direction, options if "rate" in options or "seed" in options else f"{options} rate {ORDER_RATE}"
+        )
 
     def _rate(self, direction: DirectionStages, rate_bps: int) -> None:
         queue = direction.plan.queue
         if queue is None or not queue.serialises:
-            raise ChangeError(f"link {direction.link} {direction.name}: found no serialiser with a drop-tail queue; expected one to change the rate of")
+            raise ChangeError(
+                f"link {direction.link} {direction.name}: found no serialiser with a drop-tail queue; "
+                "expected one to change the rate of"
+            )
         if rate_bps < 8 or rate_bps % 8:
             raise ChangeError(f"link {direction.link}: found {rate_bps} bit/s; expected a multiple of 8 bit/s")
         name, place = self.network.names[direction.entering], self.network.places[direction.entering]
@@ -130,7 +140,10 @@ class LinkChanges:
 def _first(direction: DirectionStages, errors: Errors | None) -> dict[str, int | float | str]:
     plan = direction.plan
     settings = errors.settings if errors else None
-    found: dict[str, int | float | str] = {"state": "up", "ber": settings.ber if isinstance(settings, Independent | Clustered) else 0}
+    found: dict[str, int | float | str] = {
+        "state": "up",
+        "ber": settings.ber if isinstance(settings, Independent | Clustered) else 0,
+    }
     if plan.rate_bps:
         found["rate"] = plan.rate_bps
     if direction.relay is not None:
@@ -217,7 +230,10 @@ def _instead_of_loss(words: list[str]) -> str:
     if not 0 < share < 1:
         return 'Packets are lost to bit errors: type "ber 1e-6", for example.'
     ber = -math.expm1(math.log1p(-share) / PACKET_BITS)
-    return f'Packets are lost to bit errors: "ber {ber:.1e}" loses {100 * share:g} % of the packets of 1500 bytes, and fewer of the short ones.'
+    return (
+        f'Packets are lost to bit errors: "ber {ber:.1e}" loses {100 * share:g} % of the packets of 1500 bytes, and '
+        "fewer of the short ones."
+    )
 
 
 def link_between(links: Iterable[Link], first: str, second: str) -> str:

@@ -1,4 +1,7 @@
-"""The shared context of a running cell's parts: the loop, clock and epoch, the network, and the folders. It knows no workload and no probe."""
+"""The shared context of a running cell's parts: the loop, clock and epoch, the network, and the folders.
+
+It knows no workload and no probe.
+"""
 
 from __future__ import annotations
 

@@ -16,14 +16,17 @@ NETEM_LIMIT = 1_000_000_000
 class Discipline(ABC):
     """A queue discipline. Whether it gives packets their time on the line is said in plan/disciplines.
 
-    `marks_at`: where the kernel's statistics of the discipline inside count the packets that it marked (uint32); None if it marks none.
+    `marks_at`: where the kernel's statistics of the discipline inside count the packets that it marked (uint32); None
+    if it marks none.
     """
 
     marks_at: ClassVar[int | None] = None
 
     @abstractmethod
     def root(self, rate_bps: int, overhead_bytes: int, queue: Queue) -> str:
-        """The kernel's discipline at the interface, and its options; `overhead_bytes` are the framing bytes of a packet beside its IP length."""
+        """The kernel's discipline at the interface, and its options; `overhead_bytes` are the framing bytes of a packet
+        beside its IP length.
+        """
 
     def inside(self, rate_bps: int, queue: Queue) -> str | None:
         """The discipline within that at the interface, and its options."""
@@ -31,7 +34,9 @@ class Discipline(ABC):
 
 
 class TokenBucket(Discipline):
-    """A token bucket of one packet with the discipline inside: it releases a packet when its turn comes, and stage 2 adds its packet time."""
+    """A token bucket of one packet with the discipline inside: it releases a packet when its turn comes, and stage 2
+    adds its packet time.
+    """
 
     def root(self, rate_bps: int, overhead_bytes: int, queue: Queue) -> str:
         """The bucket. tbf's own overhead cannot be negative; the size table's can."""

@@ -61,10 +61,14 @@ def ask(method: str, path: str, body: Any = None) -> Any:
     connection = Connection()
     try:
         if body is None or isinstance(body, dict):
-            connection.request(method, f"/{VERSION}{path}", json.dumps(body or {}), {"Content-Type": "application/json"})
+            connection.request(
+                method, f"/{VERSION}{path}", json.dumps(body or {}), {"Content-Type": "application/json"}
+            )
         else:
             size = os.fstat(body.fileno()).st_size
-            connection.request(method, f"/{VERSION}{path}", body, {"Content-Type": "application/x-tar", "Content-Length": str(size)})
+            connection.request(
+                method, f"/{VERSION}{path}", body, {"Content-Type": "application/x-tar", "Content-Length": str(size)}
+            )
         answer = connection.getresponse()
         text = answer.read()
     except OSError as error:
@@ -87,7 +91,10 @@ def answers() -> bool:
 
 
 class Daemon:
-    """The lab's own dockerd in a guest, whose containers end with the guest. If a daemon runs already, the lab uses that one."""
+    """The lab's own dockerd in a guest, whose containers end with the guest.
+
+    If a daemon runs already, the lab uses that one.
+    """
 
     def __init__(self, logs: Path) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -100,7 +107,9 @@ class Daemon:
         with (logs / "dockerd.log").open("wb") as log:
             # The guest has one processor (setup/docker.py says why that has to be said).
             environment = os.environ | {"GOMAXPROCS": "1"}
-            self.process = subprocess.Popen([*DAEMON, f"--host=unix://{SOCKET}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+            self.process = subprocess.Popen(
+                [*DAEMON, f"--host=unix://{SOCKET}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
+            )
 
     def wait(self) -> None:
         """Waits until the daemon answers, and gives it the images.
@@ -114,9 +123,14 @@ class Daemon:
         limit = time.monotonic() + DAEMON_LIMIT_S
         while not (SOCKET.exists() and answers()):
             if self.process.poll() is not None:
-                raise ChildProcessError(f"dockerd: found that it ended with code {self.process.returncode}; expected it to run. See logs/dockerd.log")
+                raise ChildProcessError(
+                    f"dockerd: found that it ended with code {self.process.returncode}; expected it to run. "
+                    "See logs/dockerd.log"
+                )
             if time.monotonic() > limit:
-                raise TimeoutError(f"dockerd: found no answer within {DAEMON_LIMIT_S:.0f} s; expected one. See logs/dockerd.log")
+                raise TimeoutError(
+                    f"dockerd: found no answer within {DAEMON_LIMIT_S:.0f} s; expected one. See logs/dockerd.log"
+                )
             time.sleep(LOOK_AGAIN_S)
         for path in (ARCHIVE, *sorted(BROUGHT_ALONG.glob("*.tar"))):
             with path.open("rb") as archive:
@@ -127,14 +141,19 @@ class Container:
     """A container without a network of Docker's, from its start to `remove`."""
 
     def __init__(self, node: str, spec: planned.Container, folders: dict[str, str]) -> None:
-        """`spec`: the plan's `container` of a node. `folders`: paths in the container to paths as the daemon sees them (":ro" may follow)."""
+        """`spec`: the plan's `container` of a node.
+
+        `folders`: paths in the container to paths as the daemon sees them (":ro" may follow).
+        """
         host = {
             "NetworkMode": "none",
             "Init": True,
             "Memory": spec.memory_bytes,
             "PidsLimit": spec.pids,
             "CapAdd": spec.capabilities,
-            "Devices": [{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rw"} for path in spec.devices],
+            "Devices": [
+                {"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rw"} for path in spec.devices
+            ],
             "Binds": [f"{outside}:{inside}" for inside, outside in folders.items()],
         }
         wanted = {

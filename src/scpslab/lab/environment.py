@@ -47,7 +47,9 @@ def write(path: Path, network: LabNetwork) -> None:
         "congestion_controls": Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split(),
         "python": platform.python_version(),
         "packages": _packages(),
-        "nodes": {node.name: _node(network, node.name, serial) for node in network.plan.nodes if not isinstance(node, Switch)},
+        "nodes": {
+            node.name: _node(network, node.name, serial) for node in network.plan.nodes if not isinstance(node, Switch)
+        },
     }
     path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 
@@ -61,7 +63,10 @@ def _packages() -> dict[str, str]:
 
 
 def _node(network: LabNetwork, node: str, serial: list[SerialEnd]) -> dict[str, Any]:
-    names = {*network.node(node).nameToIntf, *(end.interface for end in serial if end.node == node and end.interface is not None)}
+    names = {
+        *network.node(node).nameToIntf,
+        *(end.interface for end in serial if end.node == node and end.interface is not None),
+    }
     with inside(network.pid(node)):
         folder = Path("/proc/sys/net/ipv4")
         settings = {name: " ".join((folder / name).read_text().split()) for name in SYSCTLS}
@@ -71,5 +76,7 @@ def _node(network: LabNetwork, node: str, serial: list[SerialEnd]) -> dict[str, 
 
 def _interface(name: str) -> dict[str, Any]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        mtu = struct.unpack_from("=i", fcntl.ioctl(probe.fileno(), SIOCGIFMTU, struct.pack("16s16x", name.encode())), 16)[0]
+        mtu = struct.unpack_from(
+            "=i", fcntl.ioctl(probe.fileno(), SIOCGIFMTU, struct.pack("16s16x", name.encode())), 16
+        )[0]
     return {"mtu_bytes": mtu}

@@ -10,7 +10,9 @@ ROW_BYTES = 16
 
 @dataclass(frozen=True)
 class Comparison:
-    """Bytes sent that are missing in the file that arrived, bytes that it has more than once, and bytes in it that were not sent there."""
+    """Bytes sent that are missing in the file that arrived, bytes that it has more than once, and bytes in it that were
+    not sent there.
+    """
 
     lost: int
     duplicated: int
@@ -18,7 +20,10 @@ class Comparison:
 
 
 def compare(sent: bytes, arrived: bytes) -> Comparison:
-    """Aligns the file that arrived with the file sent, row by row; a changed byte is damaged, not lost. The sent content must not repeat itself."""
+    """Aligns the file that arrived with the file sent, row by row; a changed byte is damaged, not lost.
+
+    The sent content must not repeat itself.
+    """
     if arrived == sent:
         return Comparison(0, 0, 0)
     covered = bytearray(len(sent))
@@ -34,8 +39,12 @@ def compare(sent: bytes, arrived: bytes) -> Comparison:
     return Comparison(covered.count(0), duplicated, damaged)
 
 
-def _wrong_in_place(sent: bytes, arrived: bytes, covered: bytearray, source: tuple[int, int], found: tuple[int, int]) -> int:
-    """Bytes between two matches that are not the sent ones; those that stand in place of others count as arrived, wrong or right."""
+def _wrong_in_place(
+    sent: bytes, arrived: bytes, covered: bytearray, source: tuple[int, int], found: tuple[int, int]
+) -> int:
+    """Bytes between two matches that are not the sent ones; those that stand in place of others count as arrived, wrong
+    or right.
+    """
     room = max(0, source[1] - source[0])
     length = found[1] - found[0]
     in_place = min(room, length)
@@ -46,7 +55,9 @@ def _wrong_in_place(sent: bytes, arrived: bytes, covered: bytearray, source: tup
 
 
 def _matches(sent: bytes, arrived: bytes) -> list[tuple[int, int, int]]:
-    """Stretches of at least a row that are alike: where in `arrived`, where in `sent`, length; ascending in `arrived`."""
+    """Stretches of at least a row that are alike: where in `arrived`, where in `sent`, length; ascending in
+    `arrived`.
+    """
     rows = {sent[at : at + ROW_BYTES]: at for at in range(0, len(sent) - ROW_BYTES + 1, ROW_BYTES)}
     found: list[tuple[int, int, int]] = []
     at, settled = 0, 0

@@ -51,7 +51,10 @@ def measure(client: LabNode, server: LabNode, ip: str, udp_rate: str = "", secon
             _wait_until_it_listens(serving, server, "udp" if udp_rate else "tcp", said)
             sent = _send(client, client_words(ip, udp_rate, seconds), seconds)
             if not FIGURE.search(sent):
-                raise IperfError(f"iperf: found no result of the client; expected a throughput. The client said: {sent.strip() or 'nothing'}")
+                raise IperfError(
+                    "iperf: found no result of the client; expected a throughput. The client said: "
+                    f"{sent.strip() or 'nothing'}"
+                )
             received = _report(said)
         finally:
             _end(serving)
@@ -59,9 +62,14 @@ def measure(client: LabNode, server: LabNode, ip: str, udp_rate: str = "", secon
 
 
 def _start(node: LabNode, words: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Starts the lab's own program in the network of a node, whose image may have none. Ctrl-C does not reach it: whoever started it ends it."""
+    """Starts the lab's own program in the network of a node, whose image may have none.
+
+    Ctrl-C does not reach it: whoever started it ends it.
+    """
     argv = [LABTOOL, "exec-net", str(node.pid), *words]
-    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+    return subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+    )
 
 
 def _send(client: LabNode, words: list[str], seconds: int) -> str:
@@ -83,7 +91,10 @@ def _wait_until_it_listens(serving: subprocess.Popen[bytes], server: LabNode, ki
     while not _listens(server, kind):
         if serving.poll() is not None or time.monotonic() > limit:
             text = _text(said).strip() or "nothing"
-            raise IperfError(f"iperf: found no server on {server.name}, port {PORT}; expected one that listens. The server said: {text}")
+            raise IperfError(
+                f"iperf: found no server on {server.name}, port {PORT}; expected one that listens. The server said: "
+                f"{text}"
+            )
         time.sleep(LOOK_AGAIN_S)
 
 

@@ -1,4 +1,6 @@
-"""Mininet links with the three stages (link-model §1): veth pairs, in place from the start, with addresses and no offloads."""
+"""Mininet links with the three stages (link-model §1): veth pairs, in place from the start, with addresses and no
+offloads.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from mininet.link import Intf, Link
 from scpslab.lab.netlink import Netlink, VethEnd, inside
 
 SIOCGIFADDR, SIOCETHTOOL = 0x8915, 0x8946
-# ETHTOOL_SRXCSUM stays on: it is what checks the sums that nobody has computed in advance. Off: tx checksums, scatter-gather, TSO, GSO, GRO.
+# ETHTOOL_SRXCSUM stays on: it is what checks the sums that nobody has computed in advance. Off: tx checksums,
+# scatter-gather, TSO, GSO, GRO.
 ETHTOOL_OFF = {"tx-checksumming": 0x17, "scatter-gather": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 
 
@@ -58,7 +61,9 @@ def node_pid(node: Any) -> int | None:
 
 
 def offloads_off(interface: str) -> None:
-    """Switches an interface's offloads off, in the namespace we are in: otherwise one decision would cover several packets."""
+    """Switches an interface's offloads off, in the namespace we are in: otherwise one decision would cover several
+    packets.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for command in ETHTOOL_OFF.values():
             value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
@@ -70,7 +75,10 @@ class LabLink(Link):  # type: ignore[misc]  # Mininet has no types
 
     def __init__(self, node1: Any, node2: Any, ends: Leg, mtu_bytes: int, **_params: Any) -> None:
         nodes = (node1, node2)
-        veths = [VethEnd(end.index, end.interface, end.mac, mtu_bytes, node_pid(node)) for end, node in zip(ends, nodes, strict=True)]
+        veths = [
+            VethEnd(end.index, end.interface, end.mac, mtu_bytes, node_pid(node))
+            for end, node in zip(ends, nodes, strict=True)
+        ]
         here = Netlink()
         here.veth((veths[0], veths[1]))
         here.close()

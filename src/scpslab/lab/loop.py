@@ -88,7 +88,10 @@ class Loop:
         self._selector.register(fd, selectors.EVENT_READ, ended)
 
     def on_lines(self, stream: IO[bytes], call: Callable[[str], None]) -> None:
-        """Calls with every line the stream delivers, until it ends. One of more than LONGEST_LINE bytes comes in parts."""
+        """Calls with every line the stream delivers, until it ends.
+
+        One of more than LONGEST_LINE bytes comes in parts.
+        """
         held = bytearray()
 
         def readable(data: bytes) -> None:

@@ -1,6 +1,9 @@
-"""A user's Mininet script in the guest. It runs twice: to say what its network is, and on that network (scenario/planning/mininet.py makes the plan between).
+"""A user's Mininet script in the guest.
 
-The script finds Mininet's own modules; `Mininet`, `CLI`, links and controllers are those of this file. The first run ends where the network is first used.
+It runs twice: to say what its network is, and on that network (scenario/planning/mininet.py makes the plan between).
+
+The script finds Mininet's own modules; `Mininet`, `CLI`, links and controllers are those of this file. The first run
+ends where the network is first used.
 """
 
 from __future__ import annotations
@@ -41,7 +44,18 @@ FILES = Path("/srv/mn")
 # Where there is no max_queue_size: netem's limit, and the default length of a Linux interface's queue.
 DEFAULT_QUEUE = 1000
 # tc reads a time without a unit as microseconds.
-UNITS_NS = {"s": 10**9, "sec": 10**9, "secs": 10**9, "ms": 10**6, "msec": 10**6, "msecs": 10**6, "us": 1000, "usec": 1000, "usecs": 1000, "": 1000}
+UNITS_NS = {
+    "s": 10**9,
+    "sec": 10**9,
+    "secs": 10**9,
+    "ms": 10**6,
+    "msec": 10**6,
+    "msecs": 10**6,
+    "us": 1000,
+    "usec": 1000,
+    "usecs": 1000,
+    "": 1000,
+}
 TIME = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)")
 # Numbers of a link: between what they are, and in words. Whatever is 0 is as if it were not there.
 NUMBERS = {
@@ -54,7 +68,24 @@ CONTROLLERS = ("Controller", "OVSController", "RemoteController", "DefaultContro
 HOSTS = ("Host", "Node", "CPULimitedHost")
 BRIDGES = "switches are learning bridges of Open vSwitch"
 # Words that are used elsewhere or say how Mininet does a thing, and those to say something about.
-OF_LINKS = {"ip", "params1", "params2", "intfName1", "intfName2", "addr1", "addr2", "intf", "cls1", "cls2", "fast", "speedup", "gro", "tso", "txo", "rxo"}
+OF_LINKS = {
+    "ip",
+    "params1",
+    "params2",
+    "intfName1",
+    "intfName2",
+    "addr1",
+    "addr2",
+    "intf",
+    "cls1",
+    "cls2",
+    "fast",
+    "speedup",
+    "gro",
+    "tso",
+    "txo",
+    "rxo",
+}
 OF_HOSTS = {"ip", "mac", "defaultRoute", "inNamespace"}
 OF_SWITCHES = {"batch", "dpid", "inNamespace", "isSwitch", "listenPort"}
 SHAPERS, REFUSED = ("use_htb", "use_hfsc", "use_tbf"), ("enable_ecn", "enable_red")
@@ -114,9 +145,14 @@ class PlainLink:
 
     shaped = False
 
-    def __init__(self, node1: Any, node2: Any, port1: int | None = None, port2: int | None = None, **params: Any) -> None:
+    def __init__(
+        self, node1: Any, node2: Any, port1: int | None = None, port2: int | None = None, **params: Any
+    ) -> None:
         net: Net = Net.only
-        ends = [net.end(node.name, port, params, number, self.shaped) for number, node, port in ((1, node1, port1), (2, node2, port2))]
+        ends = [
+            net.end(node.name, port, params, number, self.shaped)
+            for number, node, port in ((1, node1, port1), (2, node2, port2))
+        ]
         net.drawn.append({"ends": ends})
         self.intf1, self.intf2 = (net.interface(end["node"], end["interface"]) for end in ends)
         self.intf1.link = self.intf2.link = self
@@ -148,7 +184,10 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         self.notes: dict[str, None] = {}
         self.begun = self.built = False
         # Of Mininet's parameters these are the fourth and the fifth.
-        params |= {name: params.get(name, default) for name, default in (("controller", None), ("link", PlainLink))[max(len(words) - 3, 0) :]}
+        params |= {
+            name: params.get(name, default)
+            for name, default in (("controller", None), ("link", PlainLink))[max(len(words) - 3, 0) :]
+        }
         super().__init__(*words, **params)
 
     def note(self, text: str) -> None:
@@ -227,14 +266,29 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
             words = {}
         if found := [name for name in REFUSED if name in words]:
             raise refuse(found[0], "a drop-tail queue; a scenario has RED, CoDel and ECN")
-        bw, loss, queue = (_number(name, words.pop(name, default)) for name, default in (("bw", 0), ("loss", 0), ("max_queue_size", DEFAULT_QUEUE)))
+        bw, loss, queue = (
+            _number(name, words.pop(name, default))
+            for name, default in (("bw", 0), ("loss", 0), ("max_queue_size", DEFAULT_QUEUE))
+        )
         delay_ns, jitter_ns = (self._time(name, words.pop(name, 0)) for name in ("delay", "jitter"))
         for name in words:
-            self.note(f"{name}: ignored; " + ("the serialiser is exact" if name in SHAPERS else "not a word that links have here"))
+            self.note(
+                f"{name}: ignored; "
+                + ("the serialiser is exact" if name in SHAPERS else "not a word that links have here")
+            )
         if loss:
-            self.note("loss: each packet is lost with the same probability, whatever its length, behind the link and not before it")
+            self.note(
+                "loss: each packet is lost with the same probability, whatever its length, behind the link and not "
+                "before it"
+            )
         rate_bps = round(bw * 10**6 / 8) * 8 or None
-        return {"rate_bps": rate_bps, "limit_packets": int(queue), "delay_ns": delay_ns, "jitter_ns": jitter_ns, "loss": loss / 100}
+        return {
+            "rate_bps": rate_bps,
+            "limit_packets": int(queue),
+            "delay_ns": delay_ns,
+            "jitter_ns": jitter_ns,
+            "loss": loss / 100,
+        }
 
     def _time(self, name: str, value: Any) -> int:
         found = TIME.fullmatch(str(value))
@@ -256,7 +310,10 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
 
     @staticmethod
     def _other() -> SystemExit:
-        return refuse("another network than in the first run", "nodes and links that are complete before the first command, and do not depend on chance")
+        return refuse(
+            "another network than in the first run",
+            "nodes and links that are complete before the first command, and do not depend on chance",
+        )
 
     def build(self) -> None:
         """Makes what the Topo says."""
@@ -271,7 +328,9 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         self.build()
         self.begun = True
         try:
-            described = Described.read({"nodes": list(self.planned.values()), "links": self.drawn, "notes": list(self.notes)})
+            described = Described.read(
+                {"nodes": list(self.planned.values()), "links": self.drawn, "notes": list(self.notes)}
+            )
         except PlanError as error:
             raise SystemExit(f"scpslab mn: {error}.") from error
         if self.real is None:
@@ -293,7 +352,15 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         """They are."""
         return True
 
-    def iperf(self, hosts: Any = None, l4Type: str = "TCP", udpBw: str = "10M", fmt: Any = None, seconds: int = 5, port: int = 0) -> list[str]:  # noqa: N803
+    def iperf(
+        self,
+        hosts: Any = None,
+        l4Type: str = "TCP",  # noqa: N803
+        udpBw: str = "10M",  # noqa: N803
+        fmt: Any = None,
+        seconds: int = 5,
+        port: int = 0,
+    ) -> list[str]:
         """Mininet's measurement with iperf 2, on the lab's port."""
         self.begin()
         client, server = hosts or (self.hosts[0], self.hosts[-1])
@@ -321,7 +388,10 @@ def prompt(net: Net, script: str | None = None, **_given: Any) -> None:
     if script or not net.cell.plan.cell.shell:
         lines = Path(script).read_text() if script else net.script.commands
         if not lines:
-            print("CLI(net): found nobody who types in virtual time; expected lines (--commands FILE) or the wall clock (--engine live).")
+            print(
+                "CLI(net): found nobody who types in virtual time; expected lines (--commands FILE) or the wall "
+                "clock (--engine live)."
+            )
             return
         served.cmdqueue = [*lines.splitlines(), "exit"]
         served.precmd = _echo
@@ -344,7 +414,12 @@ def serve(cell: Prepared, script: MininetScript) -> None:
     """Runs the script, in a process of its own."""
     Net.cell, Net.script, Net.real = cell, script, cell.network.mininet if script.described else None
     mininet.net.Mininet, mininet.cli.CLI, mininet.clean.cleanup = Net, prompt, lambda: None
-    mininet.link.Link, mininet.link.TCLink, mininet.link.TCULink, mininet.link.OVSLink = PlainLink, ShapedLink, ShapedLink, PlainLink
+    mininet.link.Link, mininet.link.TCLink, mininet.link.TCULink, mininet.link.OVSLink = (
+        PlainLink,
+        ShapedLink,
+        ShapedLink,
+        PlainLink,
+    )
     for name in CONTROLLERS:
         setattr(mininet.node, name, Ignored)
     random.seed(script.code)
@@ -373,14 +448,20 @@ def _chosen(topos: Any, script: MininetScript) -> None:
         raise refuse(f"topos of type {type(topos).__name__}", "a dictionary of names and Topo classes")
     names = ", ".join(map(str, topos))
     if not script.topo and len(topos) != 1:
-        raise refuse(f"no Mininet(...) and {f'{len(topos)} topos ({names})' if topos else 'no topos'}", "a network, or --topo NAME with one of them")
+        raise refuse(
+            f"no Mininet(...) and {f'{len(topos)} topos ({names})' if topos else 'no topos'}",
+            "a network, or --topo NAME with one of them",
+        )
     chosen = script.topo or str(next(iter(topos)))
     name = chosen.partition(",")[0]
     if name not in topos:
         raise refuse(f"--topo {name}", f"one of {names or 'none, for the script has no topos'}")
     topo = buildTopo(topos, chosen) if callable(topos[name]) else topos[name]
     if not isinstance(topo, mininet.topo.Topo):
-        raise refuse(f"topos[{name!r}] that makes no Topo but {type(topo).__name__}", "a Topo class, or a function that returns a Topo")
+        raise refuse(
+            f"topos[{name!r}] that makes no Topo but {type(topo).__name__}",
+            "a Topo class, or a function that returns a Topo",
+        )
     net = Net(topo=topo, link=ShapedLink, controller=None)
     net.begin()
     {"cli": lambda: prompt(net), "pingall": net.pingAll, "iperf": net.iperf}[script.test]()

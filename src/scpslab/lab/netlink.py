@@ -18,7 +18,16 @@ from typing import Any
 
 from scpslab.plan.routes import RouteOptions
 
-RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH, RTM_NEWRULE, RTM_DELRULE, RTM_GETQDISC = 16, 17, 20, 24, 28, 32, 33, 38
+RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH, RTM_NEWRULE, RTM_DELRULE, RTM_GETQDISC = (
+    16,
+    17,
+    20,
+    24,
+    28,
+    32,
+    33,
+    38,
+)
 NLM_REQUEST, NLM_ACK, NLM_DUMP, NLM_REPLACE, NLM_CREATE, NLM_EXCL = 1, 4, 0x300, 0x100, 0x400, 0x200
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 IFF_UP = 1
@@ -142,12 +151,25 @@ class Netlink:
         self.ask(RTM_NEWNEIGH, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
 
     def route(self, to: str, via: str | None, metrics: dict[int, int], src: str | None = None) -> None:
-        """Adds a static IPv4 route to a prefix or "default"; `metrics` by RTAX number. Without `via` packets to there are dropped.
+        """Adds a static IPv4 route to a prefix or "default"; `metrics` by RTAX number.
+
+        Without `via` packets to there are dropped.
 
         `src`: the node's own address that it sends from; None: that of the interface.
         """
         ip, prefix = ("0.0.0.0", "0") if to == "default" else to.split("/")  # noqa: S104  # a route, no binding
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_STATIC, 0, RTN_UNICAST if via else RTN_BLACKHOLE, 0)
+        body = struct.pack(
+            "=BBBBBBBBI",
+            socket.AF_INET,
+            int(prefix),
+            0,
+            0,
+            TABLE_MAIN,
+            PROTOCOL_STATIC,
+            0,
+            RTN_UNICAST if via else RTN_BLACKHOLE,
+            0,
+        )
         parts = attribute(RTA_GATEWAY, socket.inet_aton(via)) if via else b""
         if int(prefix):
             parts += attribute(RTA_DST, socket.inet_aton(ip))
@@ -156,20 +178,38 @@ class Netlink:
         self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts + _metrics(metrics))
 
     def connected(self, index: int, cidr: str, metrics: dict[int, int]) -> None:
-        """Gives the route to an interface's own subnet, which the kernel has made with the address `cidr`, these metrics."""
+        """Gives the route to an interface's own subnet, which the kernel has made with the address `cidr`, these
+        metrics.
+        """
         ip, prefix = cidr.split("/")
         subnet = ipaddress.IPv4Interface(cidr).network.network_address.packed
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST, 0)
-        parts = attribute(RTA_DST, subnet) + attribute(RTA_OIF, struct.pack("=I", index)) + attribute(RTA_PREFSRC, socket.inet_aton(ip))
+        body = struct.pack(
+            "=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST, 0
+        )
+        parts = (
+            attribute(RTA_DST, subnet)
+            + attribute(RTA_OIF, struct.pack("=I", index))
+            + attribute(RTA_PREFSRC, socket.inet_aton(ip))
+        )
         self.ask(RTM_NEWROUTE, NLM_REPLACE | NLM_ACK, body + parts + _metrics(metrics))
 
     def device_route(self, device: str, table: int) -> None:
         """Leads everything that is looked up in a table to an interface."""
         body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 0, PROTOCOL_STATIC, SCOPE_LINK, RTN_UNICAST, 0)
-        parts = attribute(RTA_OIF, struct.pack("=I", socket.if_nametoindex(device))) + attribute(RTA_TABLE, struct.pack("=I", table))
+        parts = attribute(RTA_OIF, struct.pack("=I", socket.if_nametoindex(device))) + attribute(
+            RTA_TABLE, struct.pack("=I", table)
+        )
         self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
 
-    def rule(self, preference: int, table: int, iif: str | None = None, source: str | None = None, to: str | None = None, protocol: int | None = None) -> None:
+    def rule(
+        self,
+        preference: int,
+        table: int,
+        iif: str | None = None,
+        source: str | None = None,
+        to: str | None = None,
+        protocol: int | None = None,
+    ) -> None:
         """Adds a rule of policy routing: packets with all of these are looked up in a table."""
         parts = attribute(FRA_IIFNAME, iif.encode() + b"\0") if iif else b""
         parts += attribute(FRA_SRC, socket.inet_aton(source)) if source else b""
@@ -188,7 +228,8 @@ class Netlink:
         self.ask(kind, flags | NLM_ACK, body + parts)
 
     def qdiscs(self) -> list[dict[str, Any]]:
-        """Statistics of every qdisc of the namespace: index, parent, bytes, packets, drops, backlog_bytes, backlog_packets; `own`: its kind's, as bytes.
+        """Statistics of every qdisc of the namespace: index, parent, bytes, packets, drops, backlog_bytes,
+        backlog_packets; `own`: its kind's, as bytes.
 
         `settings`: kind and options, as bytes.
         """
@@ -202,7 +243,12 @@ class Netlink:
             packets_queued, backlog, drops = struct.unpack_from("=III", queue)
             found.append(
                 {"index": index, "handle": handle, "parent": parent, "bytes": sent_bytes, "packets": packets}
-                | {"drops": drops, "backlog_bytes": backlog, "backlog_packets": packets_queued, "own": stats.get(4, b"")}
+                | {
+                    "drops": drops,
+                    "backlog_bytes": backlog,
+                    "backlog_packets": packets_queued,
+                    "own": stats.get(4, b""),
+                }
                 | {"settings": (parts.get(1, b""), parts.get(2, b""))}
             )
         return found
@@ -229,7 +275,10 @@ _HERE = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 @contextmanager
 def inside(pid: int | None) -> Iterator[None]:
-    """Runs the block in the network namespace of process `pid` (None: this one). Not for code that yields to other threads."""
+    """Runs the block in the network namespace of process `pid` (None: this one).
+
+    Not for code that yields to other threads.
+    """
     if pid is None:
         yield
         return
@@ -243,7 +292,10 @@ def inside(pid: int | None) -> Iterator[None]:
 
 
 def from_anywhere() -> None:
-    """Lets packets in by whatever interface they come: a path may have other links each way. A namespace begins with the machine's own choice (RFC 3704)."""
+    """Lets packets in by whatever interface they come: a path may have other links each way.
+
+    A namespace begins with the machine's own choice (RFC 3704).
+    """
     for which in ("all", "default"):
         setting = Path(f"/proc/sys/net/ipv4/conf/{which}/rp_filter")
         if setting.read_text().strip() != "0":
@@ -251,7 +303,9 @@ def from_anywhere() -> None:
 
 
 def without_ipv6() -> None:
-    """Switches IPv6 off in the namespace we are in, for what is there and what comes: its own packets would be in the links' accounts."""
+    """Switches IPv6 off in the namespace we are in, for what is there and what comes: its own packets would be in the
+    links' accounts.
+    """
     for which in ("all", "default"):
         setting = Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6")
         if setting.exists():

@@ -54,7 +54,9 @@ def indexed(network: NetworkPlan) -> list[Pair]:
         else:
             relays = [(link.via, name, "", None) for name in link.relay_interfaces]
             legs = [[ends[0], relays[0]], [ends[1], relays[1]]]
-        pairs.append(Pair(link, tuple((_port(*first, next(indices)), _port(*second, next(indices))) for first, second in legs)))
+        pairs.append(
+            Pair(link, tuple((_port(*first, next(indices)), _port(*second, next(indices))) for first, second in legs))
+        )
     return pairs
 
 
@@ -66,7 +68,10 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
     """The plan as a Mininet topology: every node and link names its class, so that plain `mn` builds it too."""
 
     def build(self, network: NetworkPlan, pairs: list[Pair], standalone: bool = False) -> None:
-        """Adds nodes and links. `standalone`: there is no LabNetwork around, so the switches see to everything else when they start."""
+        """Adds nodes and links.
+
+        `standalone`: there is no LabNetwork around, so the switches see to everything else when they start.
+        """
         for node in network.nodes:
             if isinstance(node, Switch):
                 whole = (network, pairs) if standalone else None
@@ -81,7 +86,9 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
 
 
 class Wiring:
-    """What a plan says beyond nodes and links: settings, neighbours and routes of the hosts, and the stages of the links."""
+    """What a plan says beyond nodes and links: settings, neighbours and routes of the hosts, and the stages of the
+    links.
+    """
 
     def __init__(self, network: NetworkPlan, pairs: list[Pair], nodes: Mapping[str, Any]) -> None:
         self.network, self.pairs, self.nodes = network, pairs, nodes
@@ -91,8 +98,8 @@ class Wiring:
 
     def configure(self) -> None:
         """Gives every host and router its settings, neighbours and routes."""
-        # A namespace may choose unrestricted congestion controls only; in a lab that is all of them. Only the first namespace can say so, and on a machine
-        # that is not the lab's own somebody else has (hostlab/start.py).
+        # A namespace may choose unrestricted congestion controls only; in a lab that is all of them. Only the first
+        # namespace can say so, and on a machine that is not the lab's own somebody else has (hostlab/start.py).
         allowed, available = (TCP_SETTINGS / f"tcp_{kind}_congestion_control" for kind in ("allowed", "available"))
         if os.access(allowed, os.W_OK):
             allowed.write_text(available.read_text())
@@ -123,9 +130,13 @@ class Wiring:
 
     def _connected(self, node: str) -> list[tuple[int, str, RouteOptions]]:
         """A node's interfaces whose own subnet has route options: index, address, options."""
-        ports = {end.interface: end.index for pair in self.pairs for leg in pair.legs for end in leg if end.node == node}
+        ports = {
+            end.interface: end.index for pair in self.pairs for leg in pair.legs for end in leg if end.node == node
+        }
         ends = [end for pair in self.pairs for end in pair.link.ends if end.node == node]
-        return [(ports[end.interface], end.ip, end.route) for end in ends if end.ip is not None and end.route is not None]
+        return [
+            (ports[end.interface], end.ip, end.route) for end in ends if end.ip is not None and end.route is not None
+        ]
 
     def _routes(self, node: Host | Router | ScpsRouter, late: bool) -> list[Route]:
         """A node's routes: those through a serial link (`late`) have to wait until it is up, or the others."""
@@ -154,7 +165,11 @@ class Wiring:
         batches: dict[str, list[str]] = {}
         for direction in self.directions:
             lines = tc_lines(direction, self.names)
-            for role, index in (("entering", direction.entering), ("relay", direction.relay), ("arriving", direction.arriving)):
+            for role, index in (
+                ("entering", direction.entering),
+                ("relay", direction.relay),
+                ("arriving", direction.arriving),
+            ):
                 if index is not None:
                     batches.setdefault(self.places[index], []).extend(lines[role])
         merged: dict[str, list[str]] = {}
@@ -167,7 +182,9 @@ class Wiring:
                 commands = sorted(dict.fromkeys(planned), key=lambda line: "clsact" not in line)
                 log.writelines(f"tc {'-n ' + place + ' ' if place else ''}{line}\n" for line in commands)
                 argv = ["tc", *(["-n", place] if place else []), "-batch", "-"]
-                done = subprocess.run(argv, input="\n".join(commands) + "\n", capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    argv, input="\n".join(commands) + "\n", capture_output=True, text=True, check=False
+                )
                 if done.returncode:
                     raise OSError(done.returncode, f"tc in {place or 'the lab'}: {done.stderr.strip()}")
 
@@ -190,10 +207,17 @@ class LabNetwork:
         for node in self.mininet.hosts:
             node.join(self.stages.established)
         self.logs = logs
-        self.directions, self.names, self.places, self.pid = self.wiring.directions, self.wiring.names, self.wiring.places, self.wiring.pid
+        self.directions, self.names, self.places, self.pid = (
+            self.wiring.directions,
+            self.wiring.names,
+            self.wiring.places,
+            self.wiring.pid,
+        )
 
     def start(self) -> None:
-        """Makes the bridges, if there are any (the Open vSwitch daemons must be up), then the stages: a bridge takes the queues off a port it gets."""
+        """Makes the bridges, if there are any (the Open vSwitch daemons must be up), then the stages: a bridge takes
+        the queues off a port it gets.
+        """
         self.mininet.start()
         self.wiring.run_tc(self.logs)
 
@@ -234,7 +258,9 @@ class LabNetwork:
         return self.stages.pieces(direction)
 
     def verdicts(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
-        """The packets of a direction that did not pass unharmed, and how many of all directions the log had no room for."""
+        """The packets of a direction that did not pass unharmed, and how many of all directions the log had no room
+        for.
+        """
         return self.stages.verdicts_of(direction)
 
     def where(self, index: int) -> AbstractContextManager[None]:
@@ -247,7 +273,9 @@ class LabNetwork:
 
     def is_serial(self, name: str, interface: str) -> bool:
         """Whether a node's interface is the end of a serial link."""
-        return any((end.node, end.interface) == (name, interface) for link in self.plan.serial_links for end in link.ends)
+        return any(
+            (end.node, end.interface) == (name, interface) for link in self.plan.serial_links for end in link.ends
+        )
 
     def add_terminal(self, node: str, link: str, terminal: str) -> None:
         """Takes note of a node's end of a serial link."""
@@ -266,7 +294,9 @@ class LabNetwork:
         return ["qdisc", "change", "dev", self.names[direction.relay], "root", "handle", "2:", *options.split()]
 
     def managed_queues(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """Packets that a queue of the kernel's dropped and marked, by link and direction; stage 1 counts what it drops by itself."""
+        """Packets that a queue of the kernel's dropped and marked, by link and direction; stage 1 counts what it drops
+        by itself.
+        """
         found: dict[tuple[str, str], tuple[int, int]] = {}
         for direction in self.directions:
             queue = direction.plan.queue
@@ -278,12 +308,18 @@ class LabNetwork:
                 counts = [one for one in here.qdiscs() if one["index"] == direction.entering]
                 here.close()
             drops = sum(one["drops"] for one in counts if one["parent"] == ROOT)
-            marks = sum(struct.unpack_from("=I", one["own"], marks_at)[0] for one in counts if one["parent"] == INSIDE) if marks_at is not None else 0
+            marks = (
+                sum(struct.unpack_from("=I", one["own"], marks_at)[0] for one in counts if one["parent"] == INSIDE)
+                if marks_at is not None
+                else 0
+            )
             found[direction.link, direction.name] = drops, marks
         return found
 
     def disciplines(self) -> dict[int, dict[int, Any]]:
-        """What `tc` can replace: the queue disciplines of every interface of a stage, by its index; by parent their kind and options."""
+        """What `tc` can replace: the queue disciplines of every interface of a stage, by its index; by parent their
+        kind and options.
+        """
         indices = {index for d in self.directions for index in (d.entering, d.relay, d.arriving) if index is not None}
         found: dict[int, dict[int, Any]] = {index: {} for index in indices}
         for index in {self.pid(self.places[index]): index for index in indices}.values():

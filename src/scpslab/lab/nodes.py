@@ -28,7 +28,11 @@ from scpslab.plan import nodes as planned
 END_OF_COMMAND = chr(127)
 # What somebody typed while a command ran, and the command did not read, is no command for the shell.
 DROP_TYPED = "while read -t 0 && read -r; do :; done"
-FORWARDING = {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.send_redirects": "0", "net.ipv4.conf.default.send_redirects": "0"}
+FORWARDING = {
+    "net.ipv4.ip_forward": "1",
+    "net.ipv4.conf.all.send_redirects": "0",
+    "net.ipv4.conf.default.send_redirects": "0",
+}
 
 
 class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
@@ -43,7 +47,9 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         assert self.container.stdout is not None
         line = self.container.stdout.readline()
         if not line.strip():
-            raise OSError(f"node {self.name}: its container did not start (labtool node exited with {self.container.wait()})")
+            raise OSError(
+                f"node {self.name}: its container did not start (labtool node exited with {self.container.wait()})"
+            )
         self.enter(int(line))
 
     def enter(self, pid: int) -> None:
@@ -56,7 +62,18 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
 
     def _open_shell(self) -> None:
         # In a session of its own with this terminal: otherwise the terminal could not interrupt the shell's commands.
-        command = ["setsid", "--ctty", *self.prefix, "env", "PS1=" + END_OF_COMMAND, "bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
+        command = [
+            "setsid",
+            "--ctty",
+            *self.prefix,
+            "env",
+            "PS1=" + END_OF_COMMAND,
+            "bash",
+            "--norc",
+            "--noediting",
+            "-is",
+            "mininet:" + self.name,
+        ]
         self.master, self.slave = pty.openpty()
         self.shell = subprocess.Popen(command, stdin=self.slave, stdout=self.slave, stderr=self.slave)
         self.stdin = os.fdopen(self.master, "r")
@@ -109,7 +126,12 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
 
     def tool(self, tool: str, options: dict[str, str]) -> list[str]:
         """The whole command that runs one of labtool's programs inside."""
-        return [*self.prefix, self.program("labtool"), tool, *(word for key, value in options.items() for word in (f"--{key}", value))]
+        return [
+            *self.prefix,
+            self.program("labtool"),
+            tool,
+            *(word for key, value in options.items() for word in (f"--{key}", value)),
+        ]
 
     def config(self, **_params: Any) -> dict[str, Any]:
         """Nothing is left to configure: links come with addresses, the plan with routes and settings."""
@@ -171,7 +193,8 @@ class LabRouter(LabNode):
 
 # Docker's default for images without one.
 DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# The programs of labtool that correspond to roles of the contract, and its options that correspond to variables of the contract.
+# The programs of labtool that correspond to roles of the contract, and its options that correspond to variables of the
+# contract.
 ROLES = {"bulk-send": "send", "bulk-recv": "receive"}
 VARIABLES = {"to": "SCPSLAB_PEER", "port": "SCPSLAB_PORT", "bytes": "SCPSLAB_BYTES", "payload-seed": "SCPSLAB_SEED"}
 
@@ -203,7 +226,9 @@ class DockerNode(LabNode):
         return name
 
     def tool(self, tool: str, options: dict[str, str]) -> list[str]:
-        """The command of one of labtool's programs: a role of the contract where it is one, done by the image's user."""
+        """The command of one of labtool's programs: a role of the contract where it is one, done by the image's
+        user.
+        """
         if tool not in ROLES:
             return super().tool(tool, options)
         rest = dict(options)
@@ -213,12 +238,26 @@ class DockerNode(LabNode):
         return self.role(ROLES[tool], variables)
 
     def role(self, role: str, variables: dict[str, str]) -> list[str]:
-        """The command that does a role of the contract in the container: as the image's user, with the image's environment."""
-        words = [DEFAULT_PATH, *self.docker.environment, f"SCPSLAB_ROLE={role}", *(f"{name}={value}" for name, value in variables.items())]
+        """The command that does a role of the contract in the container: as the image's user, with the image's
+        environment.
+        """
+        words = [
+            DEFAULT_PATH,
+            *self.docker.environment,
+            f"SCPSLAB_ROLE={role}",
+            *(f"{name}={value}" for name, value in variables.items()),
+        ]
         user = self.docker.user or "0"
         if "NET_ADMIN" not in self.spec.capabilities:
             return ["env", "--ignore-environment", *words, LABTOOL, "exec", "--user", user, str(self.pid), "endpoint"]
-        keep = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=+net_admin", "--ambient-caps=+net_admin"]
+        keep = [
+            "setpriv",
+            f"--reuid={user}",
+            f"--regid={user}",
+            "--clear-groups",
+            "--inh-caps=+net_admin",
+            "--ambient-caps=+net_admin",
+        ]
         return ["env", "--ignore-environment", *words, *self.prefix, *keep, "endpoint"]
 
     def join(self, program: int) -> None:

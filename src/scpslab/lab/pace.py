@@ -1,4 +1,5 @@
-"""Checks that the lab kept real time: takes a tick on the lab's loop every few milliseconds, and records how late each one comes.
+"""Checks that the lab kept real time: takes a tick on the lab's loop every few milliseconds, and records how late each
+one comes.
 
 In virtual time nothing can be late, and plans ask for no ticks.
 """
@@ -42,7 +43,10 @@ class Pace:
         self.context.loop.at(self.due_ns, self._tick)
 
     def stop(self) -> str:
-        """Ends the ticks and writes their lateness to the lab's log. Returns "" if the lab kept real time, else the reason of the failure."""
+        """Ends the ticks and writes their lateness to the lab's log.
+
+        Returns "" if the lab kept real time, else the reason of the failure.
+        """
         self.stopped = True
         self.context.log.write(event="pace", ticks=self.ticks, late=self.late, worst_s=self.worst_ns / 1e9)
         if self.late <= self.late_share * self.ticks:
@@ -50,6 +54,7 @@ class Pace:
         share, most, late_ms = 100 * self.late / self.ticks, 100 * self.late_share, self.late_ns / 1e6
         found = f"{share:.1f} % of the lab's ticks came more than {late_ms:g} ms late"
         return (
-            f"real time was not kept: found {found}; expected at most {most:g} %. Lower the rates, stop other programs on this machine, "
+            f"real time was not kept: found {found}; expected at most {most:g} %. "
+            "Lower the rates, stop other programs on this machine, "
             "give the lab priority (as root: chrt -f 10 scpslab run …), or allow more (limits.lateness)"
         )

@@ -1,4 +1,7 @@
-"""The place of a lab: its folders and its name. The engine states them in the environment; in a guest, where a lab is alone, there are defaults."""
+"""The place of a lab: its folders and its name.
+
+The engine states them in the environment; in a guest, where a lab is alone, there are defaults.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from pathlib import Path
 
 # Whether the machine belongs to the lab, as a guest does: the lab may then change its settings.
 IS_ALONE = "SCPSLAB_LAB" not in os.environ
-# What the two prompts print when they wait for a line; the guest's own shell also for the rest of a command, and Mininet's, which is typed there.
+# What the two prompts print when they wait for a line; the guest's own shell also for the rest of a command, and
+# Mininet's, which is typed there.
 PROMPT = "scpslab> "
 BASH_PROMPT = "lab# "
 BASH_GOES_ON = "lab+ "
@@ -23,7 +27,8 @@ LABTOOL = str(PROGRAMS / "labtool")
 CELL = Path(os.environ.get("SCPSLAB_CELL", "/cell"))
 # The folder of CELL for results; in a guest, everything else in CELL is read-only.
 OUT = "out"
-# The folder, in memory, for files that the lab writes while it runs; and its path for programs outside the lab's mount namespace (dockerd).
+# The folder, in memory, for files that the lab writes while it runs; and its path for programs outside the lab's mount
+# namespace (dockerd).
 WORK = Path("/run/scpslab")
 WORK_OUTSIDE = Path(os.environ.get("SCPSLAB_WORK", str(WORK)))
 # The control group that holds everything of the lab; in a guest, the root group.

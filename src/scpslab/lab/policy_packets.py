@@ -1,8 +1,8 @@
 """Datagrams of a workload of kind `policy`. All numbers are big endian.
 
 A packet of data: segment 4 B, copy 4 B, time of sending 8 B (ns since the start), then the segment's data.
-An answer: segment, copy and time of the packet that came, as they came; `below` 4 B, `arrived` 4 B, the number of holes 1 B, then of each
-hole the first and last segment, 4 B each.
+An answer: segment, copy and time of the packet that came, as they came; `below` 4 B, `arrived` 4 B, the number of holes
+1 B, then of each hole the first and last segment, 4 B each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Data:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the receiver answers to each packet: which packet came, that all segments before `below` have arrived, how many have, and the holes above."""
+    """What the receiver answers to each packet: which packet came, that all segments before `below` have arrived, how
+    many have, and the holes above.
+    """
 
     segment: int
     copy: int
@@ -70,7 +72,14 @@ def read_answer(datagram: bytes) -> Answer | None:
     segment, copy, sent_ns, below, arrived, holes = _ANSWER.unpack_from(datagram)
     if len(datagram) != _ANSWER.size + holes * _HOLE.size:
         return None
-    return Answer(segment, copy, sent_ns, below, arrived, tuple((first, last) for first, last in _HOLE.iter_unpack(datagram[_ANSWER.size :])))
+    return Answer(
+        segment,
+        copy,
+        sent_ns,
+        below,
+        arrived,
+        tuple((first, last) for first, last in _HOLE.iter_unpack(datagram[_ANSWER.size :])),
+    )
 
 
 def content(seed: int, segment: int, size: int) -> bytes:

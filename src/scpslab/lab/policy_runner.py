@@ -1,7 +1,10 @@
-"""Runs a policy in a node, as a program of its own: `python3 -I policy_runner.py`. One line of JSON comes for each event, and one line goes for each answer.
+"""Runs a policy in a node, as a program of its own: `python3 -I policy_runner.py`.
 
-The policy is somebody's code. Before any of it runs, the process becomes a user without rights that can open no file and no socket and start no
-program: a policy knows what it is told, and can do nothing but answer. The first line is {"file": …, "code": …, "segments": …, "packet_bytes": …}.
+One line of JSON comes for each event, and one line goes for each answer.
+
+The policy is somebody's code. Before any of it runs, the process becomes a user without rights that can open no file
+and no socket and start no program: a policy knows what it is told, and can do nothing but answer. The first line is
+{"file": …, "code": …, "segments": …, "packet_bytes": …}.
 """
 
 # ruff: noqa: F401 (the modules are there for the policy, which cannot load any itself)
@@ -42,7 +45,13 @@ def confine() -> None:
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
     # The log is the only file that is open.
-    limits = {resource.RLIMIT_NOFILE: 0, resource.RLIMIT_NPROC: 0, resource.RLIMIT_CORE: 0, resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_FSIZE: LOG_BYTES}
+    limits = {
+        resource.RLIMIT_NOFILE: 0,
+        resource.RLIMIT_NPROC: 0,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_AS: MEMORY_BYTES,
+        resource.RLIMIT_FSIZE: LOG_BYTES,
+    }
     for what, limit in limits.items():
         resource.setrlimit(what, (limit, limit))
 
@@ -71,7 +80,8 @@ def answer(policy: typing.Any, event: dict[str, typing.Any]) -> dict[str, typing
         wake = None if wake is None else float(wake)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"on_{event['event']}: found the answer {found!r:.80}; expected (segments, wake), such as ([0, 1, 2], now + 0.5) or ([], None)"
+            f"on_{event['event']}: found the answer {found!r:.80}; expected (segments, wake), such as ([0, 1, 2], "
+            "now + 0.5) or ([], None)"
         ) from error
     return {"send": segments, "wake": wake}
 

@@ -19,13 +19,22 @@ from scpslab.plan import workloads as planned_workloads
 
 # What is loaded before the snapshot is there in every cell, and costs none of them anything.
 LAYERS = (
-    *(planned_workloads.WORKLOADS, planned_services.SERVICES, planned_probes.PROBES, error_models.MODELS, stacks.STACKS),
+    *(
+        planned_workloads.WORKLOADS,
+        planned_services.SERVICES,
+        planned_probes.PROBES,
+        error_models.MODELS,
+        stacks.STACKS,
+    ),
     *(workloads.KINDS, services.KINDS, probes.KINDS, disciplines.DISCIPLINES),
 )
 
 
 def main() -> int:
-    """Runs /cell/plan.json; where there is a template, sets it up first, for many cells. Exit code 0 when a status was written."""
+    """Runs /cell/plan.json; where there is a template, sets it up first, for many cells.
+
+    Exit code 0 when a status was written.
+    """
     WORK.mkdir(parents=True, exist_ok=True)
     try:
         for layer in LAYERS:

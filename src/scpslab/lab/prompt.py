@@ -40,15 +40,20 @@ UP = "\x1b[A"
 # After that many Ctrl-C, a command that does not end is left behind with its shell.
 INTERRUPTS = 3
 CALM_WITHIN_S = 2.0
-# A command that means the same to every shell; and what a shell says of a command that is not there (POSIX.1-2017 2.8.2).
+# A command that means the same to every shell; and what a shell says of a command that is not there (POSIX.1-2017
+# 2.8.2).
 PLAIN = re.compile(r"[\w./:=@%+,-]+( +[\w./:=@%+,-]+)*")
 NOT_FOUND = "127"
 NAME = re.compile(r"[\w./+-]+")
 # Around what a node's shell is asked, in the output of the commands that still run.
 MARK = "\x02"
-# Of Mininet's commands: what stands for a key, needs a display or a controller, or takes a part of the lab down that does not come back.
+# Of Mininet's commands: what stands for a key, needs a display or a controller, or takes a part of the lab down that
+# does not come back.
 HIDDEN = ("do_EOF", "do_gterm", "do_switch", "do_wait", "do_x", "do_xterm")
-NO_DISPLAY = "found no display in the lab; expected a command for this terminal. Type a node and a command; with & at its end you can go on typing."
+NO_DISPLAY = (
+    "found no display in the lab; expected a command for this terminal. Type a node and a command; "
+    "with & at its end you can go on typing."
+)
 
 
 HELP = """Type a node and a command to run the command in that node:
@@ -110,14 +115,20 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             return bool(super().onecmd(line))
         except Exception as error:  # Mininet's commands raise anything at wrong words
             command, *_ = line.split()
-            print(f'{command}: found {type(error).__name__}: {error}; expected a command that works here. Type "help {command}".')
+            print(
+                f"{command}: found {type(error).__name__}: {error}; expected a command that works here. "
+                f'Type "help {command}".'
+            )
             return False
 
     def postcmd(self, stop: bool, line: str) -> bool:
         """After each line: says which service has ended, and which link tc has changed."""
-        said = [f'{text}. Programs go on without it. Type "exit" and start the lab again.' for text in self.services.absent]
+        said = [
+            f'{text}. Programs go on without it. Type "exit" and start the lab again.' for text in self.services.absent
+        ]
         said += [
-            f'{direction.link} {direction.name}: tc has changed {interface}, where the lab had its own; what "link" shows no longer holds. '
+            f"{direction.link} {direction.name}: tc has changed {interface}, where the lab had its own; "
+            'what "link" shows no longer holds. '
             f'For changes type "link {direction.link} {direction.name} rate 1 Mbit/s", or delay, ber, down, up; '
             'to have the link back as it was, "exit" and start the lab again.'
             for direction, interface in self.replaced.directions().items()
@@ -184,10 +195,15 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         print(f"*** Results: {100 * (count - arrived) // count if count else 0}% dropped ({arrived}/{count} received)")
 
     def do_iperf(self, line: str) -> None:
-        """Iperf [CLIENT SERVER]: measure TCP throughput for five seconds, from the first host to the last one without names."""
+        """Iperf [CLIENT SERVER]: measure TCP throughput for five seconds, from the first host to the last one without
+        names.
+        """
         words = line.split()
         if len(words) not in (0, 2):
-            print(f'iperf: found "{line}"; expected a client and a server: iperf {self.examples["first"]} {self.examples["last"]}')
+            print(
+                f'iperf: found "{line}"; expected a client and a server: iperf {self.examples["first"]} '
+                f"{self.examples['last']}"
+            )
             return
         self._iperf(words, "")
 
@@ -195,7 +211,10 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         """Iperfudp RATE [CLIENT SERVER]: send datagrams at a rate such as 1M for five seconds."""
         words = line.split()
         if len(words) not in (1, 3):
-            print(f'iperfudp: found "{line}"; expected a rate, a client and a server: iperfudp 1M {self.examples["first"]} {self.examples["last"]}')
+            print(
+                f'iperfudp: found "{line}"; expected a rate, a client and a server: '
+                f"iperfudp 1M {self.examples['first']} {self.examples['last']}"
+            )
             return
         self._iperf(words[1:], words[0])
 
@@ -222,7 +241,8 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         print(f"*** Results: {[udp_rate, *found] if udp_rate else found}")
 
     def do_link(self, line: str) -> None:
-        """link: show all links. link NAME [DIRECTION] CHANGE: change a link while traffic flows. link NODE NODE down | up: as in Mininet.
+        """link: show all links. link NAME [DIRECTION] CHANGE: change a link while traffic flows. link NODE NODE down |
+        up: as in Mininet.
 
         Changes: ber 1e-5 | delay 300 ms | rate 1 Mbit/s | down | up
         """
@@ -235,7 +255,10 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         except (ChangeError, units.UnitError) as error:
             print(error)
         except subprocess.CalledProcessError as error:
-            print(f"link: tc said {error.stderr.decode(errors='replace').strip()}; expected the lab's own there. Was it changed with tc? Start the lab again.")
+            print(
+                f"link: tc said {error.stderr.decode(errors='replace').strip()}; expected the lab's own there. "
+                "Was it changed with tc? Start the lab again."
+            )
 
     def _link(self, words: list[str]) -> None:
         link, *rest = words
@@ -259,7 +282,9 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         shown = {key: now for key, now in self.changes.now.items() if len(now) > 2}
         if not shown:
             print("link: this network has no link with a rate or a delay that can change")
-        replaced = {(direction.link, direction.name): interface for direction, interface in self.replaced.directions().items()}
+        replaced = {
+            (direction.link, direction.name): interface for direction, interface in self.replaced.directions().items()
+        }
         for (link, name), now in shown.items():
             words = [f"{what} {as_text(what, value)}" for what, value in now.items()]
             if (link, name) in replaced:
@@ -267,7 +292,9 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             print(f"{link:<16} {name:<8} " + "   ".join(words))
 
     def do_watch(self, line: str) -> None:
-        """Watch [SECONDS]: show rates, queues and losses of links, and windows of connections, until Ctrl-C or for that long. Start traffic with & first."""
+        """Watch [SECONDS]: show rates, queues and losses of links, and windows of connections, until Ctrl-C or for that
+        long. Start traffic with & first.
+        """
         until = time.monotonic() + float(line) if line.strip().replace(".", "", 1).isdigit() else None
         watch, view = Watch(self.network), View()
         shown = 0
@@ -285,7 +312,10 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             print()
 
     def do_capture(self, line: str) -> None:
-        """Capture NODE [FILTER]: start a capture of all packets at a node; capture NODE again ends it. The files are kept on your machine."""
+        """Capture NODE [FILTER]: start a capture of all packets at a node; capture NODE again ends it.
+
+        The files are kept on your machine.
+        """
         node, _, chosen = line.strip().partition(" ")
         if node in self.captures:
             process = self.captures.pop(node)
@@ -302,7 +332,9 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         argv += ["-w", str(self.folder / name), *([chosen] if chosen else [])]
         # In a session of its own, where Ctrl-C does not reach it.
         nothing = subprocess.DEVNULL
-        self.captures[node] = subprocess.Popen(argv, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        self.captures[node] = subprocess.Popen(
+            argv, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+        )
         print(f'{name} begins, in the folder that was named when the session began. "capture {node}" ends it.')
 
     def do_dpctl(self, line: str) -> None:
@@ -315,7 +347,10 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
     def do_sh(self, line: str) -> None:
         """Sh COMMAND: run a command outside of all nodes, where the switches are."""
         if not line:
-            print(f'sh: found no command; expected one, such as "sh ip link". A shell in a node: {self.examples["first"]} bash')
+            print(
+                'sh: found no command; expected one, such as "sh ip link". A shell in a node: '
+                f"{self.examples['first']} bash"
+            )
             return
         super().do_sh(line)
 
@@ -336,7 +371,10 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
     def do_switch(self, _line: str) -> None:
         """Refused: a switch that stops does not come back as it was."""
-        print('switch: found a switch to start or stop; expected a link. Type "link" for the links, and "link NAME down" to take one down.')
+        print(
+            'switch: found a switch to start or stop; expected a link. Type "link" for the links, and "link NAME '
+            'down" to take one down.'
+        )
 
     def default(self, line: str) -> None:
         """A node and a command; noted as the node gets it, with addresses in place of node names."""
@@ -352,11 +390,16 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             self.do_sh(command)
         else:
             hosts = {host.name: host for host in self.mn.hosts}
-            text = " ".join((self._address(hosts[word]) or word) if word in hosts else word for word in command.split(" "))
+            text = " ".join(
+                (self._address(hosts[word]) or word) if word in hosts else word for word in command.split(" ")
+            )
             self._run(self.mn[name], text)
 
     def _run(self, node: LabNode, text: str) -> None:
-        """Runs a command in a node's shell. The transcript has it as any shell understands it, and no command that is not there."""
+        """Runs a command in a node's shell.
+
+        The transcript has it as any shell understands it, and no command that is not there.
+        """
         plain, goes_on = text.removesuffix("&").rstrip(), text.endswith("&")
         word = plain.partition(" ")[0]
         is_plain = bool(PLAIN.fullmatch(plain)) and shutil.which(word) is not None
@@ -373,7 +416,9 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
     @staticmethod
     def _ask(node: LabNode, word: str) -> str:
-        """What a node's shell makes of a word; what other commands print meanwhile is shown. "" if the shell has ended."""
+        """What a node's shell makes of a word; what other commands print meanwhile is shown. "" if the shell has
+        ended.
+        """
         if node.shell is None:
             return ""
         before, _, answer = str(node.cmd(f"printf '\\002%s\\002' {word}")).partition(MARK)
@@ -421,7 +466,10 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
     def _leave(node: LabNode, why: str) -> None:
         node.close_shell()
         node.waiting = False
-        print(f"\n{node.name}: {why}; the next command gets a new shell, without the variables and the folder of this one.")
+        print(
+            f"\n{node.name}: {why}; the next command gets a new shell, without the variables and the folder of this "
+            "one."
+        )
 
     @contextmanager
     def _keys_one_by_one(self) -> Iterator[None]:
@@ -440,7 +488,9 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
     def note(self, **step: Any) -> None:
         """Writes a step of the transcript, at once: the lab may be ended from outside at any time."""
-        self.transcript.write(at=units.text("duration", round((time.monotonic() - self.started) * 1000) * 10**6), **step)
+        self.transcript.write(
+            at=units.text("duration", round((time.monotonic() - self.started) * 1000) * 10**6), **step
+        )
         self.transcript.flush()
 
     def close(self) -> None:

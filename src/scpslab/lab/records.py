@@ -51,7 +51,9 @@ class Status:
 
 @dataclass(frozen=True)
 class Trace:
-    """An SCPS program's finished trace: its file, the wall-clock instant of its time zero, the connection's ends and its segment size."""
+    """An SCPS program's finished trace: its file, the wall-clock instant of its time zero, the connection's ends and
+    its segment size.
+    """
 
     path: Path
     origin_ns: int

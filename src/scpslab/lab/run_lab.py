@@ -1,4 +1,6 @@
-"""The file that the guest's init starts: finds the lab program next to this file, and Mininet among the system's packages."""
+"""The file that the guest's init starts: finds the lab program next to this file, and Mininet among the system's
+packages.
+"""
 
 import gc
 import os

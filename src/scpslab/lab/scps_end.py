@@ -1,8 +1,9 @@
-"""What the `scps` program gets in a node, and what it says: command lines, settings files, reports as the lab's records.
+"""What the `scps` program gets in a node, and what it says: command lines, settings files, reports as the lab's
+records.
 
-Settings of SCPS-NP are those of `scps router FILE` and `--np FILE` (stack/README.md). SCPS-SP has settings, a key and the
-record of the key's sequence numbers in the node's own /tmp. A key is made from a seed of the plan, so that a cell gives
-the same packets again: it protects nothing that somebody with the plan must not read.
+Settings of SCPS-NP are those of `scps router FILE` and `--np FILE` (stack/README.md). SCPS-SP has settings, a key and
+the record of the key's sequence numbers in the node's own /tmp. A key is made from a seed of the plan, so that a cell
+gives the same packets again: it protects nothing that somebody with the plan must not read.
 """
 
 from __future__ import annotations
@@ -29,16 +30,34 @@ if TYPE_CHECKING:
 
 
 STATUS = {"complete": "completed", "failed": "incomplete"}
-# What the report says of the protocol at work; the rest of it is in the record under the lab's own names, or depends on the machine.
+# What the report says of the protocol at work; the rest of it is in the record under the lab's own names, or depends on
+# the machine.
 KEPT = (
-    *("preset", "segments_sent", "segments_received", "data_segments_sent", "pure_acks_sent", "retransmissions_by_cause", "superfluous_resends"),
-    *("duplicate_segments", "out_of_order_segments", "probes_sent", "snacks_sent", "snacks_received", "compressed_sent"),
+    *(
+        "preset",
+        "segments_sent",
+        "segments_received",
+        "data_segments_sent",
+        "pure_acks_sent",
+        "retransmissions_by_cause",
+        "superfluous_resends",
+    ),
+    *(
+        "duplicate_segments",
+        "out_of_order_segments",
+        "probes_sent",
+        "snacks_sent",
+        "snacks_received",
+        "compressed_sent",
+    ),
     *("srtt_s", "rtt_min_s", "rto_s", "cwnd_bytes", "holes", "negotiated"),
 )
 
 
 def receive_command(scps: str, end: ScpsEnd, spec: Bulk, timeout_s: float, trace: int | None) -> list[str]:
-    """`scps recv` for a bulk transfer, saying when it listens and comparing what comes; `trace` is a descriptor to write one to."""
+    """`scps recv` for a bulk transfer, saying when it listens and comparing what comes; `trace` is a descriptor to
+    write one to.
+    """
     own = ["--listen", f"{end.ip}:{spec.port}", "--announce", "--no-hash", "--expect-seed", str(spec.payload_seed)]
     return [scps, "recv", *own, *_options(end, timeout_s, trace)]
 
@@ -82,7 +101,9 @@ def np_path(end: ScpsEnd) -> str:
 
 
 def write_settings(network: LabNetwork, node: str, end: ScpsEnd | None) -> None:
-    """Gives a node what a program there has to find: settings of SCPS-NP, settings and key of SCPS-SP, if it has any."""
+    """Gives a node what a program there has to find: settings of SCPS-NP, settings and key of SCPS-SP, if it has
+    any.
+    """
     if end is None:
         return
     if end.np is not None:
@@ -92,7 +113,9 @@ def write_settings(network: LabNetwork, node: str, end: ScpsEnd | None) -> None:
 
 
 def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict[str, Any]:
-    """A report as the line that labtool writes for the same end: instants in ns of the wall clock (0: it never came)."""
+    """A report as the line that labtool writes for the same end: instants in ns of the wall clock (0: it never
+    came).
+    """
 
     def instant(name: str) -> int:
         return 0 if report[name] is None else int(report["origin_ns"]) + round(report[name] * SECOND_NS)
@@ -102,7 +125,10 @@ def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict
         "bytes": report["bytes"],
         "status": status,
         "error": why(report),
-        "scps": {name: report[name] for name in (*KEPT, *(("signals",) if is_np else ()), *(("sp",) if "sp" in report else ()))},
+        "scps": {
+            name: report[name]
+            for name in (*KEPT, *(("signals",) if is_np else ()), *(("sp",) if "sp" in report else ()))
+        },
     }
     if report["role"] == "send":
         return {
@@ -151,7 +177,12 @@ def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]
     carrier: dict[str, Any] = {"kind": "ip", "device": device}
     if interface.line is not None:
         carrier = {"kind": "serial", "line": terminals[interface.line], "bits_per_octet": interface.bits_per_byte}
-    found = {"name": interface.name, "carrier": carrier, "neighbours": list(interface.neighbours), "mtu": interface.mtu_bytes}
+    found = {
+        "name": interface.name,
+        "carrier": carrier,
+        "neighbours": list(interface.neighbours),
+        "mtu": interface.mtu_bytes,
+    }
     if interface.rate_bps is not None:
         found["rate"] = str(interface.rate_bps)
     if interface.sp is not None:
@@ -172,7 +203,9 @@ def sp_path(end: ScpsEnd) -> str:
 
 
 def write_sp(network: LabNetwork, node: str, end: ScpsEnd, sp: SpEnd) -> None:
-    """Gives a node the settings of a program there, and its key unless another program has it already: its sequence numbers go on."""
+    """Gives a node the settings of a program there, and its key unless another program has it already: its sequence
+    numbers go on.
+    """
     network.inside(node, sp_path(end)).write_text(json.dumps(sp_file(end, sp), indent=1) + "\n")
     key = network.inside(node, f"{FOLDER}/{_key_file(sp)}")
     if not key.exists():
@@ -195,7 +228,10 @@ def why(report: dict[str, Any]) -> str:
     """Why a transfer failed, in the program's words, and what SCPS-SP has to say of it."""
     sp = report.get("sp")
     if sp and sp["sealed"] and not sp["opened"]:
-        return f"{report['reason'] or 'no reason given'}; SCPS-SP: nothing came that verifies, the other end may have another key"
+        return (
+            f"{report['reason'] or 'no reason given'}; SCPS-SP: nothing came that verifies, the other end may have "
+            "another key"
+        )
     return report["reason"] or ""
 
 

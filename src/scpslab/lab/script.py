@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from functools import partial
 
 from scpslab.core.names import file_name
 from scpslab.lab.changes import LinkChanges
@@ -15,7 +16,10 @@ NOT_FOUND = 127  # what sh says of a command that is not there, POSIX.1-2017 2.8
 
 
 class Script:
-    """The steps of a cell. `reason` names the required command that did not end in time, `broken` one that does not exist."""
+    """The steps of a cell.
+
+    `reason` names the required command that did not end in time, `broken` one that does not exist.
+    """
 
     def __init__(self, context: Context, steps: tuple[Step, ...]) -> None:
         self.context, self.steps = context, steps
@@ -29,7 +33,7 @@ class Script:
     def schedule(self) -> None:
         """Puts the steps on the loop."""
         for number, step in enumerate(self.steps, start=1):
-            self.context.loop.at(self.context.epoch.realtime_ns + step.t_ns, lambda number=number, step=step: self._do(number, step))  # type: ignore[misc]
+            self.context.loop.at(self.context.epoch.realtime_ns + step.t_ns, partial(self._do, number, step))
 
     def done(self) -> bool:
         """Whether every step that the cell waits for is over."""
@@ -58,7 +62,9 @@ class Script:
             seeds = step.seeds or ("",) * len(step.directions)
             for name, seed in zip(step.directions, seeds, strict=True):
                 self.changes.change(step.link, name, step.change, step.value, seed)
-            self.records.write(t_s=self.context.epoch.now_s(), step=number, link=step.link, change=step.change, value=step.value)
+            self.records.write(
+                t_s=self.context.epoch.now_s(), step=number, link=step.link, change=step.change, value=step.value
+            )
             self.left -= 1
         else:
             self._run(number, step)
@@ -67,15 +73,27 @@ class Script:
         start_t_s = self.context.epoch.now_s()
         with (self.context.folders.logs / file_name("script", str(number), step.node, suffix=".log")).open("wb") as log:
             node = self.context.network.node(step.node)
-            process = node.start(["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
+            process = node.start(
+                ["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp"
+            )
         self.processes.append(process)
 
         def ended(code: int) -> None:
             if not self.records.closed:
-                self.records.write(t_s=start_t_s, step=number, node=step.node, command=step.command, end_t_s=self.context.epoch.now_s(), exit_code=code)
+                self.records.write(
+                    t_s=start_t_s,
+                    step=number,
+                    node=step.node,
+                    command=step.command,
+                    end_t_s=self.context.epoch.now_s(),
+                    exit_code=code,
+                )
             self.left -= step.required
             if code == NOT_FOUND:
-                self.broken = self.broken or f"script step {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
+                self.broken = (
+                    self.broken
+                    or f"script step {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
+                )
 
         def give_up() -> None:
             if process.poll() is None:

@@ -1,6 +1,8 @@
-"""Serial links: `scps channel` between two pseudo-terminals, the kernel's PPP on both, one host at each end, or a router of SCPS-NP (link-model §4).
+"""Serial links: `scps channel` between two pseudo-terminals, the kernel's PPP on both, one host at each end, or a
+router of SCPS-NP (link-model §4).
 
-The link is set up without errors; they, and the counters, begin with the epoch. PPP's own frame check finds what the channel broke.
+The link is set up without errors; they, and the counters, begin with the epoch. PPP's own frame check finds what the
+channel broke.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 
 PPP_FLAG = 0x7E
-# The channel hands frames on whole: all but their last bytes are late by at most this many byte times, the end of a frame never is.
+# The channel hands frames on whole: all but their last bytes are late by at most this many byte times, the end of a
+# frame never is.
 GRAIN_BYTES = 256
 LEAST_LCP_RESTART_S = 3
 # Header, frame check and flags of PPP's longest frame of the set-up, with every character escaped.
@@ -39,9 +42,14 @@ SET_UP_FRAME_BYTES = 200
 
 
 def channel_options(plan: planned.SerialLink, errors_from: Path) -> list[str]:
-    """Options of `scps channel` for a serial link of the plan; what goes wrong it takes from a file when the epoch begins."""
+    """Options of `scps channel` for a serial link of the plan; what goes wrong it takes from a file when the epoch
+    begins.
+    """
     options = ["--hold", "--errors-from", str(errors_from)]
-    shared = f"bits={plan.bits_per_byte},buffer={plan.buffer_bytes},period={plan.vector_bits},grain={GRAIN_BYTES},flush={PPP_FLAG:#x}"
+    shared = (
+        f"bits={plan.bits_per_byte},buffer={plan.buffer_bytes},period={plan.vector_bits},grain={GRAIN_BYTES},"
+        f"flush={PPP_FLAG:#x}"
+    )
     options += ["--both", shared]
     for direction, option in zip(plan.directions, ("--a-to-b", "--b-to-a"), strict=True):
         options += [option, f"baud={direction.rate_bps},delay-ms={direction.delay_ns / 10**6:.6f}"]
@@ -67,7 +75,14 @@ def error_words(errors: Errors, vector: Path) -> list[str]:
     names = errors.settings.CHANNEL
     if names is None:
         return ["errors=file", f"file={vector}"]
-    return [f"errors={errors.model}", *(f"{names[name]}={value!r}" for name, value in schema.write(errors.settings).items())] if names else []
+    return (
+        [
+            f"errors={errors.model}",
+            *(f"{names[name]}={value!r}" for name, value in schema.write(errors.settings).items()),
+        ]
+        if names
+        else []
+    )
 
 
 def crossing_ns(plan: planned.SerialLink, direction: planned.SerialDirection) -> int:
@@ -77,7 +92,10 @@ def crossing_ns(plan: planned.SerialLink, direction: planned.SerialDirection) ->
 
 
 def pppd_options(plan: planned.SerialLink, index: int) -> list[str]:
-    """Options of pppd for end `index` of a serial link. Nothing comes from its files but what the command line does not say."""
+    """Options of pppd for end `index` of a serial link.
+
+    Nothing comes from its files but what the command line does not say.
+    """
     first, second, ppp = plan.ends[index].ip, plan.ends[1 - index].ip, plan.ppp
     assert first is not None
     assert second is not None
@@ -85,7 +103,10 @@ def pppd_options(plan: planned.SerialLink, index: int) -> list[str]:
     own, other = (ip.split("/")[0] for ip in (first, second))
     # A request and its answer must fit between two tries, or the set-up never ends.
     slowest = min(direction.rate_bps for direction in plan.directions)
-    round_trip_s = sum(direction.delay_ns for direction in plan.directions) / SECOND_NS + 2 * SET_UP_FRAME_BYTES * plan.bits_per_byte / slowest
+    round_trip_s = (
+        sum(direction.delay_ns for direction in plan.directions) / SECOND_NS
+        + 2 * SET_UP_FRAME_BYTES * plan.bits_per_byte / slowest
+    )
     restart = str(max(LEAST_LCP_RESTART_S, 1 + int(round_trip_s)))
     mru = str(ppp.mru_bytes)
     return [
@@ -108,7 +129,9 @@ RECEIVED_AT, SENT_AT = 0, 8
 
 
 class SerialLink:
-    """One serial link of the plan: a channel, and pppd on both ends; without PPP the routers of SCPS-NP open the network's `terminals` themselves."""
+    """One serial link of the plan: a channel, and pppd on both ends; without PPP the routers of SCPS-NP open the
+    network's `terminals` themselves.
+    """
 
     def __init__(
         self,
@@ -139,7 +162,10 @@ class SerialLink:
         self.loop.on_exit(self.channel, self._channel_exit)
         self.loop.run_until(lambda: bool(self.said) or self.channel_ended)
         if self.channel_ended:
-            raise OSError(self.channel.returncode, f"serial link {self.name}: scps channel ended; see logs/{self.name}-channel.log")
+            raise OSError(
+                self.channel.returncode,
+                f"serial link {self.name}: scps channel ended; see logs/{self.name}-channel.log",
+            )
         for index, end in enumerate(self.plan.ends):
             # A node has a /tmp of its own, but the same terminals.
             network.add_terminal(end.node, self.name, os.readlink(ends[index]))
@@ -152,7 +178,10 @@ class SerialLink:
         self.loop.run_until(lambda: len(self.up) == 2 or bool(self.gone), Context.now_ns() + SET_UP_LIMIT_NS)
         if len(self.up) < 2:
             node = next(iter(self.gone), self.plan.ends[0].node)
-            raise OSError(self.gone.get(node, 0), f"serial link {self.name}: PPP did not come up; see logs/{self.name}-pppd-{node}.log")
+            raise OSError(
+                self.gone.get(node, 0),
+                f"serial link {self.name}: PPP did not come up; see logs/{self.name}-pppd-{node}.log",
+            )
         for index, end in enumerate(self.plan.ends):
             self._add_routes(end, self.plan.ends[1 - index], routes[end.node])
 
@@ -162,7 +191,10 @@ class SerialLink:
 
     def _start_pppd(self, index: int, node: str, terminal: str) -> None:
         process = self.network.node(node).start(
-            ["pppd", terminal, *pppd_options(self.plan, index)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            ["pppd", terminal, *pppd_options(self.plan, index)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         assert process.stdout is not None
         log = (self.logs / file_name(self.name, "pppd", node, suffix=".log")).open("w", buffering=1)
@@ -185,17 +217,38 @@ class SerialLink:
         own, other = (ip.split("/")[0] for ip in (end.ip, peer.ip))
         node = self.network.node(end.node)
         options = end.route
-        words = (("initcwnd", options.initcwnd), ("initrwnd", options.initrwnd), ("advmss", options.advmss), ("quickack", options.quickack))
+        words = (
+            ("initcwnd", options.initcwnd),
+            ("initrwnd", options.initrwnd),
+            ("advmss", options.advmss),
+            ("quickack", options.quickack),
+        )
         given = [word for name, value in words if value is not None for word in (name, str(value))]
         if options.rto_min_ms is not None:
             given += ["rto_min", f"{options.rto_min_ms}ms"]
         if given:
             # pppd has made the route to the peer; it gets the host's options.
-            argv = ["ip", "route", "change", f"{other}/32", "dev", end.interface, "proto", "kernel", "scope", "link", "src", own, *given]
+            argv = [
+                "ip",
+                "route",
+                "change",
+                f"{other}/32",
+                "dev",
+                end.interface,
+                "proto",
+                "kernel",
+                "scope",
+                "link",
+                "src",
+                own,
+                *given,
+            ]
             process = node.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             _, complaint = process.communicate()
             if process.returncode:
-                raise OSError(process.returncode, f"serial link {self.name}: {' '.join(argv)}: {complaint.decode().strip()}")
+                raise OSError(
+                    process.returncode, f"serial link {self.name}: {' '.join(argv)}: {complaint.decode().strip()}"
+                )
         with inside(node.pid):
             here = Netlink()
             for route in routes:
@@ -211,7 +264,9 @@ class SerialLink:
         self.channel.send_signal(signal.SIGUSR1)
 
     def settle(self, rest: Callable[[int], None]) -> None:
-        """Waits until neither end has sent or got anything for as long as a frame takes to cross the link; without PPP, just as long."""
+        """Waits until neither end has sent or got anything for as long as a frame takes to cross the link; without PPP,
+        just as long.
+        """
         pause_ns = max(crossing_ns(self.plan, direction) for direction in self.plan.directions)
         limit_ns = Context.now_ns() + SETTLE_LIMIT_NS
         before: dict[str, dict[str, int]] = {}
@@ -219,14 +274,18 @@ class SerialLink:
             rest(pause_ns)
 
     def close(self, records: Path, np: dict[str, dict[str, Any]]) -> None:
-        """Ends the channel (both pppd see that as a hang-up) and writes records/<link>.jsonl; `np`: what the ends' routers counted at this link."""
+        """Ends the channel (both pppd see that as a hang-up) and writes records/<link>.jsonl; `np`: what the ends'
+        routers counted at this link.
+        """
         after = self._interfaces()
         self.channel.send_signal(signal.SIGTERM)
         self.loop.run_until(lambda: self.channel_ended and len(self.gone) == (2 if self.plan.ppp else 0))
         counters = next((line for line in self.said if line["event"] == "counters"), None)
         file = Records(records / file_name(self.name, suffix=".jsonl"))
         for node, interface in after.items():
-            file.write(event="ppp", node=node, **{name: value - self.at_epoch[node][name] for name, value in interface.items()})
+            file.write(
+                event="ppp", node=node, **{name: value - self.at_epoch[node][name] for name, value in interface.items()}
+            )
         for direction, key in zip(self.plan.directions, ("a_to_b", "b_to_a"), strict=True):
             start, end = direction.from_, direction.to
             if self.plan.ppp is None:
@@ -237,16 +296,30 @@ class SerialLink:
             channel = {} if counters is None else counters[key]
             # While bytes are under way, frames that have not arrived are not lost.
             lost = sent - received if channel.get("under_way_bytes") == 0 else None
-            file.write(event="direction", direction=direction.name, sent_frames=sent, received_frames=received, lost_frames=lost, **channel)
+            file.write(
+                event="direction",
+                direction=direction.name,
+                sent_frames=sent,
+                received_frames=received,
+                lost_frames=lost,
+                **channel,
+            )
         file.close()
 
     def _interfaces(self) -> dict[str, dict[str, int]]:
         """Counters of the PPP interface of each end."""
-        return {end.node: interface_counters(self.network.pid(end.node), end.interface) for end in self.plan.ends if end.interface is not None}
+        return {
+            end.node: interface_counters(self.network.pid(end.node), end.interface)
+            for end in self.plan.ends
+            if end.interface is not None
+        }
 
 
 def interface_counters(pid: int | None, interface: str) -> dict[str, int]:
-    """Bytes, packets, errors and drops of an interface, received and sent, since it was made. Raises OSError when it is not there."""
+    """Bytes, packets, errors and drops of an interface, received and sent, since it was made.
+
+    Raises OSError when it is not there.
+    """
     for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines():
         name, _, numbers = line.partition(":")
         if name.strip() == interface:

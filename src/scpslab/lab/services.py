@@ -89,7 +89,9 @@ class Service:
 
     def _popen(self, stdout: int, stderr: int, keep: Sequence[int] = ()) -> subprocess.Popen[bytes]:
         node = self.network.node(self.node)
-        return node.start(self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep))
+        return node.start(
+            self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep)
+        )
 
     def wait(self) -> None:
         """Waits until it serves.
@@ -136,7 +138,11 @@ class Service:
             state = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             state = REMOVED
-        return f"{self._title()} has ended; expected it to go on{self._last_words()}" if state in (UNASKED, REMOVED) else ""
+        return (
+            f"{self._title()} has ended; expected it to go on{self._last_words()}"
+            if state in (UNASKED, REMOVED)
+            else ""
+        )
 
     def write_records(self, folder: Path) -> None:
         """Writes its records into a folder, after it has ended."""
@@ -144,13 +150,20 @@ class Service:
     def _ended(self, code: int) -> None:
         self.exit_code = code
         if not self.is_ending:
-            self.broken = f"{self._title()} ended with {ending(code)} while the cell ran; expected it to go on{self._last_words()}"
+            self.broken = (
+                f"{self._title()} ended with {ending(code)} while the cell ran; "
+                f"expected it to go on{self._last_words()}"
+            )
         self.on_end(code)
 
     def _not_ready(self) -> OSError:
         self.is_ending = True
         limit_s = self.start_limit_ns / SECOND_NS
-        found = f"is not ready after {limit_s:g} s" if self.exit_code is None else f"ended with {ending(self.exit_code)} before it was ready"
+        found = (
+            f"is not ready after {limit_s:g} s"
+            if self.exit_code is None
+            else f"ended with {ending(self.exit_code)} before it was ready"
+        )
         return ChildProcessError(f"{self._title()} {found}{self._last_words()}")
 
     def _title(self) -> str:
@@ -196,7 +209,10 @@ class Services:
 
 
 def ending(code: int) -> str:
-    """How a process ended, in words. A node's program that a signal ended has 128 more than the signal's number, as in a shell."""
+    """How a process ended, in words.
+
+    A node's program that a signal ended has 128 more than the signal's number, as in a shell.
+    """
     number = -code if code < 0 else code - SIGNALLED
     return signal.Signals(number).name if number in set(signal.Signals) else f"exit code {code}"
 

@@ -1,4 +1,6 @@
-"""Prompts for people: Mininet's prompt on the plan's network, or the guest's own shell, for example for `mn --custom`."""
+"""Prompts for people: Mininet's prompt on the plan's network, or the guest's own shell, for example for `mn
+--custom`.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,8 @@ def run_script(cell: Prepared, script: MininetScript) -> Status:
 
 
 def in_foreground(serve: Callable[[], None]) -> int:
-    """Runs a function in a process group of its own in the terminal's foreground: Ctrl-C reaches the prompt, and not the nodes and daemons of the lab.
+    """Runs a function in a process group of its own in the terminal's foreground: Ctrl-C reaches the prompt, and not
+    the nodes and daemons of the lab.
 
     Returns its exit code, as that of a program; below 0 where a signal ended it.
     """

@@ -1,6 +1,7 @@
 """The three stages of every link direction (link-model §1), their limits, errors and accounts.
 
-1. Serialise and queue at the sending interface: netem's rate (exact packet times), the limit held by the eBPF program `entering`;
+1. Serialise and queue at the sending interface: netem's rate (exact packet times), the limit held by the eBPF program
+`entering`;
    a discipline of the kernel's own holds rate and limit instead (lab/disciplines).
 2. Propagate on the relay's interface towards the receiver: netem's delay.
 3. Err at the receiving interface: the eBPF program `arriving` walks a gap vector.
@@ -87,7 +88,9 @@ class DirectionStages:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a packet that did not pass unharmed: when (monotonic clock), its number in the direction, and a word of plan/links.py."""
+    """What became of a packet that did not pass unharmed: when (monotonic clock), its number in the direction, and a
+    word of plan/links.py.
+    """
 
     at_ns: int
     ordinal: int
@@ -98,7 +101,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Room:
-    """Where the maps have room for what a direction may become: its first gap, its window; and the windows (offset, count) that it has of its plan."""
+    """Where the maps have room for what a direction may become: its first gap, its window; and the windows (offset,
+    count) that it has of its plan.
+    """
 
     gaps: int
     window: int
@@ -315,7 +320,9 @@ def _duplicates(impairment: Impairment | None, first_error: int) -> tuple[int, .
 
 
 def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, list[str]]:
-    """The tc commands of a direction by place: `entering`, `relay`, `arriving` (batch form, without the leading "tc")."""
+    """The tc commands of a direction by place: `entering`, `relay`, `arriving` (batch form, without the leading
+    "tc").
+    """
     plan = direction.plan
     entering, arriving = names[direction.entering], names[direction.arriving]
     lines: dict[str, list[str]] = {"entering": [], "relay": [], "arriving": []}
@@ -323,18 +330,25 @@ def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, lis
         f"qdisc add dev {entering} clsact",
         f"filter add dev {entering} egress prio 1 bpf direct-action object-pinned {PINS}/entering",
     ]
-    lines["arriving"].append(f"filter add dev {arriving} ingress prio 1 bpf direct-action object-pinned {PINS}/arriving")
+    lines["arriving"].append(
+        f"filter add dev {arriving} ingress prio 1 bpf direct-action object-pinned {PINS}/arriving"
+    )
     queue, rate = plan.queue, plan.rate_bps
     paced_at_relay = ""
     if rate and queue:
         discipline = DISCIPLINES[queue.discipline]
-        lines["entering"].append(f"qdisc add dev {entering} root handle 1: {discipline.root(rate, plan.overhead_bytes, queue)}")
+        lines["entering"].append(
+            f"qdisc add dev {entering} root handle 1: {discipline.root(rate, plan.overhead_bytes, queue)}"
+        )
         if inside := discipline.inside(rate, queue):
             lines["entering"].append(f"qdisc add dev {entering} parent 1:1 handle 11: {inside}")
         if not queue.serialises:
             paced_at_relay = f" rate {rate}bit {plan.overhead_bytes - ETHERNET_HEADER_BYTES}"
     if direction.relay is not None:
-        lines["relay"].append(f"qdisc add dev {names[direction.relay]} root handle 2: {delay_options(direction, first_delay_ns(plan), paced_at_relay)}")
+        lines["relay"].append(
+            f"qdisc add dev {names[direction.relay]} root handle 2: "
+            f"{delay_options(direction, first_delay_ns(plan), paced_at_relay)}"
+        )
     return lines
 
 

@@ -42,7 +42,9 @@ class OpenVSwitch:
     @staticmethod
     def _daemon(argv: list[str], log: Path) -> subprocess.Popen[bytes]:
         with log.open("wb") as output:
-            return subprocess.Popen([*argv, "-vconsole:warn", "--no-chdir"], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            return subprocess.Popen(
+                [*argv, "-vconsole:warn", "--no-chdir"], stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
 
     @staticmethod
     def wait_for_database() -> None:
@@ -54,7 +56,9 @@ class OpenVSwitch:
         limit = time.monotonic() + START_LIMIT_S
         while not (RUN / "db.sock").exists():
             if time.monotonic() > limit:
-                raise TimeoutError(f"Open vSwitch: {RUN}/db.sock was not there after {START_LIMIT_S:.0f} s; see logs/ovsdb-server.log")
+                raise TimeoutError(
+                    f"Open vSwitch: {RUN}/db.sock was not there after {START_LIMIT_S:.0f} s; see logs/ovsdb-server.log"
+                )
             time.sleep(0.005)
 
     def stop(self) -> None:
@@ -100,7 +104,11 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         """Makes all bridges in one transaction, which is much faster than one each."""
         wiring = cls._start_standalone(switches) if switches[0].standalone else None
         command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
-        command += ["other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1", "other_config:max-revalidator=10000"]
+        command += [
+            "other_config:n-handler-threads=1",
+            "other_config:n-revalidator-threads=1",
+            "other_config:max-revalidator=10000",
+        ]
         # Nobody reads the statistics of ports that the daemon would give the database every five virtual seconds.
         command += ["other_config:stats-update-interval=86400000"]
         for switch in switches:
@@ -144,13 +152,28 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
             words += ["--", "add-port", self.name, name]
         if self.mirror_to:
             port = next(name for interface, name in _far_ends(self) if interface.node.name == self.mirror_to)
-            words += ["--", "--id=@port", "get", "port", port, "--", "--id=@mirror", "create", "mirror", f"name={self.name}"]
+            words += [
+                "--",
+                "--id=@port",
+                "get",
+                "port",
+                port,
+                "--",
+                "--id=@mirror",
+                "create",
+                "mirror",
+                f"name={self.name}",
+            ]
             words += ["select-all=true", "output-port=@port", "--", "set", "bridge", self.name, "mirrors=@mirror"]
         return words
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803  # Mininet's name
         """Removes the bridge."""
-        subprocess.run(["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "--if-exists", "del-br", self.name], check=False, capture_output=True)
+        subprocess.run(
+            ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "--if-exists", "del-br", self.name],
+            check=False,
+            capture_output=True,
+        )
 
 
 def _far_ends(node: Any) -> list[tuple[Any, str]]:

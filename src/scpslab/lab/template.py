@@ -1,7 +1,8 @@
-"""What cells of one network have in common: a template is set up once, and its cells go on from there (docs/decisions/0018).
+"""What cells of one network have in common: a template is set up once, and its cells go on from there
+(docs/decisions/0018).
 
-It is the network of a plan, and the space that its cells may need. Whatever the network's set-up reads is in it, so that equal templates are equal
-networks. It is computed from the plan alone, never from what ran before.
+It is the network of a plan, and the space that its cells may need. Whatever the network's set-up reads is in it, so
+that equal templates are equal networks. It is computed from the plan alone, never from what ran before.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ Entries = Annotated[int, Range(1)]
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """Entries of the maps `gaps`, `windows`, `drop_list` and `verdicts`, powers of two: cells that differ a little share a template."""
+    """Entries of the maps `gaps`, `windows`, `drop_list` and `verdicts`, powers of two: cells that differ a little
+    share a template.
+    """
 
     gaps: Entries
     windows: Entries
@@ -53,7 +56,12 @@ class Space:
                 drops += len(errors.drop_packets if errors else ())
                 drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
         logged = any(probe.logged_direction for probe in plan.cell.probes)
-        return cls(gaps=_power(gaps), windows=_power(windows), drops=_power(drops), verdicts=VERDICT_LOG_ENTRIES if logged else 1)
+        return cls(
+            gaps=_power(gaps),
+            windows=_power(windows),
+            drops=_power(drops),
+            verdicts=VERDICT_LOG_ENTRIES if logged else 1,
+        )
 
 
 def spare_gaps(plan: Plan) -> int:
@@ -87,7 +95,9 @@ class Template:
 
     @property
     def id(self) -> str:
-        """Hash of all that the template is, and what seeds the random numbers of its guest until a cell's own seed does."""
+        """Hash of all that the template is, and what seeds the random numbers of its guest until a cell's own seed
+        does.
+        """
         return hashlib.sha256(json.dumps(self.write(), sort_keys=True).encode()).hexdigest()
 
     def write(self) -> dict[str, Any]:
@@ -117,7 +127,9 @@ SETTLE_S = 1.0
 
 
 def snapshot() -> None:
-    """Stops this guest for good, and returns in every cell that goes on from here (images/lab-kernel/snapshot.patch)."""
+    """Stops this guest for good, and returns in every cell that goes on from here
+    (images/lab-kernel/snapshot.patch).
+    """
     # What has been made until now stays: no cell need look through it again.
     gc.collect()
     gc.freeze()
@@ -128,7 +140,9 @@ def snapshot() -> None:
 
 
 def reseed(kernel_seed: str) -> None:
-    """Random numbers come from a cell's seed from now on: the kernel's, and with them those of every program that starts. What was drawn ahead is dropped."""
+    """Random numbers come from a cell's seed from now on: the kernel's, and with them those of every program that
+    starts. What was drawn ahead is dropped.
+    """
     seed = bytes.fromhex(kernel_seed)
     device = os.open("/dev/random", os.O_RDWR)
     fcntl.ioctl(device, RNDADDENTROPY, struct.pack("ii", 8 * len(seed), len(seed)) + seed)

@@ -19,7 +19,10 @@ Planned = TypeVar("Planned", bound=Traffic)
 
 
 class Workload(Generic[Planned]):
-    """Base of the kinds. `outcome` is "" while it runs, then "completed", or "incomplete" or "unsupported" with `reason`."""
+    """Base of the kinds.
+
+    `outcome` is "" while it runs, then "completed", or "incomplete" or "unsupported" with `reason`.
+    """
 
     def __init__(self, spec: Planned, context: Context) -> None:
         self.spec, self.context, self.network = spec, context, context.network
@@ -84,9 +87,17 @@ class Workload(Generic[Planned]):
         self.processes.append(service.process)
 
     def run(
-        self, node: str, argv: list[str], on_line: Callable[[str], None], on_exit: Callable[[int], None], keep: int | None = None
+        self,
+        node: str,
+        argv: list[str],
+        on_line: Callable[[str], None],
+        on_exit: Callable[[int], None],
+        keep: int | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Starts a program in a node; its output comes line by line, its errors go to logs/<workload>-<node>.log. It inherits the descriptor `keep`."""
+        """Starts a program in a node; its output comes line by line, its errors go to logs/<workload>-<node>.log.
+
+        It inherits the descriptor `keep`.
+        """
         return self.run_command(node, [*self.network.node(node).prefix, *argv], on_line, on_exit, keep)
 
     def run_command(
@@ -100,7 +111,14 @@ class Workload(Generic[Planned]):
     ) -> subprocess.Popen[bytes]:
         """As `run`, for a command that enters the node by itself."""
         with (self.context.folders.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
-            process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, cwd="/tmp", pass_fds=() if keep is None else (keep,))
+            process = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd="/tmp",
+                pass_fds=() if keep is None else (keep,),
+            )
         assert process.stdout is not None
         self.context.loop.on_lines(process.stdout, on_line)
         self.context.loop.on_exit(process, on_exit)
@@ -108,10 +126,19 @@ class Workload(Generic[Planned]):
         return process
 
     def run_tool(
-        self, node: str, tool: str, options: dict[str, Any], on_line: Callable[[str], None], on_exit: Callable[[int], None]
+        self,
+        node: str,
+        tool: str,
+        options: dict[str, Any],
+        on_line: Callable[[str], None],
+        on_exit: Callable[[int], None],
     ) -> subprocess.Popen[bytes]:
         """Starts one of labtool's programs; options that are None are left out."""
-        given = {key: str(int(value) if isinstance(value, bool) else value) for key, value in options.items() if value is not None}
+        given = {
+            key: str(int(value) if isinstance(value, bool) else value)
+            for key, value in options.items()
+            if value is not None
+        }
         return self.run_command(node, self.network.node(node).tool(tool, given), on_line, on_exit)
 
     def scps(self, node: str) -> str:
@@ -121,11 +148,17 @@ class Workload(Generic[Planned]):
     def kernel_timeouts(self, node: str) -> int:
         """Retransmission timeouts of a node's kernel TCP since it came up (`TCPTimeouts` of netstat(8))."""
         lines = [line.split() for line in Path(f"/proc/{self.network.pid(node)}/net/netstat").read_text().splitlines()]
-        counts = {name: value for names, values in zip(lines[::2], lines[1::2], strict=True) for name, value in zip(names, values, strict=True)}
+        counts = {
+            name: value
+            for names, values in zip(lines[::2], lines[1::2], strict=True)
+            for name, value in zip(names, values, strict=True)
+        }
         return int(counts["TCPTimeouts"])
 
     def in_seconds(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """A labtool record with its `…_ns` instants turned into `…_t_s` since the epoch; an instant that never came (0) is null."""
+        """A labtool record with its `…_ns` instants turned into `…_t_s` since the epoch; an instant that never came (0)
+        is null.
+        """
         turned: dict[str, Any] = {}
         for key, value in fields.items():
             if not key.endswith("_ns"):

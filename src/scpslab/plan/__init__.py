@@ -1,6 +1,9 @@
-"""Plans as typed values: one strict reader, one writer (docs/plan-format.md). Order of reading: plan.py, its parts, schema.py, consistency.py.
+"""Plans as typed values: one strict reader, one writer (docs/plan-format.md).
 
-Only the standard library, `units.py`, `names.py`, `kinds.py` and `strict_json.py` are used: plans are read inside the guest too.
+Order of reading: plan.py, its parts, schema.py, consistency.py.
+
+Only the standard library, `units.py`, `names.py`, `kinds.py` and `strict_json.py` are used: plans are read inside the
+guest too.
 """
 
 from __future__ import annotations

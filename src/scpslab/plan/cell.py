@@ -33,7 +33,10 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Impairment:
-    """What goes wrong in a direction of a link. `seed`: what jitter and packets that arrive twice are drawn from, if there are any."""
+    """What goes wrong in a direction of a link.
+
+    `seed`: what jitter and packets that arrive twice are drawn from, if there are any.
+    """
 
     link: Name
     direction: Name

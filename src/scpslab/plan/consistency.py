@@ -1,4 +1,7 @@
-"""What must hold between the parts of a plan: names that exist and are unique, values that fit each other. Form is the classes' business."""
+"""What must hold between the parts of a plan: names that exist and are unique, values that fit each other.
+
+Form is the classes' business.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ def problems(plan: Plan) -> Iterator[Problem]:
     network, cell = plan.network, plan.cell
     yield from _within("network", network_problems(network))
     places = _places(network)
-    yield from _within("cell", (*_limits(cell.limits), *_impairments(cell, network), *_workloads(cell, places), *_probes(cell, places)))
+    yield from _within(
+        "cell", (*_limits(cell.limits), *_impairments(cell, network), *_workloads(cell, places), *_probes(cell, places))
+    )
     yield from _within("cell", (*_script(cell, places), *_services(cell, network)))
     yield from _records(plan)
 
@@ -64,11 +69,16 @@ def _sources(network: NetworkPlan) -> Iterator[Problem]:
     for index, node in enumerate(network.nodes):
         for number, route in enumerate(() if isinstance(node, Switch) else node.routes):
             if route.src is not None and (node.name, route.src) not in owned:
-                yield f"nodes[{index}].routes[{number}].src", one_of(route.src, [ip for owner, ip in owned if owner == node.name])
+                yield (
+                    f"nodes[{index}].routes[{number}].src",
+                    one_of(route.src, [ip for owner, ip in owned if owner == node.name]),
+                )
 
 
 def _nodes(network: NetworkPlan) -> Iterator[Problem]:
-    yield from _twice(((f"nodes[{index}].name", node.name) for index, node in enumerate(network.nodes)), "a name of its own")
+    yield from _twice(
+        ((f"nodes[{index}].name", node.name) for index, node in enumerate(network.nodes)), "a name of its own"
+    )
     hosts = [node.name for node in network.nodes if isinstance(node, Host)]
     for index, node in enumerate(network.nodes):
         at = f"nodes[{index}]"
@@ -77,7 +87,10 @@ def _nodes(network: NetworkPlan) -> Iterator[Problem]:
                 yield f"{at}.mirror_to", one_of(node.mirror_to, hosts)
         elif (node.container is not None) != (network.containers == "docker"):
             found = "no container" if node.container is None else "a container"
-            yield f"{at}.container", f"found {found}; expected one exactly where containers is docker, and not {network.containers}"
+            yield (
+                f"{at}.container",
+                f"found {found}; expected one exactly where containers is docker, and not {network.containers}",
+            )
         elif STACKS[node.stack].is_own_image and node.container is None:
             yield f"{at}.stack", f"found {shown(node.stack)} without a container; expected containers to be docker"
 
@@ -171,7 +184,10 @@ def _ends(link: Link | SerialLink, at: str, nodes: list[str]) -> Iterator[Proble
         direction = link.directions[number]
         if (direction.from_, direction.to) != (start, stop):
             found = f"found {shown(direction.from_)} to {shown(direction.to)}"
-            yield f"{at}.directions[{number}].from", f"{found}; expected {shown(start)} to {shown(stop)}, as the ends are"
+            yield (
+                f"{at}.directions[{number}].from",
+                f"{found}; expected {shown(start)} to {shown(stop)}, as the ends are",
+            )
     if link.directions[0].name == link.directions[1].name:
         yield f"{at}.directions[1].name", f"found {shown(link.directions[1].name)} twice; expected a name of its own"
 
@@ -196,9 +212,15 @@ def _serial_links(network: NetworkPlan) -> Iterator[Problem]:
                 yield f"{at}.directions[{number}].{key}", text
         for number, end in enumerate(link.ends):
             if (end.ip is None or end.interface is None) != (link.ppp is None):
-                yield f"{at}.ends[{number}].ip", "found an address and interface without PPP, or PPP without them; expected both with PPP only"
+                yield (
+                    f"{at}.ends[{number}].ip",
+                    "found an address and interface without PPP, or PPP without them; expected both with PPP only",
+                )
             if end.node in seen:
-                yield f"{at}.ends[{number}].node", f"found {shown(end.node)} at a second serial link; expected one at most"
+                yield (
+                    f"{at}.ends[{number}].node",
+                    f"found {shown(end.node)} at a second serial link; expected one at most",
+                )
             seen.add(end.node)
 
 
@@ -206,9 +228,16 @@ def _interfaces(network: NetworkPlan) -> Iterator[Problem]:
     places: list[Problem] = []
     for index, link in enumerate(network.links):
         places += [(f"links[{index}].ends[{number}].interface", end.interface) for number, end in enumerate(link.ends)]
-        places += [(f"links[{index}].relay_interfaces[{number}]", name) for number, name in enumerate(link.relay_interfaces or ())]
+        places += [
+            (f"links[{index}].relay_interfaces[{number}]", name)
+            for number, name in enumerate(link.relay_interfaces or ())
+        ]
     yield from _twice(places, "a name of its own")
-    macs = ((f"links[{index}].ends[{number}].mac", end.mac) for index, link in enumerate(network.links) for number, end in enumerate(link.ends))
+    macs = (
+        (f"links[{index}].ends[{number}].mac", end.mac)
+        for index, link in enumerate(network.links)
+        for number, end in enumerate(link.ends)
+    )
     yield from _twice(macs, "an address of its own")
     addresses = (
         (f"links[{index}].ends[{number}].ip", str(ipaddress.IPv4Interface(end.ip).ip))
@@ -220,7 +249,9 @@ def _interfaces(network: NetworkPlan) -> Iterator[Problem]:
 
 
 def _places(network: NetworkPlan) -> Places:
-    interfaces = {(end.node, end.interface) for link in network.all_links for end in link.ends if end.interface is not None}
+    interfaces = {
+        (end.node, end.interface) for link in network.all_links for end in link.ends if end.interface is not None
+    }
     interfaces |= {(link.via, name) for link in network.links if link.via for name in link.relay_interfaces or ()}
     return Places(
         stacks={node.name: node.stack for node in network.nodes if isinstance(node, Host)},
@@ -263,7 +294,10 @@ def _script(cell: CellPlan, places: Places) -> Iterator[Problem]:
                 yield f"{at}.{key}", text
             seeds = len(step.seeds or ())
             if seeds != (len(step.directions) if step.change == "ber" else 0):
-                yield f"{at}.seeds", f"found {seeds} seeds; expected one for each direction where bit errors change, and none elsewhere"
+                yield (
+                    f"{at}.seeds",
+                    f"found {seeds} seeds; expected one for each direction where bit errors change, and none elsewhere",
+                )
 
 
 def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
@@ -276,15 +310,24 @@ def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
             continue
         yield from ((f"services[{index}].{key}", text) for key, text in service.problems(network))
     users = [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(cell.workloads)]
-    yield from _twice([*users, *((f"services[{index}].name", service.name) for index, service in found)], "a name that no workload and no other service has")
-    ports = ((f"services[{index}].ready_port", f"{one.node}:{one.listens_at}") for index, one in found if one.listens_at is not None)
+    yield from _twice(
+        [*users, *((f"services[{index}].name", service.name) for index, service in found)],
+        "a name that no workload and no other service has",
+    )
+    ports = (
+        (f"services[{index}].ready_port", f"{one.node}:{one.listens_at}")
+        for index, one in found
+        if one.listens_at is not None
+    )
     yield from _twice(ports, "a port that no other service of the node has")
 
 
 def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     """Each of a direction that there is, and of one only; what is drawn has a seed."""
     directions = {(link.name, direction.name): direction for link in network.all_links for direction in link.directions}
-    names = [(f"impairments[{index}].direction", f"{one.link}.{one.direction}") for index, one in enumerate(cell.impairments)]
+    names = [
+        (f"impairments[{index}].direction", f"{one.link}.{one.direction}") for index, one in enumerate(cell.impairments)
+    ]
     yield from _twice(names, "what goes wrong in a direction in one place")
     for index, one in enumerate(cell.impairments):
         at = f"impairments[{index}]"
@@ -293,10 +336,18 @@ def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
             continue
         jitters = isinstance(direction, Direction) and direction.jitter_ns > 0
         if (one.seed is None) == (jitters or one.duplicate is not None):
-            yield f"{at}.seed", "found a seed without jitter and duplicate, or one of them without a seed; expected both or none"
+            yield (
+                f"{at}.seed",
+                "found a seed without jitter and duplicate, or one of them without a seed; expected both or none",
+            )
         if one.duplicate is not None and not isinstance(direction, Direction):
-            yield f"{at}.duplicate", "found packets that arrive twice on a serial link; expected them on a link of packets"
-    jittered = [name for name, direction in directions.items() if isinstance(direction, Direction) and direction.jitter_ns]
+            yield (
+                f"{at}.duplicate",
+                "found packets that arrive twice on a serial link; expected them on a link of packets",
+            )
+    jittered = [
+        name for name, direction in directions.items() if isinstance(direction, Direction) and direction.jitter_ns
+    ]
     if missing := [name for name in jittered if cell.impairment(*name) is None]:
         yield "impairments", f"found no seed for the jitter of {'.'.join(missing[0])}; expected one"
 
@@ -305,7 +356,11 @@ def _vectors(network: NetworkPlan) -> Iterator[Problem]:
     """No two directions may have one file of bit errors."""
     at = {link.name: f"links[{index}]" for index, link in enumerate(network.links)}
     at |= {link.name: f"serial_links[{index}]" for index, link in enumerate(network.serial_links)}
-    files = ((link.name, number, name) for link in network.all_links for number, name in enumerate(direction.name for direction in link.directions))
+    files = (
+        (link.name, number, name)
+        for link in network.all_links
+        for number, name in enumerate(direction.name for direction in link.directions)
+    )
     places = ((f"{at[link]}.directions[{number}].name", names.file_name(link, name)) for link, number, name in files)
     yield from _twice(places, "names of link and direction that no other direction has together")
 
@@ -314,12 +369,24 @@ def _records(plan: Plan) -> Iterator[Problem]:
     """No two parts may write the same file."""
     cell = plan.cell
     records = [("the lab", name) for name in RECORDS]
-    records += [(f"network.serial_links[{index}].name", link.name) for index, link in enumerate(plan.network.serial_links)]
-    records += [(f"cell.services[{index}].name", one.name) for index, one in enumerate(cell.services) if one.writes_record]
+    records += [
+        (f"network.serial_links[{index}].name", link.name) for index, link in enumerate(plan.network.serial_links)
+    ]
+    records += [
+        (f"cell.services[{index}].name", one.name) for index, one in enumerate(cell.services) if one.writes_record
+    ]
     records += [(f"cell.workloads[{index}].name", workload.name) for index, workload in enumerate(cell.workloads)]
-    records += [(f"cell.probes[{index}].name", probe.name) for index, probe in enumerate(cell.probes) if probe.folder == "records"]
+    records += [
+        (f"cell.probes[{index}].name", probe.name)
+        for index, probe in enumerate(cell.probes)
+        if probe.folder == "records"
+    ]
     yield from _twice(records, "a name that no other record has")
-    captures = [(f"cell.probes[{index}].name", probe.name) for index, probe in enumerate(cell.probes) if probe.folder == "captures"]
+    captures = [
+        (f"cell.probes[{index}].name", probe.name)
+        for index, probe in enumerate(cell.probes)
+        if probe.folder == "captures"
+    ]
     yield from _twice(captures, "a name that no other capture has")
 
 

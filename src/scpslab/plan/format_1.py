@@ -27,7 +27,11 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
         routers = [_router(node) for node in old["nodes"] if node["kind"] == "scps-router"]
         network["nodes"] = [_bare(node) for node in old["nodes"]]
         lists = {"services": [*routers, *rest.pop("services", [])], "script": rest.pop("script", [])}
-        return {"format": 2, "network": network, "cell": {**old["cell"], "limits": limits, "impairments": impairments, **lists, **rest}}
+        return {
+            "format": 2,
+            "network": network,
+            "cell": {**old["cell"], "limits": limits, "impairments": impairments, **lists, **rest},
+        }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise PlanError(f"the plan: found format 1 without its {error}; expected every key of it") from error
 
@@ -53,7 +57,9 @@ def _link(link: dict[str, Any], impairments: list[dict[str, Any]]) -> dict[str, 
 def _queue(old: dict[str, Any]) -> dict[str, Any]:
     """Settings stood beside the other keys, those of other disciplines as null."""
     prefix = old["discipline"].replace("-", "_") + "_"
-    settings = {key.removeprefix(prefix): value for key, value in old.items() if key not in OF_QUEUES and value is not None}
+    settings = {
+        key.removeprefix(prefix): value for key, value in old.items() if key not in OF_QUEUES and value is not None
+    }
     return {key: old[key] for key in OF_QUEUES} | {"settings": settings}
 
 

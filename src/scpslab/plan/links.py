@@ -1,4 +1,7 @@
-"""Links of packets: two ends, and in each direction the stages serialise and queue, and propagate. What errs is the cell's."""
+"""Links of packets: two ends, and in each direction the stages serialise and queue, and propagate.
+
+What errs is the cell's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds,
 
 Mtu = Annotated[int, Range(68, 65_535)]
 
-# What can become of a packet that does not arrive as it was sent. The lab counts by these words, and results.csv names its columns by them.
+# What can become of a packet that does not arrive as it was sent. The lab counts by these words, and results.csv names
+# its columns by them.
 QUEUE, CORRUPT, OUTAGE, POLICY = "queue", "corrupt", "outage", "policy"
 # Each packet that does not arrive has one of these causes; and what each means.
 LOSS_CAUSES = {
@@ -27,7 +31,10 @@ FLIPPED = "flipped"
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """One direction of a link. `jitter_ns`: each packet's delay is drawn, up to so much less or more (the seed is the cell's)."""
+    """One direction of a link.
+
+    `jitter_ns`: each packet's delay is drawn, up to so much less or more (the seed is the cell's).
+    """
 
     name: Name
     from_: Name
@@ -42,7 +49,10 @@ class Direction:
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """Where a link meets a node. `route`: options of the route to the link's subnet, if the node's TCP has any and it may talk to another host there."""
+    """Where a link meets a node.
+
+    `route`: options of the route to the link's subnet, if the node's TCP has any and it may talk to another host there.
+    """
 
     node: Name
     interface: Interface

@@ -9,7 +9,20 @@ from typing import Annotated, Any, Literal
 
 from scpslab.plan import schema
 from scpslab.plan.schema import Items
-from scpslab.plan.values import Amount, Interface, Ip, IpWithPrefix, KernelSeed, Label, Mac, Name, Nanoseconds, PlainText, Probability, Rate
+from scpslab.plan.values import (
+    Amount,
+    Interface,
+    Ip,
+    IpWithPrefix,
+    KernelSeed,
+    Label,
+    Mac,
+    Name,
+    Nanoseconds,
+    PlainText,
+    Probability,
+    Rate,
+)
 
 # A guest has so many nodes and links in its memory, and a script has so much to say of what it does without.
 MOST_NODES, MOST_LINKS, MOST_NOTES = 200, 200, 100
@@ -18,9 +31,12 @@ Test = Literal["cli", "pingall", "iperf"]
 
 @dataclass(frozen=True, kw_only=True)
 class MininetScript:
-    """A script, run in the guest outside of all nodes. `described`: the digest of its network; "" while it is asked for it.
+    """A script, run in the guest outside of all nodes.
 
-    `topo` chooses one of the script's `topos`, with its arguments; `test` is what happens with it. `commands`: what CLI(net) reads.
+    `described`: the digest of its network; "" while it is asked for it.
+
+    `topo` chooses one of the script's `topos`, with its arguments; `test` is what happens with it. `commands`: what
+    CLI(net) reads.
     """
 
     file: Name

@@ -1,4 +1,7 @@
-"""The network of a plan: what is set up once for all cells on it. It says nothing of bit errors, seeds, traffic or time."""
+"""The network of a plan: what is set up once for all cells on it.
+
+It says nothing of bit errors, seeds, traffic or time.
+"""
 
 from __future__ import annotations
 

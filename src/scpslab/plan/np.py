@@ -1,4 +1,7 @@
-"""SCPS-NP: what a node knows of the others, and the interfaces of a router. Addresses of NP are hexadecimal, as its tables write them."""
+"""SCPS-NP: what a node knows of the others, and the interfaces of a router.
+
+Addresses of NP are hexadecimal, as its tables write them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ LEVELS = 16
 HEX = re.compile(r"[0-9a-f]{1,8}", re.ASCII)
 # How a table names the node at the other end of a serial line (scps-np §4.1).
 SERIAL_HOP = "0.0.0.1"
-NpAddress = Annotated[str, Text("an NP address: up to eight hexadecimal digits", lambda text: HEX.fullmatch(text) is not None)]
+NpAddress = Annotated[
+    str, Text("an NP address: up to eight hexadecimal digits", lambda text: HEX.fullmatch(text) is not None)
+]
 Precedence = Annotated[int, Range(0, LEVELS - 1)]
 Discard = Literal["lowest-oldest", "lowest-newest", "newest"]
 # The interface of a router that is not a serial link's.
@@ -58,7 +63,10 @@ class NpQueue:
 
 @dataclass(frozen=True, kw_only=True)
 class NpInterface:
-    """An interface of a router. `line`: the serial link; None: IP. `rate_bps`: that of the line, whose octets have `bits_per_byte`; None: not limited.
+    """An interface of a router.
+
+    `line`: the serial link; None: IP. `rate_bps`: that of the line, whose octets have `bits_per_byte`; None: not
+    limited.
 
     `sp`: it carries only what SCPS-SP protects, or nothing of that; None: everything.
     """

@@ -1,4 +1,6 @@
-"""The path of packets through a plan's network, from node to node as the routes say: what the kernels of the lab will do, worked out beforehand."""
+"""The path of packets through a plan's network, from node to node as the routes say: what the kernels of the lab will
+do, worked out beforehand.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class _Attachment:
 
 @dataclass(frozen=True)
 class NextHop:
-    """What a node does with a packet: the link it leaves by, the address of the next node, and the node's address that its kernel sends from."""
+    """What a node does with a packet: the link it leaves by, the address of the next node, and the node's address that
+    its kernel sends from.
+    """
 
     link: Link | SerialLink
     ip: str
@@ -49,7 +53,8 @@ class NextHop:
 class Paths:
     """Follows the routes of a network.
 
-    A node takes the longest prefix that fits, as Linux does; of equal ones a route before the subnet of an interface, and the last of several routes.
+    A node takes the longest prefix that fits, as Linux does; of equal ones a route before the subnet of an interface,
+    and the last of several routes.
     """
 
     def __init__(self, network: NetworkPlan) -> None:
@@ -90,7 +95,9 @@ class Paths:
             if here != end and not self._forwards(here):
                 raise NoPathError(here, f"{here} is a host, which does not forward packets to {to_ip}")
             if here in passed:
-                raise NoPathError(here, f"packets to {to_ip} go in circles: {', '.join([*passed[passed.index(here) :], here])}")
+                raise NoPathError(
+                    here, f"packets to {to_ip} go in circles: {', '.join([*passed[passed.index(here) :], here])}"
+                )
             passed.append(here)
         return hops
 
@@ -140,7 +147,9 @@ class Paths:
             if (link is step.link if direction.from_ == node else isinstance(self._nodes.get(direction.from_), Switch))
         ]
         if owner is None or owner == node or not (found := fewest(steps, node, owner)):
-            raise NoPathError(node, f"{node} sends to {step.ip} on link {step.link.name}, where no node has this address")
+            raise NoPathError(
+                node, f"{node} sends to {step.ip} on link {step.link.name}, where no node has this address"
+            )
         return found
 
     @property
@@ -171,7 +180,9 @@ class Paths:
 
 @dataclass(frozen=True)
 class Flow:
-    """The addresses of a workload's two hosts, and the hops of its packets: from the sending host to the receiving one, and back (None: nobody answers)."""
+    """The addresses of a workload's two hosts, and the hops of its packets: from the sending host to the receiving one,
+    and back (None: nobody answers).
+    """
 
     workload: Traffic
     from_ip: str
@@ -192,11 +203,19 @@ def flow(paths: Paths, workload: Traffic) -> Flow:
     ips = {workload.opener: opener_ip, contacted: workload.contacted_ip}
     from_ip, to_ip = ips[workload.from_], ips[workload.to]
     there = paths.path(workload.from_, workload.to, to_ip)
-    return Flow(workload, from_ip, to_ip, there, paths.path(workload.to, workload.from_, from_ip) if workload.is_answered else None)
+    return Flow(
+        workload,
+        from_ip,
+        to_ip,
+        there,
+        paths.path(workload.to, workload.from_, from_ip) if workload.is_answered else None,
+    )
 
 
 def ways(plan: Plan, workload: Traffic) -> tuple[Way, Way]:
-    """The hops from a workload's sending host to its receiving one, and those back, whether or not anything is sent there; none where nothing arrives."""
+    """The hops from a workload's sending host to its receiving one, and those back, whether or not anything is sent
+    there; none where nothing arrives.
+    """
     paths = plan.network.paths
     try:
         found = flow(paths, workload)

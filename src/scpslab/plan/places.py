@@ -14,7 +14,9 @@ NAMES_SHOWN = 12
 
 @dataclass(frozen=True)
 class Places:
-    """What workloads and probes of a plan are held against: its hosts with their stacks, the nodes with programs, interfaces (node and name), links."""
+    """What workloads and probes of a plan are held against: its hosts with their stacks, the nodes with programs,
+    interfaces (node and name), links.
+    """
 
     stacks: Mapping[str, str]
     in_containers: bool
@@ -39,4 +41,8 @@ def one_of(found: str, known: Iterable[str]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """The first of some names."""
-    return ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "") if names else "none, for there is none"
+    return (
+        ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+        if names
+        else "none, for there is none"
+    )

@@ -9,7 +9,10 @@ from scpslab.plan.values import Destination, Ip, Metric
 
 @dataclass(frozen=True, kw_only=True)
 class RouteTarget:
-    """Where a route leads; without `via` what matches is dropped. `src`: the address that the node sends from, where it is not that of the interface."""
+    """Where a route leads; without `via` what matches is dropped.
+
+    `src`: the address that the node sends from, where it is not that of the interface.
+    """
 
     to: Destination
     via: Ip | None

@@ -1,7 +1,9 @@
-"""Parts of a plan as dataclasses, and their strict reading and writing: what a class declares is exactly what its JSON object holds, in that order.
+"""Parts of a plan as dataclasses, and their strict reading and writing: what a class declares is exactly what its JSON
+object holds, in that order.
 
-A field's type says what its value may be; rules that a type cannot say stand in Annotated (Range, Text, Kinds …). A field whose default is None is a
-key that is left out where there is nothing to say; every other key must be there. Only the standard library is used: plans are read inside the guest too.
+A field's type says what its value may be; rules that a type cannot say stand in Annotated (Range, Text, Kinds …). A
+field whose default is None is a key that is left out where there is nothing to say; every other key must be there. Only
+the standard library is used: plans are read inside the guest too.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class PlanError(ValueError):
 
 
 class Misfit(Exception):
-    """What was found and expected, while the way to it is still being gathered: nothing is spent on places as long as all is well."""
+    """What was found and expected, while the way to it is still being gathered: nothing is spent on places as long as
+    all is well.
+    """
 
     def __init__(self, said: str, *way: str | int) -> None:
         super().__init__(said)
@@ -257,9 +261,15 @@ def _plain(hint: Any, rules: tuple[Any, ...]) -> Form:
     if hint is bool:
         return _tested("true or false", lambda value: isinstance(value, bool))
     if hint is int:
-        return _tested(f"a whole number {words}".strip(), lambda value: isinstance(value, int) and not isinstance(value, bool) and bounds.holds(value))
+        return _tested(
+            f"a whole number {words}".strip(),
+            lambda value: isinstance(value, int) and not isinstance(value, bool) and bounds.holds(value),
+        )
     if hint is float:
-        return _tested(f"a number {words}".strip(), lambda value: isinstance(value, int | float) and not isinstance(value, bool) and bounds.holds(value))
+        return _tested(
+            f"a number {words}".strip(),
+            lambda value: isinstance(value, int | float) and not isinstance(value, bool) and bounds.holds(value),
+        )
     if hint is str and text is not None:
         return _tested(text.what, lambda value: isinstance(value, str) and text.holds(value))
     raise TypeError(f"{hint}: expected a type that a plan can hold")
@@ -299,8 +309,16 @@ def _list(inner: tuple[Any, ...], rules: tuple[Any, ...]) -> Form:
     """A list of any length, or where no `...` follows its one item, of exactly these items."""
     is_open = inner[-1] is ...
     forms = [form_of(item) for item in (inner[:-1] if is_open else inner)]
-    sizes = next((rule for rule in rules if isinstance(rule, Items)), Items() if is_open else Items(len(forms), len(forms)))
-    what = "a list" if sizes == Items() else f"a list of {sizes.least}" if sizes.least == sizes.most else f"a list of {sizes.least} to {sizes.most}"
+    sizes = next(
+        (rule for rule in rules if isinstance(rule, Items)), Items() if is_open else Items(len(forms), len(forms))
+    )
+    what = (
+        "a list"
+        if sizes == Items()
+        else f"a list of {sizes.least}"
+        if sizes.least == sizes.most
+        else f"a list of {sizes.least} to {sizes.most}"
+    )
 
     def take(value: Any, around: Mapping[str, Any]) -> Any:
         if not isinstance(value, list) or not sizes.least <= len(value) <= sizes.most:
@@ -313,7 +331,9 @@ def _list(inner: tuple[Any, ...], rules: tuple[Any, ...]) -> Form:
                 raise misfit.within(index) from None
         return tuple(taken)
 
-    return Form(what, take, lambda value: [forms[0 if is_open else index].write(item) for index, item in enumerate(value)])
+    return Form(
+        what, take, lambda value: [forms[0 if is_open else index].write(item) for index, item in enumerate(value)]
+    )
 
 
 def _mapping(inner: tuple[Any, ...]) -> Form:
@@ -354,4 +374,6 @@ def _by_neighbour(rule: DependsOn) -> Form:
             raise Misfit(f"found {shown(kind)} at {rule.key} beside it; expected one of {', '.join(forms)}")
         return forms[kind].read(value, around)
 
-    return Form(f"what fits its {rule.key}", take, lambda value: write(value) if dataclasses.is_dataclass(value) else value)
+    return Form(
+        f"what fits its {rule.key}", take, lambda value: write(value) if dataclasses.is_dataclass(value) else value
+    )

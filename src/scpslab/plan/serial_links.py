@@ -25,7 +25,9 @@ class Ppp:
 
 @dataclass(frozen=True, kw_only=True)
 class SerialEnd:
-    """Where a serial link meets a host, or, without PPP, a router of SCPS-NP: that has neither interface nor address there."""
+    """Where a serial link meets a host, or, without PPP, a router of SCPS-NP: that has neither interface nor address
+    there.
+    """
 
     node: Name
     interface: Interface | None
@@ -46,7 +48,9 @@ class SerialDirection:
 
 @dataclass(frozen=True, kw_only=True)
 class SerialLink:
-    """A serial line between two hosts, or two routers of SCPS-NP: then `ppp` is None, and `np_mtu_bytes` their longest datagram."""
+    """A serial line between two hosts, or two routers of SCPS-NP: then `ppp` is None, and `np_mtu_bytes` their longest
+    datagram.
+    """
 
     name: Name
     bits_per_byte: Amount

@@ -17,7 +17,10 @@ ADDRESS_BYTES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SpEnd:
-    """SCPS-SP under a `scps` program. `peer`: the program at the other end; `key_name` and `key_seed`: of the file that the lab makes the key in."""
+    """SCPS-SP under a `scps` program.
+
+    `peer`: the program at the other end; `key_name` and `key_seed`: of the file that the lab makes the key in.
+    """
 
     peer: Ip
     suite: Suite

@@ -14,7 +14,9 @@ from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
 @dataclass(frozen=True)
 class Carrier:
-    """What carries TCP on a host: whether the `scps` program does, and whether the host is an image of somebody else's."""
+    """What carries TCP on a host: whether the `scps` program does, and whether the host is an image of somebody
+    else's.
+    """
 
     runs_scps: bool = False
     is_own_image: bool = False
@@ -27,7 +29,8 @@ IMAGE = Carrier(is_own_image=True)
 STACKS: Layer[Carrier] = Layer("stacks", "plan")
 # Stacks of earlier versions, and what to say to somebody whose file names one.
 GONE = {
-    "scps-ri": "which left after version 0.3.0: the project builds no program that it may not pass on; expected another stack, such as image with an image "
+    "scps-ri": "which left after version 0.3.0: the project builds no program that it may not pass on; "
+    "expected another stack, such as image with an image "
     "of yours (images/CONTRACT.md)",
 }
 

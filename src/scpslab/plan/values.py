@@ -44,24 +44,55 @@ def _is_destination(text: str) -> bool:
 
 
 Name = Annotated[str, Text(f"a name: {names.EXPECTED}, at most {names.LONGEST}", names.is_name)]
-CellId = Annotated[str, Text(f"a name: {names.EXPECTED}, at most {names.LONGEST_CELL}", lambda text: names.is_name(text, names.LONGEST_CELL))]
-Interface = Annotated[
-    str, Text(f"a name of at most {names.LONGEST_INTERFACE} characters: {names.EXPECTED}", lambda text: names.is_name(text, names.LONGEST_INTERFACE))
+CellId = Annotated[
+    str,
+    Text(
+        f"a name: {names.EXPECTED}, at most {names.LONGEST_CELL}", lambda text: names.is_name(text, names.LONGEST_CELL)
+    ),
 ]
-Label = Annotated[str, Text(f"one line of 1 to {LONGEST_LABEL} characters", lambda text: 0 < len(text) <= LONGEST_LABEL and text.isprintable())]
+Interface = Annotated[
+    str,
+    Text(
+        f"a name of at most {names.LONGEST_INTERFACE} characters: {names.EXPECTED}",
+        lambda text: names.is_name(text, names.LONGEST_INTERFACE),
+    ),
+]
+Label = Annotated[
+    str,
+    Text(
+        f"one line of 1 to {LONGEST_LABEL} characters",
+        lambda text: 0 < len(text) <= LONGEST_LABEL and text.isprintable(),
+    ),
+]
 Word = Annotated[str, Text("a word of letters, digits, _ and -", lambda text: WORD.fullmatch(text) is not None)]
 PlainText = Annotated[str, Text(f"a text of at most {LONGEST_TEXT} characters, without NUL", _is_plain)]
 Seed = Annotated[str, Text("64 hexadecimal digits", lambda text: HEX.fullmatch(text) is not None)]
 # tcpdump would take a filter that begins with a minus for an option.
-Filter = Annotated[str, Text("a tcpdump filter, which does not begin with a minus", lambda text: _is_plain(text) and not text.lstrip().startswith("-"))]
-KernelSeed = Annotated[str, Text('64 hexadecimal digits, or ""', lambda text: text == "" or HEX.fullmatch(text) is not None)]
+Filter = Annotated[
+    str,
+    Text(
+        "a tcpdump filter, which does not begin with a minus",
+        lambda text: _is_plain(text) and not text.lstrip().startswith("-"),
+    ),
+]
+KernelSeed = Annotated[
+    str, Text('64 hexadecimal digits, or ""', lambda text: text == "" or HEX.fullmatch(text) is not None)
+]
 Ip = Annotated[str, Text("an IPv4 address", _reads(ipaddress.IPv4Address))]
 IpWithPrefix = Annotated[str, Text("an IPv4 address with its prefix, such as 10.1.0.1/24", _is_address_with_prefix)]
 Destination = Annotated[str, Text('an IPv4 prefix such as 10.2.0.0/24, or "default"', _is_destination)]
 Mac = Annotated[str, Text("a MAC address such as 02:00:00:00:00:01", lambda text: MAC.fullmatch(text) is not None)]
 # A node's kernel settings are those of its network namespace; other parts of /proc/sys are the whole machine's.
-Sysctl = Annotated[str, Text("a setting of the network, such as net.ipv4.tcp_sack", lambda text: SYSCTL.fullmatch(text) is not None)]
-Image = Annotated[str, Text("a reference to a Docker image, such as vendor/stack:1.0", lambda text: len(text) <= LONGEST_LABEL and bool(IMAGE.fullmatch(text)))]
+Sysctl = Annotated[
+    str, Text("a setting of the network, such as net.ipv4.tcp_sack", lambda text: SYSCTL.fullmatch(text) is not None)
+]
+Image = Annotated[
+    str,
+    Text(
+        "a reference to a Docker image, such as vendor/stack:1.0",
+        lambda text: len(text) <= LONGEST_LABEL and bool(IMAGE.fullmatch(text)),
+    ),
+]
 AbsolutePath = Annotated[str, Text("an absolute path", lambda text: text.startswith("/") and _is_plain(text))]
 AxisValue = Annotated[bool | int | float | str, Scalar()]
 

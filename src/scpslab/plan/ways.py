@@ -34,13 +34,17 @@ Way = list[Hop]
 
 
 def way(links: Iterable[Link | SerialLink], source: str, destination: str) -> Way:
-    """The hops from one node to another over the fewest links, which is how SCPS-NP is routed; empty when there is no way."""
+    """The hops from one node to another over the fewest links, which is how SCPS-NP is routed; empty when there is no
+    way.
+    """
     hops = [Hop(link, direction) for link in links for direction in link.directions]
     return fewest([(hop.direction.from_, hop.direction.to, hop) for hop in hops], source, destination)
 
 
 def fewest(steps: Iterable[tuple[str, str, T]], source: str, destination: str) -> list[T]:
-    """The steps (from, to, what it is) that lead from one place to another, as few as can be; none when there is no way."""
+    """The steps (from, to, what it is) that lead from one place to another, as few as can be; none when there is no
+    way.
+    """
     known = list(steps)
     reached: dict[str, list[T]] = {source: []}
     frontier = [source]
@@ -55,4 +59,8 @@ def fewest(steps: Iterable[tuple[str, str, T]], source: str, destination: str) -
 
 def slowest(found: Way) -> Hop | None:
     """The hop of a way with the lowest rate, the first of several; None when none is limited."""
-    return min((hop for hop in found if hop.direction.rate_bps is not None), key=lambda hop: hop.direction.rate_bps or 0, default=None)
+    return min(
+        (hop for hop in found if hop.direction.rate_bps is not None),
+        key=lambda hop: hop.direction.rate_bps or 0,
+        default=None,
+    )

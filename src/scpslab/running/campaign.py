@@ -1,6 +1,7 @@
 """Campaigns: scenarios run one after the other with the same listeners, and a folder that links to their runs.
 
-Each run is an ordinary run under its usual name: earlier results count, and an interrupted campaign resumes where it stopped.
+Each run is an ordinary run under its usual name: earlier results count, and an interrupted campaign resumes where it
+stopped.
 """
 
 from __future__ import annotations

@@ -27,10 +27,13 @@ def check(cluster: str) -> str:
         UsageError: it is neither, or its connections are open to everybody.
     """
     if cluster != LOCAL and not ADDRESS.fullmatch(cluster):
-        raise UsageError(f'--cluster: found "{cluster[:80]}"; expected {LOCAL}, or an address such as tls://head:8786. Correct it.')
+        raise UsageError(
+            f'--cluster: found "{cluster[:80]}"; expected {LOCAL}, or an address such as tls://head:8786. Correct it.'
+        )
     if cluster != LOCAL and not cluster.startswith(ENCRYPTED):
         raise UsageError(
-            f"--cluster: found {cluster} without TLS, which lets everybody who reaches the scheduler run programs as you; expected tls://. "
+            f"--cluster: found {cluster} without TLS, which lets everybody who reaches the scheduler run programs "
+            "as you; expected tls://. "
             "Start scheduler and workers with certificates (docs/scale.md#certificates)."
         )
     return cluster
@@ -38,7 +41,9 @@ def check(cluster: str) -> str:
 
 @contextmanager
 def opened(cluster: str) -> Iterator[tuple[str, Any]]:
-    """A scheduler's address, and what both ends prove who they are with (distributed.Security). Workers that this starts end with it.
+    """A scheduler's address, and what both ends prove who they are with (distributed.Security).
+
+    Workers that this starts end with it.
 
     Raises:
         LabError: the workers of this machine could not be started.
@@ -48,19 +53,29 @@ def opened(cluster: str) -> Iterator[tuple[str, Any]]:
 
     if cluster == LOCAL:
         with _local() as contact:
-            secret = {"tls_ca_file": contact["ca"], "tls_client_cert": contact["cert"], "tls_client_key": contact["key"]}
+            secret = {
+                "tls_ca_file": contact["ca"],
+                "tls_client_cert": contact["cert"],
+                "tls_client_key": contact["key"],
+            }
             yield contact["address"], Security(require_encryption=True, **secret)  # type: ignore[no-untyped-call]
         return
     security: Any = Security()  # type: ignore[no-untyped-call]
     if not (security.tls_ca_file and security.tls_client_cert and security.tls_client_key):
-        raise UsageError(f"--cluster: found no certificates in Dask's settings; expected {CERTIFICATES}. Set them (docs/scale.md#certificates).")
+        raise UsageError(
+            f"--cluster: found no certificates in Dask's settings; expected {CERTIFICATES}. "
+            "Set them (docs/scale.md#certificates)."
+        )
     yield cluster, security
 
 
 @contextmanager
 def _local() -> Iterator[dict[str, str]]:
-    """A process of its own has the scheduler: it loads what workers send, which the run's process must not (no_pickles.py)."""
-    # A session of its own: Ctrl-C is for the run, which ends its cells first. It ends with its input, also if this process is killed.
+    """A process of its own has the scheduler: it loads what workers send, which the run's process must not
+    (no_pickles.py).
+    """
+    # A session of its own: Ctrl-C is for the run, which ends its cells first. It ends with its input, also if this
+    # process is killed.
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", __spec__.name],
         stdin=subprocess.PIPE,
@@ -75,7 +90,9 @@ def _local() -> Iterator[dict[str, str]]:
         line = process.stdout.readline()
         contact: dict[str, str] = json.loads(line) if line else {"error": "that its process ended"}
         if "error" in contact:
-            raise LabError(f"--cluster {LOCAL}: found {contact['error']}; expected workers that start. Use --executor local.")
+            raise LabError(
+                f"--cluster {LOCAL}: found {contact['error']}; expected workers that start. Use --executor local."
+            )
         yield contact
     finally:
         process.stdin.close()
@@ -88,7 +105,9 @@ def _local() -> Iterator[dict[str, str]]:
 
 
 def main() -> None:
-    """A scheduler and a worker for each core, until the input ends; says how they are reached, as a line of JSON, or what is wrong."""
+    """A scheduler and a worker for each core, until the input ends; says how they are reached, as a line of JSON, or
+    what is wrong.
+    """
     from distributed import LocalCluster  # noqa: PLC0415  # the extra dask
 
     workers = len(os.sched_getaffinity(0))
@@ -101,7 +120,14 @@ def main() -> None:
         return
     with cluster:
         settings = cluster.security.get_tls_config_for_role("client")
-        _say({"address": cluster.scheduler_address, "ca": settings["ca_file"], "cert": settings["cert"], "key": settings["key"]})
+        _say(
+            {
+                "address": cluster.scheduler_address,
+                "ca": settings["ca_file"],
+                "cert": settings["cert"],
+                "key": settings["key"],
+            }
+        )
         sys.stdin.read()
 
 

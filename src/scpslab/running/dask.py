@@ -1,4 +1,7 @@
-"""Runs cells on the workers of a Dask cluster: a task for each batch of cells of one network. Dask places, repeats and scales; results come with answers."""
+"""Runs cells on the workers of a Dask cluster: a task for each batch of cells of one network.
+
+Dask places, repeats and scales; results come with answers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ MOST_LOSSES = 2
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds: until an answer from a connection counts as lost; until workers, or a scheduler that went, must be there; between two looks."""
+    """Seconds: until an answer from a connection counts as lost; until workers, or a scheduler that went, must be
+    there; between two looks.
+    """
 
     answer_s: float = 30.0
     workers_s: float = 300.0
@@ -57,14 +62,18 @@ class DaskExecutor(Executor):
             raise UsageError("--executor dask: found no cluster; expected --cluster with an address, or local. Add it.")
         if importlib.util.find_spec("distributed") is None:
             raise CapabilityError(
-                f'--executor dask: found no Python package distributed; expected it with the extra "dask" of scpslab. Run: {add_extra("dask")}.'
+                '--executor dask: found no Python package distributed; expected it with the extra "dask" of '
+                f"scpslab. Run: {add_extra('dask')}."
             )
         self.named = clusters.check(cluster)
 
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
         """See `Executor.run`."""
         if not engine.deterministic:
-            raise UsageError(f"--executor dask: found engine {engine.name}; expected virtual, whose results are the same on every machine. Use that.")
+            raise UsageError(
+                f"--executor dask: found engine {engine.name}; expected virtual, whose results are the same on "
+                "every machine. Use that."
+            )
         if cells:
             with clusters.opened(self.named) as contact:
                 _Run(self, contact, engine, cells, reports).run()
@@ -73,7 +82,14 @@ class DaskExecutor(Executor):
 class _Run:
     """One call of the executor: batches that wait, and those that are out as tasks."""
 
-    def __init__(self, executor: DaskExecutor, contact: tuple[str, Any], engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
+    def __init__(
+        self,
+        executor: DaskExecutor,
+        contact: tuple[str, Any],
+        engine: Engine,
+        cells: Mapping[str, CellRun],
+        reports: Reports,
+    ) -> None:
         self.named, self.patience, self.contact = executor.named, executor.patience, contact
         self.engine, self.cells, self.reports = engine, cells, reports
         self.id = ""
@@ -120,10 +136,13 @@ class _Run:
         address, security = self.contact
         began = time.monotonic()
         while True:
-            # A client that could not connect closes itself when it is collected. If that were while the next one starts, both would wait for ever.
+            # A client that could not connect closes itself when it is collected. If that were while the next one
+            # starts, both would wait for ever.
             gc.collect()
             try:
-                return Client(address, security=security, timeout=self.patience.answer_s, set_as_default=False, name="scpslab")  # type: ignore[no-untyped-call]
+                return Client(
+                    address, security=security, timeout=self.patience.answer_s, set_as_default=False, name="scpslab"
+                )  # type: ignore[no-untyped-call]
             except (OSError, no_pickles.RefusedError) as error:
                 if time.monotonic() - began > self.patience.workers_s:
                     raise LabError(
@@ -165,7 +184,10 @@ class _Run:
             CapabilityError: no worker came for too long.
         """
         if _is_deaf(client):
-            raise LabError(f"{self.named}: found a message with an object of Python; expected data. A worker or the scheduler lies: trust neither.")
+            raise LabError(
+                f"{self.named}: found a message with an object of Python; expected data. "
+                "A worker or the scheduler lies: trust neither."
+            )
         if client.status != "running":
             raise TimeoutError("the connection was lost")
         now = time.monotonic()
@@ -194,7 +216,10 @@ class _Run:
         try:
             answer = remote.read_answer(future.result(timeout=self.patience.answer_s), batch)
         except (no_pickles.RefusedError, ResultError) as error:
-            raise LabError(f"{self.named}: found {error} for an answer; expected what scpslab answers. A worker lies: trust none of them.") from error
+            raise LabError(
+                f"{self.named}: found {error} for an answer; expected what scpslab answers. A worker lies: "
+                "trust none of them."
+            ) from error
         except Exception as error:
             # Dask's own errors have no common base.
             self._lost(future, batch, no_pickles.error_texts(error.args[0] if error.args else b""))
@@ -204,25 +229,35 @@ class _Run:
         for given in answer.cells:
             self.reports.ended(given.cell, self._unpacked(given), given.took_s)
         if answer.trouble is not None:
-            raise LabError(f"{self.named}: a worker {answer.trouble if answer.trouble.startswith('found') else f'found {answer.trouble}'}")
+            raise LabError(
+                f"{self.named}: a worker "
+                f"{answer.trouble if answer.trouble.startswith('found') else f'found {answer.trouble}'}"
+            )
         if left := batch[len(answer.cells) :]:
             self.waiting.append(left)
 
     def _lost(self, future: Any, batch: tuple[str, ...], said: tuple[str, ...]) -> None:
-        """A task without an answer: its cells wait again, one by one if workers ended with them, so that the cell that ends workers is found.
+        """A task without an answer: its cells wait again, one by one if workers ended with them, so that the cell that
+        ends workers is found.
 
         Raises:
             LabError: no other worker would do better.
         """
         if future.status == "error" and WORKER_ENDED not in said:
-            raise LabError(f"{self.named}: a worker found {': '.join(said[:2]) or 'an error'}; expected the same version of scpslab as here. Install it there.")
+            raise LabError(
+                f"{self.named}: a worker found {': '.join(said[:2]) or 'an error'}; "
+                "expected the same version of scpslab as here. Install it there."
+            )
         if future.status != "error":
             self.waiting.append(batch)
             return
         if len(batch) == 1:
             self.losses[batch[0]] = self.losses.get(batch[0], 0) + 1
             if self.losses[batch[0]] >= MOST_LOSSES:
-                raise LabError(f"{self.named}: cell {batch[0]}: found that every worker ended which ran it; expected a result. Look at the workers' logs.")
+                raise LabError(
+                    f"{self.named}: cell {batch[0]}: found that every worker ended which ran it; expected a result. "
+                    "Look at the workers' logs."
+                )
         self.waiting.extend((cell_id,) for cell_id in batch)
 
     def _unpacked(self, given: remote.Given) -> dict[str, Any]:
@@ -237,12 +272,17 @@ class _Run:
             what = f"found a damaged result ({str(error).removeprefix('found ')}); expected a whole one"
             raise LabError(f"{self.named}: cell {given.cell}: {what}. Trust no worker there.") from error
         if not is_mine:
-            raise LabError(f"{self.named}: cell {given.cell}: found the result of another plan; expected this cell's. Trust no worker there.")
+            raise LabError(
+                f"{self.named}: cell {given.cell}: found the result of another plan; expected this cell's. "
+                "Trust no worker there."
+            )
         return status
 
 
 def _is_deaf(client: Any) -> bool:
-    """Whether the client reads no messages any more, though it is connected: one of them was no data (no_pickles.py)."""
+    """Whether the client reads no messages any more, though it is connected: one of them was no data
+    (no_pickles.py).
+    """
     reader = client._handle_report_task  # noqa: SLF001 (nothing else says it)
     if client.status != "running" or reader is None or not reader.done():
         return False
@@ -273,6 +313,9 @@ def _carry_out(order: bytes) -> bytes:
 
 
 async def _stop(run: str, dask_worker: Any = None) -> None:
-    """On a worker: ends what runs for a run. Dask waits for plain functions, and nobody waits for a worker that does not answer."""
+    """On a worker: ends what runs for a run.
+
+    Dask waits for plain functions, and nobody waits for a worker that does not answer.
+    """
     if (benches := dask_worker.__dict__.get("scpslab_benches")) is not None:
         benches.stop(run)

@@ -1,11 +1,14 @@
-"""The events of a run, as values. A listener is a function of one event; listeners are called in the order in which they were given.
+"""The events of a run, as values.
 
-A run: Note*, RunStarted, CellDone* (those that had a result), then CellStarted and CellDone for each cell that is run, and at the end exactly one of
-RunDone, RunInterrupted, RunFailed. A campaign: Note*, CampaignStarted, its runs one after the other, and exactly one of CampaignDone,
-CampaignInterrupted, CampaignFailed. A run that never started (the machine lacks something, another process has its folder) tells at most Notes.
+A listener is a function of one event; listeners are called in the order in which they were given.
 
-All events of a run come from the thread that called it, one after the other. A cell has at most one CellStarted and one CellDone. A cell that
-had started but was not done when its run ended has no result. A Note may come at any time.
+A run: Note*, RunStarted, CellDone* (those that had a result), then CellStarted and CellDone for each cell that is run,
+and at the end exactly one of RunDone, RunInterrupted, RunFailed. A campaign: Note*, CampaignStarted, its runs one after
+the other, and exactly one of CampaignDone, CampaignInterrupted, CampaignFailed. A run that never started (the machine
+lacks something, another process has its folder) tells at most Notes.
+
+All events of a run come from the thread that called it, one after the other. A cell has at most one CellStarted and one
+CellDone. A cell that had started but was not done when its run ended has no result. A Note may come at any time.
 """
 
 from __future__ import annotations
@@ -64,7 +67,9 @@ class CellStarted:
 
 @dataclass(frozen=True)
 class CellDone:
-    """A cell has a result, and the result is kept: the content of status.json, and whether the result existed before."""
+    """A cell has a result, and the result is kept: the content of status.json, and whether the result existed
+    before.
+    """
 
     cell: str
     status: dict[str, Any]
@@ -143,7 +148,9 @@ def endings(tell: Listener, interrupted: Event, failed: Callable[[Exception], Ev
 
 
 class Tally:
-    """A listener that counts the cells done, those of them that already had a result, and the virtual seconds of the others."""
+    """A listener that counts the cells done, those of them that already had a result, and the virtual seconds of the
+    others.
+    """
 
     def __init__(self) -> None:
         self.done, self.cached, self.virtual_s = 0, 0, 0.0

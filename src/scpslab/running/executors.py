@@ -40,7 +40,8 @@ class Reports(Protocol):
 class Executor(ABC):
     """Carries out cells.
 
-    `jobs`: the number of cells at a time (None: the executor decides); `cluster`: who has workers, where others run cells.
+    `jobs`: the number of cells at a time (None: the executor decides); `cluster`: who has workers, where others run
+    cells.
 
     Raises:
         UsageError: the executor does not take what was asked for.
@@ -69,7 +70,10 @@ class _Pending:
     cells: dict[Future[tuple[dict[str, Any], float]], tuple[str, int | None]] = field(default_factory=dict)
 
     def report(self, done: Iterable[Future[tuple[dict[str, Any], float]]], reports: Reports) -> Iterable[int | None]:
-        """Reports ended cells; returns their cores. If one of them raised an exception, raises it after reporting the others."""
+        """Reports ended cells; returns their cores.
+
+        If one of them raised an exception, raises it after reporting the others.
+        """
         cores = []
         for future in sorted(done, key=lambda future: future.exception() is not None):
             cell_id, core = self.cells[future]
@@ -89,12 +93,17 @@ def _timed(engine: Engine, cell: CellRun) -> tuple[dict[str, Any], float]:
 
 
 class LocalExecutor(Executor):
-    """Threads, each waiting for the engine. A cell starts only when the result before it is kept, so that no result is ever lost."""
+    """Threads, each waiting for the engine.
+
+    A cell starts only when the result before it is kept, so that no result is ever lost.
+    """
 
     def __init__(self, jobs: int | None, cluster: str | None = None) -> None:
         super().__init__(jobs)
         if cluster:
-            raise UsageError("--cluster: found an executor that runs cells on this machine; expected --executor dask. Add it.")
+            raise UsageError(
+                "--cluster: found an executor that runs cells on this machine; expected --executor dask. Add it."
+            )
 
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
         """See `Executor.run`."""
@@ -115,7 +124,9 @@ class LocalExecutor(Executor):
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             # A cell that ended while another was interrupted or broke has a result like any other.
-            pending.report([future for future in pending.cells if not future.cancelled() and future.exception() is None], reports)
+            pending.report(
+                [future for future in pending.cells if not future.cancelled() and future.exception() is None], reports
+            )
 
     def _cores(self, cells: int) -> list[int | None]:
         """A core for each cell at a time, of its own if there are enough."""

@@ -1,7 +1,8 @@
-"""How long cells took on this machine, from the manifests of its runs: for cells that ran before, and as a pace for others.
+"""How long cells took on this machine, from the manifests of its runs: for cells that ran before, and as a pace for
+others.
 
-A manifest says how long each of its cells took on the wall clock (longer beside other work), and under which key it ran; the key stands for the plan and for
-all that carries it out.
+A manifest says how long each of its cells took on the wall clock (longer beside other work), and under which key it
+ran; the key stands for the plan and for all that carries it out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ SOURCES = (EXACT, ALIKE, OTHERS, PLAN)
 
 @dataclass
 class Measured:
-    """Times of the cells of some runs. `counts`: how many cells `wall_s` was asked for, by where their time came from (`SOURCES`)."""
+    """Times of the cells of some runs.
+
+    `counts`: how many cells `wall_s` was asked for, by where their time came from (`SOURCES`).
+    """
 
     _took_s: dict[str, list[float]] = field(default_factory=dict)
     _hashes: set[str] = field(default_factory=set)
@@ -47,7 +51,9 @@ class Measured:
         return found
 
     def wall_s(self, scenario: str, plan: Plan) -> float:
-        """The seconds of a core that a cell of a scenario takes: as it took before, else as its plan and other cells let expect."""
+        """The seconds of a core that a cell of a scenario takes: as it took before, else as its plan and other cells
+        let expect.
+        """
         took = [seconds for engine in self._hashes for seconds in self._took_s.get(cell_key(plan, engine), ())]
         if took:
             self.counts[EXACT] += 1

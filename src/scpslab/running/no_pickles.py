@@ -1,6 +1,9 @@
-"""Keeps this process from loading pickles that Dask brings: whoever makes one runs a program where it is loaded. What workers answer is bytes (remote.py).
+"""Keeps this process from loading pickles that Dask brings: whoever makes one runs a program where it is loaded.
 
-Dask's client would load results, their types, errors, tracebacks, warnings and parts of messages. It does so in many places, and all of them call one function.
+What workers answer is bytes (remote.py).
+
+Dask's client would load results, their types, errors, tracebacks, warnings and parts of messages. It does so in many
+places, and all of them call one function.
 """
 
 from __future__ import annotations
@@ -13,11 +16,21 @@ from typing import Any
 
 from scpslab.core.errors import CapabilityError
 
-# What honest messages cannot do without: the type of bytes, and nothing. They are known by their own bytes, so that no pickle is loaded for them either.
-HARMLESS = {pickle.dumps(value, protocol): value for value in (bytes, None) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)}
+# What honest messages cannot do without: the type of bytes, and nothing. They are known by their own bytes, so that no
+# pickle is loaded for them either.
+HARMLESS = {
+    pickle.dumps(value, protocol): value for value in (bytes, None) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+}
 LONGEST_TEXT = 300
 # What the pickle of an error says besides its class and its message.
-AROUND_ERRORS = ("tblib.pickling_support", "unpickle_exception", "unpickle_exception_with_attrs", "builtins", "__dict__", "args")
+AROUND_ERRORS = (
+    "tblib.pickling_support",
+    "unpickle_exception",
+    "unpickle_exception_with_attrs",
+    "builtins",
+    "__dict__",
+    "args",
+)
 
 
 class RefusedError(TypeError):
@@ -46,12 +59,15 @@ def refuse() -> None:
         except RefusedError:
             continue
         raise CapabilityError(
-            "distributed: found a version that loads pickles unasked; expected one that scpslab knows. Install the versions of its extra dask."
+            "distributed: found a version that loads pickles unasked; expected one that scpslab knows. "
+            "Install the versions of its extra dask."
         )
 
 
 def error_texts(content: object) -> tuple[str, ...]:
-    """The texts in the pickle of an error, its class and message first, without loading it; empty if it is no pickle."""
+    """The texts in the pickle of an error, its class and message first, without loading it; empty if it is no
+    pickle.
+    """
     found: list[str] = []
     try:
         for _, value, _ in pickletools.genops(content if isinstance(content, bytes) else b""):
@@ -63,6 +79,10 @@ def error_texts(content: object) -> tuple[str, ...]:
 
 
 def _loads(content: Any, **_buffers: Any) -> Any:
-    if isinstance(content, bytes | bytearray | memoryview) and len(content) <= LONGEST_TEXT and bytes(content) in HARMLESS:
+    if (
+        isinstance(content, bytes | bytearray | memoryview)
+        and len(content) <= LONGEST_TEXT
+        and bytes(content) in HARMLESS
+    ):
         return HARMLESS[bytes(content)]
     raise RefusedError("an object of Python")

@@ -29,8 +29,9 @@ from scpslab.kinds.workloads.policy.plan import Policy, is_policy_name
 def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
     """Where the archived plans are not those that the archived scenario gives, one line each.
 
-    Networks of own topologies are those that the archive records; only `is_trusted` runs the topologies' files, which are the archive's.
-    Nothing but new files of a scratch folder is written, and no file is opened that a plan or the scenario names by its path.
+    Networks of own topologies are those that the archive records; only `is_trusted` runs the topologies' files, which
+    are the archive's. Nothing but new files of a scratch folder is written, and no file is opened that a plan or the
+    scenario names by its path.
     """
     with scratch() as folder, stored_vectors(run):
         file = folder / "scenario.yaml"
@@ -43,7 +44,10 @@ def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
             named = replace(loaded, base_name=next(iter(run.plans.values())).cell.scenario)
             given = planning.plans(scenario.cells(named))
         except (ScenarioError, TopologyError) as error:
-            return [f"the scenario cannot be planned: {line}" for line in str(error).replace(str(file), run.resolved_name).splitlines()]
+            return [
+                f"the scenario cannot be planned: {line}"
+                for line in str(error).replace(str(file), run.resolved_name).splitlines()
+            ]
     return list(_differences(given, run.plans))
 
 
@@ -59,7 +63,10 @@ def _topologies(run: ArchivedRun, folder: Path, *, is_trusted: bool) -> Topologi
 def _differences(given: dict[str, Plan], archived: dict[str, Plan]) -> Iterator[str]:
     for cell_id in (*archived, *(name for name in given if name not in archived)):
         if cell_id not in given or cell_id not in archived:
-            yield f"cell {cell_id}: found {'a plan' if cell_id in archived else 'no plan'}; the scenario gives {'none' if cell_id in archived else 'one'}"
+            yield (
+                f"cell {cell_id}: found {'a plan' if cell_id in archived else 'no plan'}; "
+                f"the scenario gives {'none' if cell_id in archived else 'one'}"
+            )
         elif found := _first_difference(plans.write(archived[cell_id]), plans.write(given[cell_id])):
             yield f"cell {cell_id}: {found}"
 
@@ -72,13 +79,24 @@ def _first_difference(archived: Any, given: Any, at: str = "") -> str:
                 return found
         return ""
     if isinstance(archived, list) and isinstance(given, list) and len(archived) == len(given):
-        return next((found for index, pair in enumerate(zip(archived, given, strict=True)) if (found := _first_difference(*pair, f"{at}[{index}]"))), "")
+        return next(
+            (
+                found
+                for index, pair in enumerate(zip(archived, given, strict=True))
+                if (found := _first_difference(*pair, f"{at}[{index}]"))
+            ),
+            "",
+        )
     return "" if archived == given else f"{at}: found {shown(archived)}; the scenario gives {shown(given)}"
 
 
 def stored_vectors(run: ArchivedRun) -> AbstractContextManager[None]:
-    """Makes the run's stored error vectors those of all plans: a plan names them by paths of the machine that made it."""
-    contents = {name.removeprefix(f"{VECTORS}/"): content for name, content in run.own.items() if name.startswith(f"{VECTORS}/")}
+    """Makes the run's stored error vectors those of all plans: a plan names them by paths of the machine that made
+    it.
+    """
+    contents = {
+        name.removeprefix(f"{VECTORS}/"): content for name, content in run.own.items() if name.startswith(f"{VECTORS}/")
+    }
     return vector_file.of_a_run(vector_file.Stored(frozenset(vectors_of(run.plans.values())), contents))
 
 
@@ -90,7 +108,10 @@ def vectors_of(of: Iterable[Plan]) -> Iterator[VectorFile]:
 
 
 def _lend_policies(run: ArchivedRun, folder: Path) -> None:
-    """Puts the policies where the scenario names them: plans hold their text. A name with a folder in it is one that no scenario gives."""
+    """Puts the policies where the scenario names them: plans hold their text.
+
+    A name with a folder in it is one that no scenario gives.
+    """
     for workload in (workload for plan in run.plans.values() for workload in plan.cell.workloads):
         if isinstance(workload, Policy) and is_policy_name(workload.file):
             _write_new(folder / workload.file, workload.code.encode())

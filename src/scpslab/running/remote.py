@@ -1,6 +1,9 @@
-"""What a Dask worker does with a batch of cells. It is given plans, and gives packed folders: a worker needs nothing of the machine that asks.
+"""What a Dask worker does with a batch of cells.
 
-Orders and answers are bytes, so that neither end loads an object of Python that the other made, and a worker of another version can refuse an order.
+It is given plans, and gives packed folders: a worker needs nothing of the machine that asks.
+
+Orders and answers are bytes, so that neither end loads an object of Python that the other made, and a worker of another
+version can refuse an order.
 """
 
 from __future__ import annotations
@@ -46,7 +49,10 @@ class Given:
 
 @dataclass(frozen=True)
 class Answer:
-    """The cells of an order that have run. `trouble` says why the next one could not; without it, the others were not begun."""
+    """The cells of an order that have run.
+
+    `trouble` says why the next one could not; without it, the others were not begun.
+    """
 
     cells: tuple[Given, ...]
     trouble: str | None = None
@@ -113,15 +119,21 @@ class Benches:
     def _bench(self, fields: Mapping[str, Any]) -> _Bench:
         run, name = fields["run"], fields["engine"]
         if name not in ENGINES:
-            raise CapabilityError(f'found no engine "{name}"; expected the version of scpslab of the machine that asked. Install that.')
+            raise CapabilityError(
+                f'found no engine "{name}"; expected the version of scpslab of the machine that asked. Install that.'
+            )
         with self._lock:
-            for old in [old for old, bench in self._open.items() if old != run and time.monotonic() - bench.used_s > IDLE_S]:
+            for old in [
+                old for old, bench in self._open.items() if old != run and time.monotonic() - bench.used_s > IDLE_S
+            ]:
                 self._open.pop(old).close()
             if run not in self._open:
                 remove_dead(*places(), *([self._parent] if self._parent else []))
                 engine = ENGINES[name](snapshots=fields["snapshots"])
                 stack = ExitStack()
-                self._open[run] = _Bench(engine, stack.enter_context(scratch(self._parent)).resolve(), stack, time.monotonic())
+                self._open[run] = _Bench(
+                    engine, stack.enter_context(scratch(self._parent)).resolve(), stack, time.monotonic()
+                )
             return self._open[run]
 
 
@@ -153,10 +165,13 @@ def _require_same(fields: Mapping[str, Any], cell_id: str, plan: Plan, engine: E
         return
     own = _parts(engine)
     differing = [
-        f"another {name} ({own[name][:DIGITS]} instead of {wanted[:DIGITS]})" for name, wanted in fields["parts"].items() if name in own and own[name] != wanted
+        f"another {name} ({own[name][:DIGITS]} instead of {wanted[:DIGITS]})"
+        for name, wanted in fields["parts"].items()
+        if name in own and own[name] != wanted
     ]
     raise CapabilityError(
-        f"found {'; '.join(differing) or 'another lab program or SCPS stack'}; expected those of the machine that asked. "
+        f"found {'; '.join(differing) or 'another lab program or SCPS stack'}; "
+        "expected those of the machine that asked. "
         "Use the same version of scpslab, and the same built parts: share or copy the cache folder."
     )
 
@@ -180,7 +195,9 @@ class _Head:
 
 def pack_answer(answer: Answer) -> bytes:
     """An answer as bytes."""
-    entries = tuple(_Entry(cell=given.cell, seconds=given.took_s, size_bytes=len(given.content)) for given in answer.cells)
+    entries = tuple(
+        _Entry(cell=given.cell, seconds=given.took_s, size_bytes=len(given.content)) for given in answer.cells
+    )
     trouble = None if answer.trouble is None else " ".join(answer.trouble.split())[:LONGEST_TEXT]
     head = json.dumps(schema.write(_Head(cells=entries, trouble=trouble))).encode()
     return b"".join((head, b"\n", *(given.content for given in answer.cells)))

@@ -1,4 +1,7 @@
-"""What a run will do, as a value: its cells with their plans, its folder, and what its manifest says. Nothing is run."""
+"""What a run will do, as a value: its cells with their plans, its folder, and what its manifest says.
+
+Nothing is run.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ from scpslab.kinds.errors.vector_file import scenario as vector_file
 
 DEFAULT_ENGINE = "virtual"
 EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
-# Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in memory.
+# Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in
+# memory.
 LARGEST_VECTOR = 1 << 20
 
 
@@ -77,9 +81,9 @@ class RunOptions:
 class RunPlan:
     """A run before it is carried out.
 
-    `every`: the plan of each cell, of which a shard carries out some; `own`: further files on which the plans depend, by name.
-    `asked`: what the manifest says of who asked for the run; plans from an archive have no command of their own.
-    `beside`: the folder of the user's own scenario, from which recipes of figures and claims are taken along.
+    `every`: the plan of each cell, of which a shard carries out some; `own`: further files on which the plans depend,
+    by name. `asked`: what the manifest says of who asked for the run; plans from an archive have no command of their
+    own. `beside`: the folder of the user's own scenario, from which recipes of figures and claims are taken along.
     """
 
     scenario: str
@@ -152,13 +156,17 @@ def command(name: str, engine: str, overrides: Sequence[str]) -> str:
 
 
 def program() -> dict[str, object]:
-    """The version of the program, the commit of its clone, and whether its files differ from that commit; None: no clone."""
+    """The version of the program, the commit of its clone, and whether its files differ from that commit; None: no
+    clone.
+    """
     clone = commit()
     of_clone = {"commit": clone.id if clone else None, "changed": clone.changed if clone else None}
     return {"version": version(), **of_clone, "vectors": VECTOR_RULES}
 
 
 def _vectors(plans: Mapping[str, Plan]) -> dict[str, bytes]:
-    """The stored error vectors of plans, as a run folder takes them along: with them anybody can run the plans again."""
+    """The stored error vectors of plans, as a run folder takes them along: with them anybody can run the plans
+    again.
+    """
     vectors = {f"{VECTORS}/{one.sha256}": vector_file.content(one) for one in frozenset(vectors_of(plans.values()))}
     return {name: content for name, content in sorted(vectors.items()) if len(content) <= LARGEST_VECTOR}

@@ -45,7 +45,10 @@ class Shard:
         found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text, re.ASCII)
         shard = cls(int(found[1]), int(found[2])) if found else None
         if shard is None or not 1 <= shard.number <= shard.of <= MOST:
-            raise UsageError(f'--shard: found "{text[:40]}"; expected k/n with 1 ≤ k ≤ n ≤ {MOST}, such as 2/8. Number the shards from 1.')
+            raise UsageError(
+                f'--shard: found "{text[:40]}"; expected k/n with 1 ≤ k ≤ n ≤ {MOST}, such as 2/8. '
+                "Number the shards from 1."
+            )
         return shard
 
     def __str__(self) -> str:

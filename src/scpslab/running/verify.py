@@ -57,7 +57,9 @@ class Sample:
         value = float(found[1]) if found else 0.0
         is_share = bool(found and found[2])
         if value <= 0 or (is_share and value > 100) or not (is_share or value.is_integer()):
-            raise UsageError(f'--sample: found "{text[:40]}"; expected a share or a number of cells, such as 5% or 12. Correct it.')
+            raise UsageError(
+                f'--sample: found "{text[:40]}"; expected a share or a number of cells, such as 5% or 12. Correct it.'
+            )
         return cls(value / 100, 0) if is_share else cls(None, int(value))
 
     def of(self, cells: Sequence[str], key: bytes) -> list[str]:
@@ -69,11 +71,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and whether the inputs were the same.
+    """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and
+    whether the inputs were the same.
 
-    `contradictions` says where the archived plans are not those that the archived scenario gives; `notes` says what was taken from the archive unchecked;
-    `because` says why it need not have the same bytes: rules of today that it could not follow, or programs that no run repeats.
-    `cells` are those that were run again, of `of`.
+    `contradictions` says where the archived plans are not those that the archived scenario gives; `notes` says what was
+    taken from the archive unchecked; `because` says why it need not have the same bytes: rules of today that it could
+    not follow, or programs that no run repeats. `cells` are those that were run again, of `of`.
     """
 
     run: str
@@ -94,7 +97,8 @@ class Comparison:
         return not (self.different or self.missing or self.new or self.contradictions)
 
 
-# What an archive may take before its first cell runs: 512 MiB, 64 of which libraries may have mapped already, and a processor's time for so many bytes of it.
+# What an archive may take before its first cell runs: 512 MiB, 64 of which libraries may have mapped already, and a
+# processor's time for so many bytes of it.
 MEMORY_BYTES, CPU_S, CPU_BYTES, WALL_S = 448 << 20, 60, 10 * 10**6, 3600
 # Every scenario of the project stays within this limit.
 LONGEST_WALL_S = 3600
@@ -112,30 +116,41 @@ def verify(
 
     The re-run is in the folder `keep`, or in a folder that is removed afterwards.
 
-    No cell may ask for more than `longest_wall_s` of wall time: a stranger's cell that never ends would keep this machine busy.
+    No cell may ask for more than `longest_wall_s` of wall time: a stranger's cell that never ends would keep this
+    machine busy.
 
     Raises:
-        ResultError: the archive cannot be read, its results are measurements that no run repeats, or a cell has a longer wall limit.
+        ResultError: the archive cannot be read, its results are measurements that no run repeats, or a cell has a
+            longer wall limit.
         CapabilityError: this machine cannot run labs.
     """
-    # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its scenarios again in a child.
+    # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its
+    # scenarios again in a child.
     limits = Limits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, _size(path) / CPU_BYTES), wall_s=WALL_S)
     _within(path, limits, lambda: len(_read(path, longest_wall_s)))
     archived = _read(path, longest_wall_s)
     found = _within(path, limits, lambda: [contradictions(run, is_trusted=options.trust) for run in archived])
     folder = path if path.is_dir() else None
-    chosen = {run.digest.run: tuple(sample.of(list(run.plans), secrets.token_bytes(32))) if sample else tuple(run.plans) for run in archived}
+    chosen = {
+        run.digest.run: tuple(sample.of(list(run.plans), secrets.token_bytes(32))) if sample else tuple(run.plans)
+        for run in archived
+    }
     with scratch() if keep is None else nullcontext(keep) as out:
         pairs = zip(archived, found, strict=True)
         return [_one(run, chosen[run.digest.run], options, listeners, out, folder, wrong) for run, wrong in pairs]
 
 
 def _within(path: Path, limits: Limits, work: Callable[[], Any]) -> Any:
-    """What `work` finds of an archive, in a child with limits: whoever wrote it chose how much there is to read and to plan."""
+    """What `work` finds of an archive, in a child with limits: whoever wrote it chose how much there is to read and to
+    plan.
+    """
     try:
         return limited(work, limits)
     except LimitError as error:
-        raise ResultError(f"{path}: {error}; expected an archive that can be read within that. Ask for a smaller one, or one for each run.") from error
+        raise ResultError(
+            f"{path}: {error}; expected an archive that can be read within that. "
+            "Ask for a smaller one, or one for each run."
+        ) from error
 
 
 def _size(path: Path) -> int:
@@ -149,7 +164,8 @@ def _read(path: Path, longest_wall_s: int) -> list[ArchivedRun]:
         if engine is None or not engine.deterministic:
             known = ", ".join(name for name, kind in ENGINES.items() if kind.deterministic)
             raise ResultError(
-                f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}, which gives the same bytes again. Export a run of that engine."
+                f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}, which gives the "
+                "same bytes again. Export a run of that engine."
             )
         _check_wall_limits(path, run, longest_wall_s)
         _check_vectors(path, run)
@@ -167,7 +183,8 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
         wall_s = plan.cell.limits.wall_s
         if wall_s > longest_wall_s:
             raise ResultError(
-                f"{path}: {run.digest.run}: cell {cell_id}: found a wall limit of {wall_s} s; expected at most {longest_wall_s} s. "
+                f"{path}: {run.digest.run}: cell {cell_id}: found a wall limit of {wall_s} s; "
+                f"expected at most {longest_wall_s} s. "
                 f"If you accept that time, run: scpslab verify --wall {wall_s}"
             )
 
@@ -176,8 +193,10 @@ def _check_vectors(path: Path, run: ArchivedRun) -> None:
     for vector in vectors_of(run.plans.values()):
         if f"{VECTORS}/{vector.sha256}" not in run.own:
             raise ResultError(
-                f"{path}: {run.digest.run}: found the stored error vector {shown(Path(vector.file).name)} without its content; "
-                f"expected an archive that has it. Run the scenario again, with a vector of at most {LARGEST_VECTOR >> 20} MiB, and export that run."
+                f"{path}: {run.digest.run}: found the stored error vector {shown(Path(vector.file).name)} without "
+                "its content; "
+                "expected an archive that has it. Run the scenario again, with a vector of at most "
+                f"{LARGEST_VECTOR >> 20} MiB, and export that run."
             )
 
 
@@ -201,7 +220,11 @@ def _one(
     if len(chosen) < len(archived.plans):
         found.pop(RESULTS)
         # Folders of cells have the cells' names.
-        expected = {name: value for name, value in expected.items() if name.startswith(f"{CELLS}/") and name.split("/")[1] in chosen}
+        expected = {
+            name: value
+            for name, value in expected.items()
+            if name.startswith(f"{CELLS}/") and name.split("/")[1] in chosen
+        }
         if folder is not None:
             expected[RESULTS] = digest.files[RESULTS]
             found[RESULTS] = hashlib.sha256(rows_as_csv(each_cell(folder)).encode()).hexdigest()
@@ -229,14 +252,18 @@ def other_vectors(manifest: Mapping[str, Any], plans: Iterable[Plan]) -> str:
     impairments = (impairment for plan in plans for impairment in plan.cell.impairments)
     if all(one.errors is None or one.errors.model == NO_MODEL for one in impairments):
         return ""
-    return f"made with {shown(facts.get('version', 'an older version'))[1:-1]}, whose error vectors began elsewhere: run again"
+    return (
+        f"made with {shown(facts.get('version', 'an older version'))[1:-1]}, whose error vectors began elsewhere: "
+        "run again"
+    )
 
 
 def _not_run(archived: ArchivedRun) -> Iterator[str]:
     for name, content in archived.own.items():
         if name.endswith(OWN_TOPOLOGY):
             yield (
-                f"its topology {name} ({len(content)} bytes of Python) was not run: the plans were compared with the networks that the archive records. "
+                f"its topology {name} ({len(content)} bytes of Python) was not run: "
+                "the plans were compared with the networks that the archive records. "
                 "To run it too, read it first, then verify with --trust"
             )
 

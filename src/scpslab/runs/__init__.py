@@ -1,7 +1,8 @@
-"""The folders of runs: states the name of every file in them once, and reads and writes the files that say how a run went.
+"""The folders of runs: states the name of every file in them once, and reads and writes the files that say how a run
+went.
 
-Order of reading: cell.py (one cell), run.py (a run, a campaign), find.py (from words to folders), lock.py (one process at a time).
-docs/results.md and docs/plan-format.md explain the files. scpslab.analysis reads what happened in a cell.
+Order of reading: cell.py (one cell), run.py (a run, a campaign), find.py (from words to folders), lock.py (one process
+at a time). docs/results.md and docs/plan-format.md explain the files. scpslab.analysis reads what happened in a cell.
 """
 
 from scpslab.runs.cell import STATUSES, CellFiles

@@ -1,7 +1,9 @@
-"""One file with everything that a run can be had again from: plans, resolved scenario, versions, results, and a digest of every file.
+"""One file with everything that a run can be had again from: plans, resolved scenario, versions, results, and a digest
+of every file.
 
-The archive is a gzipped tar. Its archive.json lists for each run the digests of all files under cells/ and of results.csv; captures and records
-themselves are only in it when asked for, because a re-run gives them again. The same run folder gives the same archive, byte for byte.
+The archive is a gzipped tar. Its archive.json lists for each run the digests of all files under cells/ and of
+results.csv; captures and records themselves are only in it when asked for, because a re-run gives them again. The same
+run folder gives the same archive, byte for byte.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ A_VECTOR = "[0-9a-f]" * 64
 SUFFIX = ".scpslab.tar.gz"
 # Small, and what a reader looks at first; everything else under cells/ is in the archive only with `whole`.
 ALWAYS = (PLAN, STATUS, ENVIRONMENT)
-HOW = "scpslab verify ARCHIVE runs the plans again in virtual time and compares every file with these digests (SHA-256)."
+HOW = (
+    "scpslab verify ARCHIVE runs the plans again in virtual time and compares every file with these digests (SHA-256)."
+)
 AGAIN = 'Export the run again with "scpslab export", or ask for the file again.'
 EXPECTED = f'expected an archive as "scpslab export" writes it. {AGAIN}'
 MemberName = Annotated[str, Text("the path of a file within the run folder", is_member_name)]
@@ -46,8 +50,8 @@ MemberName = Annotated[str, Text("the path of a file within the run folder", is_
 class RunDigest:
     """What the archive says of one run: digests by path within the run folder.
 
-    `files` are what a re-run has to give; `inputs` are the scenario, the manifest and the user's own files beside the scenario (None: an archive from
-    before they were listed).
+    `files` are what a re-run has to give; `inputs` are the scenario, the manifest and the user's own files beside the
+    scenario (None: an archive from before they were listed).
     """
 
     run: CellId
@@ -108,7 +112,9 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
 
 
 def read_archive(path: Path, content: bytes | None = None, limits: Limits | None = None) -> list[ArchivedRun]:
-    """The runs of an archive, every plan of it checked. Nothing is unpacked to disk. `content`: an archive in memory, which messages call `path`.
+    """The runs of an archive, every plan of it checked.
+
+    Nothing is unpacked to disk. `content`: an archive in memory, which messages call `path`.
 
     `limits`: smaller ones than those of whole runs.
 
@@ -139,9 +145,14 @@ def _check_listed(path: Path, contents: Contents, members: Members) -> None:
             member = f"{digest.run}/{name}"
             found = members.digests.get(member)
             if found is None and (name in (digest.inputs or ()) or PurePosixPath(name).name in (PLAN, RESULTS)):
-                raise ResultError(f"{path}: {member}: found no such file; expected the file that {CONTENTS} lists. {AGAIN}")
+                raise ResultError(
+                    f"{path}: {member}: found no such file; expected the file that {CONTENTS} lists. {AGAIN}"
+                )
             if found not in (None, expected):
-                raise ResultError(f"{path}: {member}: found another one; expected the file that {CONTENTS} lists, by its SHA-256. {AGAIN}")
+                raise ResultError(
+                    f"{path}: {member}: found another one; expected the file that {CONTENTS} lists, by its SHA-256. "
+                    f"{AGAIN}"
+                )
             unlisted.discard(member)
         unlisted -= {f"{digest.run}/{name}" for name in (RESOLVED, MANIFEST)} if digest.inputs is None else set()
     if unlisted:
@@ -153,7 +164,10 @@ def _contents(path: Path, content: bytes) -> Contents:
         fields = strict_json.loads(content)
         found = fields.get("format") if isinstance(fields, dict) else None
         if isinstance(found, int) and not isinstance(found, bool) and found > FORMAT:
-            raise ResultError(f"{path}: format: found {schema.shown(found)}; expected at most {FORMAT}. It was written by a newer scpslab: use that one.")
+            raise ResultError(
+                f"{path}: format: found {schema.shown(found)}; expected at most {FORMAT}. "
+                "It was written by a newer scpslab: use that one."
+            )
         return schema.read(Contents, fields)
     except strict_json.JsonError as error:
         raise ResultError(f"{path}: {CONTENTS}: {error}; {EXPECTED}") from error
@@ -189,12 +203,19 @@ def _digest(run: Path) -> RunDigest:
             "Run the scenario without --shard where the results of all shards are kept, then export that run."
         )
     if manifest.get("status") != "completed":
-        raise ResultError(f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: it goes on where it stopped.")
+        raise ResultError(
+            f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: "
+            "it goes on where it stopped."
+        )
     try:
         facts = {key: manifest.get(key) for key in ("scenario", "engine", "seed")}
-        return schema.read(RunDigest, {**facts, "run": run.name, "files": digests_of(run), "inputs": _digests(run, _inputs(run))})
+        return schema.read(
+            RunDigest, {**facts, "run": run.name, "files": digests_of(run), "inputs": _digests(run, _inputs(run))}
+        )
     except PlanError as error:
-        raise ResultError(f"{run / MANIFEST}: {error}. Run the scenario again: it takes what is finished and writes the file anew.") from error
+        raise ResultError(
+            f"{run / MANIFEST}: {error}. Run the scenario again: it takes what is finished and writes the file anew."
+        ) from error
 
 
 def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
@@ -223,13 +244,19 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
         found[plan.cell.id] = plan
     if not found:
         raise ResultError(f"{path}: {digest.run}: found no plan; expected at least one. Export the run again.")
-    own = {name: files[member] for name in digest.inputs or () if _is_input_of_plans(name) and (member := f"{digest.run}/{name}") in files}
+    own = {
+        name: files[member]
+        for name in digest.inputs or ()
+        if _is_input_of_plans(name) and (member := f"{digest.run}/{name}") in files
+    }
     return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files), own)
 
 
 def _is_input_of_plans(name: str) -> bool:
     folder, _, file = name.rpartition("/")
-    return (folder == VECTORS and fnmatchcase(file, A_VECTOR)) or (not folder and (file == TOPOLOGIES or file.endswith(OWN_TOPOLOGY)))
+    return (folder == VECTORS and fnmatchcase(file, A_VECTOR)) or (
+        not folder and (file == TOPOLOGIES or file.endswith(OWN_TOPOLOGY))
+    )
 
 
 def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:

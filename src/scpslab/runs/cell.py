@@ -58,7 +58,9 @@ class CellFiles:
         status = json_object(self.status_file)
         if status.get("status") not in STATUSES:
             found = str(status.get("status"))[:40]
-            raise ResultError(f'{self.status_file}: status: found "{found}"; expected one of {", ".join(STATUSES)}. {AGAIN}')
+            raise ResultError(
+                f'{self.status_file}: status: found "{found}"; expected one of {", ".join(STATUSES)}. {AGAIN}'
+            )
         return status
 
     def write_status(self, status: dict[str, Any]) -> None:

@@ -21,7 +21,9 @@ def json_object(path: Path) -> dict[str, Any]:
     try:
         fields = strict_json.loads(path.read_bytes())
     except OSError as error:
-        raise ResultError(f"{path}: found {error.strerror}; expected a file with one JSON object. Check the path and its permissions.") from error
+        raise ResultError(
+            f"{path}: found {error.strerror}; expected a file with one JSON object. Check the path and its permissions."
+        ) from error
     except strict_json.JsonError as error:
         raise ResultError(f"{path}: {error}; expected one JSON object. {AGAIN}") from error
     if not isinstance(fields, dict):
@@ -30,8 +32,12 @@ def json_object(path: Path) -> dict[str, Any]:
 
 
 def check_format(path: Path, found: object, newest: int = FORMAT) -> None:
-    """Raises an error if a file's format number is none that this program reads: those from 1 to the one that it writes (docs/formats.md)."""
+    """Raises an error if a file's format number is none that this program reads: those from 1 to the one that it writes
+    (docs/formats.md).
+    """
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {newest}. {AGAIN}')
     if found > newest:
-        raise NewerFormat(f"{path}: format: found {found}; expected {newest}. A newer scpslab wrote the run: use that version.")
+        raise NewerFormat(
+            f"{path}: format: found {found}; expected {newest}. A newer scpslab wrote the run: use that version."
+        )

@@ -29,12 +29,15 @@ CLAIMS = "claims"
 VECTORS = "vectors"
 # The manifest's key for the seconds of each cell, and a bound for them: a year.
 TOOK, MOST_S = "took_s", 366 * 86_400
-# The manifest's key for the path from the run folder to a scenario of the user's own, and the largest file that is copied from beside it.
+# The manifest's key for the path from the run folder to a scenario of the user's own, and the largest file that is
+# copied from beside it.
 FILE, LARGEST_OWN = "file", 1 << 20
 
 
 class RunFolder:
-    """`runs/<scenario>-<hash>/`: the same scenario on the same engine has the same folder, so repeating the command resumes."""
+    """`runs/<scenario>-<hash>/`: the same scenario on the same engine has the same folder, so repeating the command
+    resumes.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -43,7 +46,10 @@ class RunFolder:
 
     @staticmethod
     def name_of(scenario: str, resolved_yaml: str, engine: str, own: Mapping[str, bytes] | None = None) -> str:
-        """The name for a resolved scenario on an engine. `own`: further files on which its plans depend, by name; a change of one makes another name."""
+        """The name for a resolved scenario on an engine.
+
+        `own`: further files on which its plans depend, by name; a change of one makes another name.
+        """
         digest = hashlib.sha256(f"{engine}\n{resolved_yaml}".encode())
         for name, content in sorted((own or {}).items()):
             digest.update(f"\0{name}\0".encode() + content)
@@ -68,7 +74,9 @@ class RunFolder:
         return sorted(self.cells.glob(f"*{UNFINISHED}"))
 
     def beside(self) -> Path:
-        """The folder of the scenario that was run, with the user's own files in it; the run's own folder, which has copies, where that scenario has gone."""
+        """The folder of the scenario that was run, with the user's own files in it; the run's own folder, which has
+        copies, where that scenario has gone.
+        """
         try:
             named = json_object(self.manifest_file).get(FILE)
         except ResultError:
@@ -77,7 +85,9 @@ class RunFolder:
         return file.parent if file.is_file() else self.path
 
     def take_along(self, folder: Path) -> None:
-        """Copies figure recipes and claims from the folder of a scenario; copies of files that have gone from there are removed."""
+        """Copies figure recipes and claims from the folder of a scenario; copies of files that have gone from there are
+        removed.
+        """
         for kind in (FIGURES, CLAIMS):
             found = sorted((folder / kind).glob("*.yaml"))
             own = {path.name: path for path in found if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
@@ -91,28 +101,47 @@ class RunFolder:
                 replace_bytes(place / name, path.read_bytes())
 
     def own_files(self) -> list[Path]:
-        """What a user had beside the scenario: topologies and their record, error vectors, recipes of figures, claims. Nothing that a link leads out to."""
-        of_folders = [*self.figures.glob("*.yaml"), *(self.path / CLAIMS).glob("*.yaml"), *(self.path / VECTORS).glob("*")]
+        """What a user had beside the scenario: topologies and their record, error vectors, recipes of figures, claims.
+
+        Nothing that a link leads out to.
+        """
+        of_folders = [
+            *self.figures.glob("*.yaml"),
+            *(self.path / CLAIMS).glob("*.yaml"),
+            *(self.path / VECTORS).glob("*"),
+        ]
         found = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
         return sorted(path for path in found if is_own(self.path, path))
 
     def is_run(self) -> bool:
-        """Whether there is a manifest and at least one cell. An interrupted campaign may have started no cell of a run."""
+        """Whether there is a manifest and at least one cell.
+
+        An interrupted campaign may have started no cell of a run.
+        """
         return self.manifest_file.is_file() and any(self.cells.glob(f"*/{PLAN}"))
 
     def has_results(self) -> bool:
         """Whether at least one cell has ended."""
-        return any(cell.status_file.is_file() for cell in self.planned_cells() if not cell.path.name.endswith(UNFINISHED))
+        return any(
+            cell.status_file.is_file() for cell in self.planned_cells() if not cell.path.name.endswith(UNFINISHED)
+        )
 
     def open(self, resolved_yaml: str, facts: dict[str, Any], own: Mapping[str, bytes] | None = None) -> dict[str, Any]:
-        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already has. `own`: see `name_of`.
+        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already
+        has. `own`: see `name_of`.
 
         Raises:
             ResultError: the manifest is damaged, or a newer program wrote it.
             UsageError: a folder in it is a link.
         """
         own_folder(self.cells)
-        manifest = {"format": FORMAT, "status": "running", **facts, "cells": self.known_cells(), TOOK: self.known_times()}
+        manifest = {
+            "format": FORMAT,
+            "status": "running",
+            **facts,
+            "cells": self.known_cells(),
+            TOOK: self.known_times(),
+        }
         for name, content in (own or {}).items():
             own_folder((self.path / name).parent)
             replace_bytes(self.path / name, content)
@@ -131,7 +160,10 @@ class RunFolder:
             ResultError: there is none, or it cannot be read.
         """
         if not self.manifest_file.is_file():
-            raise ResultError(f'{self.path}: found no {MANIFEST}; expected a run folder as "scpslab run" writes it. Choose another folder.')
+            raise ResultError(
+                f'{self.path}: found no {MANIFEST}; expected a run folder as "scpslab run" writes it. '
+                "Choose another folder."
+            )
         manifest = json_object(self.manifest_file)
         check_format(self.manifest_file, manifest.get("format", manifest.get("format_version", FORMAT)))
         return manifest
@@ -146,12 +178,18 @@ class RunFolder:
         return {name: entry for name, entry in cells.items() if isinstance(entry, dict)}
 
     def known_times(self) -> dict[str, float]:
-        """How long cells took on the wall clock, in seconds, by cell id; those that were taken from a store have no time."""
+        """How long cells took on the wall clock, in seconds, by cell id; those that were taken from a store have no
+        time.
+        """
         if not self.manifest_file.exists():
             return {}
         times = self.manifest().get(TOOK, {})
         known = times if isinstance(times, dict) else {}
-        return {name: float(seconds) for name, seconds in known.items() if isinstance(seconds, (int, float)) and 0 <= seconds < MOST_S}
+        return {
+            name: float(seconds)
+            for name, seconds in known.items()
+            if isinstance(seconds, (int, float)) and 0 <= seconds < MOST_S
+        }
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replaces the manifest in one step."""
@@ -174,10 +212,16 @@ class CampaignFolder:
         fields = json_object(self.file)
         check_format(self.file, fields.get("format", FORMAT))
         entries, left_out = fields.get("runs"), fields.get("left_out", [])
-        are_runs = isinstance(entries, list) and all(isinstance(entry, dict) and isinstance(entry.get("run"), str) for entry in entries)
+        are_runs = isinstance(entries, list) and all(
+            isinstance(entry, dict) and isinstance(entry.get("run"), str) for entry in entries
+        )
         are_names = isinstance(left_out, list) and all(isinstance(name, str) for name in left_out)
-        if not (are_runs and are_names and all(isinstance(fields.get(key), str) for key in ("campaign", "title", "status"))):
-            expected = "expected campaign, title, status, runs and left_out. Run the campaign again: it writes the file anew."
+        if not (
+            are_runs and are_names and all(isinstance(fields.get(key), str) for key in ("campaign", "title", "status"))
+        ):
+            expected = (
+                "expected campaign, title, status, runs and left_out. Run the campaign again: it writes the file anew."
+            )
             raise ResultError(f"{self.file}: found no campaign; {expected}")
         return {**fields, "left_out": left_out}
 

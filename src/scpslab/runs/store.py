@@ -1,7 +1,9 @@
-"""Results by content: a finished cell is one file, named by the hash of everything that determines it, in the user's folder and in shared ones.
+"""Results by content: a finished cell is one file, named by the hash of everything that determines it, in the user's
+folder and in shared ones.
 
-A file is written under a name of its own and renamed: that is one step on every file system, NFS too, and needs no lock. It begins with the
-SHA-256 of the rest, which every reader checks, so that a file which a crash or a full disk has cut short is never a result.
+A file is written under a name of its own and renamed: that is one step on every file system, NFS too, and needs no
+lock. It begins with the SHA-256 of the rest, which every reader checks, so that a file which a crash or a full disk has
+cut short is never a result.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ def cell_key(plan: Plan, engine_hash: str) -> str:
 
 
 def stores() -> tuple[Store, ...]:
-    """This user's store, that of the system cache, and the one that machines share, as far as there are any, in the order in which they are asked.
+    """This user's store, that of the system cache, and the one that machines share, as far as there are any, in the
+    order in which they are asked.
 
     Raises:
         UsageError: the shared folder is not there.
@@ -74,7 +77,10 @@ def shared_store() -> Store | None:
         return None
     shared = Path(named).absolute()
     if not shared.is_dir():
-        raise UsageError(f"{SHARED}: found no folder {shared}; expected the folder of results that machines share. Make it, or unset {SHARED}.")
+        raise UsageError(
+            f"{SHARED}: found no folder {shared}; expected the folder of results that machines share. "
+            f"Make it, or unset {SHARED}."
+        )
     return Store(shared)
 
 
@@ -143,7 +149,9 @@ class Store:
             yield Entry(path, found.st_size, found.st_mtime)
 
     def trim(self, older_than_s: float | None = None, most_bytes: int | None = None) -> tuple[int, int]:
-        """Removes results that nobody has used for so long, then those used longest ago until the others fit; returns their number and bytes."""
+        """Removes results that nobody has used for so long, then those used longest ago until the others fit; returns
+        their number and bytes.
+        """
         now = time.time()
         for left in (self.root / WRITING).glob("*"):
             # Its writer may rename it, and another machine remove it, at any moment.
@@ -173,7 +181,9 @@ def packed(folder: Path) -> bytes:
 
 
 def unpack(file: BinaryIO, folder: Path) -> None:
-    """Unpacks an entry to `folder`, whole or not at all. Whoever wrote it may be a stranger: a joined store is others' work.
+    """Unpacks an entry to `folder`, whole or not at all.
+
+    Whoever wrote it may be a stranger: a joined store is others' work.
 
     Raises:
         MemberError: it is not what `packed` made.

@@ -1,4 +1,7 @@
-"""Scenarios: from a YAML file to cells. Order of reading: model/ (what a file may say), load.py, consistency.py, resolve.py, cells.py."""
+"""Scenarios: from a YAML file to cells.
+
+Order of reading: model/ (what a file may say), load.py, consistency.py, resolve.py, cells.py.
+"""
 
 from scpslab.scenario.cells import Cell, cells
 from scpslab.scenario.load import Scenario, load, names

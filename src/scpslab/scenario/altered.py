@@ -21,7 +21,8 @@ FREE = ("title", "source", "description", "repeats", "seed", "limits", "probes",
 
 
 def altered(name: str, resolved: Path) -> tuple[str, ...]:
-    """Where a run's resolved scenario has other conditions than the project's scenario `name[:variant]`: key, found and expected.
+    """Where a run's resolved scenario has other conditions than the project's scenario `name[:variant]`: key, found and
+    expected.
 
     Nothing for a scenario that the project does not have, or for a file that cannot be read: other commands say that.
     """
@@ -31,7 +32,9 @@ def altered(name: str, resolved: Path) -> tuple[str, ...]:
             return ()
         # The file may come from a stranger: it is read, and no topology that it names is run.
         mine = read(resolved, FORM).held_against(ScenarioFile)
-        return tuple(_changes(base, mine.model_dump(mode="json", by_alias=True, exclude={"variants"}, exclude_none=True)))
+        return tuple(
+            _changes(base, mine.model_dump(mode="json", by_alias=True, exclude={"variants"}, exclude_none=True))
+        )
     except ScenarioError:
         return ()
 

@@ -1,4 +1,6 @@
-"""Campaigns: a file that lists scenarios, with variants and overrides, to be run together (scenarios/campaigns/*.yaml)."""
+"""Campaigns: a file that lists scenarios, with variants and overrides, to be run together
+(scenarios/campaigns/*.yaml).
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,14 @@ class Entry(Part):
     """Scenarios to run with the same variant and overrides."""
 
     scenario: str = key(
-        says="A scenario's name or path; ? and * stand for one or several letters. An entry that matches no scenario is skipped.", example="fy97/fig??"
+        says="A scenario's name or path; ? and * stand for one or several letters. "
+        "An entry that matches no scenario is skipped.",
+        example="fy97/fig??",
     )
     variant: tuple[Name, ...] = key(
         (),
-        says="Variants; the first one that the scenario has is run. A scenario with none of them is skipped. Default: the whole scenario.",
+        says="Variants; the first one that the scenario has is run. A scenario with none of them is skipped. "
+        "Default: the whole scenario.",
         example=["quick", "demo"],
     )
     set: dict[str, Any] = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
@@ -53,7 +58,9 @@ class CampaignFile(Part):
     title: Annotated[str, Field(min_length=1)] = key(says="One line.")
     description: str = key("", says="The question of the campaign.")
     runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="The scenarios to run, in this order.")
-    variants: dict[Name, CampaignVariant] = key({}, says="Named versions with other scenarios, chosen as CAMPAIGN:VARIANT.")
+    variants: dict[Name, CampaignVariant] = key(
+        {}, says="Named versions with other scenarios, chosen as CAMPAIGN:VARIANT."
+    )
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,9 @@ def campaign_path(name: str) -> Path | None:
 
 
 def is_campaign(name: str) -> bool:
-    """Whether a name or path, with or without variant, names a campaign: one of the project's folder, or a file of that kind."""
+    """Whether a name or path, with or without variant, names a campaign: one of the project's folder, or a file of that
+    kind.
+    """
     path = campaign_path(name)
     if path is None:
         return False
@@ -136,8 +145,13 @@ def load_campaign(name: str) -> Campaign:
             else:
                 members[Member(named, overrides)] = None
     if not members:
-        raise ScenarioError(f"{places.of(('runs',))}: found no scenario that matches {', '.join(left_out)}; expected at least one. scpslab list names all.")
-    return Campaign(f"{label}:{variant}" if variant else label, title, tuple(file.variants), tuple(members), tuple(left_out))
+        raise ScenarioError(
+            f"{places.of(('runs',))}: found no scenario that matches {', '.join(left_out)}; expected at least one. "
+            "scpslab list names all."
+        )
+    return Campaign(
+        f"{label}:{variant}" if variant else label, title, tuple(file.variants), tuple(members), tuple(left_out)
+    )
 
 
 def _path(name: str) -> Path | None:
@@ -157,7 +171,9 @@ def _fitting(entry: Entry, beside: Path) -> list[str]:
 
 
 def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str | None:
-    """The scenario with the first variant that it has; None if it has none of them, because the whole scenario could take days."""
+    """The scenario with the first variant that it has; None if it has none of them, because the whole scenario could
+    take days.
+    """
     if not wanted:
         return current_name(scenario)
     has = variants_of(scenario)

@@ -21,13 +21,17 @@ from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.model.sweep import axis_values, settings_at
 from scpslab.scenario.paths import PathError, set_value, without_left_out
 
-# All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is probably a mistake.
+# All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is
+# probably a mistake.
 MOST_CELLS = 100_000
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of the sweep with one repeat. `axes` maps axis to value or case label; `model` is the scenario at that point."""
+    """One point of the sweep with one repeat.
+
+    `axes` maps axis to value or case label; `model` is the scenario at that point.
+    """
 
     id: str
     scenario: Scenario
@@ -53,10 +57,16 @@ def cells(scenario: Scenario) -> list[Cell]:
         except ScenarioError as error:
             wrong += str(error).splitlines()
             continue
-        found += [Cell(cell_id(point, repeat), scenario, model, network, places, point, repeat) for repeat in range(1, scenario.model.repeats + 1)]
+        found += [
+            Cell(cell_id(point, repeat), scenario, model, network, places, point, repeat)
+            for repeat in range(1, scenario.model.repeats + 1)
+        ]
     wrong += _bad_ids(scenario, (cell.id for cell in found))
     if not found and not wrong:
-        wrong.append(f"{scenario.places.of(('skip',))}: found every combination skipped; expected at least one that runs. Remove entries of skip.")
+        wrong.append(
+            f"{scenario.places.of(('skip',))}: found every combination skipped; expected at least one that runs. "
+            "Remove entries of skip."
+        )
     if wrong:
         raise ScenarioError("\n".join(dict.fromkeys(wrong)))
     return found
@@ -67,9 +77,12 @@ def _check_number(scenario: Scenario) -> None:
     sizes = {axis: len(axis_values(spec)) for axis, spec in scenario.model.sweep.items()}
     number = math.prod(sizes.values()) * scenario.model.repeats
     if number > MOST_CELLS:
-        shown_sizes = " x ".join([*(f"{size} {axis}" for axis, size in sizes.items()), f"{scenario.model.repeats} repeats"])
+        shown_sizes = " x ".join(
+            [*(f"{size} {axis}" for axis, size in sizes.items()), f"{scenario.model.repeats} repeats"]
+        )
         raise ScenarioError(
-            f"{scenario.places.of(('sweep',))}: found {number} cells ({shown_sizes}, before skip); expected at most {MOST_CELLS}. "
+            f"{scenario.places.of(('sweep',))}: found {number} cells ({shown_sizes}, before skip); "
+            f"expected at most {MOST_CELLS}. "
             "Give an axis fewer values, repeat less, or run the sweep in parts with --set sweep.AXIS=[VALUES]."
         )
 
@@ -86,7 +99,9 @@ def _matches(point: Mapping[str, AxisValue], skip: Mapping[str, AxisValue]) -> b
 
 
 def cell_id(point: Mapping[str, AxisValue], repeat: int) -> str:
-    """The cell's name, which states its place in the sweep and can be a folder's name: `stack=fy97-reno,ber=1e-06,r1`."""
+    """The cell's name, which states its place in the sweep and can be a folder's name:
+    `stack=fy97-reno,ber=1e-06,r1`.
+    """
     return ",".join([*(f"{axis}={_text(value)}" for axis, value in point.items()), f"r{repeat}"])
 
 
@@ -101,11 +116,19 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
     wrong: list[str] = []
     for one in ids:
         if one in seen:
-            wrong.append(f'{where}: found two cells with the name "{one}"; expected values that differ in letters or digits. Rename a case.')
+            wrong.append(
+                f'{where}: found two cells with the name "{one}"; expected values that differ in letters or digits. '
+                "Rename a case."
+            )
         if len(one) > LONGEST_CELL:
-            wrong.append(f'{where}: found the cell name "{one[:40]}…" of {len(one)} characters; expected at most {LONGEST_CELL}. Shorten axis names or values.')
+            wrong.append(
+                f'{where}: found the cell name "{one[:40]}…" of {len(one)} characters; '
+                f"expected at most {LONGEST_CELL}. Shorten axis names or values."
+            )
         elif not is_name(one, LONGEST_CELL):
-            wrong.append(f"{where}: found the cell name {shown(one)}; expected {EXPECTED}. Rename a case or change a value.")
+            wrong.append(
+                f"{where}: found the cell name {shown(one)}; expected {EXPECTED}. Rename a case or change a value."
+            )
         seen.add(one)
     return wrong
 

@@ -1,4 +1,7 @@
-"""What must hold between the parts of a scenario and its topology: names that exist, quantities that can be. Form is the model's business."""
+"""What must hold between the parts of a scenario and its topology: names that exist, quantities that can be.
+
+Form is the model's business.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,15 @@ from scpslab.scenario.model.sweep import axis_values
 from scpslab.scenario.services import KINDS
 from scpslab.scenario.stacks import STACKS
 from scpslab.scenario.topologies import Topologies, TopologyError
-from scpslab.scenario.traffic import LARGEST_MTU, images_of_others, names_twice, probe_problems, too_late, too_little_memory, workload_problems
+from scpslab.scenario.traffic import (
+    LARGEST_MTU,
+    images_of_others,
+    names_twice,
+    probe_problems,
+    too_late,
+    too_little_memory,
+    workload_problems,
+)
 
 SMALLEST_MTU = 68  # RFC 791
 
@@ -59,7 +70,14 @@ def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> top
     if wrong:
         raise places.error(wrong)
     for mtu in sorted({link.mtu_bytes for link in network.links if not SMALLEST_MTU <= link.mtu_bytes <= LARGEST_MTU}):
-        raise places.error([(("parameters", "mtu"), f"found an MTU of {mtu} B; expected {SMALLEST_MTU} B to {LARGEST_MTU} B. Correct the value.")])
+        raise places.error(
+            [
+                (
+                    ("parameters", "mtu"),
+                    f"found an MTU of {mtu} B; expected {SMALLEST_MTU} B to {LARGEST_MTU} B. Correct the value.",
+                )
+            ]
+        )
     return network
 
 
@@ -68,13 +86,24 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
     hosts = [node.name for node in network.nodes if node.kind == "host"]
     found: list[Problem] = []
     if not model.workloads and not model.script:
-        found.append((("workloads",), "found neither workloads nor a script; expected something that generates traffic. Add one of them."))
+        found.append(
+            (
+                ("workloads",),
+                "found neither workloads nor a script; expected something that generates traffic. Add one of them.",
+            )
+        )
     found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
     routers = [node.name for node in network.nodes if node.kind == "scps-router"]
-    found += [(("routers", name), f'found "{name}"; {one_of(name, routers)}') for name in model.routers if name not in routers]
+    found += [
+        (("routers", name), f'found "{name}"; {one_of(name, routers)}') for name in model.routers if name not in routers
+    ]
     for name in routers:
         known = _interfaces(network, name)
-        found += [(("routers", name, "sp", at), f'found "{at}"; {one_of(at, known)}') for at in model.router(name).sp if at not in known]
+        found += [
+            (("routers", name, "sp", at), f'found "{at}"; {one_of(at, known)}')
+            for at in model.router(name).sp
+            if at not in known
+        ]
     found += _containers(model, network)
     found += _hosts(model)
     found += images_of_others(model)
@@ -98,14 +127,25 @@ def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> li
 
 
 def _containers(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
-    if model.containers == "docker" and any(link.serial is not None and not link.serial.is_np for link in network.links):
-        yield ("containers",), "found docker with PPP on a serial link, which needs rights that no container has; expected process. Leave containers out."
+    if model.containers == "docker" and any(
+        link.serial is not None and not link.serial.is_np for link in network.links
+    ):
+        yield (
+            ("containers",),
+            (
+                "found docker with PPP on a serial link, which needs rights that no container has; "
+                "expected process. Leave containers out."
+            ),
+        )
 
 
 def _interfaces(network: topology.Network, router: str) -> list[str]:
     """The interfaces of a router of SCPS-NP: one for its LANs, and its serial links."""
     links = [link for link in network.links if router in (link.a, link.b)]
-    return [*([LAN] if any(link.serial is None for link in links) else []), *(link.name for link in links if link.serial is not None)]
+    return [
+        *([LAN] if any(link.serial is None for link in links) else []),
+        *(link.name for link in links if link.serial is not None),
+    ]
 
 
 def _hosts(model: ScenarioFile) -> Iterator[Problem]:
@@ -139,17 +179,32 @@ def _link_step(step: LinkStep, links: Mapping[str, Link]) -> Iterator[Problem]:
         names = [direction.name for direction in link.directions]
         yield ("direction",), f'found "{step.direction}"; {one_of(str(step.direction), names)}'
     if step.delay is not None and link.via is None:
-        yield ("delay",), f"found a delay of {step.link}, which has no relay; expected a link that goes through a switch. Choose another link."
+        yield (
+            ("delay",),
+            (
+                f"found a delay of {step.link}, which has no relay; expected a link that goes through a switch. "
+                "Choose another link."
+            ),
+        )
     if step.delay is not None:
         yield from (((key,), text) for key, text in delay_problems("delay", step.delay))
     if step.rate is not None and any(direction.queue is None or not direction.queue.serialises for direction in chosen):
-        yield ("rate",), f"found a rate of {step.link}, which has no serialiser with a drop-tail queue; expected one. Choose another link."
+        yield (
+            ("rate",),
+            (
+                f"found a rate of {step.link}, which has no serialiser with a drop-tail queue; expected one. "
+                "Choose another link."
+            ),
+        )
     if step.rate is not None:
         yield from (((key,), text) for key, text in rate_problems("rate", step.rate))
 
 
 def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:
-    """Entries of skip with a value that its axis has neither in the file nor in a variant. An override may leave values out, so only the file is asked."""
+    """Entries of skip with a value that its axis has neither in the file nor in a variant.
+
+    An override may leave values out, so only the file is asked.
+    """
     for index, skip in enumerate(whole.skip):
         for axis, value in skip.items():
             kept = [other for variant in whole.variants.values() for other in variant.sweep.get(axis, ())]
@@ -191,7 +246,10 @@ def _sweep(model: ScenarioFile) -> Iterator[Problem]:
     for axis, spec in model.sweep.items():
         values = [str(value) for value in axis_values(spec)]
         if len(set(values)) < len(values):
-            yield ("sweep", axis), "found a value twice; expected each once. Remove one; more of the same is what repeats are for."
+            yield (
+                ("sweep", axis),
+                "found a value twice; expected each once. Remove one; more of the same is what repeats are for.",
+            )
     for index, skip in enumerate(model.skip):
         for axis in skip:
             if axis not in model.sweep:

@@ -1,4 +1,6 @@
-"""The ends of workloads in a scenario's network: the addresses that they mean, and whether packets get from one to the other."""
+"""The ends of workloads in a scenario's network: the addresses that they mean, and whether packets get from one to the
+other.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,10 @@ class Ends:
 def survey(model: ScenarioFile, network: Network) -> Surveyed:
     """The network with the scenario's routes and links; of kernel settings it has those of hosts."""
     found = with_overrides(layout(network), model)
-    nodes = tuple(replace(node, sysctls=plan_node(model.host(node.name)).sysctls) if isinstance(node, Host) else node for node in found.nodes)
+    nodes = tuple(
+        replace(node, sysctls=plan_node(model.host(node.name)).sysctls) if isinstance(node, Host) else node
+        for node in found.nodes
+    )
     hosts = tuple(node.name for node in network.nodes if node.kind == "host")
     return Surveyed(hosts, tuple(addresses(network)), replace(found, nodes=nodes))
 
@@ -121,7 +126,10 @@ def _path_problems(workload: Workload, surveyed: Surveyed) -> Iterator[Problem]:
         there_and_back(workload, surveyed)
     except NoPathError as error:
         found = f"found no path between {workload.sender} and {workload.receiver}: {error}"
-        yield ("to",), f"{found}; expected routes both ways. State the route of {error.node} under routes, or in the topology."
+        yield (
+            ("to",),
+            f"{found}; expected routes both ways. State the route of {error.node} under routes, or in the topology.",
+        )
 
 
 def there_and_back(workload: Workload, surveyed: Surveyed) -> tuple[Way, Way | None]:
@@ -136,11 +144,15 @@ def there_and_back(workload: Workload, surveyed: Surveyed) -> tuple[Way, Way | N
     opener_ip = surveyed.ip(ends.opener) if link else surveyed.paths.source(opener, contacted_ip)
     from_ip, to_ip = (opener_ip, contacted_ip) if ends.opener_key == "from" else (contacted_ip, opener_ip)
     there = surveyed.paths.path(workload.sender, workload.receiver, to_ip)
-    return there, surveyed.paths.path(workload.receiver, workload.sender, from_ip) if WORKLOADS[workload.kind].is_answered else None
+    return there, surveyed.paths.path(workload.receiver, workload.sender, from_ip) if WORKLOADS[
+        workload.kind
+    ].is_answered else None
 
 
 def sources_twice(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
-    """Workloads that contact one address from different ones of a host: its kernel chooses the source by the destination."""
+    """Workloads that contact one address from different ones of a host: its kernel chooses the source by the
+    destination.
+    """
     seen: dict[tuple[str, str], tuple[str, str]] = {}
     for index, workload in enumerate(model.workloads):
         ends = ends_of(workload)
@@ -148,4 +160,7 @@ def sources_twice(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
         other, name = seen.setdefault(place, (ends.opener, workload.name))
         if other != ends.opener:
             found = f'found "{ends.opener}" where workload {name} has "{other}", and both contact {place[1]}'
-            yield ("workloads", index, ends.opener_key), f"{found}; expected one source for each destination of a host. Write both alike."
+            yield (
+                ("workloads", index, ends.opener_key),
+                f"{found}; expected one source for each destination of a host. Write both alike.",
+            )

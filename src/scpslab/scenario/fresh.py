@@ -1,4 +1,7 @@
-"""A new scenario for a person to edit: the text of a file with comments, from a few choices. What does not fit is found by reading the text again."""
+"""A new scenario for a person to edit: the text of a file with comments, from a few choices.
+
+What does not fit is found by reading the text again.
+"""
 
 from __future__ import annotations
 
@@ -81,13 +84,24 @@ class Choices:
 
 
 def networks() -> list[str]:
-    """The topologies that can be chosen: all in which every stack can talk to every other. Routers of SCPS-NP join hosts with network: np only."""
-    return [name for name in catalogue.names() if not any(link.serial is not None and link.serial.is_np for link in _described(name).links)]
+    """The topologies that can be chosen: all in which every stack can talk to every other.
+
+    Routers of SCPS-NP join hosts with network: np only.
+    """
+    return [
+        name
+        for name in catalogue.names()
+        if not any(link.serial is not None and link.serial.is_np for link in _described(name).links)
+    ]
 
 
 def workload_kinds() -> list[str]:
     """The workloads that can be chosen: all that are no load on others, and that need no image of somebody else's."""
-    return [name for name, kind in workloads.KINDS.items() if not kind.is_load and not kind.knows_images and not kind.needs_file]
+    return [
+        name
+        for name, kind in workloads.KINDS.items()
+        if not kind.is_load and not kind.knows_images and not kind.needs_file
+    ]
 
 
 def stack_cases() -> dict[str, Mapping[str, str]]:
@@ -111,17 +125,26 @@ def text(choices: Choices) -> str:
         UsageError: something was chosen that there is not; one line for each.
     """
     cases = stack_cases()
-    wrong = [_unknown("topology", choices.topology, networks()), _unknown("workload", choices.workload, workload_kinds())]
+    wrong = [
+        _unknown("topology", choices.topology, networks()),
+        _unknown("workload", choices.workload, workload_kinds()),
+    ]
     wrong += [_unknown("stacks", name, cases) for name in choices.stacks]
     if choices.size is not None and not wrong[1] and not has_size(choices.workload):
-        wrong.append(f'--size: found "{choices.size}" with the workload {choices.workload}, which has no size; expected none. Leave it out.')
+        wrong.append(
+            f'--size: found "{choices.size}" with the workload {choices.workload}, which has no size; '
+            "expected none. Leave it out."
+        )
     if complaints := [line for line in dict.fromkeys(wrong) if line]:
         raise UsageError("\n".join(complaints))
     module, network = catalogue.module(choices.topology), _described(choices.topology)
     source, sink = network.roles["source"], network.roles["sink"]
     first, *others = [one for one in addresses(network) if one.node == sink]
     hop = _space(network, source, first)
-    data, ack = hop.direction.name, next(direction.name for direction in hop.link.directions if direction.name != hop.direction.name)
+    data, ack = (
+        hop.direction.name,
+        next(direction.name for direction in hop.link.directions if direction.name != hop.direction.name),
+    )
     size = f", size: {choices.size or '1 MB'}" if has_size(choices.workload) else ""
     return TEXT.format(
         title=json.dumps(choices.title, ensure_ascii=False),
@@ -131,10 +154,15 @@ def text(choices: Choices) -> str:
         data=data,
         ack=ack,
         kinds=", ".join(workload_kinds()),
-        workload=f"{{kind: {choices.workload}, name: transfer, from: {source}, to: {first.name if others else sink}{size}}}",
+        workload=(
+            f"{{kind: {choices.workload}, name: transfer, from: {source}, to: {first.name if others else sink}{size}}}"
+        ),
         source=source,
         sink=sink,
-        cases="\n".join(f"      {name}: {{{', '.join(f'{key}: {value}' for key, value in cases[name].items())}}}" for name in dict.fromkeys(choices.stacks)),
+        cases="\n".join(
+            f"      {name}: {{{', '.join(f'{key}: {value}' for key, value in cases[name].items())}}}"
+            for name in dict.fromkeys(choices.stacks)
+        ),
         bers=", ".join(dict.fromkeys(choices.bers)),
         repeats=choices.repeats,
         seed=choices.seed,
@@ -154,7 +182,11 @@ def _described(topology: str) -> Network:
 
 def _parameter(name: str, spec: Parameter) -> str:
     """A line of a parameter; one that is calculated unless it is given stays a comment."""
-    return f"#   # {name}: calculated; {spec.doc}" if spec.default is None else f"#   {name}: {spec.text(spec.default)}  # {spec.doc}"
+    return (
+        f"#   # {name}: calculated; {spec.doc}"
+        if spec.default is None
+        else f"#   {name}: {spec.text(spec.default)}  # {spec.doc}"
+    )
 
 
 def _space(network: Network, source: str, sink: Address) -> Hop:

@@ -1,4 +1,6 @@
-"""Hosts of stack `scps` with a gateway of their own (`scps gateway`), because unmodified programs run there: workloads, and commands of script and services."""
+"""Hosts of stack `scps` with a gateway of their own (`scps gateway`), because unmodified programs run there: workloads,
+and commands of script and services.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,26 @@ if TYPE_CHECKING:
 
 
 def gateway_hosts(model: ScenarioFile, hosts: list[str]) -> list[str]:
-    """Those of the network's hosts. What commands do nobody knows, so one is enough; a host that cannot have a gateway has its kernel's TCP for them."""
+    """Those of the network's hosts.
+
+    What commands do nobody knows, so one is enough; a host that cannot have a gateway has its kernel's TCP for them.
+    """
     busy = _commanded(model) | {node_and_link(end)[0] for ends in _unmodified(model) for end in ends}
     return [host for host in hosts if host in busy and _can_have_one(model, host)]
 
 
 def gateway_nodes(model: ScenarioFile, hosts: list[str]) -> set[str]:
     """The nodes where a gateway makes a device: those hosts, and nodes with a service that does."""
-    return {*gateway_hosts(model, hosts), *(service.node for service in model.services if services.KINDS[service.kind].makes_device)}
+    return {
+        *gateway_hosts(model, hosts),
+        *(service.node for service in model.services if services.KINDS[service.kind].makes_device),
+    }
 
 
 def peers(model: ScenarioFile, host: str) -> set[str] | None:
-    """The other ends of the workloads that need the gateway of `host`, as the scenario writes them; None if it may be any, because commands run there."""
+    """The other ends of the workloads that need the gateway of `host`, as the scenario writes them; None if it may be
+    any, because commands run there.
+    """
     if host in _commanded(model):
         return None
     pairs = [pair for first, second in _unmodified(model) for pair in ((first, second), (second, first))]

@@ -1,6 +1,8 @@
-"""Labels that would lie: values from --set or a variant that a sweep replaces, or that contradict what a case of it is called after.
+"""Labels that would lie: values from --set or a variant that a sweep replaces, or that contradict what a case of it is
+called after.
 
-A row of results carries the labels of its point. Whoever reads "fy97-reno" there must get what the case says, and no --set may be lost without a word.
+A row of results carries the labels of its point. Whoever reads "fy97-reno" there must get what the case says, and no
+--set may be lost without a word.
 """
 
 from __future__ import annotations
@@ -46,12 +48,20 @@ def _renamed(before: Mapping[str, Any], model: ScenarioFile) -> Iterator[str]:
         for label, settings in was.get("cases", {}).items():
             if isinstance(spec, Cases) and label in spec.cases and _plain(spec.cases[label]) != _plain(settings):
                 yield (
-                    f'sweep.{axis}.cases.{label}: found other settings for a case of the scenario; expected the label "{label}" to keep its meaning. '
+                    f"sweep.{axis}.cases.{label}: found other settings for a case of the scenario; "
+                    f'expected the label "{label}" to keep its meaning. '
                     "Give your case a name of its own."
                 )
 
 
-def _lies_at(before: Mapping[str, Any], given: Sequence[Given], axis: str, spec: Values | Cases, value: AxisValue, network: Network) -> Iterator[str]:
+def _lies_at(
+    before: Mapping[str, Any],
+    given: Sequence[Given],
+    axis: str,
+    spec: Values | Cases,
+    value: AxisValue,
+    network: Network,
+) -> Iterator[str]:
     where = f'case "{value}" of the axis "{axis}"' if isinstance(spec, Cases) else f'the axis "{axis}"'
     settings = settings_at(spec, value)
     try:
@@ -59,9 +69,15 @@ def _lies_at(before: Mapping[str, Any], given: Sequence[Given], axis: str, spec:
         for one in given:
             lost = next((place for place, own in _leaves(before, one, network) if _is_lost(place, own, swept)), None)
             if lost is not None:
-                yield f"{one.source}: found {dotted(lost)}, which {where} replaces; expected a key that no axis sets. {_advice(axis, spec, one)}"
+                yield (
+                    f"{one.source}: found {dotted(lost)}, which {where} replaces; expected a key that no axis sets. "
+                    f"{_advice(axis, spec, one)}"
+                )
             elif (contradicted := _contradicted(before, one, settings, swept, network)) is not None:
-                yield f"{one.source}: found {contradicted}, which contradicts {where}; expected what its preset says. {_advice(axis, spec, one)}"
+                yield (
+                    f"{one.source}: found {contradicted}, which contradicts {where}; expected what its preset says. "
+                    f"{_advice(axis, spec, one)}"
+                )
     except PathError:
         return  # said where the path is followed
 
@@ -87,14 +103,20 @@ def _is_lost(place: KeyPath, own: Any, swept: Mapping[KeyPath, Any]) -> bool:
     return False
 
 
-def _contradicted(before: Mapping[str, Any], one: Given, settings: Mapping[str, Any], swept: Mapping[KeyPath, Any], network: Network) -> str | None:
-    """The setting of a host that the sweep gives a stack or preset, and whose value there is another one with `one` than without."""
+def _contradicted(
+    before: Mapping[str, Any], one: Given, settings: Mapping[str, Any], swept: Mapping[KeyPath, Any], network: Network
+) -> str | None:
+    """The setting of a host that the sweep gives a stack or preset, and whose value there is another one with `one`
+    than without.
+    """
     without, having = copy.deepcopy(dict(before)), copy.deepcopy(dict(before))
     set_value(having, one.path, copy.deepcopy(one.value), network)
     for data in (without, having):
         for path, setting in settings.items():
             set_value(data, path, copy.deepcopy(setting), network)
-    for host in dict.fromkeys(str(place[1]) for place in swept if place[0] == "hosts" and _names_a_stack(place, swept[place])):
+    for host in dict.fromkeys(
+        str(place[1]) for place in swept if place[0] == "hosts" and _names_a_stack(place, swept[place])
+    ):
         its, mine = (_settled((data.get("hosts") or {}).get(host)) for data in (without, having))
         for name, was in its.items():
             if was is not None and name in mine and mine[name] != was:
@@ -103,11 +125,15 @@ def _contradicted(before: Mapping[str, Any], one: Given, settings: Mapping[str, 
 
 
 def _names_a_stack(place: KeyPath, setting: Any) -> bool:
-    return place[2:] in (("stack",), ("preset",)) or (len(place) == 2 and isinstance(setting, dict) and bool({"stack", "preset"} & set(setting)))
+    return place[2:] in (("stack",), ("preset",)) or (
+        len(place) == 2 and isinstance(setting, dict) and bool({"stack", "preset"} & set(setting))
+    )
 
 
 def _settled(host: Any) -> Mapping[str, Any]:
-    """What is settled of a host's TCP, by its preset or by its own words; nothing for a host that cannot be, which is said elsewhere."""
+    """What is settled of a host's TCP, by its preset or by its own words; nothing for a host that cannot be, which is
+    said elsewhere.
+    """
     try:
         kind = STACKS[stack(host)]
         return kind.settled(kind.host.model_validate(host))
@@ -118,7 +144,10 @@ def _settled(host: Any) -> Mapping[str, Any]:
 def _advice(axis: str, spec: Values | Cases, one: Given) -> str:
     if isinstance(spec, Values):
         return f"Set the axis: --set 'sweep.{axis}=[{_said(one.value)}]'."
-    return f"Choose cases with --set 'sweep.{axis}=[LABEL]', or add one of your own: --set 'sweep.{axis}.cases.NAME={{PATH: VALUE}}'."
+    return (
+        f"Choose cases with --set 'sweep.{axis}=[LABEL]', or add one of your own: "
+        f"--set 'sweep.{axis}.cases.NAME={{PATH: VALUE}}'."
+    )
 
 
 def _said(value: Any) -> str:

@@ -35,9 +35,9 @@ LONGEST_OPTION = 120
 class Scenario:
     """A scenario with its variant and overrides applied.
 
-    `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points of the sweep are set in copies
-    of it. `base_name` is the name without the variant.
-    `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
+    `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points
+    of the sweep are set in copies of it. `base_name` is the name without the variant. `is_evidence`: whether claims may
+    use its cells (of a variant: whether it says so).
     """
 
     name: str
@@ -72,8 +72,15 @@ class Scenario:
 
 
 def names() -> list[str]:
-    """The names of the project's scenarios. Campaigns, which list scenarios, have a folder of their own (campaign.py)."""
-    return [str(file.relative_to(FOLDER).with_suffix("")) for file in sorted(FOLDER.glob("*/*.yaml")) if file.parent.name != "campaigns"]
+    """The names of the project's scenarios.
+
+    Campaigns, which list scenarios, have a folder of their own (campaign.py).
+    """
+    return [
+        str(file.relative_to(FOLDER).with_suffix(""))
+        for file in sorted(FOLDER.glob("*/*.yaml"))
+        if file.parent.name != "campaigns"
+    ]
 
 
 def find(name: str) -> Path:
@@ -86,8 +93,12 @@ def find(name: str) -> Path:
         if _is_there(path):
             return path
     if whole := next((f"{name}{ending}" for ending in (".yaml", ".yml") if _is_there(f"{name}{ending}")), ""):
-        raise ScenarioError(f'scenario "{name}": found no such file; expected the whole name of one. Did you mean {whole}?')
-    raise ScenarioError(f'scenario "{name}": found {_instead_of_file(name)}; {one_of(name, [*_files_beside(name), *names()])}')
+        raise ScenarioError(
+            f'scenario "{name}": found no such file; expected the whole name of one. Did you mean {whole}?'
+        )
+    raise ScenarioError(
+        f'scenario "{name}": found {_instead_of_file(name)}; {one_of(name, [*_files_beside(name), *names()])}'
+    )
 
 
 def _is_there(name: str | Path) -> bool:
@@ -116,7 +127,9 @@ def _files_beside(name: str) -> list[str]:
 
 
 def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None = None) -> Scenario:
-    """The scenario `name[:variant]` with `KEY=VALUE` overrides. `topologies` finds its network; default: files on disk that are the user's own.
+    """The scenario `name[:variant]` with `KEY=VALUE` overrides.
+
+    `topologies` finds its network; default: files on disk that are the user's own.
 
     Raises:
         ScenarioError: all errors of the scenario, one line each.
@@ -139,7 +152,10 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     if variant:
         if variant not in whole.variants:
             raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, whole.variants)}')
-        given += [Given(places.of(("variants", variant, "set", key)), key, _as_lists(value)) for key, value in whole.variants[variant].set.items()]
+        given += [
+            Given(places.of(("variants", variant, "set", key)), key, _as_lists(value))
+            for key, value in whole.variants[variant].set.items()
+        ]
         places = _apply_variant(data, variant, whole, network, places)
     for text in overrides:
         places = _apply_override(data, text, network, places)
@@ -150,7 +166,17 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         raise ScenarioError("\n".join(dict.fromkeys(found)))
     is_evidence = not variant or whole.variants[variant].evidence
     full = f"{label}:{variant}" if variant else label
-    return Scenario(full, label, data, model, check(model, kept_places, topologies), places, tuple(whole.variants), topologies, is_evidence)
+    return Scenario(
+        full,
+        label,
+        data,
+        model,
+        check(model, kept_places, topologies),
+        places,
+        tuple(whole.variants),
+        topologies,
+        is_evidence,
+    )
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -219,7 +245,9 @@ def _apply_override(data: dict[str, Any], text: str, network: Network, places: P
             return places.set_from(option, set_value(data, key, value, network))
     except PathError as error:
         said = str(error)
-        raise ScenarioError(f"{option}: {said}" if said.endswith("?") else f"{option}: {said}. Correct the option.") from error
+        raise ScenarioError(
+            f"{option}: {said}" if said.endswith("?") else f"{option}: {said}. Correct the option."
+        ) from error
     if complaints := _keep_points(data, axis, value if isinstance(value, list) else [value]):
         raise ScenarioError("\n".join(f"{option}: {complaint}" for complaint in complaints))
     return places.set_from(option, [("sweep", axis)])

@@ -1,4 +1,6 @@
-"""Paths into a scenario's data, such as `links.hop.*.errors.ber` or `workloads.transfer.size`: how sweeps, variants and --set name a value."""
+"""Paths into a scenario's data, such as `links.hop.*.errors.ber` or `workloads.transfer.size`: how sweeps, variants and
+--set name a value.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ CROSS_TRAFFIC = "congestion"
 OVERRIDE = re.compile(r"([A-Za-z*][\w.*-]*)=(.+)", re.DOTALL)
 
 
-# Lists of named parts that a case, a variant or --set can leave out by the word off, which YAML 1.1 reads as false; and what marks such a part until then.
+# Lists of named parts that a case, a variant or --set can leave out by the word off, which YAML 1.1 reads as false; and
+# what marks such a part until then.
 SECTIONS: tuple[KeyPath, ...] = (("workloads",), ("probes",), ("services",))
 OFF = (False, None, "off")
 OR_OFF = ', or the word "off" to leave it out'
@@ -31,10 +34,13 @@ class PathError(ValueError):
 
 
 def set_value(data: dict[str, Any], path: str, value: Any, network: Network) -> list[KeyPath]:
-    """Puts `value` at every place the path names and returns the key paths that changed. `*` means every direction, link or host.
+    """Puts `value` at every place the path names and returns the key paths that changed.
+
+    `*` means every direction, link or host.
 
     Raises:
-        PathError: the path names no place: a list has no item of that name, `*` stands for nothing, or the path goes through a plain value.
+        PathError: the path names no place: a list has no item of that name, `*` stands for nothing, or the path goes
+            through a plain value.
     """
     parts = tuple(path.split("."))
     if not all(parts):
@@ -52,7 +58,11 @@ def without_left_out(data: Mapping[str, Any], places: Places) -> tuple[dict[str,
     found = dict(data)
     for section in (str(at[0]) for at in SECTIONS):
         parts = found.get(section)
-        gone = [index for index, part in enumerate(parts) if isinstance(part, dict) and LEFT_OUT in part] if isinstance(parts, list) else []
+        gone = (
+            [index for index, part in enumerate(parts) if isinstance(part, dict) and LEFT_OUT in part]
+            if isinstance(parts, list)
+            else []
+        )
         if gone:
             found[section] = [part for index, part in enumerate(found[section]) if index not in gone]
             places = places.without(section, gone)
@@ -87,26 +97,41 @@ class _Stars:
         if done == ("links",):
             return _some([link.name for link in links if link.via or link.serial], "*", done, [])
         if len(done) == 2 and done[0] == "links":
-            directions = [direction.name for link in links if link.name == done[1] for direction in (link.forward, link.reverse)]
+            directions = [
+                direction.name for link in links if link.name == done[1] for direction in (link.forward, link.reverse)
+            ]
             return _some(directions, str(done[1]), ("links",), [link.name for link in links])
-        raise PathError(f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, routers, links, directions, workloads or probes')
+        raise PathError(
+            f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, routers, links, directions, '
+            "workloads or probes"
+        )
 
 
 def _parties(data: Mapping[str, Any], network: Network) -> list[str]:
-    """The hosts of an experiment: all of the topology, but no bystander (monitor, source of cross traffic) unless the scenario says something of it."""
+    """The hosts of an experiment: all of the topology, but no bystander (monitor, source of cross traffic) unless the
+    scenario says something of it.
+    """
     given = data.get("hosts")
     said = set(given) if isinstance(given, dict) else set()
     workloads = data.get("workloads")
     for workload in workloads if isinstance(workloads, list) else ():
         if isinstance(workload, dict) and workload.get("kind") != CROSS_TRAFFIC:
-            said |= {node_and_link(end)[0] for end in (workload.get("from"), workload.get("to")) if isinstance(end, str)}
-    return [node.name for node in network.nodes if node.kind == "host" and (node.name in said or node.name not in network.bystanders())]
+            said |= {
+                node_and_link(end)[0] for end in (workload.get("from"), workload.get("to")) if isinstance(end, str)
+            }
+    return [
+        node.name
+        for node in network.nodes
+        if node.kind == "host" and (node.name in said or node.name not in network.bystanders())
+    ]
 
 
 def _some(found: list[str], part: str, done: KeyPath, known: list[str]) -> list[str]:
     """What was found, which must be something."""
     if not found:
-        raise PathError(f'found "{part}" after {dotted(done)}, which matches nothing; {one_of(part, known)}'.removesuffix("."))
+        raise PathError(
+            f'found "{part}" after {dotted(done)}, which matches nothing; {one_of(part, known)}'.removesuffix(".")
+        )
     return found
 
 
@@ -131,7 +156,10 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
                 continue
             if not left:
                 example = f"{dotted(done)}.{part}.{next(iter(item), 'size')}"
-                raise PathError(f'found the end after "{part}"; expected a key of it, such as {example}{OR_OFF if done in SECTIONS else ""}')
+                raise PathError(
+                    f'found the end after "{part}"; expected a key of it, such as '
+                    f"{example}{OR_OFF if done in SECTIONS else ''}"
+                )
             changed += _set(item, left, (*done, index), value, stars)
     else:
         raise PathError(f'found "{part}" after {dotted(done)}, which is a plain value; expected no further key')
@@ -139,10 +167,16 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
 
 
 def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, dict[str, Any]]]:
-    named = [(index, item, str(item.get("name", item.get("kind", "")))) for index, item in enumerate(here) if isinstance(item, dict)]
+    named = [
+        (index, item, str(item.get("name", item.get("kind", ""))))
+        for index, item in enumerate(here)
+        if isinstance(item, dict)
+    ]
     found = [(index, item) for index, item, name in named if part in ("*", name)]
     if not found:
-        raise PathError(f'found "{part}" after {dotted(done)}; {one_of(part, [name for _, _, name in named])}'.removesuffix("."))
+        raise PathError(
+            f'found "{part}" after {dotted(done)}; {one_of(part, [name for _, _, name in named])}'.removesuffix(".")
+        )
     return found
 
 

@@ -1,4 +1,5 @@
-"""What a run records of topologies of the user's own: their files, their parameters, and every network that its cells use.
+"""What a run records of topologies of the user's own: their files, their parameters, and every network that its cells
+use.
 
 With the networks the plans can be made again anywhere without running the files, which may be a stranger's.
 """
@@ -20,7 +21,17 @@ from scpslab.plan.topology import Network, Parameter, Parameters
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.load import Scenario
 from scpslab.scenario.model import sweep
-from scpslab.scenario.topologies import OnDisk, OwnTopology, Topologies, Topology, TopologyError, Values, is_path, of_the_project, wrong_with
+from scpslab.scenario.topologies import (
+    OnDisk,
+    OwnTopology,
+    Topologies,
+    Topology,
+    TopologyError,
+    Values,
+    is_path,
+    of_the_project,
+    wrong_with,
+)
 
 FORMAT: Literal[1] = 1
 AGAIN = "Export the run again."
@@ -44,7 +55,9 @@ class RecordedFile(Part):
 
 
 class RecordedNetwork(Part):
-    """A network: the topology and the values of its parameters in base units, and what the topology described for them."""
+    """A network: the topology and the values of its parameters in base units, and what the topology described for
+    them.
+    """
 
     topology: str
     parameters: dict[str, int | None]
@@ -61,7 +74,9 @@ class Record(Part):
 
 @dataclass(frozen=True)
 class OwnFiles:
-    """What a run keeps of its own topologies: contents by the name within the run folder, and the new name of each that the scenario names."""
+    """What a run keeps of its own topologies: contents by the name within the run folder, and the new name of each that
+    the scenario names.
+    """
 
     contents: Mapping[str, bytes]
     renamed: Mapping[str, str]
@@ -76,7 +91,11 @@ def own_files(scenario: Scenario, cells: Iterable[Cell]) -> OwnFiles:
     Raises:
         ScenarioError: two topologies' files have the same name.
     """
-    described = list(dict.fromkeys((model.topology, _values_of(scenario, model)) for model in (scenario.model, *(cell.model for cell in cells))))
+    described = list(
+        dict.fromkeys(
+            (model.topology, _values_of(scenario, model)) for model in (scenario.model, *(cell.model for cell in cells))
+        )
+    )
     networks = [(name, dict(values)) for name, values in described if is_path(name)]
     if not networks or not isinstance(scenario.topologies, OnDisk):
         return NONE
@@ -84,16 +103,34 @@ def own_files(scenario: Scenario, cells: Iterable[Cell]) -> OwnFiles:
     files = {name: scenario.topologies.file(name, folder) for name, _ in networks}
     renamed = {name: f"./{own.path.name}" for name, own in files.items()}
     if clash := next(
-        (name for name, own in files.items() if any(own.path.name == other.path.name and own.source != other.source for other in files.values())), None
+        (
+            name
+            for name, own in files.items()
+            if any(own.path.name == other.path.name and own.source != other.source for other in files.values())
+        ),
+        None,
     ):
-        raise ScenarioError(f"{scenario.places.of(('topology',))}: found two files named {PurePosixPath(clash).name}; expected names that differ. Rename one.")
+        raise ScenarioError(
+            f"{scenario.places.of(('topology',))}: found two files named {PurePosixPath(clash).name}; "
+            "expected names that differ. Rename one."
+        )
     for axis, spec in scenario.model.sweep.items():
-        if isinstance(spec, sweep.Values) and "topology" in spec.set and any(renamed.get(str(value), value) != value for value in spec.values):
-            raise ScenarioError(f"{scenario.places.of(('sweep', axis))}: found paths as values; expected files beside the scenario, or cases. Use cases.")
+        if (
+            isinstance(spec, sweep.Values)
+            and "topology" in spec.set
+            and any(renamed.get(str(value), value) != value for value in spec.values)
+        ):
+            raise ScenarioError(
+                f"{scenario.places.of(('sweep', axis))}: found paths as values; "
+                "expected files beside the scenario, or cases. Use cases."
+            )
     record = {
         "format": FORMAT,
         "files": {renamed[name]: {"sha256": own.sha256, "parameters": _parameters(own)} for name, own in files.items()},
-        "networks": [{"topology": renamed[name], "parameters": values, "network": asdict(files[name].describe(values))} for name, values in networks],
+        "networks": [
+            {"topology": renamed[name], "parameters": values, "network": asdict(files[name].describe(values))}
+            for name, values in networks
+        ],
     }
     text = json.dumps(record, indent=1) + "\n"
     return OwnFiles({NAME: text.encode(), **{own.path.name: own.source for own in files.values()}}, renamed)
@@ -118,7 +155,9 @@ class Recorded(Topologies):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(str(step) for step in first["loc"])
-            raise TopologyError(f"{NAME}: {place}: found another value; expected one as scpslab records it ({first['msg']}). {AGAIN}") from error
+            raise TopologyError(
+                f"{NAME}: {place}: found another value; expected one as scpslab records it ({first['msg']}). {AGAIN}"
+            ) from error
         for one in self.record.networks:
             if said := wrong_with(one.network):
                 raise TopologyError(f"{NAME}: the network of {one.topology}: {said}")
@@ -128,13 +167,19 @@ class Recorded(Topologies):
         if not is_path(name):
             return of_the_project(name, folder)
         if name not in self.record.files:
-            raise TopologyError(f'found "{name}", of which nothing is recorded; expected one of {", ".join(self.record.files)}. {AGAIN}')
-        declared = {key: Parameter(**parameter.model_dump()) for key, parameter in self.record.files[name].parameters.items()}
+            raise TopologyError(
+                f'found "{name}", of which nothing is recorded; expected one of {", ".join(self.record.files)}. {AGAIN}'
+            )
+        declared = {
+            key: Parameter(**parameter.model_dump()) for key, parameter in self.record.files[name].parameters.items()
+        }
 
         def describe(values: Values) -> Network:
             for one in self.record.networks:
                 if (one.topology, one.parameters) == (name, values):
                     return one.network
-            raise TopologyError(f'found "{name}" with parameters of which no network is recorded; expected those of the run. {AGAIN}')
+            raise TopologyError(
+                f'found "{name}" with parameters of which no network is recorded; expected those of the run. {AGAIN}'
+            )
 
         return Topology(Parameters(**declared), describe)

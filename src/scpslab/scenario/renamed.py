@@ -7,7 +7,10 @@ RENAMED = {f"fy97/fig{figure}-kernel": f"fy97/fig{figure}:kernel" for figure in 
 
 
 def current_name(name: str) -> str:
-    """The name that `name[:variant]` has today: itself, unless it is an old one. Its old variants have the new one's name before theirs."""
+    """The name that `name[:variant]` has today: itself, unless it is an old one.
+
+    Its old variants have the new one's name before theirs.
+    """
     base, _, variant = name.partition(":")
     plain = base.removeprefix("scenarios/").removesuffix(".yaml")
     if plain not in RENAMED:

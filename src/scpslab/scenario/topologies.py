@@ -1,6 +1,8 @@
-"""Where a scenario's network comes from: a file of topologies/ by its name, or a Python file of the user's own by its path.
+"""Where a scenario's network comes from: a file of topologies/ by its name, or a Python file of the user's own by its
+path.
 
-A topology of one's own is code that runs with the user's rights. It is looked at before it runs, and its mistakes become messages with file and line.
+A topology of one's own is code that runs with the user's rights. It is looked at before it runs, and its mistakes
+become messages with file and line.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class TopologyError(ValueError):
 
 @dataclass(frozen=True)
 class Topology:
-    """The parameters of a topology, and the function from their values in base units to a network; it raises TopologyError."""
+    """The parameters of a topology, and the function from their values in base units to a network; it raises
+    TopologyError.
+    """
 
     parameters: Parameters
     describe: Callable[[Values], Network]
@@ -84,7 +88,10 @@ class NoOwn(Topologies):
     def find(self, name: str, folder: Path) -> Topology:
         """The project's topology; no file of anybody else's is run."""
         if is_path(name):
-            raise TopologyError(f'found "{name}" without a record of its networks; expected topologies.json beside the scenario. Export the run again.')
+            raise TopologyError(
+                f'found "{name}" without a record of its networks; expected topologies.json beside the scenario. '
+                "Export the run again."
+            )
         return of_the_project(name, folder)
 
 
@@ -120,7 +127,8 @@ class OwnTopology:
         self.line = _line_of_describe(path, tree)
         if not is_trusted and (whose := somebody_elses(path)):
             raise TopologyError(
-                f"{path}: found {whose}; expected a file that you or root own and nobody else may write, because a topology is code that runs with your "
+                f"{path}: found {whose}; expected a file that you or root own and nobody else may write, because a "
+                "topology is code that runs with your "
                 "rights. Read it, then repeat the command with --trust."
             )
         module = _run(path, tree, self.sha256)
@@ -145,12 +153,17 @@ class OwnTopology:
         with _messages(self.path, self.line):
             first, second = self._describe(dict(values)), self._describe(dict(values))
         if not isinstance(first, Network):
-            raise TopologyError(f'{here}: describe: found {_kind(first)}; expected a Network. End the function with "return net".')
+            raise TopologyError(
+                f'{here}: describe: found {_kind(first)}; expected a Network. End the function with "return net".'
+            )
         # First what is wrong with it: a rate that is not a number is not equal to itself.
         if said := wrong_with(first):
             raise TopologyError(f"{here}: describe: {said}")
         if first != second:
-            raise TopologyError(f"{here}: describe: found another network at the second call; expected the same one. Use no random numbers and no time.")
+            raise TopologyError(
+                f"{here}: describe: found another network at the second call; expected the same one. "
+                "Use no random numbers and no time."
+            )
         return first
 
 
@@ -163,7 +176,10 @@ def wrong_with(network: Network) -> str:
     except (ValueError, AssertionError) as error:
         return str(error) or "found a serial link without addresses; expected a_ip and b_ip. Add them."
     except (AttributeError, KeyError, TypeError) as error:
-        return f"found {type(error).__name__}: {error}; expected hosts, routers, switches and links as {PAGE} shows them. Correct the network."
+        return (
+            f"found {type(error).__name__}: {error}; expected hosts, routers, switches and links as {PAGE} shows "
+            "them. Correct the network."
+        )
     return ""
 
 
@@ -188,12 +204,16 @@ def _read(path: Path) -> bytes:
                 return source
             found = f"a file of more than {LARGEST_BYTES} bytes"
     except (OSError, ValueError) as error:
-        raise TopologyError(f"{path}: found {getattr(error, 'strerror', None) or error}; expected a topology. Correct the path.") from error
+        raise TopologyError(
+            f"{path}: found {getattr(error, 'strerror', None) or error}; expected a topology. Correct the path."
+        ) from error
     if found:
         raise TopologyError(f"{path}: found {found}; expected the file of a topology. Correct the path.")
     beside = sorted(f"./{file.name}" for file in path.parent.glob(f"*{SUFFIX}")) if path.parent.is_dir() else []
     near = f" Did you mean {one_near}?" if (one_near := _only_near(path, beside)) else ""
-    raise TopologyError(f"{path}: found no such file; expected a topology. Paths count from the scenario's folder.{near}")
+    raise TopologyError(
+        f"{path}: found no such file; expected a topology. Paths count from the scenario's folder.{near}"
+    )
 
 
 def _only_near(path: Path, beside: list[str]) -> str:
@@ -205,9 +225,13 @@ def _parsed(path: Path, source: bytes) -> ast.Module:
     try:
         return ast.parse(source, str(path))
     except SyntaxError as error:
-        raise TopologyError(f"{path}:{error.lineno or 1}: found {error.msg}; expected Python. Correct the line.") from error
+        raise TopologyError(
+            f"{path}:{error.lineno or 1}: found {error.msg}; expected Python. Correct the line."
+        ) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise TopologyError(f"{path}: found {error or type(error).__name__}; expected Python. Correct the file.") from error
+        raise TopologyError(
+            f"{path}: found {error or type(error).__name__}; expected Python. Correct the file."
+        ) from error
 
 
 def _line_of_describe(path: Path, tree: ast.Module) -> int:
@@ -221,14 +245,18 @@ def _line_of_describe(path: Path, tree: ast.Module) -> int:
             named |= {target.id: part.lineno for target in targets if isinstance(target, ast.Name)}
     missing = [name for name in ("PARAMETERS", "describe") if name not in named]
     if missing:
-        raise TopologyError(f"{path}: found no {' and no '.join(missing)}; expected PARAMETERS = Parameters(…) and def describe(p). See {PAGE}.")
+        raise TopologyError(
+            f"{path}: found no {' and no '.join(missing)}; expected PARAMETERS = Parameters(…) and def describe(p). "
+            f"See {PAGE}."
+        )
     return named["describe"]
 
 
 def _run(path: Path, tree: ast.Module, digest: str) -> ModuleType:
     module = ModuleType(f"scpslab_own_{path.stem}_{digest[:12]}")
     module.__file__ = str(path)
-    # Classes of the file look for their module here. A compiled copy beside the file would be taken for it after a change within a second.
+    # Classes of the file look for their module here. A compiled copy beside the file would be taken for it after a
+    # change within a second.
     sys.modules[module.__name__] = module
     with _messages(path, 1):
         exec(compile(tree, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # the user's own file, which the scenario names by its path
@@ -237,7 +265,10 @@ def _run(path: Path, tree: ast.Module, digest: str) -> ModuleType:
 
 @contextlib.contextmanager
 def _messages(path: Path, line: int) -> Iterator[None]:
-    """Errors of the user's code become messages with its line. What the code prints goes to standard error: other programs read our output."""
+    """Errors of the user's code become messages with its line.
+
+    What the code prints goes to standard error: other programs read our output.
+    """
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -251,7 +282,14 @@ def _messages(path: Path, line: int) -> Iterator[None]:
         is_ours = isinstance(error, ValueError) and Path(frames[-1].filename).is_relative_to(PACKAGE)
         said = " ".join(str(error).split())
         ours = said if said.endswith((".", "?")) else f"{said}. Correct the line."
-        found = ours if is_ours else f"found {type(error).__name__}{': ' if said else ''}{said}; expected a description of a network. Correct the file."
+        found = (
+            ours
+            if is_ours
+            else (
+                f"found {type(error).__name__}{': ' if said else ''}{said}; expected a description of a network. "
+                "Correct the file."
+            )
+        )
         raise TopologyError(f"{place}: {found}") from error
 
 

@@ -1,4 +1,7 @@
-"""What must hold between workloads or probes, and between them and the rest of a scenario. What one kind asks for is in its own file."""
+"""What must hold between workloads or probes, and between them and the rest of a scenario.
+
+What one kind asks for is in its own file.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ def too_late(at: Quantity, limit: Quantity) -> str:
     """What is wrong with the time of something in a cell that has so much of it, "" if nothing is."""
     if at < limit:
         return ""
-    return f'found "{at.text}"; expected a time before limits.virtual, "{limit.text}", at which the cell ends. Let it begin earlier, or raise the limit.'
+    return (
+        f'found "{at.text}"; expected a time before limits.virtual, "{limit.text}", at which the cell ends. '
+        "Let it begin earlier, or raise the limit."
+    )
 
 
 def probe_problems(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
@@ -72,7 +78,10 @@ def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:
             continue
         if place in seen:
             host, port = place
-            yield ("workloads", index, "port"), f"found port {port} of {host}, where {seen[place]} listens; expected a port of its own. Add port."
+            yield (
+                ("workloads", index, "port"),
+                f"found port {port} of {host}, where {seen[place]} listens; expected a port of its own. Add port.",
+            )
         seen.setdefault(place, workload.name)
 
 
@@ -87,11 +96,19 @@ def images_of_others(model: ScenarioFile) -> Iterator[Problem]:
 
 def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
     """Workloads, gateways and probes whose files would be the same."""
-    named: list[tuple[KeyPath, str]] = [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
-    named += [(("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"]
+    named: list[tuple[KeyPath, str]] = [
+        (("workloads", index), workload.name) for index, workload in enumerate(model.workloads)
+    ]
+    named += [
+        (("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"
+    ]
     # That a workload has a service's name is said where services are judged.
     workload_names = {workload.name for workload in model.workloads}
-    accounts = {service.name: ("services", index, "name") for index, service in enumerate(model.services) if services.KINDS[service.kind].writes_record}
+    accounts = {
+        service.name: ("services", index, "name")
+        for index, service in enumerate(model.services)
+        if services.KINDS[service.kind].writes_record
+    }
     named += [(at, name) for name, at in accounts.items() if name not in workload_names]
     own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
     nodes = {node.name: node.kind for node in network.nodes}
@@ -101,13 +118,19 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
         if name in seen:
             # The lab's own records have these names.
             where = seen[name] if at == (name,) else at
-            yield where, f'found the name "{name}", which another record has; expected a name of its own. Give it another name.'
+            yield (
+                where,
+                f'found the name "{name}", which another record has; expected a name of its own. Give it another name.',
+            )
         seen.setdefault(name, at)
     captures: set[str] = set()
     for index, probe in enumerate(model.probes):
         if folder_of(probe) == "captures":
             if name_of(probe) in captures:
-                yield ("probes", index), f'found a second capture "{name_of(probe)}"; expected a name of its own. Add name.'
+                yield (
+                    ("probes", index),
+                    f'found a second capture "{name_of(probe)}"; expected a name of its own. Add name.',
+                )
             captures.add(name_of(probe))
 
 
@@ -115,12 +138,20 @@ def too_little_memory(model: ScenarioFile) -> Iterator[Problem]:
     """Captures are kept in the guest's memory while a cell runs."""
     memory = model.limits.memory
     if memory < SMALLEST_MEMORY_BYTES:
-        yield ("limits", "memory"), f'found "{memory.text}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.'
+        yield (
+            ("limits", "memory"),
+            f'found "{memory.text}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.',
+        )
         return
     if memory > LARGEST_MEMORY_BYTES:
-        yield ("limits", "memory"), f'found "{memory.text}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.'
+        yield (
+            ("limits", "memory"),
+            f'found "{memory.text}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.',
+        )
     packets = sum(workloads.KINDS[workload.kind].packets(workload) for workload in model.workloads)
     captures = sum(probes.KINDS[probe.kind].memory_bytes(probe, packets) for probe in model.probes)
     if captures > memory // 2:
-        found = f'found captures of about {captures >> 20} MiB in a guest of "{memory.text}"; expected at most half of it'
+        found = (
+            f'found captures of about {captures >> 20} MiB in a guest of "{memory.text}"; expected at most half of it'
+        )
         yield ("probes",), f"{found}. Raise limits.memory to {-(-2 * captures // (1 << 20))} MiB, or capture less."

@@ -1,4 +1,6 @@
-"""`python -m scpslab.setup`: builds everything that engines need and prints the time of each step. `--programs FOLDER`: only the programs of node images.
+"""`python -m scpslab.setup`: builds everything that engines need and prints the time of each step.
+
+`--programs FOLDER`: only the programs of node images.
 
 `--from WHEEL`: takes them from a wheel first, for a clone on a machine that cannot build them (arm64) or that saves the
 minutes.
@@ -107,7 +109,10 @@ def take(given: Path, say: Say) -> list[str]:
             elif not (place(part, cache_dir()) / part.product).exists():
                 unpack(part, own, folder, cache_dir(), say)
     if len(others) == len(index):
-        raise UsageError(f"{wheel}: found parts of other recipes only; expected those of this clone. Make the wheel from the same commit.")
+        raise UsageError(
+            f"{wheel}: found parts of other recipes only; expected those of this clone. "
+            "Make the wheel from the same commit."
+        )
     return others
 
 

@@ -1,6 +1,7 @@
 """The parts that engines need, kept by content and shared by all clones.
 
-They are found in the user's cache folder or in the system cache, which is only read (system.py), unpacked from the wheel that carries them, or built.
+They are found in the user's cache folder or in the system cache, which is only read (system.py), unpacked from the
+wheel that carries them, or built.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Program:
 
 @dataclass(frozen=True)
 class Part:
-    """One part to build: a function builds it from a recipe folder into a file or folder of that name. `sources`: the recipe's files.
+    """One part to build: a function builds it from a recipe folder into a file or folder of that name.
+
+    `sources`: the recipe's files.
 
     `made_with`: the programs of this machine on which the product's bytes depend.
     """
@@ -86,9 +89,22 @@ GUEST = Part("guest", "guest image", "images/guest", built_by("guest"), "guest.e
 KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", built_by("kernel"), "linux", files_of, ("gcc", "ld"))
 STACK = Part("stack", "SCPS stack", "stack", built_by("stack"), "scps", recipes.stack_files, ("rustc", "gcc"))
 APPLIANCE = Part(
-    "appliance", "appliance's kernel", "images/appliance", built_by("kernel", "build_appliance"), "bzImage", recipes.appliance_files, ("gcc", "ld")
+    "appliance",
+    "appliance's kernel",
+    "images/appliance",
+    built_by("kernel", "build_appliance"),
+    "bzImage",
+    recipes.appliance_files,
+    ("gcc", "ld"),
 )
-DOCKER = Part("docker", "Docker and the images of nodes, for guests", ".", built_by("docker"), "docker.erofs", recipes.docker_files)
+DOCKER = Part(
+    "docker",
+    "Docker and the images of nodes, for guests",
+    ".",
+    built_by("docker"),
+    "docker.erofs",
+    recipes.docker_files,
+)
 # The parts that every cell needs. The quickest comes first, so that missing packages show early.
 PARTS = (TOOLS, GUEST, KERNEL)
 # What a wheel carries (pack.py).
@@ -103,7 +119,8 @@ def cache_dir() -> Path:
 
 
 def system_cache() -> Path | None:
-    """The folder of built parts and results that users of a machine share and that is only read; None if SCPSLAB_SYSTEM_CACHE names none.
+    """The folder of built parts and results that users of a machine share and that is only read; None if
+    SCPSLAB_SYSTEM_CACHE names none.
 
     Raises:
         CapabilityError: the folder is not there.
@@ -112,7 +129,10 @@ def system_cache() -> Path | None:
         return None
     folder = Path(named).absolute()
     if not folder.is_dir():
-        raise CapabilityError(f"{SYSTEM_CACHE}: found no folder {folder}; expected one with built parts and results. Correct it, or unset {SYSTEM_CACHE}.")
+        raise CapabilityError(
+            f"{SYSTEM_CACHE}: found no folder {folder}; expected one with built parts and results. "
+            f"Correct it, or unset {SYSTEM_CACHE}."
+        )
     return folder
 
 
@@ -126,9 +146,11 @@ def recipe_hash(part: Part) -> str:
 
 
 def place(part: Part, cache: Path, machine: str = LAB_KERNEL_MACHINE) -> Path:
-    """The folder of a part for a kind of machine in the cache, whether it exists or not: machines of several kinds may share a home folder, and the cache.
+    """The folder of a part for a kind of machine in the cache, whether it exists or not: machines of several kinds may
+    share a home folder, and the cache.
 
-    Everything in a guest is for x86-64, whatever runs it; only engine `host` and the images of nodes have programs of this machine.
+    Everything in a guest is for x86-64, whatever runs it; only engine `host` and the images of nodes have programs of
+    this machine.
     """
     kind = "" if machine == LAB_KERNEL_MACHINE else f"-{machine}"
     own = packed_of(part, machine)
@@ -147,7 +169,9 @@ def carried() -> bool:
 
 
 def find(part: Part, cache: Path, say: Say = silent, machine: str = LAB_KERNEL_MACHINE) -> Path | None:
-    """The path of a part in the cache or the system cache; None if it must be built. A part that the installation carries is unpacked at first use.
+    """The path of a part in the cache or the system cache; None if it must be built.
+
+    A part that the installation carries is unpacked at first use.
 
     Raises:
         CapabilityError: the part is there, but it is damaged, or root may not run it; or it cannot be unpacked.
@@ -181,14 +205,21 @@ def _folder(part: Part, cache: Path) -> Path:
 
 
 def ensure(say: Say, with_docker: bool = False) -> Images:
-    """Finds every part in the cache, or builds it; `say` receives every step and its time. `with_docker`: also the part for guests with containers.
+    """Finds every part in the cache, or builds it; `say` receives every step and its time.
+
+    `with_docker`: also the part for guests with containers.
 
     Raises:
-        CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the cache.
+        CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the
+            cache.
     """
     with _writing() as cache:
         products = {part.name: _have(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
-        boot = _boot_dir(cache, products["tools"], {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products})
+        boot = _boot_dir(
+            cache,
+            products["tools"],
+            {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products},
+        )
         digest = hashlib.sha256()
         for name in ("kernel", "guest", "tools", *(["docker"] if with_docker else [])):
             digest.update(_content_hash(products[name]).encode())
@@ -196,7 +227,9 @@ def ensure(say: Say, with_docker: bool = False) -> Images:
 
 
 def ensure_stack(say: Say, machine: str = LAB_KERNEL_MACHINE) -> Program:
-    """Finds the `scps` program in the cache, or builds it. Only cells with the stack `scps` or a serial line need it. `machine`: the kind that runs it.
+    """Finds the `scps` program in the cache, or builds it.
+
+    Only cells with the stack `scps` or a serial line need it. `machine`: the kind that runs it.
 
     Raises:
         CapabilityError: as `ensure`.
@@ -259,13 +292,17 @@ def timings(part: Part, cache: Path) -> list[tuple[str, float]]:
 
 
 def made(part: Part, cache: Path) -> tuple[published.Entry, list[str]] | None:
-    """A built part as it would be published, and where its versions differ; None where it is not built, or was by a scpslab that took no note."""
+    """A built part as it would be published, and where its versions differ; None where it is not built, or was by a
+    scpslab that took no note.
+    """
     folder = _folder(part, cache)
     try:
         note = json.loads((folder / MADE).read_text())
     except FileNotFoundError:
         return None
-    return published.Entry(part.name, recipe_hash(part), _content_hash(folder / part.product), note["tools"]), note["differs"]
+    return published.Entry(part.name, recipe_hash(part), _content_hash(folder / part.product), note["tools"]), note[
+        "differs"
+    ]
 
 
 def compare(part: Part, cache: Path) -> published.Verdict | None:
@@ -283,12 +320,20 @@ def parts_facts(cache: Path) -> dict[str, dict[str, Any]]:
     facts = {}
     for part in (*PARTS, STACK):
         if (found := made(part, cache)) and (verdict := compare(part, cache)):
-            facts[part.name] = {"sha256": found[0].sha256, "published": verdict.same, "tools": found[0].tools, "differs": found[1]}
+            facts[part.name] = {
+                "sha256": found[0].sha256,
+                "published": verdict.same,
+                "tools": found[0].tools,
+                "differs": found[1],
+            }
     return facts
 
 
 def _content_hash(product: Path) -> str:
-    """Hash of a product's bytes. It is kept next to the product, because every start needs it and the image is large."""
+    """Hash of a product's bytes.
+
+    It is kept next to the product, because every start needs it and the image is large.
+    """
     note = system.note_of(product)
     if not note.exists():
         note.write_text(_digest(product) + "\n")
@@ -311,8 +356,10 @@ def _have(part: Part, cache: Path, say: Say, machine: str = LAB_KERNEL_MACHINE) 
         return found
     if platform.machine() != machine:
         raise CapabilityError(
-            f"{part.title}: found none in {cache}, and a machine of type {platform.machine()} cannot build it; expected one from a machine of type {machine}. "
-            "Take them from a wheel: make images WHEEL=FILE.whl; or copy the cache folder of such a machine (docs/platforms.md); or use --engine host as root."
+            f"{part.title}: found none in {cache}, and a machine of type {platform.machine()} cannot build it; "
+            f"expected one from a machine of type {machine}. "
+            "Take them from a wheel: make images WHEEL=FILE.whl; or copy the cache folder of such a machine "
+            "(docs/platforms.md); or use --engine host as root."
         )
     return _build(part, cache, say)
 
@@ -335,7 +382,9 @@ def _build(part: Part, cache: Path, say: Say) -> Path:
             part.build(job)
             _content_hash(job.target)
             (work / "timings.json").write_text(json.dumps(job.steps) + "\n")
-            (work / MADE).write_text(json.dumps({"tools": published.tools(part.made_with), "differs": job.differs}) + "\n")
+            (work / MADE).write_text(
+                json.dumps({"tools": published.tools(part.made_with), "differs": job.differs}) + "\n"
+            )
         except BaseException:
             _remove(work)
             raise
@@ -357,7 +406,8 @@ def _remove(folder: Path) -> None:
 
 
 def unpack(part: Part, own: packed.Packed, folder: Path, cache: Path, say: Say) -> None:
-    """Unpacks a part from a folder of packed parts into the cache: whole, and with the bytes that the wheel was made with, or not at all.
+    """Unpacks a part from a folder of packed parts into the cache: whole, and with the bytes that the wheel was made
+    with, or not at all.
 
     Raises:
         CapabilityError: the packed part is damaged, or the cache cannot take it.
@@ -383,7 +433,8 @@ def _check_room(cache: Path, needed_bytes: int, purpose: str) -> None:
     free, needed = shutil.disk_usage(cache).free, f"{math.ceil(needed_bytes / 1e8) / 10:.1f}".removesuffix(".0")
     if free < needed_bytes:
         raise CapabilityError(
-            f"{cache}: found {free / 1e9:.1f} GB free; expected {needed} GB for {purpose}. Free disk space, or set SCPSLAB_CACHE to another folder."
+            f"{cache}: found {free / 1e9:.1f} GB free; expected {needed} GB for {purpose}. "
+            "Free disk space, or set SCPSLAB_CACHE to another folder."
         )
 
 
@@ -409,7 +460,9 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
-    """The folder from which the lab kernel starts: init, the images under the names that init knows, and empty folders as mount points."""
+    """The folder from which the lab kernel starts: init, the images under the names that init knows, and empty folders
+    as mount points.
+    """
 
     def fill(work: Path) -> None:
         for folder in ("lower", "docker", "mnt"):
@@ -425,7 +478,9 @@ def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
 
 
 def _shared_boot_dir(cache: Path, programs: Path, images: dict[str, Path], name: str) -> Path | None:
-    """The system cache's own, if it has the same bytes: nobody then needs a copy of the image, which others may not give a second name."""
+    """The system cache's own, if it has the same bytes: nobody then needs a copy of the image, which others may not
+    give a second name.
+    """
     folder = system_cache()
     if folder is None or folder == cache or not (folder / "boot" / name / "init").is_file():
         return None

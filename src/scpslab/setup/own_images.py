@@ -1,4 +1,6 @@
-"""Users' own images as hosts (stack `image`): found in this machine's Docker, and packed once for guests, which have a Docker of their own."""
+"""Users' own images as hosts (stack `image`): found in this machine's Docker, and packed once for guests, which have a
+Docker of their own.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +40,18 @@ def find_image(name: str) -> OwnImage:
     except docker.DockerError as error:
         if error.status == 0:
             raise CapabilityError(
-                f"image {name}: found no Docker Engine that answers ({error}); expected a Docker Engine that has the image. Start Docker."
+                f"image {name}: found no Docker Engine that answers ({error}); "
+                "expected a Docker Engine that has the image. Start Docker."
             ) from error
         raise CapabilityError(
-            f"image {name}: found no such image in this machine's Docker; expected it there. Run: docker build --tag {name} FOLDER, or docker pull {name}."
+            f"image {name}: found no such image in this machine's Docker; expected it there. Run: "
+            f"docker build --tag {name} FOLDER, or docker pull {name}."
         ) from error
     user = found["Config"].get("User") or ""
     if user and not user.partition(":")[0].isdigit():
         raise CapabilityError(
-            f'image {name}: found the user "{user}"; expected a number, because programs start without the image\'s list of users. '
+            f'image {name}: found the user "{user}"; expected a number, because programs start without the image\'s '
+            "list of users. "
             "Write it in the Dockerfile: USER 1000."
         )
     return OwnImage(name, found["Id"].removeprefix("sha256:")[:ID_DIGITS], found["Size"])
@@ -66,14 +71,19 @@ def archive(image: OwnImage, cache: Path, say: Callable[[str], None]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        done = subprocess.run(["docker", "image", "save", "--output", str(part), image.name], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["docker", "image", "save", "--output", str(part), image.name], capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise CapabilityError(
-                f'image {image.name}: found "{done.stderr.strip()}" from docker image save; expected a file. Free disk space, or restart Docker.'
+                f'image {image.name}: found "{done.stderr.strip()}" from docker image save; expected a file. '
+                "Free disk space, or restart Docker."
             )
         part.rename(target)
     except FileNotFoundError as error:
-        raise CapabilityError("docker: found no such command; expected it in addition to the daemon. Install docker-cli.") from error
+        raise CapabilityError(
+            "docker: found no such command; expected it in addition to the daemon. Install docker-cli."
+        ) from error
     finally:
         part.unlink(missing_ok=True)
     return target

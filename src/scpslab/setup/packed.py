@@ -1,7 +1,7 @@
 """Built parts in packed form: what a wheel carries in place of recipes that every user would have to carry out.
 
-A folder of packed parts has `parts.json` and, for each part, an archive (tar, xz) of its product and of the notes beside that. xz and not zstd: Python
-unpacks it without another library, and the guest image is a seventh smaller.
+A folder of packed parts has `parts.json` and, for each part, an archive (tar, xz) of its product and of the notes
+beside that. xz and not zstd: Python unpacks it without another library, and the guest image is a seventh smaller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ PRESET = 9
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed part: the hash of its recipe, the hash of its product's bytes, the size of its files in bytes, and the name of its archive."""
+    """A packed part: the hash of its recipe, the hash of its product's bytes, the size of its files in bytes, and the
+    name of its archive.
+    """
 
     name: str
     recipe: str
@@ -48,7 +50,11 @@ def index(folder: Path) -> dict[str, Packed]:
         return {}
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-        return {part["name"]: Packed(**part) for part in found["parts"]} if found["format"] == FORMAT else _unknown(file, found["format"])
+        return (
+            {part["name"]: Packed(**part) for part in found["parts"]}
+            if found["format"] == FORMAT
+            else _unknown(file, found["format"])
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(file, f"{type(error).__name__}: {error}") from error
 
@@ -61,7 +67,9 @@ def pack(part: Packed, files: Iterable[Path], base: Path, folder: Path) -> None:
 
 
 def write_index(parts: Iterable[Packed], program: Mapping[str, Any], folder: Path) -> None:
-    """Writes the list of the parts in `folder`, with the commit of the program that they are for (`scpslab.core.installation` reads it)."""
+    """Writes the list of the parts in `folder`, with the commit of the program that they are for
+    (`scpslab.core.installation` reads it).
+    """
     rows = [asdict(part) for part in sorted(parts, key=lambda part: part.name)]
     replace_text(folder / INDEX, json.dumps({"format": FORMAT, "program": program, "parts": rows}, indent=1) + "\n")
 
@@ -98,4 +106,7 @@ def _unknown(file: Path, found: Any) -> dict[str, Packed]:
 
 
 def _damaged(file: Path, found: str) -> CapabilityError:
-    return CapabilityError(f"{file}: found {found}; expected what the wheel has there. Install scpslab again: {pip_install(options='--force-reinstall ')}.")
+    return CapabilityError(
+        f"{file}: found {found}; expected what the wheel has there. Install scpslab again: "
+        f"{pip_install(options='--force-reinstall ')}."
+    )

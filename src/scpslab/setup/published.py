@@ -1,7 +1,8 @@
-"""Are the built parts the published ones? images/published.txt has a line `PART RECIPE SHA256 TOOLS` for each that a maintainer has published.
+"""Are the built parts the published ones? images/published.txt has a line `PART RECIPE SHA256 TOOLS` for each that a
+maintainer has published.
 
-A part's bytes follow from its recipe, from the versions that it was built from, and from the compilers (or mkfs.erofs) of the machine. A recipe that
-was changed since the last publication has no line: nothing can be said of it.
+A part's bytes follow from its recipe, from the versions that it was built from, and from the compilers (or mkfs.erofs)
+of the machine. A recipe that was changed since the last publication has no line: nothing can be said of it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from pathlib import Path
 from scpslab.core.errors import CapabilityError
 
 LINE = re.compile(r"([a-z]+) ([0-9a-f]{16}) ([0-9a-f]{64}) (\S.*)", re.ASCII)
-COMMENT = "# The SHA-256 of the parts that results were published with, and what they were made with; written by make published (docs/decisions/0021)."
+COMMENT = (
+    "# The SHA-256 of the parts that results were published with, and what they were made with; "
+    "written by make published (docs/decisions/0021)."
+)
 MOST_NAMED = 3
 
 
@@ -31,7 +35,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`same`: whether a part is the published one, None where none is published for its recipe. `text` says it in words."""
+    """`same`: whether a part is the published one, None where none is published for its recipe.
+
+    `text` says it in words.
+    """
 
     same: bool | None
     text: str
@@ -44,19 +51,26 @@ def read(file: Path) -> list[Entry]:
         CapabilityError: a line is something else.
     """
     entries = []
-    for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else (), 1):
+    for number, line in enumerate(
+        file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else (), 1
+    ):
         if not line or line.startswith("#"):
             continue
         found = LINE.fullmatch(line)
         if found is None:
-            raise CapabilityError(f'{file}:{number}: found "{line}"; expected PART RECIPE SHA256 TOOLS. Run: make published.')
+            raise CapabilityError(
+                f'{file}:{number}: found "{line}"; expected PART RECIPE SHA256 TOOLS. Run: make published.'
+            )
         entries.append(Entry(*found.groups()))
     return entries
 
 
 def text(entries: list[Entry]) -> str:
     """The file's text."""
-    rows = [f"{entry.part} {entry.recipe} {entry.sha256} {entry.tools}" for entry in sorted(entries, key=lambda entry: (entry.part, entry.tools))]
+    rows = [
+        f"{entry.part} {entry.recipe} {entry.sha256} {entry.tools}"
+        for entry in sorted(entries, key=lambda entry: (entry.part, entry.tools))
+    ]
     return "\n".join([COMMENT, *rows]) + "\n"
 
 
@@ -66,7 +80,9 @@ def tools(programs: tuple[str, ...]) -> str:
     environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
     for program in programs:
         try:
-            done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", env=environment, check=False)
+            done = subprocess.run(
+                [program, "--version"], capture_output=True, text=True, errors="replace", env=environment, check=False
+            )
         except OSError:
             said.append(f"no {program}")
         else:
@@ -81,13 +97,24 @@ def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> 
         more = f" and {len(differs) - MOST_NAMED} more" if len(differs) > MOST_NAMED else ""
         named = f"{', '.join(differs[:MOST_NAMED])}{more}"
         advice = "SCPSLAB_SNAPSHOT may name a place that has them (README.md)"
-        return Verdict(False, f"{title}: other versions than published: {named}; results may differ from the published ones. {advice}")
+        return Verdict(
+            False,
+            f"{title}: other versions than published: {named}; results may differ from the published ones. {advice}",
+        )
     if not there:
         return Verdict(None, f"{title}: nothing published for this recipe")
     if any(entry.sha256 == made.sha256 for entry in there):
         return Verdict(True, f"{title}: as published")
     others = " or ".join(entry.tools for entry in there)
-    cause = f"made with {made.tools}, the published one with {others}" if made.tools not in {entry.tools for entry in there} else "from the same versions"
+    cause = (
+        f"made with {made.tools}, the published one with {others}"
+        if made.tools not in {entry.tools for entry in there}
+        else "from the same versions"
+    )
     return Verdict(
-        False, f"{title}: SHA-256 {made.sha256[:12]} is not the published {there[0].sha256[:12]}: {cause}; results may differ from the published ones"
+        False,
+        (
+            f"{title}: SHA-256 {made.sha256[:12]} is not the published {there[0].sha256[:12]}: {cause}; "
+            "results may differ from the published ones"
+        ),
     )

@@ -1,4 +1,6 @@
-"""The recipes of the parts: which files one consists of, and the builders (tools/build), which are loaded only when something is built."""
+"""The recipes of the parts: which files one consists of, and the builders (tools/build), which are loaded only when
+something is built.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,30 @@ def appliance_source(folder: Path) -> Path:
 
 def stack_files(folder: Path) -> list[Path]:
     """The source files of the `scps` program, without tests and benches."""
-    return sorted([folder / "Cargo.toml", folder / "Cargo.lock", *folder.glob("crates/*/Cargo.toml"), *folder.glob("crates/*/src/**/*.rs")])
+    return sorted(
+        [
+            folder / "Cargo.toml",
+            folder / "Cargo.lock",
+            *folder.glob("crates/*/Cargo.toml"),
+            *folder.glob("crates/*/src/**/*.rs"),
+        ]
+    )
 
 
 def docker_files(root: Path) -> list[Path]:
     """The files of the recipe of Docker for guests: those of the images of nodes, and of the programs in them."""
-    images = [file for folder in (root / "images").iterdir() if folder.is_dir() and folder.name not in NO_NODES for file in folder.rglob("*")]
-    files = [*images, *(root / DOCKER_RECIPE).iterdir(), *(root / "images/guest/tools").glob("*"), root / "tools/build-images"]
+    images = [
+        file
+        for folder in (root / "images").iterdir()
+        if folder.is_dir() and folder.name not in NO_NODES
+        for file in folder.rglob("*")
+    ]
+    files = [
+        *images,
+        *(root / DOCKER_RECIPE).iterdir(),
+        *(root / "images/guest/tools").glob("*"),
+        root / "tools/build-images",
+    ]
     return sorted([*(file for file in files if file.is_file()), *stack_files(root / "stack")])
 
 

@@ -1,4 +1,6 @@
-"""The system cache: a folder with built parts that users of a machine share. It is only read, and compared with its digests.
+"""The system cache: a folder with built parts that users of a machine share.
+
+It is only read, and compared with its digests.
 
 A part's bytes are read once by each user; after that, a note in the user's own cache says which files they were.
 """
@@ -23,7 +25,9 @@ def note_of(product: Path) -> Path:
 
 
 def check(product: Path, cache: Path, expected: str | None, digest_of: Callable[[Path], str]) -> None:
-    """Compares a product of the system cache with its digest. `expected`: the digest, where this user knows it; else it is beside the product.
+    """Compares a product of the system cache with its digest.
+
+    `expected`: the digest, where this user knows it; else it is beside the product.
 
     `cache` is the user's own cache; `digest_of` reads a product and gives its digest.
 
@@ -58,6 +62,7 @@ def _files(product: Path) -> list[list[str | int]]:
 
 def _damaged(product: Path, found: str) -> CapabilityError:
     return CapabilityError(
-        f"{product}: found {found}; expected the part that was built there. Have whoever keeps this system cache remove {product.parent} and build it again; "
+        f"{product}: found {found}; expected the part that was built there. "
+        f"Have whoever keeps this system cache remove {product.parent} and build it again; "
         "until then set SCPSLAB_SYSTEM_CACHE to nothing, to use parts of your own."
     )

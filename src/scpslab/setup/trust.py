@@ -13,7 +13,9 @@ ROOT = 0
 
 
 def stranger(product: Path, owner: int = ROOT) -> Path | None:
-    """The first path that anybody except `owner` and root owns or may change, among a product, its folder's files and the folders above; else None."""
+    """The first path that anybody except `owner` and root owns or may change, among a product, its folder's files and
+    the folders above; else None.
+    """
     place = product.parent.resolve()
     for path in (*reversed(place.parents), place, *sorted(place.rglob("*"))):
         found = path.lstat()
@@ -35,8 +37,10 @@ def check(product: Path) -> Path:
         return product
     found = path.lstat()
     raise CapabilityError(
-        f"{path}: found it {_whose(found)}; expected a path that only root owns and may change, because root runs the programs in {product.parent}. "
-        "Remove that folder, or set SCPSLAB_CACHE to a folder that only root may change; root then builds its own programs."
+        f"{path}: found it {_whose(found)}; expected a path that only root owns and may change, because root runs "
+        f"the programs in {product.parent}. "
+        "Remove that folder, or set SCPSLAB_CACHE to a folder that only root may change; "
+        "root then builds its own programs."
     )
 
 

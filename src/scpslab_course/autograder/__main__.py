@@ -41,12 +41,18 @@ def users(metadata: Path, roster: Sequence[Student]) -> tuple[str, ...]:
     try:
         emails = [str(user["email"]) for user in json.loads(metadata.read_bytes())["users"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{metadata.name}: found no users with e-mail addresses ({type(error).__name__}); expected them from the platform. {TELL}.") from error
+        raise UsageError(
+            f"{metadata.name}: found no users with e-mail addresses ({type(error).__name__}); "
+            f"expected them from the platform. {TELL}."
+        ) from error
     by_email = {student.email.casefold(): student.id for student in roster}
     unknown = [email for email in emails if email.strip().casefold() not in by_email]
     if unknown or not emails:
         found = ", ".join(shown(email) for email in unknown) or "nobody"
-        raise UsageError(f"handed in by {found}; expected somebody of the course's roster. {TELL}, who can make the autograder with today's roster.")
+        raise UsageError(
+            f"handed in by {found}; expected somebody of the course's roster. "
+            f"{TELL}, who can make the autograder with today's roster."
+        )
     return tuple(by_email[email.strip().casefold()] for email in emails)
 
 
@@ -56,12 +62,20 @@ def submission_of(folder: Path) -> Path:
     Raises:
         ScpslabError: there is none, or there are several.
     """
-    files = sorted(path for inside, _, names in os.walk(folder) for name in names if stat.S_ISREG((path := Path(inside, name)).lstat().st_mode))
+    files = sorted(
+        path
+        for inside, _, names in os.walk(folder)
+        for name in names
+        if stat.S_ISREG((path := Path(inside, name)).lstat().st_mode)
+    )
     named = [path for path in files if path.name.endswith(SUFFIX)] or files
     if len(named) != 1:
-        found = ", ".join(shown(path.name) for path in named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+        found = ", ".join(shown(path.name) for path in named[:3]) + (
+            f" and {len(named) - 3} more" if len(named) > 3 else ""
+        )
         raise ScpslabError(
-            f'found {found or "no file"}; expected the one file that "scpslab assignment submit" writes (NAME-STUDENT{SUFFIX}). Hand in that file alone.'
+            f'found {found or "no file"}; expected the one file that "scpslab assignment submit" writes '
+            f"(NAME-STUDENT{SUFFIX}). Hand in that file alone."
         )
     return named[0]
 
@@ -93,12 +107,18 @@ def grade(root: Path) -> Grade:
         with scratch() as out:
             # One cell at a time: half a processor and 768 MB are a platform's default.
             options = RunOptions(jobs=1, use_cache=False, out=out)
-            found = grader.grade([file], grader.Settings(course, course.file.term, None, options, {file: students[0]}))[0]
+            found = grader.grade([file], grader.Settings(course, course.file.term, None, options, {file: students[0]}))[
+                0
+            ]
         return _of_all(found, students[1:])
     except ScpslabError as error:
         return Grade(folder, reason=str(error))
     except Exception as error:
-        return Grade(folder, reason=f"{grader.BROKEN} ({type(error).__name__}: {error}); expected it to go on. Nothing was decided: tell your instructor.")
+        return Grade(
+            folder,
+            reason=f"{grader.BROKEN} ({type(error).__name__}: {error}); expected it to go on. Nothing was decided: "
+            "tell your instructor.",
+        )
 
 
 def _of_all(one: Grade, others: Sequence[str]) -> Grade:
@@ -106,7 +126,10 @@ def _of_all(one: Grade, others: Sequence[str]) -> Grade:
     strangers = [other for other in others if one.members and other not in one.members]
     if not strangers:
         return one
-    said = f"handed in for {', '.join(shown(other) for other in strangers)}, too; the variant was issued to {', '.join(one.members)}"
+    said = (
+        f"handed in for {', '.join(shown(other) for other in strangers)}, too; "
+        f"the variant was issued to {', '.join(one.members)}"
+    )
     return replace(one, findings=(*one.findings, Finding(Code.OTHER_VARIANT, said)))
 
 

@@ -45,14 +45,18 @@ MAKE = 'Make it ("make wheel" in a clone), or name the file from which you have 
 
 @dataclass(frozen=True)
 class Wheels:
-    """The wheels of an archive: their files, the pinned requirements that they fulfil, and the versions of Python that they are for."""
+    """The wheels of an archive: their files, the pinned requirements that they fulfil, and the versions of Python that
+    they are for.
+    """
 
     files: Sequence[Path]
     requirements: Sequence[str]
     pythons: Sequence[str]
 
 
-def write_archive(out: Path, course: Course, term: str, assignment: Assignment, students: Sequence[Student], wheels: Wheels) -> int:
+def write_archive(
+    out: Path, course: Course, term: str, assignment: Assignment, students: Sequence[Student], wheels: Wheels
+) -> int:
     """Writes the archive in one step; returns its size in bytes.
 
     Raises:
@@ -77,7 +81,9 @@ def write_archive(out: Path, course: Course, term: str, assignment: Assignment, 
     return out.stat().st_size
 
 
-def _members(course: Course, term: str, assignment: Assignment, students: Sequence[Student], wheels: Wheels) -> Iterator[tuple[str, bytes, int]]:
+def _members(
+    course: Course, term: str, assignment: Assignment, students: Sequence[Student], wheels: Wheels
+) -> Iterator[tuple[str, bytes, int]]:
     for name in (SETUP, RUN):
         yield name, (Path(__file__).parent / name).read_bytes(), PROGRAM
     yield PYTHONS, (" ".join(wheels.pythons) + "\n").encode(), PLAIN
@@ -95,10 +101,15 @@ def _members(course: Course, term: str, assignment: Assignment, students: Sequen
 
 
 def _files_of(assignment: Assignment, marking: Marking) -> list[Path]:
-    """What grading reads of an assignment: the students' part, and of the instructor's marking.yaml and the scenarios of its trials."""
+    """What grading reads of an assignment: the students' part, and of the instructor's marking.yaml and the scenarios
+    of its trials.
+    """
     found = (path for path in sorted(assignment.folder.rglob("*")) if path.is_file() and not path.is_symlink())
     private = assignment.folder / INSTRUCTOR
-    needed = {private / MARKING, *(private / f"{trial.scenario}{SCENARIO_SUFFIX}" for trial in marking.file.trials.values())}
+    needed = {
+        private / MARKING,
+        *(private / f"{trial.scenario}{SCENARIO_SUFFIX}" for trial in marking.file.trials.values()),
+    }
     return [path for path in found if private not in path.parents or path in needed]
 
 
@@ -112,7 +123,8 @@ def check_emails(students: Sequence[Student]) -> None:
     if without:
         more = f" and {len(without) - 3} more" if len(without) > 3 else ""
         raise ScenarioError(
-            f"--roster: found no e-mail address of {', '.join(without[:3])}{more}; expected one of every student, because the platform "
+            f"--roster: found no e-mail address of {', '.join(without[:3])}{more}; "
+            "expected one of every student, because the platform "
             "says by e-mail who handed in. Add the column email."
         )
     seen: dict[str, str] = {}
@@ -120,7 +132,8 @@ def check_emails(students: Sequence[Student]) -> None:
         other = seen.setdefault(student.email.casefold(), student.id)
         if other != student.id:
             raise ScenarioError(
-                f"--roster: found the e-mail address {shown(student.email)} of {other} and {student.id}; expected one of each. Correct the roster."
+                f"--roster: found the e-mail address {shown(student.email)} of {other} and {student.id}; "
+                "expected one of each. Correct the roster."
             )
 
 
@@ -135,7 +148,9 @@ def collect(own: Path, pythons: Sequence[str], folder: Path) -> Wheels:
     pins = {_normal(one.name): one.version for one in importlib.metadata.distributions()}
     missing = [name for name in NEEDED if name not in pins]
     if missing:
-        raise CapabilityError(f"Python packages: found no {', '.join(missing)}; expected what grading needs. Run: {add_extra('course')}.")
+        raise CapabilityError(
+            f"Python packages: found no {', '.join(missing)}; expected what grading needs. Run: {add_extra('course')}."
+        )
     constraints = folder / "constraints.txt"
     constraints.write_text("".join(f"{name}=={pinned}\n" for name, pinned in sorted(pins.items()) if name != "scpslab"))
     for python in pythons:
@@ -147,7 +162,8 @@ def collect(own: Path, pythons: Sequence[str], folder: Path) -> Wheels:
 
 
 def check_own(wheel: Path) -> None:
-    """Makes sure that a wheel is that of this program, with the parts that are used here: others give other bytes than the students' runs have.
+    """Makes sure that a wheel is that of this program, with the parts that are used here: others give other bytes than
+    the students' runs have.
 
     Raises:
         UsageError: it is not.
@@ -156,30 +172,48 @@ def check_own(wheel: Path) -> None:
     if match is None or match["name"] != "scpslab" or not wheel.is_file():
         raise UsageError(f"--wheel {wheel}: found no wheel of scpslab; expected scpslab-{version()}-….whl. {MAKE}.")
     if match["version"] != version():
-        raise UsageError(f"--wheel {wheel}: found version {match['version']}; expected {version()}, which runs here. {MAKE}.")
+        raise UsageError(
+            f"--wheel {wheel}: found version {match['version']}; expected {version()}, which runs here. {MAKE}."
+        )
     try:
         with zipfile.ZipFile(wheel) as archive:
             parts = json.loads(archive.read(PARTS))["parts"]
             carried = {str(part["name"]): str(part["sha256"]) for part in parts}
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise UsageError(f"--wheel {wheel}: found no built parts in it ({type(error).__name__}); expected them. {MAKE}.") from error
+        raise UsageError(
+            f"--wheel {wheel}: found no built parts in it ({type(error).__name__}); expected them. {MAKE}."
+        ) from error
     for name, facts in parts_facts(cache_dir()).items():
         if carried.get(name) != facts["sha256"]:
             raise UsageError(
-                f"--wheel {wheel}: {name}: found SHA-256 {carried.get(name, 'of none')[:12]}; expected {facts['sha256'][:12]}, which runs here: "
-                "otherwise the grader's bytes differ from the students'. Everybody of a course needs the same wheel, or clones with the same parts."
+                f"--wheel {wheel}: {name}: found SHA-256 {carried.get(name, 'of none')[:12]}; "
+                f"expected {facts['sha256'][:12]}, which runs here: "
+                "otherwise the grader's bytes differ from the students'. Everybody of a course needs the same "
+                "wheel, or clones with the same parts."
             )
 
 
 def _download(python: str, constraints: Path, folder: Path) -> None:
-    words = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder)]
+    words = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--only-binary",
+        ":all:",
+        "--dest",
+        str(folder),
+    ]
     words += ["--python-version", python, "--implementation", "cp", "--constraint", str(constraints)]
     words += [*(f"--platform={name}" for name in PLATFORMS), *NEEDED]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
         raise CapabilityError(
-            f"wheels for Python {python}: found {last}; expected them from the package index. Connect to the network, or choose another --python."
+            f"wheels for Python {python}: found {last}; expected them from the package index. "
+            "Connect to the network, or choose another --python."
         )
 
 

@@ -48,13 +48,26 @@ from scpslab_course.grading import submission
 
 NOT_READY_EXIT = 1
 COMMAND = Path(__file__).resolve().parents[3] / "scpslab"
-In = Annotated[Path | None, typer.Option("--in", metavar="FOLDER", help="The folder that `start` has made. Default: this one, or the only one below it.")]
+In = Annotated[
+    Path | None,
+    typer.Option(
+        "--in", metavar="FOLDER", help="The folder that `start` has made. Default: this one, or the only one below it."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command and its subcommands."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=assignment.__doc__)
-    for name, function in (("list", list_), ("start", start), ("predict", predict), ("run", run), ("check", check_), ("restore", restore), ("submit", submit)):
+    for name, function in (
+        ("list", list_),
+        ("start", start),
+        ("predict", predict),
+        ("run", run),
+        ("check", check_),
+        ("restore", restore),
+        ("submit", submit),
+    ):
         group.command(name)(function)
     app.add_typer(group, name="assignment")
 
@@ -62,7 +75,8 @@ def register(app: typer.Typer) -> None:
 def assignment() -> None:
     """Work on an assignment: start it, predict, run, check, and pack what you hand in.
 
-    Examples: scpslab assignment start first-steps · scpslab assignment predict transfer_s "12 s" · scpslab assignment run · scpslab assignment submit
+    Examples: scpslab assignment start first-steps · scpslab assignment predict transfer_s "12 s" · scpslab assignment
+    run · scpslab assignment submit
     """
 
 
@@ -76,23 +90,39 @@ def list_() -> None:
 
 
 def start(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of this project, or the folder of one that you were given.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="An assignment of this project, or the folder of one that you were given."),
+    ],
     variant: Annotated[
         Path | None,
-        typer.Option(help="Your variant, NAME.variant.json from your instructor. Default: the practice variant, whose answers are public."),
+        typer.Option(
+            help="Your variant, NAME.variant.json from your instructor. Default: "
+            "the practice variant, whose answers are public."
+        ),
     ] = None,
-    into: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to make. Default: NAME in this folder.")] = None,
-    key: Annotated[str | None, typer.Option(help="The fingerprint of the course's key, as your instructor announced it: it must be the variant's.")] = None,
+    into: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The folder to make. Default: NAME in this folder.")
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="The fingerprint of the course's key, as your instructor announced it: it must be the variant's."
+        ),
+    ] = None,
 ) -> None:
     """Make a folder with everything that you need for an assignment.
 
-    The folder holds the handout, the scenarios, your parameters, and answers.yaml for your answers. The variant's signature is checked. With the practice
-    variant, `check` says which answers are right; it cannot be handed in.
+    The folder holds the handout, the scenarios, your parameters, and answers.yaml for your answers. The variant's
+    signature is checked. With the practice variant, `check` says which answers are right; it cannot be handed in.
     """
     found = load_assignment(find(name))
     mine = _read_variant(variant) if variant is not None else read_practice(found).variant
     if key is not None and fingerprint(mine.key).replace(" ", "") != key.replace(" ", "").casefold():
-        raise UsageError(f'--key: found "{key}"; the variant was signed with {fingerprint(mine.key)}. Ask your instructor for the file again.')
+        raise UsageError(
+            f'--key: found "{key}"; the variant was signed with {fingerprint(mine.key)}. '
+            "Ask your instructor for the file again."
+        )
     target = into or Path(found.name)
     workspace = write_start(plan_start(found, mine), found, mine, target, _now())
     _say_start(workspace, target)
@@ -101,7 +131,12 @@ def start(
 
 def predict(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The name of the prediction.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help='Your prediction, with a unit if you like: "12 s". An interval: "10..20 s".')],
+    value: Annotated[
+        str,
+        typer.Argument(
+            metavar="VALUE", help='Your prediction, with a unit if you like: "12 s". An interval: "10..20 s".'
+        ),
+    ],
     in_: In = None,
 ) -> None:
     """Write a prediction into the log, before the run.
@@ -133,13 +168,24 @@ def predict(
 
 
 def run(
-    scenario: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Scenarios of the assignment. Default: all, in their order.")] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SCENARIO]...", help="Scenarios of the assignment. Default: all, in their order."),
+    ] = None,
     jobs: Jobs = None,
-    trust: Annotated[bool, typer.Option("--trust", help="Run topology files (Python) that others own or may write. Read them first.")] = False,
-    unpredicted: Annotated[bool, typer.Option("--unpredicted", help="Run although predictions are missing. Afterwards they have no points.")] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run topology files (Python) that others own or may write. Read them first.")
+    ] = False,
+    unpredicted: Annotated[
+        bool,
+        typer.Option("--unpredicted", help="Run although predictions are missing. Afterwards they have no points."),
+    ] = False,
     in_: In = None,
 ) -> None:
-    """Run the scenarios with your parameters; repeat the command to resume. Predictions come before: without them nothing runs."""
+    """Run the scenarios with your parameters; repeat the command to resume.
+
+    Predictions come before: without them nothing runs.
+    """
     workspace = _open(in_)
     known = workspace.assignment.scenario_names
     for name in scenario or ():
@@ -149,13 +195,16 @@ def run(
     missing = [key for key, before in workspace.unpredicted().items() if before & set(scenario or known)]
     if missing and not unpredicted:
         raise UsageError(
-            f"{workspace.assignment.name}: found no prediction of {', '.join(missing)}; expected them before the run, because afterwards they have no points. "
+            f"{workspace.assignment.name}: found no prediction of {', '.join(missing)}; "
+            "expected them before the run, because afterwards they have no points. "
             f"Predict: scpslab assignment predict {missing[0]} VALUE. To run without them: --unpredicted."
         )
     for name in scenario or known:
         options = RunOptions(jobs=jobs, out=workspace.runs, trust=trust)
         workspace.add(_now(), "begin", name)
-        folders = run_variant(workspace.assignment, workspace.variant.parameters, options, [ConsoleProgress(console, jobs)], [name])
+        folders = run_variant(
+            workspace.assignment, workspace.variant.parameters, options, [ConsoleProgress(console, jobs)], [name]
+        )
         workspace.add(_now(), "run", name)
         print_summary(results.table.summarise(results.table.read_results(folders[name])), table_console())
         for picture in figures.draw(folders[name], warn=warn):
@@ -167,8 +216,8 @@ def run(
 def check_(jobs: Jobs = None, in_: In = None) -> None:
     """Say what is done and what is missing, without giving an answer away.
 
-    If the assignment asks for a program of yours, the command also runs the trials that you may see, and says what they give.
-    Exit code 1: something is missing. With the practice variant, the command also says which answers are right.
+    If the assignment asks for a program of yours, the command also runs the trials that you may see, and says what they
+    give. Exit code 1: something is missing. With the practice variant, the command also says which answers are right.
     """
     workspace = _open(in_)
     findings = check(workspace, [ConsoleProgress(table_console(stderr=True), jobs)], jobs)
@@ -182,13 +231,19 @@ def check_(jobs: Jobs = None, in_: In = None) -> None:
 
 def restore(
     from_: Annotated[
-        Path | None, typer.Option("--from", metavar="FOLDER", help="The folder of the assignment, if you were given one. Default: the project's assignment.")
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FOLDER",
+            help="The folder of the assignment, if you were given one. Default: the project's assignment.",
+        ),
     ] = None,
     in_: In = None,
 ) -> None:
     """Bring back files that were handed out, or that a run has made, where they are missing or were changed.
 
-    What stands in their place is moved to the folder set-aside. Answers, write-up, deliverables and the log stay as they are.
+    What stands in their place is moved to the folder set-aside. Answers, write-up, deliverables and the log stay as
+    they are.
     """
     folder = find_workspace(in_)
     handed_out = original(read_variant(folder), from_)
@@ -197,7 +252,11 @@ def restore(
         aside = put_back(folder, name, content)
         typer.echo(harmless(f"{name}: restored" + (f"; what was there is {aside}" if aside else "")))
     workspace = open_workspace(folder)
-    runs = [(name, run) for name in workspace.assignment.scenario_names if (run := workspace.run_of(name)).is_complete and run.changed()]
+    runs = [
+        (name, run)
+        for name in workspace.assignment.scenario_names
+        if (run := workspace.run_of(name)).is_complete and run.changed()
+    ]
     for name, run_ in runs:
         for cell in {path.split("/")[1] for path in run_.changed()}:
             typer.echo(harmless(f"run {name}: cell {cell} is now {set_aside(folder, run_.folder.cell(cell).path)}"))
@@ -208,30 +267,45 @@ def restore(
 
 def submit(
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", callback=printable, help="The file to write. Default: NAME-STUDENT.submission.tar.gz in the folder.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            callback=printable,
+            help="The file to write. Default: NAME-STUDENT.submission.tar.gz in the folder.",
+        ),
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Pack runs that the grader will hold, too.")] = False,
     in_: In = None,
 ) -> None:
     """Pack what you hand in into one file, and print its path.
 
-    The file holds your variant, predictions, answers, write-up, deliverables, and an archive of the runs. Missing answers are warned of; runs and required
-    deliverables must be there, and runs must be those of your log. Nothing is sent anywhere: hand the file in where your course says.
+    The file holds your variant, predictions, answers, write-up, deliverables, and an archive of the runs. Missing
+    answers are warned of; runs and required deliverables must be there, and runs must be those of your log. Nothing is
+    sent anywhere: hand the file in where your course says.
     """
     workspace = _open(in_)
     if workspace.variant.is_practice:
-        warn("this is the practice variant: it cannot be graded. Start again with your own: scpslab assignment start NAME --variant FILE")
+        warn(
+            "this is the practice variant: it cannot be graded. Start again with your own: "
+            "scpslab assignment start NAME --variant FILE"
+        )
     findings = check(workspace)
     for finding in findings:
         if finding.state is not State.DONE:
             warn(f"{finding.what}: {finding.says}")
     held = [finding.what for finding in findings if finding.holds]
     if held and not anyway:
-        raise UsageError(f"{', '.join(held)}: found what the grader would hold; expected the run of your log. Do what the warning says, or pack it --anyway.")
+        raise UsageError(
+            f"{', '.join(held)}: found what the grader would hold; expected the run of your log. "
+            "Do what the warning says, or pack it --anyway."
+        )
     content = submission.pack(workspace)
     target = out or workspace.folder / submission.default_name(workspace)
     if not target.parent.is_dir() or target.is_dir():
-        raise UsageError(f"--out {target}: found {'a folder' if target.is_dir() else 'no folder for it'}; expected the file to write. Name another.")
+        raise UsageError(
+            f"--out {target}: found {'a folder' if target.is_dir() else 'no folder for it'}; "
+            "expected the file to write. Name another."
+        )
     target.write_bytes(content)
     typer.echo(f"{len(content)} bytes; hand this file in:", err=True)
     typer.echo(harmless(str(target)))
@@ -248,7 +322,9 @@ def _read_variant(path: Path) -> Variant:
     try:
         return variants.read(content_of(path))
     except OSError as error:
-        raise UsageError(f"--variant {path}: found {error.strerror}; expected the file from your instructor. Correct the path.") from error
+        raise UsageError(
+            f"--variant {path}: found {error.strerror}; expected the file from your instructor. Correct the path."
+        ) from error
     except VariantError as error:
         raise UsageError(f"--variant {path}: {error}.") from error
 
@@ -256,17 +332,33 @@ def _read_variant(path: Path) -> Variant:
 def _say_start(workspace: Workspace, target: Path) -> None:
     console = plain_console(stderr=True)
     variant, file = workspace.variant, workspace.assignment.file
-    whose = "practice" if variant.is_practice else f"{', '.join(variant.members)}; {variant.course}, {variant.term}; key {fingerprint(variant.key)}"
-    console.print(f"{file.title} ({file.minutes} minutes, {file.points:g} points; variant of {whose})", highlight=False, soft_wrap=True)
+    whose = (
+        "practice"
+        if variant.is_practice
+        else f"{', '.join(variant.members)}; {variant.course}, {variant.term}; key {fingerprint(variant.key)}"
+    )
+    console.print(
+        f"{file.title} ({file.minutes} minutes, {file.points:g} points; variant of {whose})",
+        highlight=False,
+        soft_wrap=True,
+    )
     for name, value in variant.parameters.items():
         console.print(f"  {name} = {value}  {file.variant[name].says}".rstrip(), highlight=False, soft_wrap=True)
     console.print(f"Read {target / HANDOUT}. Then:", highlight=False, soft_wrap=True)
     steps = [f"scpslab assignment predict {name} VALUE" for name in file.predictions]
-    for step in (f"cd {target}", *steps, "scpslab assignment run", "scpslab assignment check", "scpslab assignment submit"):
+    for step in (
+        f"cd {target}",
+        *steps,
+        "scpslab assignment run",
+        "scpslab assignment check",
+        "scpslab assignment submit",
+    ):
         console.print(f"  {step}", highlight=False, soft_wrap=True)
     if shutil.which(COMMAND.name) is None and COMMAND.is_file():
         console.print(
-            f"Your shell does not find scpslab outside the clone. Type once: alias scpslab={shlex.quote(str(COMMAND))}", highlight=False, soft_wrap=True
+            f"Your shell does not find scpslab outside the clone. Type once: alias scpslab={shlex.quote(str(COMMAND))}",
+            highlight=False,
+            soft_wrap=True,
         )
 
 

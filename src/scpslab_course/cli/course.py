@@ -19,8 +19,24 @@ from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
 from scpslab_course.autograder.build import check_emails, collect, write_archive
-from scpslab_course.course.assignment import INSTRUCTOR, PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
-from scpslab_course.course.folder import alike, check_terms, load_course, make_course, plan_issue, practice_variant, write_issue
+from scpslab_course.course.assignment import (
+    INSTRUCTOR,
+    PRACTICE,
+    SOLUTION,
+    Assignment,
+    find,
+    load_assignment,
+    load_marking,
+)
+from scpslab_course.course.folder import (
+    alike,
+    check_terms,
+    load_course,
+    make_course,
+    plan_issue,
+    practice_variant,
+    write_issue,
+)
 from scpslab_course.course.formulas import Rows
 from scpslab_course.course.roster import parties, read_roster
 from scpslab_course.course.runs import Outcome, Planned, carry_out, planned, rows_of, run_variant
@@ -44,7 +60,8 @@ def register(app: typer.Typer) -> None:
 def course() -> None:
     """Run a course: make it, and issue a variant of each assignment to every student.
 
-    Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps · scpslab course issue --course satnet --roster roster.csv
+    Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps · scpslab course issue
+    --course satnet --roster roster.csv
     """
 
 
@@ -52,34 +69,51 @@ def new(
     name: Annotated[Path, typer.Argument(metavar="NAME", callback=printable, help="The folder to make.")],
     title: Annotated[str | None, typer.Option(help="The name that students see. Default: NAME.")] = None,
     term: Annotated[str, typer.Option(help="The term for which variants are issued first.")] = DEFAULT_TERM,
-    assignment: Annotated[list[str] | None, typer.Option(help="An assignment of the course; repeat the option. Also later, in course.yaml.")] = None,
+    assignment: Annotated[
+        list[str] | None,
+        typer.Option(help="An assignment of the course; repeat the option. Also later, in course.yaml."),
+    ] = None,
 ) -> None:
     """Make a course: a folder with course.yaml and a new secret.
 
-    The secret decides everybody's variants and signs them. Keep a copy of it where nobody else can read it: without it no variant can be issued again.
+    The secret decides everybody's variants and signs them. Keep a copy of it where nobody else can read it: without it
+    no variant can be issued again.
     """
     check_terms(term)
     asked = list(dict.fromkeys(assignment or ()))
     for one in asked:
         find(one)
     made = make_course(name, title or name.name, term, asked)
-    typer.echo(f"key {fingerprint(made.file.public_key)}: announce it, so that students can check their variants (--key)", err=True)
+    typer.echo(
+        f"key {fingerprint(made.file.public_key)}: announce it, so that students can check their variants (--key)",
+        err=True,
+    )
     typer.echo(harmless(f"{name / SECRET} is the course's secret: make a copy, and give it to nobody"), err=True)
     typer.echo(harmless(str(name)))
 
 
 def issue(
-    roster: Annotated[Path, typer.Option(metavar="FILE", help="CSV with the column student (an id), and if you like name, email, group.")],
+    roster: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="CSV with the column student (an id), and if you like name, email, group."),
+    ],
     course: Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")] = Path(),
-    term: Annotated[str | None, typer.Option(help="Another term than course.yaml's; it gives everybody other variants.")] = None,
-    assignment: Annotated[list[str] | None, typer.Option(help="Only this assignment; repeat the option. Default: all of course.yaml.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace variants that are there with other content.")] = False,
+    term: Annotated[
+        str | None, typer.Option(help="Another term than course.yaml's; it gives everybody other variants.")
+    ] = None,
+    assignment: Annotated[
+        list[str] | None, typer.Option(help="Only this assignment; repeat the option. Default: all of course.yaml.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace variants that are there with other content.")
+    ] = False,
     jobs: Jobs = None,
 ) -> None:
     """Draw and sign the variants of a roster: issued/TERM/STUDENT/ASSIGNMENT.variant.json.
 
-    Students with the same group share a variant. The same roster, term and assignments give the same files again, and a new student changes nobody's.
-    Give every student the files of their own folder. issued.csv is for you: it lists all parameters, and names, addresses and files for a mail merge.
+    Students with the same group share a variant. The same roster, term and assignments give the same files again, and a
+    new student changes nobody's. Give every student the files of their own folder. issued.csv is for you: it lists all
+    parameters, and names, addresses and files for a mail merge.
     """
     found = load_course(course)
     secret = found.secret()
@@ -88,24 +122,38 @@ def issue(
     students = read_roster(roster)
     names = list(dict.fromkeys(assignment or found.file.assignments))
     if not names:
-        raise ScenarioError(f"{course}: assignments: found none in course.yaml; expected at least one. Add it, or name it with --assignment.")
+        raise ScenarioError(
+            f"{course}: assignments: found none in course.yaml; expected at least one. "
+            "Add it, or name it with --assignment."
+        )
     loaded = [found.assignment(name) for name in names]
-    issued = plan_issue(found, secret, wanted, parties(students), [(one, load_marking(one)) for one in loaded], _Reference(jobs).rows)
+    issued = plan_issue(
+        found, secret, wanted, parties(students), [(one, load_marking(one)) for one in loaded], _Reference(jobs).rows
+    )
     ledger = write_issue(found, wanted, issued, replace=replace)
     for line in alike(issued):
         warn(line)
-    typer.echo(f"{len({one.variant.digest for one in issued})} variants for {len(students)} students; key {fingerprint(found.file.public_key)}", err=True)
+    typer.echo(
+        f"{len({one.variant.digest for one in issued})} variants for {len(students)} students; "
+        f"key {fingerprint(found.file.public_key)}",
+        err=True,
+    )
     typer.echo(harmless(str(ledger)))
 
 
 def practice(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of your own.")],
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if practice.json is not what the assignment gives.")] = False,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of your own.")
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail if practice.json is not what the assignment gives.")
+    ] = False,
     jobs: Jobs = None,
 ) -> None:
     """Draw the practice variant of an assignment, run it, and write it with its answers: practice.json.
 
-    This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution's files go through all trials.
+    This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution's
+    files go through all trials.
     """
     found = load_assignment(find(name))
     marking = load_marking(found)
@@ -116,7 +164,10 @@ def practice(
         typer.echo(harmless(f"trial {one.name}: {reference.trial(found, one, variant.parameters).says}"), err=True)
     path = found.folder / PRACTICE
     if check and not agree(read_practice(found), variant, right):
-        raise ScenarioError(f'{path}: found another practice variant than the assignment gives; expected the same. Run "scpslab course practice {name}".')
+        raise ScenarioError(
+            f"{path}: found another practice variant than the assignment gives; expected the same. "
+            f'Run "scpslab course practice {name}".'
+        )
     if not check:
         replace_text(path, write_practice(variant, right))
     typer.echo(harmless(str(path)))
@@ -130,7 +181,9 @@ class _Reference:
 
     def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
         with scratch() as folder:
-            return rows_of(run_variant(assignment, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners))
+            return rows_of(
+                run_variant(assignment, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners)
+            )
 
     def trial(self, assignment: Assignment, one: Planned, parameters: Mapping[str, AxisValue]) -> Outcome:
         """What the reference solution gives."""
@@ -143,22 +196,42 @@ class _Reference:
 def gradescope(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of the course.")],
     out: Annotated[Path, typer.Option(metavar="FILE.zip", callback=printable, help="The archive to write.")],
-    wheel: Annotated[Path, typer.Option(metavar="FILE", help='The wheel of scpslab: from which you have installed, or what "make wheel" makes in a clone.')],
-    roster: Annotated[Path, typer.Option(metavar="FILE", help="The roster, with the column email: Gradescope says by e-mail who handed in.")],
+    wheel: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help='The wheel of scpslab: from which you have installed, or what "make wheel" makes in a clone.',
+        ),
+    ],
+    roster: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="The roster, with the column email: Gradescope says by e-mail who handed in."
+        ),
+    ],
     course: Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")] = Path(),
-    term: Annotated[str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")] = None,
-    python: Annotated[list[str] | None, typer.Option(metavar="VERSION", help="A Python of the container; repeat the option. Default: 3.11.")] = None,
+    term: Annotated[
+        str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")
+    ] = None,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VERSION", help="A Python of the container; repeat the option. Default: 3.11."),
+    ] = None,
 ) -> None:
     """Write an autograder for Gradescope: upload the file as the assignment's autograder.
 
-    The archive holds everything, so grading needs no network; the container needs Python, whose Debian packages its setup.sh installs if they are missing.
-    The course's secret is not in it. Python packages are downloaded when the archive is made.
+    The archive holds everything, so grading needs no network; the container needs Python, whose Debian packages its
+    setup.sh installs if they are missing. The course's secret is not in it. Python packages are downloaded when the
+    archive is made.
     """
     found = load_course(course)
     wanted = term or found.file.term
     check_terms(wanted)
     if name not in found.file.assignments:
-        raise UsageError(f'{course}: found no assignment "{name}" in course.yaml; expected one of {", ".join(found.file.assignments) or "those that you add"}.')
+        raise UsageError(
+            f'{course}: found no assignment "{name}" in course.yaml; expected one of '
+            f"{', '.join(found.file.assignments) or 'those that you add'}."
+        )
     pythons = python or PYTHON
     for one in pythons:
         if re.fullmatch(r"3\.(1[1-9]|[2-9]\d)", one) is None:

@@ -38,48 +38,101 @@ def register(app: typer.Typer) -> None:
 
 
 def grade(
-    submission: Annotated[list[Path], typer.Argument(metavar="SUBMISSION...", help='Files that "scpslab assignment submit" wrote.')],
-    course: Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder. Its secret is used if it is there, and not needed.")] = Path(),
-    term: Annotated[str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")] = None,
-    format_: Annotated[Wanted, typer.Option("--format", help=f"{'; '.join(f'{name}: {kind.says}' for name, kind in FORMATS.items())}.")] = DEFAULT,
-    out: Annotated[
-        Path | None, typer.Option(metavar="PATH", callback=printable, help="The file to write; with several submissions, a folder for formats of one each.")
+    submission: Annotated[
+        list[Path], typer.Argument(metavar="SUBMISSION...", help='Files that "scpslab assignment submit" wrote.')
+    ],
+    course: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="The course's folder. Its secret is used if it is there, and not needed."),
+    ] = Path(),
+    term: Annotated[
+        str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")
     ] = None,
-    student: Annotated[str | None, typer.Option(metavar="ID", help="Who handed it in, as your platform knows it. For one submission.")] = None,
-    submitters: Annotated[Path | None, typer.Option(metavar="FILE", help="The same for many: CSV with the columns file, student.")] = None,
-    roster: Annotated[Path | None, typer.Option(metavar="FILE", help="The roster, for names and addresses in formats that have them.")] = None,
+    format_: Annotated[
+        Wanted, typer.Option("--format", help=f"{'; '.join(f'{name}: {kind.says}' for name, kind in FORMATS.items())}.")
+    ] = DEFAULT,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            callback=printable,
+            help="The file to write; with several submissions, a folder for formats of one each.",
+        ),
+    ] = None,
+    student: Annotated[
+        str | None, typer.Option(metavar="ID", help="Who handed it in, as your platform knows it. For one submission.")
+    ] = None,
+    submitters: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The same for many: CSV with the columns file, student.")
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The roster, for names and addresses in formats that have them.")
+    ] = None,
     review: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", callback=printable, help="Write a page for each submission and one for the class, for who marks.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            callback=printable,
+            help="Write a page for each submission and one for the class, for who marks.",
+        ),
     ] = None,
     marks: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", callback=printable, help="The points that a person gives: written with a line for all that waits, and then read."),
+        typer.Option(
+            metavar="FILE",
+            callback=printable,
+            help="The points that a person gives: written with a line for all that waits, and then read.",
+        ),
     ] = None,
-    cells: Annotated[int | None, typer.Option(min=0, help="Cells to choose from each submission and run again. Default: marking.yaml's regrade.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Run every cell again, even if this machine has run it before.")] = False,
+    cells: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Cells to choose from each submission and run again. Default: marking.yaml's regrade."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Run every cell again, even if this machine has run it before.")
+    ] = False,
 ) -> None:
     """Grade submissions: run them again, compare the bytes, and mark the answers.
 
-    The variant's signature, the plans and the log's chain are checked; cells are run again and every byte of theirs is compared.
-    What is right comes from the grader's own runs by the instructor's scenarios, never from the submission. Texts are left to a person, who writes points into
-    the file of --marks; the same command then gives final grades. Nothing of a submission
-    is unpacked or run; each is read and marked in a process with limits of memory and time. --out has every grade as soon as it is there.
-    Exit code 0: every submission has a grade. Exit code 1: some are held for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
+    The variant's signature, the plans and the log's chain are checked; cells are run again and every byte of theirs is
+    compared. What is right comes from the grader's own runs by the instructor's scenarios, never from the submission.
+    Texts are left to a person, who writes points into the file of --marks; the same command then gives final grades.
+    Nothing of a submission is unpacked or run; each is read and marked in a process with limits of memory and time.
+    --out has every grade as soon as it is there. Exit code 0: every submission has a grade. Exit code 1: some are held
+    for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
     """
     if student is not None and (len(submission) > 1 or submitters is not None):
-        raise UsageError("--student: found several submissions, or --submitters; expected one submission. Use --submitters FILE for many.")
+        raise UsageError(
+            "--student: found several submissions, or --submitters; expected one submission. "
+            "Use --submitters FILE for many."
+        )
     found = load_course(course)
     known = {one.id: one for one in read_roster(roster)} if roster is not None else {}
-    by = {submission[0]: student} if student is not None else read_submitters(submitters, submission) if submitters is not None else {}
+    by = (
+        {submission[0]: student}
+        if student is not None
+        else read_submitters(submitters, submission)
+        if submitters is not None
+        else {}
+    )
     given = Marks(marks) if marks is not None else None
     kind = FORMATS[format_.value]
     if kind.of_one and len(submission) > 1 and (out is None or out.is_file()):
-        raise UsageError(f"--format {format_.value}: found {len(submission)} submissions; expected one, or --out FOLDER for a file each.")
+        raise UsageError(
+            f"--format {format_.value}: found {len(submission)} submissions; "
+            "expected one, or --out FOLDER for a file each."
+        )
     target = None if out is None else _Target(out, is_folder=kind.of_one and len(submission) > 1)
 
     def facts() -> Facts:
-        return Facts(found.file.title, settings.term, dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), known, os.environ)
+        return Facts(
+            found.file.title, settings.term, dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), known, os.environ
+        )
 
     so_far: list[Grade] = []
 
@@ -113,12 +166,22 @@ def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
     """Says what a person still has to do, and writes the lines for it."""
     if given is None:
         if waiting := sum(one.status is Status.GRADED and not one.is_final for one in grades):
-            typer.echo(f"{waiting} of {len(grades)} have no final grade yet: a person gives points for texts, with --marks marks.csv", err=True)
+            typer.echo(
+                f"{waiting} of {len(grades)} have no final grade yet: a person gives points for texts, with --marks "
+                "marks.csv",
+                err=True,
+            )
         return
     for line, said in given.problems.items():
         warn(f"{given.path}:{line}: {said}. It does not count: correct the line.")
     waiting = given.write(grades)
-    typer.echo(harmless(f"{given.path}: {waiting or 'nothing'} to decide" + ("; fill in points, and repeat the command" if waiting else "")), err=True)
+    typer.echo(
+        harmless(
+            f"{given.path}: {waiting or 'nothing'} to decide"
+            + ("; fill in points, and repeat the command" if waiting else "")
+        ),
+        err=True,
+    )
 
 
 def _note(event: Event) -> None:
@@ -142,10 +205,15 @@ class _Target:
         if is_folder:
             private_folder(path)
         elif not path.parent.is_dir() or path.is_dir():
-            raise UsageError(f"--out {path}: found {'a folder' if path.is_dir() else 'no folder for it'}; expected the file to write. Name another.")
+            raise UsageError(
+                f"--out {path}: found {'a folder' if path.is_dir() else 'no folder for it'}; "
+                "expected the file to write. Name another."
+            )
 
     def write(self, grades: list[Grade], kind: Format, facts: Facts, first: int = -1) -> None:
-        """Writes the grades that there are; into a folder those from `first` on, which is the last one unless it is given."""
+        """Writes the grades that there are; into a folder those from `first` on, which is the last one unless it is
+        given.
+        """
         if not self._is_folder:
             replace_text(self.path, kind.write(grades, facts), private=True)
             return

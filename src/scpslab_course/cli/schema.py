@@ -1,4 +1,6 @@
-"""`scpslab schema`: generates JSON Schemas and references of scenarios and assignments, and the tables of plan keys, from the classes that read these files."""
+"""`scpslab schema`: generates JSON Schemas and references of scenarios and assignments, and the tables of plan keys,
+from the classes that read these files.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,27 @@ def register(app: typer.Typer) -> None:
     app.command("schema")(write)
 
 
-def write(check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if a committed file is not current.")] = False) -> None:
+def write(
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail if a committed file is not current.")
+    ] = False,
+) -> None:
     """Regenerate the JSON Schemas and references of scenarios and assignments.
 
-    The schemas (scenarios/scenario.schema.json, assignments/*.schema.json) are for editors; docs/scenario-reference.md, docs/assignment-reference.md and
-    the tables of keys in docs/plan-format.md are for people. All are generated from the classes that read these files.
+    The schemas (scenarios/scenario.schema.json, assignments/*.schema.json) are for editors; docs/scenario-reference.md,
+    docs/assignment-reference.md and the tables of keys in docs/plan-format.md are for people. All are generated from
+    the classes that read these files.
     """
     if IS_INSTALLED:
-        raise UsageError("schema: found an installation; expected a clone, in which these files are committed. Run it in a clone.")
+        raise UsageError(
+            "schema: found an installation; expected a clone, in which these files are committed. Run it in a clone."
+        )
     for path, text in generated().items():
         if check and (not path.exists() or path.read_text() != text):
-            raise ScenarioError(f'{path}: found content that differs from what the model gives; expected the same. Run "scpslab schema".')
+            raise ScenarioError(
+                f"{path}: found content that differs from what the model gives; expected the same. "
+                'Run "scpslab schema".'
+            )
         if not check:
             path.write_text(text)
             typer.echo(path)

@@ -19,8 +19,11 @@ from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import read_content
 from scpslab_course.course.model import Answer, AssignmentFile, Prediction
 
-# Possessive: whatever follows a number, spaces are looked at once. What is before and behind is stripped first. No unit begins with a point: 1..2 is no number.
-NUMBER = re.compile(r"([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)\s*+((?![\d.]).*)", re.ASCII | re.DOTALL)
+# Possessive: whatever follows a number, spaces are looked at once. What is before and behind is stripped first. No unit
+# begins with a point: 1..2 is no number.
+NUMBER = re.compile(
+    r"([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)\s*+((?![\d.]).*)", re.ASCII | re.DOTALL
+)
 COMMA = re.compile(r"\s*[+-]?\d+,\d+.*", re.ASCII | re.DOTALL)
 BETWEEN = ".."
 FILE = "answers.yaml"
@@ -34,7 +37,9 @@ class GivenError(ValueError):
 
 
 def number(given: object, unit: str) -> float:
-    """A number in the unit of the question. A text may have that unit or another one of its kind: 250 ms where the unit is s.
+    """A number in the unit of the question.
+
+    A text may have that unit or another one of its kind: 250 ms where the unit is s.
 
     Raises:
         GivenError: no number, or another unit.
@@ -77,18 +82,25 @@ def interval(given: object, unit: str) -> tuple[float, float]:
 
 
 def read_predicted(asked: Prediction, given: str) -> None:
-    """Refuses what is no prediction: in a unit of quantities nothing is expected to be 0 or less, neither as a number nor as an end of an interval.
+    """Refuses what is no prediction: in a unit of quantities nothing is expected to be 0 or less, neither as a number
+    nor as an end of an interval.
 
     Raises:
         GivenError: it is none.
     """
     found = read_given(asked, given)
-    if asked.kind == "number" and isinstance(found, float) and found <= 0 and any(asked.unit in table for table in units.KINDS.values()):
+    if (
+        asked.kind == "number"
+        and isinstance(found, float)
+        and found <= 0
+        and any(asked.unit in table for table in units.KINDS.values())
+    ):
         raise GivenError(f"found {_said(given)}; expected a number above 0 in {asked.unit}")
 
 
 def read_given(asked: Answer | Prediction, given: object) -> float | str | tuple[float, float]:
-    """An answer or prediction as the question wants it: a number in its unit, an interval, a word of its choices, or a text.
+    """An answer or prediction as the question wants it: a number in its unit, an interval, a word of its choices, or a
+    text.
 
     Raises:
         GivenError: it is none.
@@ -144,7 +156,13 @@ def _said(given: object) -> str:
         return "nothing"
     if isinstance(given, bool):
         return f"the word {str(given).lower()}"
-    return shown(given) if isinstance(given, str) else "a list or keys" if isinstance(given, list | dict) else shown(str(given))
+    return (
+        shown(given)
+        if isinstance(given, str)
+        else "a list or keys"
+        if isinstance(given, list | dict)
+        else shown(str(given))
+    )
 
 
 @dataclass(frozen=True)
@@ -172,10 +190,21 @@ def complaint(asked: Answer, given: object) -> str:
         found = read_given(asked, given)
     except GivenError as error:
         return f"{error}. Correct the answer."
-    if asked.kind == "number" and isinstance(found, float) and asked.within is not None and not asked.within[0] <= found <= asked.within[1]:
-        return f"found {found:g} {asked.unit}; expected {asked.within[0]:g} to {asked.within[1]:g} {asked.unit}. Check unit and size of the number."
+    if (
+        asked.kind == "number"
+        and isinstance(found, float)
+        and asked.within is not None
+        and not asked.within[0] <= found <= asked.within[1]
+    ):
+        return (
+            f"found {found:g} {asked.unit}; expected {asked.within[0]:g} to {asked.within[1]:g} {asked.unit}. "
+            "Check unit and size of the number."
+        )
     if asked.kind == "text" and isinstance(found, str) and len(found.split()) > asked.most_words:
-        return f"found {len(found.split())} words; expected about {asked.words}, at most {asked.most_words}. Shorten the text."
+        return (
+            f"found {len(found.split())} words; expected about {asked.words}, at most {asked.most_words}. "
+            "Shorten the text."
+        )
     return ""
 
 
@@ -186,7 +215,9 @@ def read_answers(content: bytes, path: Path) -> Answers:
         ScenarioError: not YAML, or too large.
     """
     if len(content) > LARGEST_BYTES:
-        raise ScenarioError(f"{path}: found {len(content)} bytes; expected answers of at most {LARGEST_BYTES}. Shorten the file.")
+        raise ScenarioError(
+            f"{path}: found {len(content)} bytes; expected answers of at most {LARGEST_BYTES}. Shorten the file."
+        )
     data, lines = read_content(content, path, FORM)
     return Answers(data, Places(path, lines))
 
@@ -199,14 +230,19 @@ def blank(file: AssignmentFile, parameters: Mapping[str, AxisValue]) -> str:
     ]
     if parameters:
         lines += ["#", "# Your parameters:"]
-        lines += [f"#   {name} = {value}" + (f"    {file.variant[name].says}" if file.variant[name].says else "") for name, value in parameters.items()]
+        lines += [
+            f"#   {name} = {value}" + (f"    {file.variant[name].says}" if file.variant[name].says else "")
+            for name, value in parameters.items()
+        ]
     for name, answer in file.answers.items():
         lines += [
             "",
             *textwrap.wrap(answer.question, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False),
             f"# ({_form_of(answer)}; {answer.points:g} point{'' if answer.points == 1 else 's'})",
         ]
-        lines += [f"#   {word}: {meaning}" for word, meaning in answer.choices.items()] if answer.kind == "choice" else []
+        lines += (
+            [f"#   {word}: {meaning}" for word, meaning in answer.choices.items()] if answer.kind == "choice" else []
+        )
         lines += [f"{name}: |", "  "] if answer.kind == "text" else [f"{name}:"]
     # Words of the assignment's author may have several lines.
     return "\n".join("\n# ".join(line.splitlines()) for line in lines) + "\n"
@@ -215,4 +251,8 @@ def blank(file: AssignmentFile, parameters: Mapping[str, AxisValue]) -> str:
 def _form_of(answer: Answer) -> str:
     if answer.kind == "number":
         return f"a number in {answer.unit}" if answer.unit else "a number"
-    return f"one of {', '.join(answer.choices)}" if answer.kind == "choice" else f"about {answer.words} words, at most {answer.most_words}"
+    return (
+        f"one of {', '.join(answer.choices)}"
+        if answer.kind == "choice"
+        else f"about {answer.words} words, at most {answer.most_words}"
+    )

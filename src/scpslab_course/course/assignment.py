@@ -76,7 +76,13 @@ def _problems_of_trials(file: AssignmentFile, folder: Path) -> Iterator[Complain
     for name, trial in file.trials.items():
         at: KeyPath = ("trials", name)
         if trial.scenario in file.scenarios:
-            yield (*at, "scenario"), f'found "{trial.scenario}", which students run themselves; expected another one. Make a scenario for the trial.'
+            yield (
+                (*at, "scenario"),
+                (
+                    f'found "{trial.scenario}", which students run themselves; expected another one. '
+                    "Make a scenario for the trial."
+                ),
+            )
         yield from problems_of_trial(at, trial, file, folder)
 
 
@@ -91,7 +97,10 @@ def problems_of_trial(at: KeyPath, trial: Trial, file: AssignmentFile, folder: P
         yield (*at, "scenario"), f'found no file "{path.name}" in {folder.name}; {one_of(trial.scenario, others)}'
     elif trial.file not in (found := policies_of(path)):
         said = f"the policies {', '.join(found)}" if found else "no workload of kind policy"
-        yield (*at, "scenario"), f"found {said} in {path.name}; expected a workload of kind policy with {trial.file}. Correct the scenario."
+        yield (
+            (*at, "scenario"),
+            f"found {said} in {path.name}; expected a workload of kind policy with {trial.file}. Correct the scenario.",
+        )
     try:
         formula = parse(trial.share, file.variant, NAMES)
     except FormulaError as error:
@@ -113,7 +122,9 @@ def _policies_in(data: object) -> Iterator[str]:
             yield from _policies_in(value)
 
 
-def _problems_of_parameter(name: str, parameter: Parameter, above: Sequence[str], file: AssignmentFile) -> Iterator[Complaint]:
+def _problems_of_parameter(
+    name: str, parameter: Parameter, above: Sequence[str], file: AssignmentFile
+) -> Iterator[Complaint]:
     try:
         if isinstance(parameter, Formula):
             parse(parameter.value, above, NAMES)
@@ -122,7 +133,10 @@ def _problems_of_parameter(name: str, parameter: Parameter, above: Sequence[str]
     except (DrawError, FormulaError) as error:
         yield ("variant", name), advised(error, "Correct the parameter.")
     if isinstance(parameter, Choice) and len({type(value) for value in parameter.values}) > 1:
-        yield ("variant", name, "values"), "found values of several types; expected numbers alone, or texts alone. Write them alike."
+        yield (
+            ("variant", name, "values"),
+            "found values of several types; expected numbers alone, or texts alone. Write them alike.",
+        )
     for target in parameter.set:
         only = split_target(target)[0]
         if only and only not in (known := (*file.scenarios, *(trial.scenario for trial in file.trials.values()))):
@@ -165,9 +179,15 @@ def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mappin
 def _unlike_scoring(name: str, kind: str, scoring: Scoring) -> Iterator[Complaint]:
     fits = {"number": ("log-ratio", "distance"), "interval": ("interval",), "choice": ("choice",)}[kind]
     if scoring.kind not in fits:
-        yield ("predictions", name, "kind"), f'found "{scoring.kind}" for a prediction of kind {kind}; {one_of(scoring.kind, fits)}'
+        yield (
+            ("predictions", name, "kind"),
+            f'found "{scoring.kind}" for a prediction of kind {kind}; {one_of(scoring.kind, fits)}',
+        )
     if not isinstance(scoring, Word) and scoring.zero <= scoring.full:
-        yield ("predictions", name, "zero"), f"found {scoring.zero:g}, not above full ({scoring.full:g}); expected more. Correct the values."
+        yield (
+            ("predictions", name, "zero"),
+            f"found {scoring.zero:g}, not above full ({scoring.full:g}); expected more. Correct the values.",
+        )
 
 
 def _unlike(name: str, answer: Answer, marking: MarkingFile) -> Iterator[Complaint]:
@@ -210,7 +230,9 @@ def unknown_scenarios(formula: ReadFormula, scenarios: Sequence[str]) -> Iterato
         if name in OF_RESULTS:
             scenario = arguments[0] if arguments else None
             if not isinstance(scenario, str) or scenario not in scenarios:
-                yield f"found {name}({scenario!r}, …), whose first argument is no scenario; {one_of(scenario, scenarios)}"
+                yield (
+                    f"found {name}({scenario!r}, …), whose first argument is no scenario; {one_of(scenario, scenarios)}"
+                )
 
 
 @dataclass(frozen=True)
@@ -265,7 +287,9 @@ class Assignment:
             try:
                 load_scenario(str(self.scenario(scenario)), self.settings(parameters, scenario))
             except ScenarioError as error:
-                raise ScenarioError("\n".join(self._placed(line, scenario) for line in str(error).splitlines())) from error
+                raise ScenarioError(
+                    "\n".join(self._placed(line, scenario) for line in str(error).splitlines())
+                ) from error
 
     def _placed(self, said: str, scenario: str) -> str:
         """A line about a scenario: behind the place of the parameter that set it, if one did."""
@@ -273,15 +297,32 @@ class Assignment:
             for only, path in map(split_target, parameter.set):
                 if only in ("", scenario) and said.startswith(f"--set {path}="):
                     refused = said.removeprefix("--set ").replace("Correct the option.", "Correct the path.")
-                    return f"{self.places.of(('variant', name, 'set'))}: found what {scenario}{SCENARIO_SUFFIX} does not take, {refused}"
+                    return (
+                        f"{self.places.of(('variant', name, 'set'))}: found what {scenario}{SCENARIO_SUFFIX} does "
+                        f"not take, {refused}"
+                    )
         return said
 
     def material(self) -> str:
-        """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios, their policies, and `variant`. Comments do not count."""
+        """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios, their policies, and
+        `variant`. Comments do not count.
+        """
         data = {name: read(self.scenario(name), SCENARIO_FORM).data for name in self.scenario_names}
-        policies = {file: read_policy(self.folder / file) for name in self.scenario_names for file in policies_of(self.scenario(name))}
-        drawn = {name: parameter.model_dump(mode="json", by_alias=True, exclude={"says"}) for name, parameter in self.file.variant.items()}
-        text = json.dumps([data, list(drawn.items()), *([policies] if policies else [])], sort_keys=True, ensure_ascii=False, default=str)
+        policies = {
+            file: read_policy(self.folder / file)
+            for name in self.scenario_names
+            for file in policies_of(self.scenario(name))
+        }
+        drawn = {
+            name: parameter.model_dump(mode="json", by_alias=True, exclude={"says"})
+            for name, parameter in self.file.variant.items()
+        }
+        text = json.dumps(
+            [data, list(drawn.items()), *([policies] if policies else [])],
+            sort_keys=True,
+            ensure_ascii=False,
+            default=str,
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -304,7 +345,9 @@ def names() -> list[str]:
 
 
 def find(name: str, folders: Sequence[Path] = (FOLDER,)) -> Path:
-    """The folder of an assignment: a name in one of the folders, or a path. A student's own folder often has the name of the assignment, and is not meant.
+    """The folder of an assignment: a name in one of the folders, or a path.
+
+    A student's own folder often has the name of the assignment, and is not meant.
 
     Raises:
         ScenarioError: there is none.
@@ -330,7 +373,15 @@ def load_assignment(folder: Path, name: str | None = None) -> Assignment:
     assignment = Assignment(name or folder.resolve().name, folder, file, places)
     wrong = list(problems(file, folder))
     if not is_name(assignment.name):
-        wrong.append(((), f'found the folder "{assignment.name}"; expected a name of letters, digits, - and _. Rename the folder.'))
+        wrong.append(
+            (
+                (),
+                (
+                    f'found the folder "{assignment.name}"; expected a name of letters, digits, - and _. '
+                    "Rename the folder."
+                ),
+            )
+        )
     if wrong:
         raise places.error(wrong)
     return assignment

@@ -1,4 +1,7 @@
-"""What can be said of a student's folder without giving an answer away. In a practice folder the answers are public, and are compared."""
+"""What can be said of a student's folder without giving an answer away.
+
+In a practice folder the answers are public, and are compared.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: the state of a part, its name, and what there is to say. `holds`: the grader holds a submission that has it."""
+    """One line: the state of a part, its name, and what there is to say.
+
+    `holds`: the grader holds a submission that has it.
+    """
 
     state: State
     what: str
@@ -70,7 +76,10 @@ def _log(lines: Sequence[Line]) -> Iterator[Finding]:
     """A chain cannot show that all its lines are gone; but a log begins with the start."""
     if not lines or lines[0].event != "start":
         found = f'a first line of "{lines[0].event}"' if lines else "no line"
-        says = f"found {found}; expected the one of the start, and with it what you predicted before the runs. Restore the file as it was, if you have a copy"
+        says = (
+            f"found {found}; expected the one of the start, and with it what you predicted before the runs. "
+            "Restore the file as it was, if you have a copy"
+        )
         yield Finding(State.LOOK, LOG, says)
 
 
@@ -82,7 +91,9 @@ def _predictions(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Findin
             yield Finding(State.LOOK, what, "not made before the run; now it is too late for its points")
             continue
         if name not in given:
-            yield Finding(State.MISSING, what, f"{asked.question} Before the run: scpslab assignment predict {name} VALUE")
+            yield Finding(
+                State.MISSING, what, f"{asked.question} Before the run: scpslab assignment predict {name} VALUE"
+            )
             continue
         line = given[name]
         if late(lines, line.number, asked.before or workspace.assignment.scenario_names):
@@ -100,11 +111,18 @@ def _runs(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
             yield Finding(State.MISSING, what, f"{len(run.finished)} of {len(run.cells)} cells: scpslab assignment run")
         elif changed := run.changed():
             more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-            says = f"other bytes than the run gave in {changed[0]}{more}; put the run's own back: scpslab assignment restore"
+            says = (
+                f"other bytes than the run gave in {changed[0]}{more}; put the run's own back: "
+                "scpslab assignment restore"
+            )
             yield Finding(State.LOOK, what, says, holds=True)
         elif recorded_results(lines, name) != states[name]:
             is_interrupted = was_interrupted(lines, name)
-            said = "it was interrupted before its end was in the log" if is_interrupted else "the log records no run with these results"
+            said = (
+                "it was interrupted before its end was in the log"
+                if is_interrupted
+                else "the log records no run with these results"
+            )
             yield Finding(State.LOOK, what, f"{said}; repeat: scpslab assignment run {name}", holds=not is_interrupted)
         else:
             yield Finding(State.DONE, what, f"{len(run.cells)} cell{'' if len(run.cells) == 1 else 's'}")
@@ -134,7 +152,9 @@ def _answers(workspace: Workspace) -> Iterator[Finding]:
             score = score_answer(asked, right[name], value)
             yield Finding(State.DONE if score.share == 1 else State.LOOK, what, score.comment)
         elif asked.kind == "text":
-            yield Finding(State.DONE, what, f"{len(str(value).split())} words of at most {asked.most_words}; a person marks it")
+            yield Finding(
+                State.DONE, what, f"{len(str(value).split())} words of at most {asked.most_words}; a person marks it"
+            )
         else:
             yield Finding(State.DONE, what, "can be read; whether it is right, the grader says")
 
@@ -175,6 +195,8 @@ def _trials(workspace: Workspace, listeners: Sequence[Listener], jobs: int | Non
         if not path.is_file():
             continue
         options = RunOptions(jobs=jobs, out=workspace.folder / TRIALS)
-        outcome = carry_out(one, path.read_bytes()[: LARGEST_FILE + 1], workspace.variant.parameters, options, listeners)
+        outcome = carry_out(
+            one, path.read_bytes()[: LARGEST_FILE + 1], workspace.variant.parameters, options, listeners
+        )
         where = f"; {outcome.folder}" if outcome.folder is not None else ""
         yield Finding(State.DONE if outcome.share else State.LOOK, f"trial {one.name}", f"{outcome.says}{where}")

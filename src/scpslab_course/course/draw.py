@@ -1,4 +1,7 @@
-"""Draws a student's parameters from the course's secret. No clocks and no files: the same secret and names give the same values for ever (decision 0702)."""
+"""Draws a student's parameters from the course's secret.
+
+No clocks and no files: the same secret and names give the same values for ever (decision 0702).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ QUANTITY_OF = {"bit/s": "rate", "s": "duration", "B": "size"}
 
 
 class DrawError(ValueError):
-    """A parameter from which no value can be drawn; the message says what was found and expected. `name`: which one, if the draw was of several."""
+    """A parameter from which no value can be drawn; the message says what was found and expected.
+
+    `name`: which one, if the draw was of several.
+    """
 
     def __init__(self, said: str, name: str = "") -> None:
         super().__init__(said)
@@ -67,7 +73,10 @@ def count_of(parameter: Choice | Range | Seed) -> int:
             return LARGEST_SEED
     first, last, step, _ = _bounds(parameter)
     if step <= 0 or last < first:
-        raise DrawError(f'found from {parameter.from_} to {parameter.to} in steps of {parameter.step}; expected "to" above "from", and a step above 0')
+        raise DrawError(
+            f"found from {parameter.from_} to {parameter.to} in steps of {parameter.step}; "
+            'expected "to" above "from", and a step above 0'
+        )
     count = int((last - first) / step) + 1
     if count > MOST_VALUES:
         raise DrawError(f"found {count} values; expected at most {MOST_VALUES}. Choose a larger step")
@@ -85,7 +94,11 @@ def value_at(parameter: Choice | Range | Seed, index: int) -> AxisValue:
     number = first + step * index
     if kind is not None:
         return units.text(kind, int(number))
-    return int(number) if number == number.to_integral_value() and not isinstance(parameter.from_, float) else float(number)
+    return (
+        int(number)
+        if number == number.to_integral_value() and not isinstance(parameter.from_, float)
+        else float(number)
+    )
 
 
 def _bounds(parameter: Range) -> tuple[Decimal, Decimal, Decimal, str | None]:
@@ -95,7 +108,9 @@ def _bounds(parameter: Range) -> tuple[Decimal, Decimal, Decimal, str | None]:
     kind = next(iter(kinds))
     if len(kinds) > 1 or (kind is None and any(isinstance(value, str) for value in given)):
         shown = ", ".join(map(str, given))
-        raise DrawError(f"found {shown}; expected three numbers, or three quantities of one kind, such as 150 ms, 350 ms, 5 ms")
+        raise DrawError(
+            f"found {shown}; expected three numbers, or three quantities of one kind, such as 150 ms, 350 ms, 5 ms"
+        )
     numbers = [Decimal(units.parse(kind, value)) if kind else Decimal(str(value)) for value in given]
     return numbers[0], numbers[1], numbers[2], kind
 

@@ -36,7 +36,9 @@ from scpslab_course.course.variant import Variant, VariantError, signed
 
 FILE, ISSUED, OWN = "course.yaml", "issued", "assignments"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
-TERM = Spelt(r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", "a letter or digit, then letters, digits, - and _, 40 at most, such as 2026w")
+TERM = Spelt(
+    r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", "a letter or digit, then letters, digits, - and _, 40 at most, such as 2026w"
+)
 KEY = Spelt(r"^[0-9a-f]{64}$", "64 hexadecimal digits, as `course new` has written them")
 LEDGER = "issued.csv"
 LONGEST_TITLE = 200
@@ -59,10 +61,16 @@ class CourseFile(Part):
 
     kind: Literal["course"]
     version: Version
-    title: Annotated[str, one_line(1, LONGEST_TITLE)] = key(says="The name of the course, which students see.", example="Satellite networks")
+    title: Annotated[str, one_line(1, LONGEST_TITLE)] = key(
+        says="The name of the course, which students see.", example="Satellite networks"
+    )
     public_key: Annotated[str, KEY] = key(says="The public key that `course new` has made from the secret.")
-    term: Annotated[str, TERM] = key(says="The term for which variants are issued; another term gives everybody other ones.", example="2026w")
-    assignments: Names = key(says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"])
+    term: Annotated[str, TERM] = key(
+        says="The term for which variants are issued; another term gives everybody other ones.", example="2026w"
+    )
+    assignments: Names = key(
+        says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"]
+    )
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,10 @@ class Course:
         found = secret.read_secret(self.folder / secret.FILE)
         if found.key != self.file.public_key:
             here, wanted = fingerprint(found.key), fingerprint(self.file.public_key)
-            raise UsageError(f"{self.folder / secret.FILE}: found the secret of key {here}; expected that of {wanted} in {FILE}. Restore the right one.")
+            raise UsageError(
+                f"{self.folder / secret.FILE}: found the secret of key {here}; expected that of {wanted} in {FILE}. "
+                "Restore the right one."
+            )
         return found
 
     def assignment(self, name: str) -> Assignment:
@@ -96,7 +107,10 @@ def load_course(folder: Path) -> Course:
         ScenarioError: there is none, or all errors of course.yaml.
     """
     if not (folder / FILE).is_file():
-        raise ScenarioError(f'{folder}: found no {FILE}; expected the folder of a course. Go there, name it with --course, or make one: "scpslab course new".')
+        raise ScenarioError(
+            f"{folder}: found no {FILE}; expected the folder of a course. Go there, name it with --course, or make "
+            'one: "scpslab course new".'
+        )
     file, _ = load(folder / FILE, FORM, CourseFile)
     return Course(folder, file)
 
@@ -109,10 +123,20 @@ def make_course(folder: Path, title: str, term: str, assignments: Sequence[str])
         ScenarioError: the file would not be valid; nothing is written then.
     """
     if not is_name(folder.name):
-        raise UsageError(f'{folder}: found the name "{folder.name}"; expected letters, digits, - and _. Choose another name, and give the title with --title.')
+        raise UsageError(
+            f'{folder}: found the name "{folder.name}"; expected letters, digits, - and _. '
+            "Choose another name, and give the title with --title."
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: found something already; expected a new or empty folder. Choose another name.")
-    data = {"kind": "course", "version": 1, "title": title, "public_key": PRACTICE.key, "term": term, "assignments": list(assignments)}
+    data = {
+        "kind": "course",
+        "version": 1,
+        "title": title,
+        "public_key": PRACTICE.key,
+        "term": term,
+        "assignments": list(assignments),
+    }
     # Before anything is written, with a key in the place of the one to be made.
     validated(data, Places(folder / FILE, {}, {("title",): "--title", ("term",): "--term"}), CourseFile)
     private_folder(folder)
@@ -135,7 +159,9 @@ class Issued:
     path: Path
 
 
-def draw_within_bands(secret: Secret, whose: Whose, assignment: Assignment, marking: Marking | None, reference: Reference) -> tuple[int, dict[str, AxisValue]]:
+def draw_within_bands(
+    secret: Secret, whose: Whose, assignment: Assignment, marking: Marking | None, reference: Reference
+) -> tuple[int, dict[str, AxisValue]]:
     """The first attempt inside all bands of difficulty, and its parameters.
 
     Raises:
@@ -145,7 +171,9 @@ def draw_within_bands(secret: Secret, whose: Whose, assignment: Assignment, mark
     if marking is None or difficulty is None:
         return 0, assignment.drawn(secret.draw_key, whose, 0)
     # Bands over parameters alone cost nothing: they come first.
-    order = sorted(range(len(difficulty.bands)), key=lambda index: marking.needs_results(("difficulty", "bands", index, "value")))
+    order = sorted(
+        range(len(difficulty.bands)), key=lambda index: marking.needs_results(("difficulty", "bands", index, "value"))
+    )
     refused: Counter[str] = Counter()
     for attempt in range(difficulty.attempts):
         parameters = assignment.drawn(secret.draw_key, whose, attempt)
@@ -161,17 +189,28 @@ def draw_within_bands(secret: Secret, whose: Whose, assignment: Assignment, mark
         else:
             return attempt, parameters
     counts = ", ".join(f"{name} refused {count}" for name, count in refused.most_common())
-    said = f"found no variant for {whose.student} within {difficulty.attempts} attempts ({counts}); expected one inside all bands. Widen a band, or the ranges."
+    said = (
+        f"found no variant for {whose.student} within {difficulty.attempts} attempts ({counts}); "
+        "expected one inside all bands. Widen a band, or the ranges."
+    )
     raise marking.places.error([(("difficulty",), said)])
 
 
 def plan_issue(
-    course: Course, secret: Secret, term: str, parties: Sequence[Party], assignments: Sequence[tuple[Assignment, Marking]], reference: Reference
+    course: Course,
+    secret: Secret,
+    term: str,
+    parties: Sequence[Party],
+    assignments: Sequence[tuple[Assignment, Marking]],
+    reference: Reference,
 ) -> list[Issued]:
-    """Every student's file of a term; nothing is written. Each member of a group has the group's variant in a folder of their own.
+    """Every student's file of a term; nothing is written.
+
+    Each member of a group has the group's variant in a folder of their own.
 
     Raises:
-        ScenarioError: see `draw_within_bands`; or a scenario does not take what was drawn, or no variant can be so: nobody could start with it.
+        ScenarioError: see `draw_within_bands`; or a scenario does not take what was drawn, or no variant can be so:
+            nobody could start with it.
     """
     found = []
     for assignment, marking in assignments:
@@ -186,9 +225,13 @@ def plan_issue(
                 variants.read(variants.write(made))
             except VariantError as error:
                 said = str(error).removesuffix(f". {variants.ASK}")
-                raise ScenarioError(f"{assignment.name} of {party.name}: {said}. Correct the roster, or the assignment.") from error
+                raise ScenarioError(
+                    f"{assignment.name} of {party.name}: {said}. Correct the roster, or the assignment."
+                ) from error
             file = f"{assignment.name}{variants.SUFFIX}"
-            found += [Issued(student, made, course.folder / ISSUED / term / student.id / file) for student in party.members]
+            found += [
+                Issued(student, made, course.folder / ISSUED / term / student.id / file) for student in party.members
+            ]
     return found
 
 
@@ -209,7 +252,9 @@ def alike(issued: Sequence[Issued]) -> list[str]:
 
 
 def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace: bool = False) -> Path:
-    """Writes the files, and the list of all of them; returns that list's path. A file that is there with other bytes is not touched, unless `replace`.
+    """Writes the files, and the list of all of them; returns that list's path.
+
+    A file that is there with other bytes is not touched, unless `replace`.
 
     Raises:
         UsageError: variants were issued already, and they were others.
@@ -217,7 +262,8 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
     changed = [one.path for one in issued if one.path.exists() and content_of(one.path) != variants.write(one.variant)]
     if changed and not replace:
         raise UsageError(
-            f"{changed[0]}: found another variant than the one of today's roster and assignment, as in {len(changed)} files; expected the same. Students may "
+            f"{changed[0]}: found another variant than the one of today's roster and assignment, as in "
+            f"{len(changed)} files; expected the same. Students may "
             "have begun with theirs: issue another --term, or replace the files with --replace."
         )
     for one in issued:
@@ -228,7 +274,9 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
     return ledger
 
 
-def _unsigned(course: str, whose: Whose, material: str, members: tuple[str, ...], attempt: int, parameters: dict[str, AxisValue]) -> Variant:
+def _unsigned(
+    course: str, whose: Whose, material: str, members: tuple[str, ...], attempt: int, parameters: dict[str, AxisValue]
+) -> Variant:
     return Variant(
         format_=variants.FORMAT,
         course=course,
@@ -249,12 +297,25 @@ def _is_inside(band: Band, number: float) -> bool:
 
 
 def _ledger(issued: Sequence[Issued]) -> str:
-    """One line per student and assignment, as a mail merge takes them. It holds everybody's parameters: it is for the instructor."""
-    rows: list[list[object]] = [["student", "name", "email", "assignment", "drawn_for", "attempt", "parameters", "file", "sha256", "attachment"]]
+    """One line per student and assignment, as a mail merge takes them.
+
+    It holds everybody's parameters: it is for the instructor.
+    """
+    rows: list[list[object]] = [
+        ["student", "name", "email", "assignment", "drawn_for", "attempt", "parameters", "file", "sha256", "attachment"]
+    ]
     for one in issued:
         student, variant = one.student, one.variant
         shown = "; ".join(f"{name} = {value}" for name, value in variant.parameters.items())
-        texts = [student.id, no_formula(student.name), no_formula(student.email), variant.assignment, variant.student, variant.attempt, shown]
+        texts = [
+            student.id,
+            no_formula(student.name),
+            no_formula(student.email),
+            variant.assignment,
+            variant.student,
+            variant.attempt,
+            shown,
+        ]
         rows.append([*texts, f"{one.path.parent.name}/{one.path.name}", variant.digest, one.path.resolve()])
     return csv_text(rows)
 
@@ -266,4 +327,6 @@ def check_terms(term: str) -> None:
         ScenarioError: it is none.
     """
     if not term or not term.replace("-", "").replace("_", "").isalnum() or not term.isascii() or len(term) > 40:
-        raise ScenarioError(f'--term: found "{term[:60]}"; expected letters, digits, - and _, such as 2026w. Correct the option.')
+        raise ScenarioError(
+            f'--term: found "{term[:60]}"; expected letters, digits, - and _, such as 2026w. Correct the option.'
+        )

@@ -72,7 +72,9 @@ MATHEMATICS: dict[str, Function] = {
 
 
 class FormulaError(ValueError):
-    """A formula that is none, or that has no value here; the message says what was found and expected, and sometimes what to do."""
+    """A formula that is none, or that has no value here; the message says what was found and expected, and sometimes
+    what to do.
+    """
 
 
 def advised(error: ValueError, advice: str) -> str:
@@ -107,7 +109,11 @@ class Formula:
             raise
         except (ArithmeticError, ValueError, TypeError) as error:
             raise FormulaError(f"found no value of {self.source!r} ({error}); expected a number or a text") from error
-        if isinstance(value, bool) or not isinstance(value, float | int | str) or (isinstance(value, float) and not math.isfinite(value)):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, float | int | str)
+            or (isinstance(value, float) and not math.isfinite(value))
+        ):
             raise FormulaError(f"found the value {value!r} of {self.source!r}; expected a finite number or a text")
         return value if isinstance(value, str) else float(value)
 
@@ -127,7 +133,9 @@ def parse(source: str, names: Collection[str], functions: Collection[str]) -> Fo
         raise FormulaError(f'found "{source}" ({said}); expected a formula such as "rate * delay / 8"') from error
     nodes = list(ast.walk(tree))
     if len(nodes) > MOST_NODES or _depth(tree) > DEEPEST:
-        raise FormulaError(f"found a formula of {len(nodes)} parts; expected at most {MOST_NODES}, nested at most {DEEPEST} deep")
+        raise FormulaError(
+            f"found a formula of {len(nodes)} parts; expected at most {MOST_NODES}, nested at most {DEEPEST} deep"
+        )
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
         _check(node, names, functions, is_called=id(node) in called)
@@ -144,7 +152,10 @@ def _check(node: ast.AST, names: Collection[str], functions: Collection[str], *,
             raise FormulaError("found a number beyond all bounds; expected a finite one")
     elif isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name) or node.keywords:
-            raise FormulaError('found a call with a keyword or of no plain name; expected one such as mean("transfer", "transfer_s", "stack=cubic")')
+            raise FormulaError(
+                'found a call with a keyword or of no plain name; expected one such as mean("transfer", '
+                '"transfer_s", "stack=cubic")'
+            )
         if node.func.id not in functions:
             raise FormulaError(f'found the function "{node.func.id}"; {one_of(node.func.id, sorted(functions))}')
     elif isinstance(node, ast.Name) and not is_called and node.id not in names:
@@ -209,7 +220,9 @@ NAMES = (*MATHEMATICS, *OF_RESULTS, "drawn")
 
 
 def base_value(value: AxisValue) -> Value:
-    """A parameter in a formula: a quantity in bit/s, s or bytes, another number as it is, and any other text as text."""
+    """A parameter in a formula: a quantity in bit/s, s or bytes, another number as it is, and any other text as
+    text.
+    """
     if isinstance(value, str):
         kind = kind_of(value)
         if kind is None:
@@ -242,7 +255,10 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
     def along(choose: Callable[..., str]) -> Function:
         def found(scenario: Value, column: Value, axis: Value, *where: Value) -> Value:
             values = list(dict.fromkeys(row.get(str(axis), "") for row in taken(scenario, where)))
-            means = {value: _mean(_numbers(taken(scenario, (*where, f"{axis}={value}")), scenario, column, where)) for value in values}
+            means = {
+                value: _mean(_numbers(taken(scenario, (*where, f"{axis}={value}")), scenario, column, where))
+                for value in values
+            }
             return choose(means, key=means.__getitem__)
 
         return found
@@ -250,7 +266,10 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
     def nth(scenario: Value, column: Value, number: Value, *where: Value) -> Value:
         words = [word for row in taken(scenario, where) for word in row.get(str(column), "").split()]
         if isinstance(number, str) or not 1 <= number <= len(words):
-            raise FormulaError(f"found no word {number} among the {len(words)} of {column} in {scenario}; expected a number from 1 to {len(words)}")
+            raise FormulaError(
+                f"found no word {number} among the {len(words)} of {column} in {scenario}; "
+                f"expected a number from 1 to {len(words)}"
+            )
         return words[int(number) - 1]
 
     def text_of(name: Value) -> Value:
@@ -268,7 +287,9 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
         "worst": along(min),
         "nth": nth,
         "cells": lambda scenario, *where: float(len(taken(scenario, where))),
-        "completed": lambda scenario, *where: float(sum(row.get("status") == "completed" for row in taken(scenario, where))),
+        "completed": lambda scenario, *where: float(
+            sum(row.get("status") == "completed" for row in taken(scenario, where))
+        ),
         "drawn": text_of,
     }
 
@@ -285,7 +306,10 @@ def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
         axis, equals, value = str(condition).partition("=")
         if not equals or (found and axis not in found[0]):
             known = list(rows[str(scenario)][0])[:12] if rows[str(scenario)] else []
-            raise FormulaError(f'found the condition "{condition}"; expected AXIS=VALUE with an axis of {scenario}, such as {", ".join(known)}')
+            raise FormulaError(
+                f'found the condition "{condition}"; expected AXIS=VALUE with an axis of {scenario}, such as '
+                f"{', '.join(known)}"
+            )
         found = [row for row in found if _same(row[axis], value)]
     if not found:
         raise FormulaError(f"found no cell of {scenario} with {' and '.join(map(str, where))}; expected at least one")
@@ -299,9 +323,14 @@ def _numbers(found: Sequence[Row], scenario: Value, column: Value, where: tuple[
     try:
         numbers = [float(text) for text in texts]
     except ValueError as error:
-        raise FormulaError(f'found "{texts[0]}" in column {column} of {scenario}; expected a column of numbers') from error
+        raise FormulaError(
+            f'found "{texts[0]}" in column {column} of {scenario}; expected a column of numbers'
+        ) from error
     if not numbers:
-        raise FormulaError(f"found no completed cell of {scenario} {' and '.join(map(str, where))} with {column}; expected at least one".replace("  ", " "))
+        raise FormulaError(
+            f"found no completed cell of {scenario} {' and '.join(map(str, where))} with {column}; "
+            "expected at least one".replace("  ", " ")
+        )
     return numbers
 
 

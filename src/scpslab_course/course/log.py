@@ -1,4 +1,7 @@
-"""The log of a student's folder: JSON lines, each with the SHA-256 of the line before (decision 0703). What it proves and what not: docs/teaching.md."""
+"""The log of a student's folder: JSON lines, each with the SHA-256 of the line before (decision 0703).
+
+What it proves and what not: docs/teaching.md.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import Label, PlainText, Seed
 
 LARGEST_BYTES, MOST_LINES = 4 << 20, 10_000
-# A `begin` without the `run` that follows it is a run that was interrupted; without `begin` a `run` is of an older version.
+# A `begin` without the `run` that follows it is a run that was interrupted; without `begin` a `run` is of an older
+# version.
 Event = Literal["start", "predict", "begin", "run"]
 
 
@@ -23,7 +27,12 @@ class LogError(ValueError):
 
 
 def _is_time(text: str) -> bool:
-    return len(text) == 20 and text[4] + text[7] + text[10] + text[13] + text[16] + text[19] == "--T::Z" and text.isascii() and text.isprintable()
+    return (
+        len(text) == 20
+        and text[4] + text[7] + text[10] + text[13] + text[16] + text[19] == "--T::Z"
+        and text.isascii()
+        and text.isprintable()
+    )
 
 
 Time = Annotated[str, Text("a time such as 2026-11-22T21:00:00Z", _is_time)]
@@ -35,7 +44,13 @@ class RunState:
 
     scenario: Label
     finished: Annotated[int, Range(0, 1_000_000)]
-    results: Annotated[str, Text('64 hexadecimal digits, or ""', lambda text: text == "" or (len(text) == 64 and set(text) <= set("0123456789abcdef")))]
+    results: Annotated[
+        str,
+        Text(
+            '64 hexadecimal digits, or ""',
+            lambda text: text == "" or (len(text) == 64 and set(text) <= set("0123456789abcdef")),
+        ),
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +71,9 @@ def first_link(variant_digest: str) -> str:
     return hashlib.sha256(f"scpslab log 1\n{variant_digest}\n".encode()).hexdigest()
 
 
-def appended(log: bytes, variant_digest: str, at: str, event: Event, name: str, value: str, runs: Sequence[RunState]) -> bytes:
+def appended(
+    log: bytes, variant_digest: str, at: str, event: Event, name: str, value: str, runs: Sequence[RunState]
+) -> bytes:
     """The log with one more line.
 
     Raises:
@@ -94,7 +111,10 @@ def read(log: bytes, variant_digest: str) -> list[Line]:
             raise LogError(f"line {number}: found number {line.number}; expected {number}: a line was added or removed")
         if line.before != before:
             what = "this variant's" if number == 1 else f"line {number - 1}'s"
-            raise LogError(f"line {number}: found another digest of what came before than {what}; expected an unbroken chain: something was changed")
+            raise LogError(
+                f"line {number}: found another digest of what came before than {what}; expected an unbroken chain: "
+                "something was changed"
+            )
         before = _digest(text)
         found.append(line)
     return found
@@ -108,7 +128,13 @@ def head(log: bytes) -> str:
 
 def recorded_results(lines: Sequence[Line], scenario: str) -> str | None:
     """The digest of a scenario's results at its last recorded run; None if no run is recorded."""
-    found = [state.results for line in lines if line.event == "run" and line.name == scenario for state in line.runs if state.scenario == scenario]
+    found = [
+        state.results
+        for line in lines
+        if line.event == "run" and line.name == scenario
+        for state in line.runs
+        if state.scenario == scenario
+    ]
     return found[-1] if found else None
 
 

@@ -15,14 +15,19 @@ from scpslab.documents.quantities import PAIR, AxisValue, Name
 FILE, MARKING, SCENARIO_SUFFIX = "assignment.yaml", "marking.yaml", ".yaml"
 Text = Annotated[str, Field(min_length=3)]
 # The name of a parameter is a name in formulas, where "-" is minus.
-PARAMETER = Spelt(r"^[a-z][a-z0-9_]{0,39}$", "a name: a small letter first, then small letters, digits and _, 40 at most")
+PARAMETER = Spelt(
+    r"^[a-z][a-z0-9_]{0,39}$", "a name: a small letter first, then small letters, digits and _, 40 at most"
+)
 ParameterName = Annotated[str, PARAMETER]
 Points = Annotated[float, Field(ge=0, le=1000)]
-OWN_FILE = Spelt(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$", "a file's name: a letter, digit or _, then also . and -, 80 at most")
+OWN_FILE = Spelt(
+    r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$", "a file's name: a letter, digit or _, then also . and -, 80 at most"
+)
 FileName = Annotated[str, OWN_FILE]
 Targets = tuple[str, ...]
 SETS = (
-    "The values of the scenarios that it sets: paths as `--set` has them. `transfer:seed` sets it in scenario transfer alone. "
+    "The values of the scenarios that it sets: paths as `--set` has them. "
+    "`transfer:seed` sets it in scenario transfer alone. "
     "A parameter without one is for questions."
 )
 SETS_EXAMPLE = ["parameters.data_rate", "transfer:seed"]
@@ -37,7 +42,9 @@ class Choice(Part):
     """A value drawn from a list."""
 
     kind: Literal["choice"]
-    values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values, all of one kind.", example=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"])
+    values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(
+        says="The values, all of one kind.", example=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]
+    )
     set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
     says: str = key("", says="What it is, for the student's list of parameters.", example="Rate of the data path.")
 
@@ -69,7 +76,9 @@ class Formula(Part):
     unit: Literal["bit/s", "s", "B", ""] = key("", says="The unit of the number that the formula gives.", example="B")
     step: Annotated[float, Field(gt=0)] = key(1, says="The number is rounded to a multiple of this.", example=1500)
     set: Targets = key(says=SETS, example=["parameters.data_buffer"])
-    says: str = key("", says="What it is, for the student's list of parameters.", example="The buffer: one bandwidth-delay product.")
+    says: str = key(
+        "", says="What it is, for the student's list of parameters.", example="The buffer: one bandwidth-delay product."
+    )
 
 
 Parameter = Annotated[Choice | Range | Seed | Formula, Field(discriminator="kind")]
@@ -82,7 +91,9 @@ class NumberPrediction(Part):
     question: Text = key(says="What is to be predicted.", example="How long will the transfer take?")
     unit: str = key("", says=UNIT, example="s")
     points: Points = key(1, says="Points for a good prediction that was made in time.", example=1)
-    before: tuple[Name, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+    before: tuple[Name, ...] = key(
+        (), says="The scenarios that it has to be made before. Default: all.", example=["transfer"]
+    )
 
 
 class IntervalPrediction(Part):
@@ -92,7 +103,9 @@ class IntervalPrediction(Part):
     question: Text = key(says="What is to be predicted.", example="Between which bounds will the goodput be?")
     unit: str = key("", says=UNIT, example="kbit/s")
     points: Points = key(1, says="Points for a narrow interval that holds the number and was given in time.", example=1)
-    before: tuple[Name, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+    before: tuple[Name, ...] = key(
+        (), says="The scenarios that it has to be made before. Default: all.", example=["transfer"]
+    )
 
 
 class ChoicePrediction(Part):
@@ -100,9 +113,13 @@ class ChoicePrediction(Part):
 
     kind: Literal["choice"]
     question: Text = key(says="What is to be predicted.", example="Which congestion control will be fastest?")
-    choices: Annotated[dict[Name, str], Field(min_length=2)] = key(says="The words, each with its meaning.", example={"cubic": "CUBIC", "bbr": "BBR"})
+    choices: Annotated[dict[Name, str], Field(min_length=2)] = key(
+        says="The words, each with its meaning.", example={"cubic": "CUBIC", "bbr": "BBR"}
+    )
     points: Points = key(1, says="Points for the right word in time.", example=1)
-    before: tuple[Name, ...] = key((), says="The scenarios that it has to be made before. Default: all.", example=["transfer"])
+    before: tuple[Name, ...] = key(
+        (), says="The scenarios that it has to be made before. Default: all.", example=["transfer"]
+    )
 
 
 Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction, Field(discriminator="kind")]
@@ -124,7 +141,9 @@ class NumberAnswer(Part):
     question: Text = key(says="The question.", example="What is the bandwidth-delay product?")
     unit: str = key("", says=UNIT, example="kB")
     points: Points = key(1, says="Points for the right number.", example=2)
-    within: Bounds | None = key(None, says="Bounds that every sensible answer keeps; `check` says when one does not.", example=[0, 1000])
+    within: Bounds | None = key(
+        None, says="Bounds that every sensible answer keeps; `check` says when one does not.", example=[0, 1000]
+    )
 
 
 class ChoiceAnswer(Part):
@@ -133,7 +152,8 @@ class ChoiceAnswer(Part):
     kind: Literal["choice"]
     question: Text = key(says="The question.", example="What limits the transfer?")
     choices: Annotated[dict[Name, str], Field(min_length=2)] = key(
-        says="The words, each with its meaning.", example={"window": "the receive window", "rate": "the rate of the link"}
+        says="The words, each with its meaning.",
+        example={"window": "the receive window", "rate": "the rate of the link"},
     )
     points: Points = key(1, says="Points for the right word.", example=1)
 
@@ -143,7 +163,9 @@ class TextAnswer(Part):
 
     kind: Literal["text"]
     question: Text = key(says="The question.", example="Why does the goodput not reach the rate of the link?")
-    words: Annotated[int, Field(ge=1, le=5000)] = key(150, says="The number of words that is enough; `check` says when it is exceeded by half.", example=80)
+    words: Annotated[int, Field(ge=1, le=5000)] = key(
+        150, says="The number of words that is enough; `check` says when it is exceeded by half.", example=80
+    )
     points: Points = key(says="The most that the rubric gives.", example=4)
 
     @property
@@ -165,18 +187,27 @@ class Deliverable(Part):
 
 
 class Trial(Part):
-    """A run of a student's policy: the scenario with the student's file beside it. Each cell gives a share of the points, and the trial their mean."""
+    """A run of a student's policy: the scenario with the student's file beside it.
 
-    scenario: Name = key(says="The scenario beside this file, without `.yaml`; its workload of kind `policy` names the file.", example="channel")
+    Each cell gives a share of the points, and the trial their mean.
+    """
+
+    scenario: Name = key(
+        says="The scenario beside this file, without `.yaml`; its workload of kind `policy` names the file.",
+        example="channel",
+    )
     file: FileName = key(says="The deliverable that is put beside the scenario.", example="controller.py")
     says: Text = key(says="What is tried.", example="A hop with a short queue.")
     share: Text = key(
-        says="Formula of the share of the points, from the results of one completed cell; below 0 it is 0, above 1 it is 1. Other cells give nothing.",
+        says="Formula of the share of the points, from the results of one completed cell; "
+        "below 0 it is 0, above 1 it is 1. Other cells give nothing.",
         example='mean("channel", "utilization") / 0.8',
     )
     points: Points = key(0, says="Points for it, which are a part of the deliverable's.", example=2)
     shows: tuple[Name, ...] = key(
-        ("transfer_s", "utilization", "efficiency"), says="Columns of results.csv that the student reads.", example=["goodput_bps", "efficiency"]
+        ("transfer_s", "utilization", "efficiency"),
+        says="Columns of results.csv that the student reads.",
+        example=["goodput_bps", "efficiency"],
     )
 
 
@@ -187,8 +218,12 @@ class AssignmentFile(Part):
     version: Version
     title: Text = key(says="One line.", example="First steps: delay, rate and their product")
     summary: str = key("", says="Two sentences for the list of assignments.")
-    goals: Annotated[tuple[Text, ...], Field(min_length=1)] = key(says="What a student can do afterwards.", example=["Compute a bandwidth-delay product"])
-    prerequisites: tuple[Text, ...] = key((), says="What a student needs to know before.", example=["TCP's sliding window"])
+    goals: Annotated[tuple[Text, ...], Field(min_length=1)] = key(
+        says="What a student can do afterwards.", example=["Compute a bandwidth-delay product"]
+    )
+    prerequisites: tuple[Text, ...] = key(
+        (), says="What a student needs to know before.", example=["TCP's sliding window"]
+    )
     minutes: Annotated[int, Field(ge=1, le=6000)] = key(says="Working time that most students need.", example=90)
     scenarios: Annotated[tuple[Name, ...], Field(min_length=1)] = key(
         says="The scenarios beside this file, without `.yaml`; they are run in this order.", example=["transfer"]
@@ -197,7 +232,10 @@ class AssignmentFile(Part):
     predictions: dict[Name, Prediction] = key({}, says="What is predicted before the runs.")
     answers: Annotated[dict[Name, Answer], Field(min_length=1)] = key(says="What is asked.")
     deliverables: tuple[Deliverable, ...] = key((), says="Further files to hand in.")
-    trials: dict[Name, Trial] = key({}, says="Runs of deliverables that `check` carries out, too. Those that students do not see are in marking.yaml.")
+    trials: dict[Name, Trial] = key(
+        {},
+        says="Runs of deliverables that `check` carries out, too. Those that students do not see are in marking.yaml.",
+    )
     write_up: bool = key(True, says="Whether `write-up.md` is handed in.", example=True)
     write_up_points: Points = key(0, says="The most that the rubric gives for the write-up.", example=5)
 
@@ -224,10 +262,16 @@ class Band(Part):
     """A number that is alike in all variants."""
 
     name: Text = key(says="What it is, for messages.", example="packets in flight")
-    value: Text = key(says="A formula over the parameters, or over the results of a reference run.", example="rate * 2 * delay / 8 / 1500")
+    value: Text = key(
+        says="A formula over the parameters, or over the results of a reference run.",
+        example="rate * 2 * delay / 8 / 1500",
+    )
     at_least: float | None = key(None, says="Lower bound.", example=20)
     at_most: float | None = key(None, says="Upper bound.", example=200)
-    because: Text = key(says="Why variants outside are easier or harder.", example="Fewer packets show no difference between the windows.")
+    because: Text = key(
+        says="Why variants outside are easier or harder.",
+        example="Fewer packets show no difference between the windows.",
+    )
 
     @model_validator(mode="after")
     def _has_a_bound(self) -> Self:
@@ -241,12 +285,16 @@ class Band(Part):
 class Difficulty(Part):
     """Variants outside a band are drawn again."""
 
-    attempts: Annotated[int, Field(ge=1, le=10_000)] = key(200, says="Draws for one student before the command gives up.", example=200)
+    attempts: Annotated[int, Field(ge=1, le=10_000)] = key(
+        200, says="Draws for one student before the command gives up.", example=200
+    )
     bands: Annotated[tuple[Band, ...], Field(min_length=1)] = key(says="All of them must hold.")
 
 
 class LogRatio(Part):
-    """By the ratio of prediction and truth, whichever is larger above: all points up to `full`, none from `zero` on, by its logarithm between them."""
+    """By the ratio of prediction and truth, whichever is larger above: all points up to `full`, none from `zero` on, by
+    its logarithm between them.
+    """
 
     kind: Literal["log-ratio"]
     truth: Text = key(says=TRUTH, example='mean("transfer", "transfer_s")')
@@ -255,16 +303,24 @@ class LogRatio(Part):
 
 
 class Distance(Part):
-    """By the distance of prediction and truth: all points up to `full`, none from `zero` on, evenly between them. For values that may be 0."""
+    """By the distance of prediction and truth: all points up to `full`, none from `zero` on, evenly between them.
+
+    For values that may be 0.
+    """
 
     kind: Literal["distance"]
     truth: Text = key(says=TRUTH, example='mean("transfer", "rtos")')
-    full: Tolerance = key(says="The distance up to which a prediction has all points, in the unit of the question.", example=1)
+    full: Tolerance = key(
+        says="The distance up to which a prediction has all points, in the unit of the question.", example=1
+    )
     zero: Tolerance = key(says="The distance from which on it has none.", example=10)
 
 
 class Interval(Part):
-    """An interval without the truth has no points. One with it has all of them if high / low is at most `full`, and none if it is at least `zero`."""
+    """An interval without the truth has no points.
+
+    One with it has all of them if high / low is at most `full`, and none if it is at least `zero`.
+    """
 
     kind: Literal["interval"]
     truth: Text = key(says=TRUTH, example='mean("transfer", "goodput_bps") / 1000')
@@ -296,7 +352,10 @@ class WrongNumber(Part):
 
     value: Text = key(says="Formula of the number that the mistake gives.", example="rate * delay / 8 / 1000")
     share: Share = key(0, says="Share of the points.", example=0.3)
-    comment: Text = key(says="What the student reads.", example="This is the one-way product: the acknowledgement needs its way back, too.")
+    comment: Text = key(
+        says="What the student reads.",
+        example="This is the one-way product: the acknowledgement needs its way back, too.",
+    )
 
 
 class WrongWord(Part):
@@ -318,19 +377,27 @@ class MarkedNumber(Part):
     """The number that is right, how near is near enough, and the numbers of common mistakes."""
 
     kind: Literal["number"]
-    expected: Text = key(says="Formula of the right number, in the unit of the question.", example="rate * 2 * delay / 8 / 1000")
+    expected: Text = key(
+        says="Formula of the right number, in the unit of the question.", example="rate * 2 * delay / 8 / 1000"
+    )
     relative: Tolerance = key(0, says="Near enough: a distance of this share of the expected value.", example=0.02)
-    absolute: Tolerance = key(0, says="Near enough: this distance in the unit of the question. The wider of the two counts.", example=0.5)
+    absolute: Tolerance = key(
+        0, says="Near enough: this distance in the unit of the question. The wider of the two counts.", example=0.5
+    )
     because: str = key("", says="The reason for the tolerance.", example="Answers rounded to two digits are right.")
     partial: tuple[Near, ...] = key((), says="Wider tolerances with a part of the points.")
-    wrong: tuple[WrongNumber, ...] = key((), says="Common mistakes. The tolerances of the right number hold for them, too.")
+    wrong: tuple[WrongNumber, ...] = key(
+        (), says="Common mistakes. The tolerances of the right number hold for them, too."
+    )
 
 
 class MarkedChoice(Part):
     """The word that is right, and comments on the others."""
 
     kind: Literal["choice"]
-    expected: Text = key(says="Formula that gives the right word.", example='"window" if window < rate * delay / 4 else "rate"')
+    expected: Text = key(
+        says="Formula that gives the right word.", example='"window" if window < rate * delay / 4 else "rate"'
+    )
     wrong: tuple[WrongWord, ...] = key((), says="Comments on other words.")
 
 
@@ -353,11 +420,18 @@ class MarkingFile(Part):
     difficulty: Difficulty | None = key(None, says="What is alike in all variants. Default: every draw is taken.")
     predictions: dict[Name, Scoring] = key({}, says="How each prediction is scored.")
     answers: dict[Name, Marked] = key(says="How each answer is marked.")
-    deliverables: dict[str, tuple[Item, ...]] = key({}, says="What a person looks for in each deliverable that has points.")
+    deliverables: dict[str, tuple[Item, ...]] = key(
+        {}, says="What a person looks for in each deliverable that has points."
+    )
     trials: dict[Name, Trial] = key(
-        {}, says="Runs of deliverables that students do not see. Their scenarios are in the instructor's folder, and have no parameters of variants."
+        {},
+        says="Runs of deliverables that students do not see. Their scenarios are in the instructor's folder, and "
+        "have no parameters of variants.",
     )
     write_up: tuple[Item, ...] = key((), says="What a person looks for in the write-up.")
     regrade: Annotated[int, Field(ge=1)] = key(
-        2, says="The number of cells of a submission that the grader runs again and compares byte for byte; it chooses them after the submission.", example=2
+        2,
+        says="The number of cells of a submission that the grader runs again and compares byte for byte; "
+        "it chooses them after the submission.",
+        example=2,
     )

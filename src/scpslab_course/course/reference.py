@@ -1,4 +1,6 @@
-"""The two files of an assignment described for editors (JSON Schema) and for people (Markdown), both from the models."""
+"""The two files of an assignment described for editors (JSON Schema) and for people (Markdown), both from the
+models.
+"""
 
 from __future__ import annotations
 

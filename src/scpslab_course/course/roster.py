@@ -41,7 +41,8 @@ def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tupl
     """The columns of a CSV file, and its lines with their numbers. A head without commas has semicolons.
 
     Raises:
-        ScenarioError: no ordinary file, more than `most` bytes, no text, no CSV, or lines of other length than the head.
+        ScenarioError: no ordinary file, more than `most` bytes, no text, no CSV, or lines of other length than the
+            head.
     """
     try:
         content = content_of(path, most)
@@ -51,9 +52,14 @@ def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tupl
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise ScenarioError(f'{path}:{line}: found bytes that are not UTF-8; expected text. Save the file as "CSV UTF-8".') from error
+        raise ScenarioError(
+            f'{path}:{line}: found bytes that are not UTF-8; expected text. Save the file as "CSV UTF-8".'
+        ) from error
     if "\0" in text:
-        raise ScenarioError(f"{path}:{text[: text.index(chr(0))].count(chr(10)) + 1}: found a NUL; expected text. Save the file as CSV again.")
+        raise ScenarioError(
+            f"{path}:{text[: text.index(chr(0))].count(chr(10)) + 1}: found a NUL; expected text. "
+            "Save the file as CSV again."
+        )
     first = text.split("\n", 1)[0]
     delimiter = ";" if ";" in first and "," not in first else ","
     # Without newline="" a field could not have a line of its own; strict refuses quotes that never end.
@@ -115,9 +121,15 @@ def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, st
     for number, row in rows:
         name, student = row["file"].strip(), row["student"].strip()
         if not name or not is_name(student):
-            wrong.append(f"{path}:{number}: found {shown(name)}, {shown(student)}; expected a file and a student's id. Correct the line.")
+            wrong.append(
+                f"{path}:{number}: found {shown(name)}, {shown(student)}; expected a file and a student's id. "
+                "Correct the line."
+            )
         elif by_name.setdefault(name, student) != student:
-            wrong.append(f"{path}:{number}: found {shown(name)} a second time with another student; expected it once. Remove a line.")
+            wrong.append(
+                f"{path}:{number}: found {shown(name)} a second time with another student; expected it once. "
+                "Remove a line."
+            )
     if wrong:
         raise ScenarioError("\n".join(wrong))
     found = {one: by_name.get(str(one), by_name.get(one.name)) for one in submissions}
@@ -139,16 +151,28 @@ def _wrong_students(where: str, students: Sequence[tuple[int, Student]]) -> Iter
     for number, student in students:
         for what, value in (("student", student.id), ("group", student.group)):
             if not is_name(value, LONGEST) and (value or what == "student"):
-                yield f"{where}:{number}: {what}: found {shown(value)}; expected {EXPECTED}, at most {LONGEST}. It becomes a folder's name: choose another."
+                yield (
+                    f"{where}:{number}: {what}: found {shown(value)}; expected {EXPECTED}, at most {LONGEST}. "
+                    "It becomes a folder's name: choose another."
+                )
         for what, value in (("name", student.name), ("email", student.email)):
             if len(value) > LONGEST_FIELD or not value.isprintable():
-                yield f"{where}:{number}: {what}: found {shown(value)}; expected one line of at most {LONGEST_FIELD} characters. Correct it."
+                yield (
+                    f"{where}:{number}: {what}: found {shown(value)}; expected one line of at most {LONGEST_FIELD} "
+                    "characters. Correct it."
+                )
         # Folders whose names differ in case alone are one folder on many computers.
         if (key := student.id.casefold()) in seen:
-            yield f"{where}:{number}: student: found {shown(student.id)}, as in line {seen[key]}; expected each student once. Remove a line, or correct the id."
+            yield (
+                f"{where}:{number}: student: found {shown(student.id)}, as in line {seen[key]}; "
+                "expected each student once. Remove a line, or correct the id."
+            )
         seen.setdefault(key, number)
     groups: dict[str, str] = {}
     for number, student in students:
         if groups.setdefault(student.group.casefold(), student.group) != student.group:
             other = groups[student.group.casefold()]
-            yield f"{where}:{number}: group: found {shown(student.group)} beside {shown(other)}; expected one spelling. Correct one."
+            yield (
+                f"{where}:{number}: group: found {shown(student.group)} beside {shown(other)}; "
+                "expected one spelling. Correct one."
+            )

@@ -27,14 +27,25 @@ from scpslab.runs.run import CELLS
 from scpslab.runs.store import stores
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
-from scpslab_course.course.formulas import NAMES, Formula, FormulaError, Row, Rows, advised, base_value, functions, parse
+from scpslab_course.course.formulas import (
+    NAMES,
+    Formula,
+    FormulaError,
+    Row,
+    Rows,
+    advised,
+    base_value,
+    functions,
+    parse,
+)
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
 
 from scpslab.kinds.workloads.policy.scenario import read_policy
 
 CORRECT = "Correct the formula."
 NOT_HANDED_IN = "not handed in"
-# A lab that a policy keeps busy reaches the wall limit, and the engine names the program that did it (engine/standstill.py).
+# A lab that a policy keeps busy reaches the wall limit, and the engine names the program that did it
+# (engine/standstill.py).
 RUNNER = "policy_runner.py"
 ENDLESS = "the policy did not answer any more; look for an endless loop"
 # Details of the engine that say nothing about the policy.
@@ -63,7 +74,10 @@ class VariantRun:
             return False
 
     def changed(self) -> list[str]:
-        """The files of its cells, by their paths in the run's folder, that are not what this machine keeps of the run. What it does not keep cannot be told."""
+        """The files of its cells, by their paths in the run's folder, that are not what this machine keeps of the run.
+
+        What it does not keep cannot be told.
+        """
         known, found = self.folder.manifest()["cells"], []
         with scratch() as aside:
             for cell in self.finished:
@@ -93,9 +107,15 @@ def run_of(assignment: Assignment, parameters: Mapping[str, AxisValue], scenario
 
 
 def run_variant(
-    assignment: Assignment, parameters: Mapping[str, AxisValue], options: RunOptions, listeners: Sequence[Listener] = (), scenarios: Sequence[str] = ()
+    assignment: Assignment,
+    parameters: Mapping[str, AxisValue],
+    options: RunOptions,
+    listeners: Sequence[Listener] = (),
+    scenarios: Sequence[str] = (),
 ) -> dict[str, Path]:
-    """Runs scenarios (default: all) with these parameters; returns their folders. The options say where and how, not what.
+    """Runs scenarios (default: all) with these parameters; returns their folders.
+
+    The options say where and how, not what.
 
     Raises:
         ScenarioError: the parameters do not fit the scenario.
@@ -109,7 +129,9 @@ def run_variant(
 
 
 def rows_of(folders: Mapping[str, Path]) -> Rows:
-    """What formulas read of each scenario's run: the rows of results.csv, and of traced transfers why packets were sent again, which no file tells students."""
+    """What formulas read of each scenario's run: the rows of results.csv, and of traced transfers why packets were sent
+    again, which no file tells students.
+    """
     found = {}
     for name, folder in folders.items():
         opened = open_run(folder)
@@ -132,7 +154,10 @@ class Planned:
 
 @dataclass(frozen=True)
 class TriedCell:
-    """A cell: the share of the points that it gives, and what the student reads. `share` is None where the lab failed and the file did not."""
+    """A cell: the share of the points that it gives, and what the student reads.
+
+    `share` is None where the lab failed and the file did not.
+    """
 
     cell: str
     share: float | None
@@ -156,19 +181,36 @@ class Outcome:
     @property
     def says(self) -> str:
         """All of it in one line."""
-        return self.reason or "; ".join(f"{cell.cell}: {cell.says}" if len(self.cells) > 1 else cell.says for cell in self.cells)
+        return self.reason or "; ".join(
+            f"{cell.cell}: {cell.says}" if len(self.cells) > 1 else cell.says for cell in self.cells
+        )
 
 
-def planned(assignment: Assignment, parameters: Mapping[str, AxisValue], marking: Marking | None = None) -> Iterator[Planned]:
-    """The trials that students see, and with the marking the others, too. The others have no parameters of variants: they are the same for everybody."""
+def planned(
+    assignment: Assignment, parameters: Mapping[str, AxisValue], marking: Marking | None = None
+) -> Iterator[Planned]:
+    """The trials that students see, and with the marking the others, too.
+
+    The others have no parameters of variants: they are the same for everybody.
+    """
     for name, trial in assignment.file.trials.items():
-        yield Planned(name, trial, assignment.scenario(trial.scenario), tuple(assignment.settings(parameters, trial.scenario)))
+        yield Planned(
+            name, trial, assignment.scenario(trial.scenario), tuple(assignment.settings(parameters, trial.scenario))
+        )
     for name, trial in marking.file.trials.items() if marking is not None else ():
         yield Planned(name, trial, assignment.folder / INSTRUCTOR / f"{trial.scenario}{SCENARIO_SUFFIX}", ())
 
 
-def carry_out(one: Planned, content: bytes | None, parameters: Mapping[str, AxisValue], options: RunOptions, listeners: Sequence[Listener] = ()) -> Outcome:
-    """Runs a student's file in a trial. `content`: None if there is no file. Whatever the file does, it costs this trial alone.
+def carry_out(
+    one: Planned,
+    content: bytes | None,
+    parameters: Mapping[str, AxisValue],
+    options: RunOptions,
+    listeners: Sequence[Listener] = (),
+) -> Outcome:
+    """Runs a student's file in a trial.
+
+    `content`: None if there is no file. Whatever the file does, it costs this trial alone.
 
     Raises:
         ScenarioError: the trial's scenario or formula is not valid; the student is not at fault.

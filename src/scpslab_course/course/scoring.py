@@ -1,4 +1,5 @@
-"""What is right for one variant, how much of an answer or prediction is right, and practice.json, which tells everybody.
+"""What is right for one variant, how much of an answer or prediction is right, and practice.json, which tells
+everybody.
 
 Formulas of marking.yaml are evaluated to plain numbers and words. Nothing here knows where an answer came from.
 """
@@ -23,7 +24,16 @@ from scpslab.plan.values import Label, PlainText
 from scpslab_course.course.answers import GivenError, read_given
 from scpslab_course.course.assignment import PRACTICE, Assignment, Marking
 from scpslab_course.course.formulas import FormulaError, Rows, Value, advised, base_value, functions
-from scpslab_course.course.model import Answer, Distance, Interval, LogRatio, MarkedChoice, MarkedNumber, Prediction, Scoring
+from scpslab_course.course.model import (
+    Answer,
+    Distance,
+    Interval,
+    LogRatio,
+    MarkedChoice,
+    MarkedNumber,
+    Prediction,
+    Scoring,
+)
 from scpslab_course.course.variant import Variant
 
 Share = Annotated[float, Range(0, 1)]
@@ -101,13 +111,17 @@ class Evaluation:
         try:
             return self._marking.formulas[at].value(self._names, self._functions)
         except FormulaError as error:
-            raise self._marking.places.error([(at, advised(error, "Correct the formula, or the ranges of the variant."))]) from error
+            raise self._marking.places.error(
+                [(at, advised(error, "Correct the formula, or the ranges of the variant."))]
+            ) from error
 
     def number(self, at: KeyPath) -> float:
         """The same; the value must be a number."""
         value = self.value(at)
         if isinstance(value, str):
-            raise self._marking.places.error([(at, f'found the text "{value}"; expected a number. Correct the formula.')])
+            raise self._marking.places.error(
+                [(at, f'found the text "{value}"; expected a number. Correct the formula.')]
+            )
         return value
 
 
@@ -124,7 +138,11 @@ def expected(assignment: Assignment, marking: Marking, parameters: Mapping[str, 
     for name, prediction in assignment.file.predictions.items():
         try:
             at: KeyPath = ("predictions", name, "truth")
-            truths[name] = _word(evaluation, at, prediction.choices, marking) if prediction.kind == "choice" else evaluation.number(at)
+            truths[name] = (
+                _word(evaluation, at, prediction.choices, marking)
+                if prediction.kind == "choice"
+                else evaluation.number(at)
+            )
         except ScenarioError as error:
             wrong.append(str(error))
     for name, answer in assignment.file.answers.items():
@@ -144,7 +162,9 @@ def expected(assignment: Assignment, marking: Marking, parameters: Mapping[str, 
 def _word(evaluation: Evaluation, at: KeyPath, choices: Mapping[str, str], marking: Marking) -> str:
     value = evaluation.value(at)
     if value not in choices:
-        raise marking.places.error([(at, f'found "{value}"; expected one of {", ".join(choices)}. Correct the formula.')])
+        raise marking.places.error(
+            [(at, f'found "{value}"; expected one of {", ".join(choices)}. Correct the formula.')]
+        )
     return str(value)
 
 
@@ -154,15 +174,25 @@ def _right_number(evaluation: Evaluation, at: KeyPath, marked: MarkedNumber) -> 
     def distance(relative: float | None, absolute: float | None) -> float:
         return max(abs(right) * (relative or 0), absolute or 0)
 
-    near = tuple(NearEnough(distance=distance(one.relative, one.absolute), share=one.share, comment=one.comment) for one in marked.partial)
-    mistakes = tuple(
-        Mistake(value=evaluation.number((*at, "wrong", index, "value")), share=one.share, comment=one.comment) for index, one in enumerate(marked.wrong)
+    near = tuple(
+        NearEnough(distance=distance(one.relative, one.absolute), share=one.share, comment=one.comment)
+        for one in marked.partial
     )
-    return RightNumber(kind="number", value=right, distance=distance(marked.relative, marked.absolute), partial=near, wrong=mistakes)
+    mistakes = tuple(
+        Mistake(value=evaluation.number((*at, "wrong", index, "value")), share=one.share, comment=one.comment)
+        for index, one in enumerate(marked.wrong)
+    )
+    return RightNumber(
+        kind="number", value=right, distance=distance(marked.relative, marked.absolute), partial=near, wrong=mistakes
+    )
 
 
 def _right_word(word: str, marked: MarkedChoice) -> RightWord:
-    return RightWord(kind="choice", value=word, wrong=tuple(Mistake(value=one.value, share=one.share, comment=one.comment) for one in marked.wrong))
+    return RightWord(
+        kind="choice",
+        value=word,
+        wrong=tuple(Mistake(value=one.value, share=one.share, comment=one.comment) for one in marked.wrong),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,11 +207,21 @@ class Practice:
 
 def write_practice(variant: Variant, expected: Expected) -> str:
     """The text of the file."""
-    return json.dumps(schema.write(Practice(format_=FORMAT, how=HOW, variant=variant, expected=expected)), indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            schema.write(Practice(format_=FORMAT, how=HOW, variant=variant, expected=expected)),
+            indent=1,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )
 
 
 def agree(practice: Practice, variant: Variant, expected: Expected) -> bool:
-    """Whether a file says of a variant what is expected: the same words, and numbers within a thousandth. Another kernel moves packets by microseconds."""
+    """Whether a file says of a variant what is expected: the same words, and numbers within a thousandth.
+
+    Another kernel moves packets by microseconds.
+    """
     return practice.variant == variant and _close(schema.write(practice.expected), schema.write(expected))
 
 
@@ -213,7 +253,10 @@ def read_practice(assignment: Assignment) -> Practice:
 
 @dataclass(frozen=True)
 class Score:
-    """A share of the points, 0 to 1, and what the student reads. `is_readable` is false for what is no answer at all."""
+    """A share of the points, 0 to 1, and what the student reads.
+
+    `is_readable` is false for what is no answer at all.
+    """
 
     share: float
     comment: str
@@ -227,7 +270,11 @@ def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -
     except GivenError as error:
         return Score(0, f"{error}.", is_readable=False)
     if isinstance(right, RightWord):
-        return _by_mistake(right.wrong, lambda mistake: mistake.value == found) if found != right.value else Score(1, "right")
+        return (
+            _by_mistake(right.wrong, lambda mistake: mistake.value == found)
+            if found != right.value
+            else Score(1, "right")
+        )
     if not isinstance(found, float):
         return Score(0, "found no number.", is_readable=False)
     slack = abs(right.value) * ROUNDING
@@ -236,8 +283,12 @@ def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -
         return Score(1, "right")
     # A mistake's own tolerance is the right number's, in proportion.
     relative = right.distance / abs(right.value) if right.value else 0
-    mistakes = _by_mistake(right.wrong, lambda one: abs(found - float(one.value)) <= abs(float(one.value)) * relative + slack)
-    near = max((one for one in right.partial if distance <= one.distance + slack), key=lambda one: one.share, default=None)
+    mistakes = _by_mistake(
+        right.wrong, lambda one: abs(found - float(one.value)) <= abs(float(one.value)) * relative + slack
+    )
+    near = max(
+        (one for one in right.partial if distance <= one.distance + slack), key=lambda one: one.share, default=None
+    )
     if near is not None and near.share >= mistakes.share:
         return Score(near.share, near.comment)
     return mistakes
@@ -252,7 +303,10 @@ def score_prediction(asked: Prediction, scoring: Scoring, truth: float | str, gi
     if isinstance(scoring, Interval) and isinstance(found, tuple) and not isinstance(truth, str):
         low, high = found
         inside = low * (1 - ROUNDING) <= truth <= high * (1 + ROUNDING)
-        return Score(_fall(math.log(high / low), math.log(scoring.full), math.log(scoring.zero)) if inside else 0, f"it was {truth:.4g}")
+        return Score(
+            _fall(math.log(high / low), math.log(scoring.full), math.log(scoring.zero)) if inside else 0,
+            f"it was {truth:.4g}",
+        )
     if isinstance(scoring, LogRatio | Distance) and isinstance(found, float) and not isinstance(truth, str):
         return Score(_by_distance(scoring, found, truth), f"it was {truth:.4g}")
     return Score(float(found == truth), f"it was {truth}")

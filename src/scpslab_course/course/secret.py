@@ -1,4 +1,7 @@
-"""A course's secret: one file that only its owner can read. What draws and what signs are keys made from it (decision 0702)."""
+"""A course's secret: one file that only its owner can read.
+
+What draws and what signs are keys made from it (decision 0702).
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,9 @@ def fingerprint(key: str) -> str:
 
 
 def make_secret(path: Path) -> Secret:
-    """Writes a new secret, which only the owner can read. An existing file is never replaced: its variants would be lost.
+    """Writes a new secret, which only the owner can read.
+
+    An existing file is never replaced: its variants would be lost.
 
     Raises:
         UsageError: there is a file already.
@@ -83,7 +88,10 @@ def make_secret(path: Path) -> Secret:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, OWNER_ONLY)
     except FileExistsError as error:
-        raise UsageError(f"{path}: found a file; expected none, because a new secret makes all issued variants invalid. Choose another folder.") from error
+        raise UsageError(
+            f"{path}: found a file; expected none, because a new secret makes all issued variants invalid. "
+            "Choose another folder."
+        ) from error
     with os.fdopen(descriptor, "wb") as file:
         file.write(LINE + content.hex().encode() + b"\n")
     return Secret(content)
@@ -99,22 +107,36 @@ def read_secret(path: Path) -> Secret:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         said = "a symbolic link, or too many of them" if path.is_symlink() else error.strerror
-        raise UsageError(f'{path}: found {said}; expected the secret that "scpslab course new" writes. Restore it from your backup.') from error
+        raise UsageError(
+            f'{path}: found {said}; expected the secret that "scpslab course new" writes. Restore it from your backup.'
+        ) from error
     # Not as a file of Python's, which refuses folders without their name.
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise UsageError(f'{path}: found no ordinary file; expected the secret that "scpslab course new" writes. Restore it from your backup.')
+            raise UsageError(
+                f'{path}: found no ordinary file; expected the secret that "scpslab course new" writes. '
+                "Restore it from your backup."
+            )
         if found.st_uid != os.geteuid():
-            raise UsageError(f"{path}: found a file of user {found.st_uid}; expected one of your own. Work as that user, or copy it: install -m 600.")
+            raise UsageError(
+                f"{path}: found a file of user {found.st_uid}; expected one of your own. "
+                "Work as that user, or copy it: install -m 600."
+            )
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             mode = f"{stat.S_IMODE(found.st_mode):03o}"
-            raise UsageError(f"{path}: found mode {mode}, so that others can read it; expected 600. If nobody has read it: chmod 600 {path}")
+            raise UsageError(
+                f"{path}: found mode {mode}, so that others can read it; expected 600. If nobody has read it: "
+                f"chmod 600 {path}"
+            )
         line = os.read(descriptor, len(LINE) + 2 * LENGTH + 2)
     finally:
         os.close(descriptor)
     digits = line.removeprefix(LINE).removesuffix(b"\n")
     if line == digits or re.fullmatch(rb"[0-9a-f]{%d}" % (2 * LENGTH), digits) is None:
         # Nothing of what was found is shown: it may be most of a secret.
-        raise UsageError(f'{path}: found something else; expected the secret that "scpslab course new" writes. Restore it from your backup.')
+        raise UsageError(
+            f'{path}: found something else; expected the secret that "scpslab course new" writes. '
+            "Restore it from your backup."
+        )
     return Secret(bytes.fromhex(digits.decode("ascii")))

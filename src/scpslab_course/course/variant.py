@@ -34,9 +34,12 @@ class VariantError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """What was drawn for whom. `student` is the name under which it was drawn, `members` are the ids of those who work on it.
+    """What was drawn for whom.
 
-    `material` is the digest of the scenarios and parameters that it belongs to; `key` is the public key of whoever signed it.
+    `student` is the name under which it was drawn, `members` are the ids of those who work on it.
+
+    `material` is the digest of the scenarios and parameters that it belongs to; `key` is the public key of whoever
+    signed it.
     """
 
     format_: Annotated[int, Range(FORMAT, FORMAT)]
@@ -84,7 +87,9 @@ def read(content: bytes) -> Variant:
     try:
         fields = strict_json.loads(content)
         if not isinstance(fields, dict):
-            raise VariantError(f'found {schema.shown(fields)}; expected a variant as "scpslab course issue" writes it. {ASK}')
+            raise VariantError(
+                f'found {schema.shown(fields)}; expected a variant as "scpslab course issue" writes it. {ASK}'
+            )
         variant = schema.read(Variant, fields, "")
     except strict_json.JsonError as error:
         raise VariantError(f'{error}; expected a variant as "scpslab course issue" writes it. {ASK}') from error
@@ -96,14 +101,19 @@ def read(content: bytes) -> Variant:
 
 
 def verify(content: bytes, key: str) -> Variant:
-    """A variant that the holder of `key` has signed: what a grader accepts. A submission's own idea of the key does not count.
+    """A variant that the holder of `key` has signed: what a grader accepts.
+
+    A submission's own idea of the key does not count.
 
     Raises:
         VariantError: see `read`; or somebody else signed it.
     """
     variant = read(content)
     if variant.is_practice and key != PRACTICE.key:
-        raise VariantError("found the practice variant; expected the one that was issued. Start the assignment again with your own variant")
+        raise VariantError(
+            "found the practice variant; expected the one that was issued. Start the assignment again with your own "
+            "variant"
+        )
     if variant.key != key:
         found, wanted = fingerprint(variant.key), fingerprint(key)
         raise VariantError(f"found a variant signed with the key {found}; expected the course's key {wanted}. {ASK}")
@@ -115,7 +125,10 @@ def unfit(variant: Variant, assignment: Assignment) -> str:
     if variant.assignment != assignment.name:
         return f'found a variant of "{variant.assignment}"; expected one of "{assignment.name}"'
     if set(variant.parameters) != set(assignment.file.variant) or variant.material != assignment.material():
-        return f"found a variant for other scenarios or parameters than those of {assignment.folder}; expected the edition for which it was issued"
+        return (
+            f"found a variant for other scenarios or parameters than those of {assignment.folder}; "
+            "expected the edition for which it was issued"
+        )
     return ""
 
 

@@ -43,20 +43,31 @@ def handed_out(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         parts = name.split("/")
-        if parts[0] == INSTRUCTOR or any(part.startswith(".") or part == "__pycache__" for part in parts) or not path.is_file():
+        if (
+            parts[0] == INSTRUCTOR
+            or any(part.startswith(".") or part == "__pycache__" for part in parts)
+            or not path.is_file()
+        ):
             continue
         if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
-            raise UsageError(f"{path}: found a symbolic link; expected a file, because links could lead anywhere. Put the file itself there.")
+            raise UsageError(
+                f"{path}: found a symbolic link; expected a file, because links could lead anywhere. "
+                "Put the file itself there."
+            )
         found += 1
         if found > MOST_FILES or path.stat().st_size > LARGEST_FILE:
             raise UsageError(
-                f"{path}: found file {found} of {path.stat().st_size} bytes; expected at most {MOST_FILES} of {LARGEST_FILE} bytes. Make it smaller."
+                f"{path}: found file {found} of {path.stat().st_size} bytes; expected at most {MOST_FILES} of "
+                f"{LARGEST_FILE} bytes. Make it smaller."
             )
         yield name, path.read_bytes()
 
 
 def changed_files(folder: Path, original: Assignment) -> dict[str, bytes]:
-    """The handed out files that a student's folder lacks or has otherwise, with their original content. What a student may write in does not count."""
+    """The handed out files that a student's folder lacks or has otherwise, with their original content.
+
+    What a student may write in does not count.
+    """
     own = {deliverable.file for deliverable in original.file.deliverables}
     found = {}
     for name, content in handed_out(original.folder):
@@ -68,7 +79,9 @@ def changed_files(folder: Path, original: Assignment) -> dict[str, bytes]:
 
 
 def put_back(folder: Path, name: str, content: bytes) -> Path | None:
-    """Writes a file of a student's folder as it was handed out; returns where the student's own is now, if there was one."""
+    """Writes a file of a student's folder as it was handed out; returns where the student's own is now, if there was
+    one.
+    """
     path = folder / name
     aside = set_aside(folder, path) if path.exists() or path.is_symlink() else None
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,8 +130,15 @@ class Workspace:
         """The predictions that are missing and still in time, with the scenarios before which they have to be made."""
         lines, states = self.log(), self.states()
         given = {line.name for line in lines if line.event == "predict"}
-        asked = {name: set(one.before or self.assignment.scenario_names) for name, one in self.assignment.file.predictions.items()}
-        return {name: before for name, before in asked.items() if name not in given and not _has_results(lines, states, tuple(before))}
+        asked = {
+            name: set(one.before or self.assignment.scenario_names)
+            for name, one in self.assignment.file.predictions.items()
+        }
+        return {
+            name: before
+            for name, before in asked.items()
+            if name not in given and not _has_results(lines, states, tuple(before))
+        }
 
     def add(self, at: str, event: Event, name: str = "", value: str = "") -> None:
         """Adds a line to the log.
@@ -128,7 +148,9 @@ class Workspace:
         """
         path = self.folder / LOG
         _lines(path, self.variant)
-        replace_text(path, log.appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states()).decode())
+        replace_text(
+            path, log.appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states()).decode()
+        )
 
 
 def plan_start(assignment: Assignment, variant: Variant) -> dict[str, bytes]:
@@ -153,7 +175,10 @@ def write_start(files: dict[str, bytes], assignment: Assignment, variant: Varian
         UsageError: there is something already.
     """
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise UsageError(f"{target}: found something already; expected a new folder. Go on with it, or choose another one with --into.")
+        raise UsageError(
+            f"{target}: found something already; expected a new folder. Go on with it, or choose another one with "
+            "--into."
+        )
     for name, content in files.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +218,8 @@ def read_variant(folder: Path) -> Variant:
         return variants.read(content_of(path))
     except OSError as error:
         raise ScenarioError(
-            f"{path}: found {error.strerror}; expected the folder of an assignment that you have started. Go there, or name it with --in; to begin: "
+            f"{path}: found {error.strerror}; expected the folder of an assignment that you have started. "
+            "Go there, or name it with --in; to begin: "
             '"scpslab assignment start".'
         ) from error
     except VariantError as error:
@@ -209,7 +235,9 @@ def original(variant: Variant, folder: Path | None) -> Assignment:
     """
     found = load_assignment(find(str(folder or variant.assignment)), variant.assignment)
     if said := variants.unfit(variant, found):
-        raise UsageError(f"{found.folder}: {said}. Name the folder of the assignment that you were given: --from FOLDER.")
+        raise UsageError(
+            f"{found.folder}: {said}. Name the folder of the assignment that you were given: --from FOLDER."
+        )
     return found
 
 
@@ -219,7 +247,10 @@ def _changed(folder: Path, variant: Variant) -> str:
         names = ", ".join(changed_files(folder, original(variant, None)))
     except ScpslabError:
         return ""
-    return names and f"{folder}: found {names} missing or changed; expected the files as they were handed out: your variant belongs to them"
+    return names and (
+        f"{folder}: found {names} missing or changed; expected the files as they were handed out: "
+        "your variant belongs to them"
+    )
 
 
 def find_workspace(named: Path | None) -> Path:
@@ -234,7 +265,10 @@ def find_workspace(named: Path | None) -> Path:
         return Path()
     below = sorted(path.parent for path in Path().glob(f"*/{VARIANT}"))
     if len(below) > 1:
-        raise UsageError(f".: found {len(below)} assignments: {', '.join(map(str, below[:6]))}; expected one. Go into one, or name it with --in.")
+        raise UsageError(
+            f".: found {len(below)} assignments: {', '.join(map(str, below[:6]))}; expected one. "
+            "Go into one, or name it with --in."
+        )
     return below[0] if below else Path()
 
 
@@ -252,7 +286,10 @@ def _lines(path: Path, variant: Variant) -> list[Line]:
     try:
         return log.read(content_of(path), variant.digest)
     except OSError as error:
-        raise ScenarioError(f"{path}: found {error.strerror}; expected the log of this folder. Restore it, or start the assignment again elsewhere.") from error
+        raise ScenarioError(
+            f"{path}: found {error.strerror}; expected the log of this folder. "
+            "Restore it, or start the assignment again elsewhere."
+        ) from error
     except LogError as error:
         raise ScenarioError(f"{path}: {error}. Restore the file as it was: commands write it, nobody else.") from error
 

@@ -1,6 +1,8 @@
-"""What only a look at the whole class shows: texts and logs that are equal, and numbers that are right for another student's variant.
+"""What only a look at the whole class shows: texts and logs that are equal, and numbers that are right for another
+student's variant.
 
-Numbers may agree by chance. They count only with the digits that make chance unlikely, and only if nothing of the student's own variant explains them.
+Numbers may agree by chance. They count only with the digits that make chance unlikely, and only if nothing of the
+student's own variant explains them.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ ALIKE = 0.01
 
 
 def numbers(right: Expected, parameters: Mapping[str, AxisValue], reruns: Mapping[str, Rerun]) -> dict[str, float]:
-    """The numbers of a variant that students write about, by name: what is right, its parameters, and the results of its runs."""
+    """The numbers of a variant that students write about, by name: what is right, its parameters, and the results of
+    its runs.
+    """
     based = {name: base_value(value) for name, value in parameters.items()}
     found = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
     found |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
@@ -51,7 +55,12 @@ def findings(one: Grade, grades: Sequence[Grade]) -> Iterator[Finding]:
     if one.expected is None:
         return
     others = [
-        other for other in grades if other is not one and other.assignment == one.assignment and other.expected is not None and not _is_shared(one, other)
+        other
+        for other in grades
+        if other is not one
+        and other.assignment == one.assignment
+        and other.expected is not None
+        and not _is_shared(one, other)
     ]
     yield from _equal_texts(one, others)
     yield from _equal_logs(one, others)
@@ -64,12 +73,17 @@ def _is_shared(one: Grade, other: Grade) -> bool:
 
 
 def wrote(one: Grade, write_up: str) -> Grade:
-    """The grade with what its texts are compared by: their digests, and the numbers in them that nothing of the student's own variant explains.
+    """The grade with what its texts are compared by: their digests, and the numbers in them that nothing of the
+    student's own variant explains.
 
     Whoever has the grades of a class compares these and reads no text: a text is read once, where its submission is.
     """
     own = _Index((value, "") for value in one.numbers.values())
-    foreign = (text for text in dict.fromkeys(_written(one, write_up)) if _digits(text) >= FEWEST_DIGITS and not own.rounded_to(text))
+    foreign = (
+        text
+        for text in dict.fromkeys(_written(one, write_up))
+        if _digits(text) >= FEWEST_DIGITS and not own.rounded_to(text)
+    )
     return replace(one, texts=_texts(one), foreign=tuple(foreign))
 
 
@@ -84,24 +98,40 @@ def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
 
 
 def _texts(grade: Grade) -> dict[str, str]:
-    """The digests of what a student wrote in sentences, by name; capitals, spaces and what everybody has do not count."""
-    written = (part for part in grade.parts if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None))
+    """The digests of what a student wrote in sentences, by name; capitals, spaces and what everybody has do not
+    count.
+    """
+    written = (
+        part
+        for part in grade.parts
+        if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None)
+    )
     texts = {part.name: part.given for part in written}
     plain = {name: " ".join(re.findall(r"\w+", text.casefold())) for name, text in texts.items()}
     blank = " ".join(re.findall(r"\w+", BLANK_WRITE_UP.casefold()))
-    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in plain.items() if len(text) >= SHORTEST_TEXT and text != blank}
+    return {
+        name: hashlib.sha256(text.encode()).hexdigest()
+        for name, text in plain.items()
+        if len(text) >= SHORTEST_TEXT and text != blank
+    }
 
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
     mine = _predicted(one)
     if len(mine) < ENOUGH_NUMBERS or sum(map(_digits, mine.values())) < ENOUGH_DIGITS:
         return
-    if same := [other.student for other in others if _predicted(other) == mine and not _have_alike_variants(one, other)]:
-        yield Finding(Code.EQUAL_LOGS, f"found the predictions of {_names(same)}, each with the same digits; expected one's own")
+    if same := [
+        other.student for other in others if _predicted(other) == mine and not _have_alike_variants(one, other)
+    ]:
+        yield Finding(
+            Code.EQUAL_LOGS, f"found the predictions of {_names(same)}, each with the same digits; expected one's own"
+        )
 
 
 def _have_alike_variants(one: Grade, other: Grade) -> bool:
-    """Whether the same things are right for both, within what a prediction is rounded to: two who reckon alike then predict alike."""
+    """Whether the same things are right for both, within what a prediction is rounded to: two who reckon alike then
+    predict alike.
+    """
     pairs = [(value, _right(other).get(name)) for name, value in _right(one).items()]
     return all(isinstance(theirs, float) and math.isclose(value, theirs, rel_tol=ALIKE) for value, theirs in pairs)
 
@@ -116,7 +146,12 @@ def _predicted(grade: Grade) -> dict[str, str]:
 
 
 def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
-    theirs = _Index((value, other.student) for other in others for name, value in other.numbers.items() if name.startswith(("prediction", "answer")))
+    theirs = _Index(
+        (value, other.student)
+        for other in others
+        for name, value in other.numbers.items()
+        if name.startswith(("prediction", "answer"))
+    )
     found: dict[str, list[str]] = {other.student: [] for other in others}
     for text in one.foreign:
         for student in theirs.rounded_to(text):
@@ -124,11 +159,16 @@ def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
     # Who was copied from comes before whom chance brings in.
     for student, same in sorted(found.items(), key=lambda item: -sum(map(_digits, item[1]))):
         if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
-            yield Finding(Code.COPIED_NUMBERS, f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}; expected one's own")
+            yield Finding(
+                Code.COPIED_NUMBERS,
+                f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}; expected one's own",
+            )
 
 
 class _Index:
-    """Exact numbers with their owners, by what is the same in whatever power of 1000: a text may have as many numbers as it has room for."""
+    """Exact numbers with their owners, by what is the same in whatever power of 1000: a text may have as many numbers
+    as it has room for.
+    """
 
     def __init__(self, numbers: Iterable[tuple[float, str]]) -> None:
         positive = ((_place(value), value, owner) for value, owner in numbers if value > 0)
@@ -161,7 +201,9 @@ def _written(grade: Grade, write_up: str) -> Iterator[str]:
 
 
 def _digits(text: str) -> int:
-    """The digits of a number that say something: without leading zeros, and without the zeros that end a whole number."""
+    """The digits of a number that say something: without leading zeros, and without the zeros that end a whole
+    number.
+    """
     digits = re.sub(r"[^\d.]", "", text)
     digits = digits.replace(".", "") if "." in digits else digits.rstrip("0")
     return len(digits.lstrip("0"))

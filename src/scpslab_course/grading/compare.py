@@ -66,7 +66,8 @@ def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]
 
 @dataclass(frozen=True)
 class Rerun:
-    """What the grader's own run of a scenario gave: digests by path, rows of results.csv, the cells that were run, and whether these are all.
+    """What the grader's own run of a scenario gave: digests by path, rows of results.csv, the cells that were run, and
+    whether these are all.
 
     `for_formulas`: the rows with the columns that only formulas have.
     """
@@ -82,19 +83,29 @@ class Rerun:
 def choose(plans: Plans, marking: Marking, secret: Secret | None, sha256: str, count: int) -> Chosen:
     """The cells to run again, by scenario: all of each scenario that a formula reads, and `count` of all cells.
 
-    What is right never comes from the student's numbers, so what a formula reads is always run. The other cells depend on the submission's bytes and on
-    something that the student does not know: the secret, or, without it, a random number of this moment.
+    What is right never comes from the student's numbers, so what a formula reads is always run. The other cells depend
+    on the submission's bytes and on something that the student does not know: the secret, or, without it, a random
+    number of this moment.
     """
     formulas = [formula for at, formula in marking.formulas.items() if at[0] in MARKED]
     read = {str(arguments[0]) for formula in formulas for name, arguments in formula.calls if name in OF_RESULTS}
     every = [(name, cell) for name, cells in plans.items() for cell in cells]
     unknown = secret.choice_key if secret is not None else secrets.token_bytes(32)
     drawn = set(shuffled(every, unknown, sha256)[:count])
-    chosen = {name: tuple(cell for cell in cells if name in read or (name, cell) in drawn) for name, cells in plans.items()}
+    chosen = {
+        name: tuple(cell for cell in cells if name in read or (name, cell) in drawn) for name, cells in plans.items()
+    }
     return {name: cells for name, cells in chosen.items() if cells}
 
 
-def rerun(assignment: Assignment, variant: Variant, plans: Plans, chosen: Chosen, options: RunOptions, listeners: Sequence[Listener] = ()) -> dict[str, Rerun]:
+def rerun(
+    assignment: Assignment,
+    variant: Variant,
+    plans: Plans,
+    chosen: Chosen,
+    options: RunOptions,
+    listeners: Sequence[Listener] = (),
+) -> dict[str, Rerun]:
     """Runs the chosen cells by the grader's own plans.
 
     Raises:
@@ -109,7 +120,10 @@ def rerun(assignment: Assignment, variant: Variant, plans: Plans, chosen: Chosen
         mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
         run = execute(RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), wanted, mine), listeners)
         if run.failed:
-            raise LabError(f"{run.folder}: found cells that failed while grading; expected results. Grade again; the submission is not at fault.")
+            raise LabError(
+                f"{run.folder}: found cells that failed while grading; expected results. Grade again; "
+                "the submission is not at fault."
+            )
         found[name] = _of(run.folder, cells, is_whole=len(cells) == len(plans[name]))
     return found
 
@@ -120,10 +134,16 @@ def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None
     Raises:
         LabError: it does not.
     """
-    differing = [path for name in first for path, digest in first[name].digests.items() if second[name].digests.get(path) != digest]
+    differing = [
+        path
+        for name in first
+        for path, digest in first[name].digests.items()
+        if second[name].digests.get(path) != digest
+    ]
     if differing:
         raise LabError(
-            f"found other bytes in {len(differing)} files of this machine's own two runs, {differing[0]} first; expected the same. The submission is not "
+            f"found other bytes in {len(differing)} files of this machine's own two runs, {differing[0]} first; "
+            "expected the same. The submission is not "
             'at fault: grade on another machine, and look at "scpslab doctor" here.'
         )
 
@@ -135,24 +155,37 @@ def _of(folder: Path, cells: tuple[str, ...], *, is_whole: bool) -> Rerun:
 
 
 def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Finding]:
-    """Runs that are not those of the variant: missing ones, and plans that differ from the grader's. Nothing is run for it."""
+    """Runs that are not those of the variant: missing ones, and plans that differ from the grader's.
+
+    Nothing is run for it.
+    """
     for name, mine in plans.items():
         run = runs.get(name)
         if run is None:
             yield Finding(Code.MISSING_RUN, f"found no run of {name}; expected one of every scenario")
             continue
         if run.digest.engine != DEFAULT_ENGINE:
-            yield Finding(Code.SWAPPED_PLAN, f"{name}: found a run of engine {shown(run.digest.engine)}; expected {DEFAULT_ENGINE}")
-        wrong = [cell for cell, plan in run.plans.items() if mine.get(cell) != plan] + [cell for cell in mine if cell not in run.plans]
+            yield Finding(
+                Code.SWAPPED_PLAN,
+                f"{name}: found a run of engine {shown(run.digest.engine)}; expected {DEFAULT_ENGINE}",
+            )
+        wrong = [cell for cell, plan in run.plans.items() if mine.get(cell) != plan] + [
+            cell for cell in mine if cell not in run.plans
+        ]
         if wrong:
-            yield Finding(Code.SWAPPED_PLAN, f"{name}: found other plans than this variant's in {_some(wrong)}; expected the variant's scenario")
+            yield Finding(
+                Code.SWAPPED_PLAN,
+                f"{name}: found other plans than this variant's in {_some(wrong)}; expected the variant's scenario",
+            )
 
 
-def against_rerun(runs: Mapping[str, ArchivedRun], submitted: Mapping[str, list[dict[str, str]]], reruns: Mapping[str, Rerun]) -> Iterator[Finding]:
+def against_rerun(
+    runs: Mapping[str, ArchivedRun], submitted: Mapping[str, list[dict[str, str]]], reruns: Mapping[str, Rerun]
+) -> Iterator[Finding]:
     """Cells whose bytes are not those that the grader's run gave, and lines of results.csv that it did not give.
 
-    A run of another version of the laboratory has other bytes without anybody's fault, so the finding is another one. What a manifest says is the student's own
-    word; it never makes a difference go away.
+    A run of another version of the laboratory has other bytes without anybody's fault, so the finding is another one.
+    What a manifest says is the student's own word; it never makes a difference go away.
     """
     for name, mine in reruns.items():
         run = runs.get(name)
@@ -160,14 +193,22 @@ def against_rerun(runs: Mapping[str, ArchivedRun], submitted: Mapping[str, list[
             continue
         differing = sorted(_differing(run, mine))
         rows = _differing_rows(submitted.get(name, []), mine)
-        if (differing or rows) and (said := other_vectors(run.manifest, run.plans.values()) or _other_version(run, mine)):
+        if (differing or rows) and (
+            said := other_vectors(run.manifest, run.plans.values()) or _other_version(run, mine)
+        ):
             yield Finding(Code.OTHER_VERSION, f"{name}: {said}. {UPDATE}: run again with it")
             continue
         captures = [path for path in differing if CAPTURES in PurePosixPath(path).parts]
         if captures:
-            yield Finding(Code.EDITED_CAPTURES, f"{name}: found other bytes than a run gives in {_some(captures)}; expected the capture of the run")
+            yield Finding(
+                Code.EDITED_CAPTURES,
+                f"{name}: found other bytes than a run gives in {_some(captures)}; expected the capture of the run",
+            )
         if others := [path for path in differing if path not in captures]:
-            yield Finding(Code.EDITED_RECORDS, f"{name}: found other bytes than a run gives in {_some(others)}; expected the records of the run")
+            yield Finding(
+                Code.EDITED_RECORDS,
+                f"{name}: found other bytes than a run gives in {_some(others)}; expected the records of the run",
+            )
         if rows:
             yield Finding(Code.EDITED_RESULTS, f"{name}: {RESULTS}: found {_some(rows)}; expected what the run gives")
 
@@ -182,7 +223,9 @@ def results_of(content: bytes, runs: Mapping[str, ArchivedRun]) -> dict[str, lis
         members = read_members(content, (RESULTS,), RUNS_LIMITS).contents
         texts = {name: members.get(f"{run.digest.run}/{RESULTS}", b"").decode("utf-8") for name, run in runs.items()}
         # A line more than there are cells is one too many; how many more there are does not matter.
-        return {name: [_line(row) for row in islice(_rows(text), len(runs[name].plans) + 1)] for name, text in texts.items()}
+        return {
+            name: [_line(row) for row in islice(_rows(text), len(runs[name].plans) + 1)] for name, text in texts.items()
+        }
     except (MemberError, UnicodeDecodeError, csv.Error) as error:
         said = str(error) if isinstance(error, MemberError) else f"found {error}"
         raise ResultError(f"{RESULTS}: {said}; expected the table of the run. Make the submission again.") from error
@@ -201,7 +244,11 @@ def _differing(run: ArchivedRun, mine: Rerun) -> Iterator[str]:
     submitted = {path: digest for path, digest in run.digest.files.items() if path.startswith(places)}
     own = {path: digest for path, digest in mine.digests.items() if path.startswith(places)}
     # Plans were compared before, as values.
-    yield from (path for path in {**submitted, **own} if submitted.get(path) != own.get(path) and PurePosixPath(path).name != PLAN)
+    yield from (
+        path
+        for path in {**submitted, **own}
+        if submitted.get(path) != own.get(path) and PurePosixPath(path).name != PLAN
+    )
 
 
 def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
@@ -214,7 +261,10 @@ def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
             continue
         # Without the other cells of the scenario, columns that only these fill are missing here.
         columns = [column for column in row if other.get(column) != row[column]]
-        found += [f"{column} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']} (a run gives {row[column]})" for column in columns]
+        found += [
+            f"{column} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']} (a run gives {row[column]})"
+            for column in columns
+        ]
     if mine.is_whole and len(submitted) != len(mine.rows):
         found.append(f"{len(submitted)} lines for {len(mine.rows)} cells")
     return found
@@ -227,7 +277,10 @@ def _other_version(run: ArchivedRun, mine: Rerun) -> str:
         one, other = (cells.get(cell) if isinstance(cells, dict) else None for cells in (theirs, own))
         keys = [entry.get("key") if isinstance(entry, dict) else None for entry in (one, other)]
         if keys[0] != keys[1]:
-            return "found a run that says it was made with another kernel, guest image or lab program; expected the grader's"
+            return (
+                "found a run that says it was made with another kernel, guest image or lab program; "
+                "expected the grader's"
+            )
     return ""
 
 
@@ -237,7 +290,10 @@ def _some(names: list[str]) -> str:
 
 
 def read_log(content: bytes, variant: Variant) -> tuple[list[Line], list[Finding]]:
-    """The lines, and what is wrong with the chain. A chain that does not begin with this variant is the log of something else."""
+    """The lines, and what is wrong with the chain.
+
+    A chain that does not begin with this variant is the log of something else.
+    """
     try:
         return log.read(content, variant.digest), []
     except LogError as error:
@@ -246,8 +302,13 @@ def read_log(content: bytes, variant: Variant) -> tuple[list[Line], list[Finding
         return [], [Finding(code, f"{error}")]
 
 
-def against_runs(lines: Sequence[Line], runs: Mapping[str, ArchivedRun], reruns: Mapping[str, Rerun]) -> Iterator[Finding]:
-    """Runs that the log records with other results. The grader's own results count, where it has them all: edited results are another finding."""
+def against_runs(
+    lines: Sequence[Line], runs: Mapping[str, ArchivedRun], reruns: Mapping[str, Rerun]
+) -> Iterator[Finding]:
+    """Runs that the log records with other results.
+
+    The grader's own results count, where it has them all: edited results are another finding.
+    """
     for name, run in runs.items():
         recorded = recorded_results(lines, name)
         mine = reruns.get(name)

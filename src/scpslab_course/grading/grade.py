@@ -1,4 +1,6 @@
-"""What the grader says of a submission, as values: every format and page is made from these, and nothing else (decision 0704)."""
+"""What the grader says of a submission, as values: every format and page is made from these, and nothing else (decision
+0704).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from scpslab_course.course.scoring import Expected
 
 
 class Status(StrEnum):
-    """graded: the score counts. held: a person decides, because something was found. ungraded: there is no score, and `reason` says why."""
+    """graded: the score counts. held: a person decides, because something was found. ungraded: there is no score, and
+    `reason` says why.
+    """
 
     GRADED = "graded"
     HELD = "held"
@@ -41,7 +45,9 @@ class Code(StrEnum):
 
 # These take nobody's points by themselves: an interrupted run has the right bytes,
 # a late prediction costs its own points and says so, and equality may be chance.
-REMARKS = frozenset({Code.INTERRUPTED_RUN, Code.LATE_PREDICTION, Code.COPIED_NUMBERS, Code.EQUAL_TEXTS, Code.EQUAL_LOGS})
+REMARKS = frozenset(
+    {Code.INTERRUPTED_RUN, Code.LATE_PREDICTION, Code.COPIED_NUMBERS, Code.EQUAL_TEXTS, Code.EQUAL_LOGS}
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Grade:
-    """The grade of one submission. `waiting` counts the points that a person has not given yet. `texts` and `foreign`: see classwide.wrote.
+    """The grade of one submission.
+
+    `waiting` counts the points that a person has not given yet. `texts` and `foreign`: see classwide.wrote.
 
     `submitter` handed it in, as the platform says; `is_accepted`: a person has looked at what was found.
     """
@@ -113,7 +121,9 @@ class Grade:
         """Whether the score counts."""
         if self.reason:
             return Status.UNGRADED
-        return Status.HELD if not self.is_accepted and any(finding.holds for finding in self.findings) else Status.GRADED
+        return (
+            Status.HELD if not self.is_accepted and any(finding.holds for finding in self.findings) else Status.GRADED
+        )
 
     @property
     def is_final(self) -> bool:
@@ -142,10 +152,19 @@ class Grade:
 
     @property
     def urgency(self) -> tuple[bool, int, int]:
-        """How soon a person should look. Of two with equal texts, the one with more findings is rather the copy than the original."""
-        return self.status is not Status.GRADED, sum(finding.code is Code.COPIED_NUMBERS for finding in self.findings), len(self.said)
+        """How soon a person should look.
+
+        Of two with equal texts, the one with more findings is rather the copy than the original.
+        """
+        return (
+            self.status is not Status.GRADED,
+            sum(finding.code is Code.COPIED_NUMBERS for finding in self.findings),
+            len(self.said),
+        )
 
     @property
     def said(self) -> tuple[str, ...]:
         """Why there is no score, or what was found, one sentence each."""
-        return ((self.reason,) if self.reason else ()) + tuple(f"{finding.code}: {finding.says}" for finding in self.findings)
+        return ((self.reason,) if self.reason else ()) + tuple(
+            f"{finding.code}: {finding.says}" for finding in self.findings
+        )

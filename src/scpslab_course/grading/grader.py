@@ -1,4 +1,6 @@
-"""Grades submissions: reads each, binds it to the course, runs cells again, compares, marks (decision 0704 tells the order)."""
+"""Grades submissions: reads each, binds it to the course, runs cells again, compares, marks (decision 0704 tells the
+order).
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,10 @@ class Bound:
 
 
 class Binding:
-    """The course's side. The secret is optional: a grading host in strangers' hands has none, and the signature is enough for it."""
+    """The course's side.
+
+    The secret is optional: a grading host in strangers' hands has none, and the signature is enough for it.
+    """
 
     def __init__(self, course: Course, term: str, secret: Secret | None) -> None:
         self._course, self._term, self._secret = course, term, secret
@@ -75,17 +80,34 @@ class Binding:
         if said := variants.unfit(variant, assignment):
             raise UsageError(f"{path}: {said}. Grade with the files that were issued.")
         if variant.term == self._term and self._is_drawn_otherwise(variant, assignment):
-            raise UsageError(f"{path}: found a signed variant that the secret does not give; expected the drawn one. Look for a copy of the secret.")
+            raise UsageError(
+                f"{path}: found a signed variant that the secret does not give; expected the drawn one. "
+                "Look for a copy of the secret."
+            )
         return Bound(variant, assignment, marking)
 
     def findings(self, submission: Submission, variant: Variant, submitter: str | None) -> Iterator[Finding]:
-        """Signs that a variant is not that of who handed it in. `submitter`: the student as the platform knows them; None if nobody said."""
+        """Signs that a variant is not that of who handed it in.
+
+        `submitter`: the student as the platform knows them; None if nobody said.
+        """
         if variant.term != self._term:
-            yield Finding(Code.OTHER_VARIANT, f"found a variant of the term {shown(variant.term)}; expected {shown(self._term)}")
+            yield Finding(
+                Code.OTHER_VARIANT, f"found a variant of the term {shown(variant.term)}; expected {shown(self._term)}"
+            )
         if submission.contents.student != variant.student:
-            yield Finding(Code.OTHER_VARIANT, f"the submission says {shown(submission.contents.student)}; its variant was drawn for {shown(variant.student)}")
+            yield Finding(
+                Code.OTHER_VARIANT,
+                (
+                    f"the submission says {shown(submission.contents.student)}; its variant was drawn for "
+                    f"{shown(variant.student)}"
+                ),
+            )
         if submitter is not None and submitter not in variant.members:
-            yield Finding(Code.OTHER_VARIANT, f"handed in by {shown(submitter)}; the variant was issued to {', '.join(variant.members)}")
+            yield Finding(
+                Code.OTHER_VARIANT,
+                f"handed in by {shown(submitter)}; the variant was issued to {', '.join(variant.members)}",
+            )
 
     def _files(self, path: Path, variant: Variant) -> tuple[Assignment, Marking]:
         name = variant.assignment
@@ -109,7 +131,10 @@ class Binding:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a class is graded. `submitters` are the students by file, as the platform knows them; `cells`: instead of marking.yaml's `regrade`."""
+    """How a class is graded.
+
+    `submitters` are the students by file, as the platform knows them; `cells`: instead of marking.yaml's `regrade`.
+    """
 
     course: Course
     term: str
@@ -119,8 +144,15 @@ class Settings:
     cells: int | None = None
 
 
-def grade(paths: Sequence[Path], settings: Settings, listeners: Sequence[Listener] = (), told: Callable[[Grade], None] = lambda _: None) -> list[Grade]:
-    """The grades of a class, in the order of the files. `told` hears of each grade as soon as it is there, before the class is compared.
+def grade(
+    paths: Sequence[Path],
+    settings: Settings,
+    listeners: Sequence[Listener] = (),
+    told: Callable[[Grade], None] = lambda _: None,
+) -> list[Grade]:
+    """The grades of a class, in the order of the files.
+
+    `told` hears of each grade as soon as it is there, before the class is compared.
 
     What is wrong with one submission is said in its grade; nothing of a submission ends the grading of the others.
 
@@ -138,10 +170,19 @@ def grade(paths: Sequence[Path], settings: Settings, listeners: Sequence[Listene
         except ScpslabError as error:
             one = Grade(path, reason=str(error))
         except LimitError as error:
-            one = Grade(path, reason=f"{path}: {error} while it was read or marked; {LIMITED}. Mark it by hand, or ask for another one.")
+            one = Grade(
+                path,
+                reason=f"{path}: {error} while it was read or marked; {LIMITED}. Mark it by hand, or ask for "
+                "another one.",
+            )
         except Exception as error:
-            # Whatever breaks here is the fault of the grader, and must cost neither this student nor the others a grade.
-            one = Grade(path, reason=f"{path}: {BROKEN} ({error or type(error).__name__}); expected it to go on. Mark it by hand, and report the error.")
+            # Whatever breaks here is the fault of the grader, and must cost neither this student nor the others a
+            # grade.
+            one = Grade(
+                path,
+                reason=f"{path}: {BROKEN} ({error or type(error).__name__}); expected it to go on. "
+                "Mark it by hand, and report the error.",
+            )
         found.append(replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun))
         told(found[-1])
     return _compared(found, bound, settings.submitters)
@@ -160,7 +201,9 @@ class _Opened:
 
 
 def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
-    """Everything that reads a student's bytes does so in children with limits; cells run in this process, by the instructor's plans."""
+    """Everything that reads a student's bytes does so in children with limits; cells run in this process, by the
+    instructor's plans.
+    """
     content = submission.packed_bytes(path)
     known = _in_child(lambda: _known(path, content, settings, binding))
     bound = binding.bind(path, known["variant"].encode())
@@ -183,7 +226,10 @@ def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[L
 
 
 def _in_child(work: Callable[[], Any]) -> Any:
-    """What `work` returns, from a child with limits. What breaks in it breaks here: only a limit is the submission's fault."""
+    """What `work` returns, from a child with limits.
+
+    What breaks in it breaks here: only a limit is the submission's fault.
+    """
 
     def whole() -> tuple[Any, str]:
         try:
@@ -200,10 +246,19 @@ def _in_child(work: Callable[[], Any]) -> Any:
 
 
 def _known(path: Path, content: bytes, settings: Settings, binding: Binding) -> dict[str, Any]:
-    """What has to be known of a submission before cells are run for it: its verified variant, and the files that trials run. It is read to its end."""
+    """What has to be known of a submission before cells are run for it: its verified variant, and the files that trials
+    run. It is read to its end.
+    """
     opened = _opened(path, content, settings, binding)
-    wanted = {trial.file for trial in (*opened.bound.assignment.file.trials.values(), *opened.bound.marking.file.trials.values())}
-    files = {name: base64.b64encode(file[:MOST_TRIED_BYTES]).decode() for name, file in opened.handed_in.files.items() if name in wanted}
+    wanted = {
+        trial.file
+        for trial in (*opened.bound.assignment.file.trials.values(), *opened.bound.marking.file.trials.values())
+    }
+    files = {
+        name: base64.b64encode(file[:MOST_TRIED_BYTES]).decode()
+        for name, file in opened.handed_in.files.items()
+        if name in wanted
+    }
     return {"variant": variants.write(opened.bound.variant).decode(), "files": files}
 
 

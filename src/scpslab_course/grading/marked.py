@@ -1,4 +1,6 @@
-"""Points for the parts of a submission: what can be marked without a person is marked, everything else waits with its rubric beside it."""
+"""Points for the parts of a submission: what can be marked without a person is marked, everything else waits with its
+rubric beside it.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,13 @@ LATE = "made after the run: no points"
 MOST_SHOWN_BYTES = 64 << 10
 
 
-def predictions(assignment: Assignment, marking: Marking, right: Expected, lines: Sequence[Line] | None) -> tuple[list[Part], list[Finding]]:
-    """The parts of the predictions, and the late ones. `lines`: None if the log cannot be trusted; then a person decides."""
+def predictions(
+    assignment: Assignment, marking: Marking, right: Expected, lines: Sequence[Line] | None
+) -> tuple[list[Part], list[Finding]]:
+    """The parts of the predictions, and the late ones.
+
+    `lines`: None if the log cannot be trusted; then a person decides.
+    """
     made, parts, findings = given_predictions(lines or ()), [], []
     for name, asked in assignment.file.predictions.items():
         line, truth = made.get(name), right.predictions[name]
@@ -75,10 +82,21 @@ def others(assignment: Assignment, marking: Marking, write_up: str, files: Mappi
         starter = assignment.folder / STARTER / deliverable.file
         if starter.is_file() and content == starter.read_bytes():
             said, text = UNCHANGED, ""
-        yield Part("deliverable", deliverable.file, deliverable.says, points, None if points else 0.0, said, text, rubric)
+        yield Part(
+            "deliverable", deliverable.file, deliverable.says, points, None if points else 0.0, said, text, rubric
+        )
     if file.write_up:
         earned = None if file.write_up_points else 0.0
-        yield Part("write-up", WRITE_UP, "The write-up.", file.write_up_points, earned, BY_A_PERSON, write_up, marking.file.write_up)
+        yield Part(
+            "write-up",
+            WRITE_UP,
+            "The write-up.",
+            file.write_up_points,
+            earned,
+            BY_A_PERSON,
+            write_up,
+            marking.file.write_up,
+        )
 
 
 def right_value(value: float | str, asked: Answer | Prediction, right: RightNumber | RightWord | None = None) -> str:

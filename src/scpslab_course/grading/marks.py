@@ -1,4 +1,6 @@
-"""marks.csv: the points that a person gives. A line for each part that waits; who marks fills in points, and the next command takes them.
+"""marks.csv: the points that a person gives.
+
+A line for each part that waits; who marks fills in points, and the next command takes them.
 
 A line belongs to the bytes of a submission: who hands in again is marked again.
 """
@@ -35,7 +37,10 @@ class Mark:
 
 
 class Marks:
-    """The lines of a file, which is made if it is missing. `problems`: what is wrong with lines that could not be used, by their numbers."""
+    """The lines of a file, which is made if it is missing.
+
+    `problems`: what is wrong with lines that could not be used, by their numbers.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path, self.problems = path, dict[int, str]()
@@ -47,7 +52,9 @@ class Marks:
         mark = self._lines.get((_key(grade), HELD))
         accepted = mark is not None and mark.points.casefold() == ACCEPT
         if mark is not None and mark.points and not accepted:
-            self.problems[mark.line] = f'found {shown(mark.points)}; expected "{ACCEPT}", or nothing as long as it is held'
+            self.problems[mark.line] = (
+                f'found {shown(mark.points)}; expected "{ACCEPT}", or nothing as long as it is held'
+            )
         known = {HELD, *(part.label for part in grade.parts)}
         for (key, label), other in self._lines.items():
             if key == _key(grade) and label not in known:
@@ -63,12 +70,19 @@ class Marks:
         except ValueError:
             points = math.nan
         if not 0 <= points <= part.points:
-            self.problems[mark.line] = f"found {shown(mark.points)} points for {part.label}; expected 0 to {part.points:g}"
+            self.problems[mark.line] = (
+                f"found {shown(mark.points)} points for {part.label}; expected 0 to {part.points:g}"
+            )
             return part
-        return replace(part, earned=points, comment=mark.comment or ("marked by a person" if part.earned is None else part.comment))
+        return replace(
+            part, earned=points, comment=mark.comment or ("marked by a person" if part.earned is None else part.comment)
+        )
 
     def write(self, grades: Sequence[Grade]) -> int:
-        """Adds a line for everything that waits and has none; returns how many parts of these grades wait. Lines that are there stay."""
+        """Adds a line for everything that waits and has none; returns how many parts of these grades wait.
+
+        Lines that are there stay.
+        """
         waiting = 0
         added = []
         for grade in grades:
@@ -76,7 +90,10 @@ class Marks:
             if grade.status is Status.HELD:
                 labels.insert(0, (HELD, ""))
             waiting += len(labels)
-            rows = [(_key(grade), grade.submitter or grade.student, grade.assignment, label, of, "", "") for label, of in labels]
+            rows = [
+                (_key(grade), grade.submitter or grade.student, grade.assignment, label, of, "", "")
+                for label, of in labels
+            ]
             added += [row for row in rows if (row[0], row[3]) not in self._lines]
         if added or not self.path.exists():
             kept = [mark.row for mark in self._lines.values()]
@@ -92,7 +109,10 @@ def _key(grade: Grade) -> str:
 def _read(path: Path) -> list[Mark]:
     if not path.exists():
         if not path.parent.is_dir():
-            raise UsageError(f"--marks {path}: found no folder for it; expected the file of marks, or the place for a new one. Name another.")
+            raise UsageError(
+                f"--marks {path}: found no folder for it; expected the file of marks, or the place for a new one. "
+                "Name another."
+            )
         return []
     head, rows = read_csv(path, "CSV in UTF-8 as this command writes it", LARGEST_BYTES)
     if head != COLUMNS:

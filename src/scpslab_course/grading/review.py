@@ -27,7 +27,9 @@ INDEX = "index.html"
 
 @dataclass(frozen=True)
 class Question:
-    """One part over the class: its mean share of the points, and how many were marked, were right and wait for a person."""
+    """One part over the class: its mean share of the points, and how many were marked, were right and wait for a
+    person.
+    """
 
     kind: str
     name: str
@@ -50,7 +52,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Overview:
-    """The class. `bins`: submissions by tenths of the points that were marked. `inside`: intervals that held the number, of `intervals`."""
+    """The class.
+
+    `bins`: submissions by tenths of the points that were marked. `inside`: intervals that held the number, of
+    `intervals`.
+    """
 
     counts: dict[str, int]
     bins: tuple[int, ...]
@@ -71,7 +77,9 @@ def overview(grades: Sequence[Grade]) -> Overview:
     inside = [part.is_inside for grade in graded for part in grade.parts if part.is_inside is not None]
     counts = {str(status): sum(grade.status is status for grade in grades) for status in Status}
     seconds = sum(grade.seconds for grade in grades)
-    return Overview(counts, tuple(bins), tuple(_questions(graded)), tuple(_steps(grades)), sum(inside), len(inside), seconds)
+    return Overview(
+        counts, tuple(bins), tuple(_questions(graded)), tuple(_steps(grades)), sum(inside), len(inside), seconds
+    )
 
 
 def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
@@ -82,7 +90,9 @@ def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
     for (kind, name), parts in found.items():
         shares = [part.earned / part.points for part in parts if part.earned is not None and part.points]
         share = mean(shares) if shares else None
-        yield Question(kind, name, parts[0].points, share, len(shares), sum(one >= 1 for one in shares), len(parts) - len(shares))
+        yield Question(
+            kind, name, parts[0].points, share, len(shares), sum(one >= 1 for one in shares), len(parts) - len(shares)
+        )
 
 
 def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
@@ -93,7 +103,10 @@ def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
             # A clock that was set back says nothing about time.
             if minutes >= 0:
                 found[f"{line.event} {line.name}"].append(minutes)
-    yield from (Step(name, len(times), median(times), max(times)) for name, times in sorted(found.items(), key=lambda item: -median(item[1])))
+    yield from (
+        Step(name, len(times), median(times), max(times))
+        for name, times in sorted(found.items(), key=lambda item: -median(item[1]))
+    )
 
 
 def _time(text: str) -> dt.datetime:
@@ -120,12 +133,18 @@ def write_review(grades: Sequence[Grade], facts: Facts, folder: Path) -> Path:
 def pages(grades: Sequence[Grade], facts: Facts) -> dict[str, str]:
     """The pages by their file names."""
     loader = FileSystemLoader(Path(__file__).parent / "templates")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     names = [_name(number, grade) for number, grade in enumerate(grades, start=1)]
     entries = list(zip(names, (_shown(grade, facts) for grade in grades), grades, strict=True))
-    found = {INDEX: environment.get_template("class.html.j2").render(facts=facts, entries=entries, overview=overview(grades))}
+    found = {
+        INDEX: environment.get_template("class.html.j2").render(facts=facts, entries=entries, overview=overview(grades))
+    }
     for name, shown, grade in entries:
-        found[name] = environment.get_template("submission.html.j2").render(facts=facts, grade=grade, shown=shown, index=INDEX)
+        found[name] = environment.get_template("submission.html.j2").render(
+            facts=facts, grade=grade, shown=shown, index=INDEX
+        )
     # A file's name may have bytes that are no text.
     return {name: text.encode("utf-8", "backslashreplace").decode() for name, text in found.items()}
 
@@ -136,6 +155,9 @@ def _name(number: int, grade: Grade) -> str:
 
 
 def _shown(grade: Grade, facts: Facts) -> str:
-    """Who handed in, with the names of the roster. A variant that was copied names its owner, who need not have done so."""
+    """Who handed in, with the names of the roster.
+
+    A variant that was copied names its owner, who need not have done so.
+    """
     known = [(one, facts.students[one].name if one in facts.students else "") for one in grade.recipients]
     return ", ".join(f"{name} ({one})" if name else one for one, name in known) or grade.student or grade.path.name

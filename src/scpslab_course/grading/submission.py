@@ -1,4 +1,7 @@
-"""Submissions: the one file that a student hands in (decision 0703). Read as a stranger's: with limits, in memory, and nothing in it is run."""
+"""Submissions: the one file that a student hands in (decision 0703).
+
+Read as a stranger's: with limits, in memory, and nothing in it is run.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class Submission:
-    """What a submission holds. Nothing in it has been believed yet: `variant` and `log` are bytes to be verified, `contents` is what the file says of itself.
+    """What a submission holds.
+
+    Nothing in it has been believed yet: `variant` and `log` are bytes to be verified, `contents` is what the file says
+    of itself.
 
     `files` are the deliverables by their names; `write_up` is "" if there is none.
     """
@@ -66,7 +72,9 @@ class Submission:
     files: Mapping[str, bytes]
 
     def runs(self) -> dict[str, ArchivedRun]:
-        """The archived runs by the name of their scenario, every plan checked for its form. A scenario twice keeps its first run.
+        """The archived runs by the name of their scenario, every plan checked for its form.
+
+        A scenario twice keeps its first run.
 
         Raises:
             ResultError: the archive cannot be read.
@@ -123,7 +131,9 @@ def read(path: Path, content: bytes | None = None) -> Submission:
     write_up = _text(path, WRITE_UP, found.get(WRITE_UP, b""))
     _text(path, answers.FILE, found[answers.FILE])
     sha256 = hashlib.sha256(content).hexdigest()
-    return Submission(path, sha256, contents, found[VARIANT], found[LOG], found[answers.FILE], write_up, found[ARCHIVE], files)
+    return Submission(
+        path, sha256, contents, found[VARIANT], found[LOG], found[answers.FILE], write_up, found[ARCHIVE], files
+    )
 
 
 def pack(workspace: Workspace) -> bytes:
@@ -139,14 +149,20 @@ def pack(workspace: Workspace) -> bytes:
     head = (json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n").encode()
     packed = io.BytesIO()
     # No time stamps, owners or file order of this machine.
-    with gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped, tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    with (
+        gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
         for name, content in {CONTENTS: head, **members}.items():
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(content), 0o644
             archive.addfile(entry, io.BytesIO(content))
     content = packed.getvalue()
     if len(content) > LARGEST_PACKED:
-        raise UsageError(f"{workspace.folder}: found {len(content)} bytes to hand in; expected at most {LARGEST_PACKED}. Make the deliverables smaller.")
+        raise UsageError(
+            f"{workspace.folder}: found {len(content)} bytes to hand in; expected at most {LARGEST_PACKED}. "
+            "Make the deliverables smaller."
+        )
     return content
 
 
@@ -157,19 +173,32 @@ def default_name(workspace: Workspace) -> str:
 
 def missing_deliverables(workspace: Workspace) -> list[str]:
     """The required deliverables that are not in the folder."""
-    return [one.file for one in workspace.assignment.file.deliverables if one.required and not (workspace.folder / one.file).is_file()]
+    return [
+        one.file
+        for one in workspace.assignment.file.deliverables
+        if one.required and not (workspace.folder / one.file).is_file()
+    ]
 
 
 def _members(workspace: Workspace) -> dict[str, bytes]:
     folder, file = workspace.folder, workspace.assignment.file
     runs = [workspace.run_of(name) for name in workspace.assignment.scenario_names]
     if undone := [run.scenario for run in runs if not run.is_complete]:
-        raise UsageError(f'{folder}: found no complete run of {", ".join(undone)}; expected one. Run: "scpslab assignment run".')
+        raise UsageError(
+            f'{folder}: found no complete run of {", ".join(undone)}; expected one. Run: "scpslab assignment run".'
+        )
     if missing := missing_deliverables(workspace):
-        raise UsageError(f"{folder}: found no {', '.join(missing)}; expected all deliverables. Write them, or correct their names.")
+        raise UsageError(
+            f"{folder}: found no {', '.join(missing)}; expected all deliverables. Write them, or correct their names."
+        )
     with scratch() as temporary:
         packed = write_archive(sorted(run.folder.path for run in runs), temporary / ARCHIVE).read_bytes()
-    found = {VARIANT: _own(folder / VARIANT), LOG: _own(folder / LOG), answers.FILE: _own(folder / answers.FILE), ARCHIVE: packed}
+    found = {
+        VARIANT: _own(folder / VARIANT),
+        LOG: _own(folder / LOG),
+        answers.FILE: _own(folder / answers.FILE),
+        ARCHIVE: packed,
+    }
     if file.write_up:
         found[WRITE_UP] = _own(folder / WRITE_UP)
     names = [one.file for one in file.deliverables if (folder / one.file).is_file()]
@@ -179,9 +208,13 @@ def _members(workspace: Workspace) -> dict[str, bytes]:
 def _own(path: Path) -> bytes:
     """The content of a file of the folder itself: a link might lead to any file of this machine."""
     if path.is_symlink() or not path.is_file():
-        raise UsageError(f"{path}: found {'a symbolic link' if path.is_symlink() else 'no file'}; expected a file. Put it there.")
+        raise UsageError(
+            f"{path}: found {'a symbolic link' if path.is_symlink() else 'no file'}; expected a file. Put it there."
+        )
     if path.stat().st_size > LARGEST_PACKED:
-        raise UsageError(f"{path}: found {path.stat().st_size} bytes; expected at most {LARGEST_PACKED}. Make it smaller.")
+        raise UsageError(
+            f"{path}: found {path.stat().st_size} bytes; expected at most {LARGEST_PACKED}. Make it smaller."
+        )
     return path.read_bytes()
 
 

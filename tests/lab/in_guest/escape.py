@@ -1,6 +1,8 @@
-"""Runs inside a guest as its root, with every capability: tries to get at the machine outside. /cell/job.json names what is there to be had.
+"""Runs inside a guest as its root, with every capability: tries to get at the machine outside. /cell/job.json names
+what is there to be had.
 
-Each attempt returns what it got, or raises OSError. What they got is in /cell/out/attempts.json; whether the machine has changed is for the test to see.
+Each attempt returns what it got, or raises OSError. What they got is in /cell/out/attempts.json; whether the machine
+has changed is for the test to see.
 """
 
 import ctypes
@@ -153,7 +155,10 @@ def read_device(name: str) -> str:
 
 
 def ask_for_a_snapshot(text: str) -> str:
-    """A guest stops for its forks once. One that has not may do it, and gains nothing: so what counts is the second time."""
+    """A guest stops for its forks once.
+
+    One that has not may do it, and gains nothing: so what counts is the second time.
+    """
     entry = os.open("/proc/lab_snapshot", os.O_WRONLY)
     try:
         os.write(entry, text.encode())
@@ -184,14 +189,37 @@ def reach_network() -> str:
 
 
 ATTEMPTS: list[tuple[str, Callable[[], str]]] = [
-    *((attempt.__name__, attempt) for attempt in (read_outside, list_outside, write_outside, change_outside, date_outside, remove_outside, link_outside)),
-    *((attempt.__name__, attempt) for attempt in (mount_with_new_interface, unseal, reopen_removed_file, reach_through_init, climb, set_user_id)),
+    *(
+        (attempt.__name__, attempt)
+        for attempt in (
+            read_outside,
+            list_outside,
+            write_outside,
+            change_outside,
+            date_outside,
+            remove_outside,
+            link_outside,
+        )
+    ),
+    *(
+        (attempt.__name__, attempt)
+        for attempt in (mount_with_new_interface, unseal, reopen_removed_file, reach_through_init, climb, set_user_id)
+    ),
     ("lab_program_made_writable", lambda: make_writable("/opt/scpslab", "run_lab.py")),
     ("input_made_writable", lambda: make_writable("/cell", "lent.txt")),
     *((leave(kind).__name__, leave(kind)) for kind in (symlink, pipe, device, unix_socket, hard_link)),
-    *((f"read_{name}", lambda name=name: read_device(name)) for name in ("/dev/mem", "/dev/kmem", "/dev/port", "/proc/kcore", "/proc/mconsole")),  # type: ignore[misc]
-    *((f"snapshot_{text[:9]!r}", lambda text=text: ask_for_a_snapshot(text)) for text in ("1", "run -1 /", "end 1", "\0" * 70000)),  # type: ignore[misc]
-    *((attempt.__name__, attempt) for attempt in (load_kernel_code, mount_a_disk, open_namespace_of_user, reach_network)),
+    *(
+        (f"read_{name}", lambda name=name: read_device(name))
+        for name in ("/dev/mem", "/dev/kmem", "/dev/port", "/proc/kcore", "/proc/mconsole")
+    ),  # type: ignore[misc]
+    *(
+        (f"snapshot_{text[:9]!r}", lambda text=text: ask_for_a_snapshot(text))
+        for text in ("1", "run -1 /", "end 1", "\0" * 70000)
+    ),  # type: ignore[misc]
+    *(
+        (attempt.__name__, attempt)
+        for attempt in (load_kernel_code, mount_a_disk, open_namespace_of_user, reach_network)
+    ),
 ]
 
 

@@ -1,6 +1,8 @@
-"""Runs inside a guest in the place of the lab program's own entry: a cell as ever, and what the kernel says of its network just before the epoch.
+"""Runs inside a guest in the place of the lab program's own entry: a cell as ever, and what the kernel says of its
+network just before the epoch.
 
-That is what tc, ip, ss, sysctl and the maps of the links' stages say, in every network namespace of the lab; it becomes state.json among the cell's files.
+That is what tc, ip, ss, sysctl and the maps of the links' stages say, in every network namespace of the lab; it becomes
+state.json among the cell's files.
 """
 
 import hashlib
@@ -44,7 +46,11 @@ def seen(where):
 
 def processes():
     """The programs that run, by name and number."""
-    names = [(folder / "comm").read_text().strip() for folder in Path("/proc").glob("[0-9]*") if (folder / "cmdline").read_bytes()]
+    names = [
+        (folder / "comm").read_text().strip()
+        for folder in Path("/proc").glob("[0-9]*")
+        if (folder / "cmdline").read_bytes()
+    ]
     return {name: names.count(name) for name in sorted(names)}
 
 

@@ -1,6 +1,8 @@
-"""Runs inside a guest that plays the machine of engine `host`: makes one lab there, of /cell/plan.json, whose results go to /cell/out.
+"""Runs inside a guest that plays the machine of engine `host`: makes one lab there, of /cell/plan.json, whose results
+go to /cell/out.
 
-/opt/scpslab has this file, `source` (the project's Python code) and `programs` (a lab program's folder). Standard library only.
+/opt/scpslab has this file, `source` (the project's Python code) and `programs` (a lab program's folder). Standard
+library only.
 """
 
 import shutil
@@ -18,7 +20,9 @@ CELL = Path("/cell")
 
 
 def strict():
-    """Makes the machine one that drops what comes by another interface than an answer would leave by, as some distributions do (RFC 3704)."""
+    """Makes the machine one that drops what comes by another interface than an answer would leave by, as some
+    distributions do (RFC 3704).
+    """
     for which in ("all", "default"):
         Path(f"/proc/sys/net/ipv4/conf/{which}/rp_filter").write_text("1\n")
 

@@ -1,7 +1,8 @@
-"""Runs inside a guest that plays the machine of engine `host`: runs labs, kills their makers at seeded points, and looks what is left.
+"""Runs inside a guest that plays the machine of engine `host`: runs labs, kills their makers at seeded points, and
+looks what is left.
 
-/opt/scpslab has this file, `source` (the project's Python code) and `programs` (a lab program's folder). /cell has plan-*.json and job.json.
-Standard library only.
+/opt/scpslab has this file, `source` (the project's Python code) and `programs` (a lab program's folder). /cell has
+plan-*.json and job.json. Standard library only.
 """
 
 import json
@@ -63,7 +64,9 @@ def machine(with_docker):
         "namespaces": words(["ip", "netns", "list"]),
         "mounts": sorted(line.split(" ", 3)[3] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
         "groups": sorted(str(path) for path in owned.CGROUPS.rglob("*") if path.is_dir()),
-        "containers": sorted(entry["Names"][0] for entry in docker.ask("GET", "/containers/json?all=1")) if with_docker else [],
+        "containers": sorted(entry["Names"][0] for entry in docker.ask("GET", "/containers/json?all=1"))
+        if with_docker
+        else [],
         "labs": labs(),
         "allowed": owned.ALLOWED.read_text(),
         "programs": sorted(str(path) for path in PROGRAMS.parent.iterdir()),
@@ -72,14 +75,22 @@ def machine(with_docker):
 
 def strangers(with_docker):
     """Things that are not the lab's, under names that look as if they were."""
-    for command in (["ip", "netns", "add", "h1"], ["ip", "link", "add", "h1-hop", "type", "dummy"], ["mkdir", "/sys/fs/cgroup/scpslab-1-1-1"]):
+    for command in (
+        ["ip", "netns", "add", "h1"],
+        ["ip", "link", "add", "h1-hop", "type", "dummy"],
+        ["mkdir", "/sys/fs/cgroup/scpslab-1-1-1"],
+    ):
         subprocess.run(command, check=True)
     process = subprocess.Popen(["sleep", "100000"], executable="/usr/bin/sleep")
     Path("/sys/fs/cgroup/scpslab-1-1-1/cgroup.procs").write_text(f"{process.pid}\n")
     if with_docker:
         image = json.loads(Path("/cell/plan-docker.json").read_text())["network"]["nodes"][0]["container"]["image"]
         labels = {docker.LABEL: "scpslab-1-1-1"}
-        found = docker.ask("POST", "/containers/create?name=scpslab-1-1-1-h1", {"Image": image, "Labels": labels, "HostConfig": {"NetworkMode": "none"}})
+        found = docker.ask(
+            "POST",
+            "/containers/create?name=scpslab-1-1-1-h1",
+            {"Image": image, "Labels": labels, "HostConfig": {"NetworkMode": "none"}},
+        )
         docker.ask("POST", f"/containers/{found['Id']}/start")
 
 
@@ -90,8 +101,15 @@ def whole_lab(plan):
     code = process.wait()
     taken_s = time.monotonic() - started
     status = json.loads((folder / "out/status.json").read_text())
-    records = {file.stem: [json.loads(line) for line in file.read_text().splitlines()] for file in (folder / "out/records").glob("*.jsonl")}
-    logs = {file.name: file.read_text(errors="replace")[-2000:] for file in (folder / "out/logs").iterdir()} if status["status"] != "completed" else {}
+    records = {
+        file.stem: [json.loads(line) for line in file.read_text().splitlines()]
+        for file in (folder / "out/records").glob("*.jsonl")
+    }
+    logs = (
+        {file.name: file.read_text(errors="replace")[-2000:] for file in (folder / "out/logs").iterdir()}
+        if status["status"] != "completed"
+        else {}
+    )
     shutil.rmtree(folder)
     return {"plan": plan, "code": code, "taken_s": taken_s, "status": status, "records": records, "logs": logs}
 

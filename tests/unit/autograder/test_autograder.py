@@ -1,4 +1,6 @@
-"""The autograder's archive and what its container runs: what travels, who handed in, which file; and a result without a score whatever goes wrong."""
+"""The autograder's archive and what its container runs: what travels, who handed in, which file; and a result without a
+score whatever goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,30 @@ def archive(tmp_path):
     course = make_course(tmp_path / "satnet", "Satellites", "2026w", ["first-steps", "read-a-trace"])
     wheel = tmp_path / "x-1-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
-    write_archive(tmp_path / "a.zip", course, "2027s", load_assignment(find("first-steps")), ROSTER, Wheels([wheel], ["x==1"], ["3.11", "3.13"]))
+    write_archive(
+        tmp_path / "a.zip",
+        course,
+        "2027s",
+        load_assignment(find("first-steps")),
+        ROSTER,
+        Wheels([wheel], ["x==1"], ["3.11", "3.13"]),
+    )
     return tmp_path / "a.zip"
 
 
 def test_the_archive_has_two_scripts_that_run_the_wheels_and_one_assignment(archive):
     with zipfile.ZipFile(archive) as found:
         names = set(found.namelist())
-        modes = {name: found.getinfo(name).external_attr >> 16 & 0o777 for name in ("setup.sh", "run_autograder", "pythons")}
+        modes = {
+            name: found.getinfo(name).external_attr >> 16 & 0o777 for name in ("setup.sh", "run_autograder", "pythons")
+        }
         assert modes == {"setup.sh": 0o755, "run_autograder": 0o755, "pythons": 0o644}
         assert found.read("pythons") == b"3.11 3.13\n"
         assert found.read(STUDENTS).decode().split() == ["student,email", "anna,Anna@example.org", "bo,bo@example.org"]
     assert "wheels/x-1-py3-none-any.whl" in names
-    assert {name for name in names if "/instructor/" in name} == {"course/assignments/first-steps/instructor/marking.yaml"}
+    assert {name for name in names if "/instructor/" in name} == {
+        "course/assignments/first-steps/instructor/marking.yaml"
+    }
 
 
 def test_the_course_in_it_grades_one_assignment_of_one_term_and_has_no_secret(archive, tmp_path):
@@ -59,11 +72,22 @@ def test_the_course_in_it_grades_one_assignment_of_one_term_and_has_no_secret(ar
 
 def test_the_scenarios_of_trials_travel_and_solutions_do_not(tmp_path):
     course = make_course(tmp_path / "satnet", "Satellites", "2026w", ["write-your-own"])
-    write_archive(tmp_path / "a.zip", course, "2026w", load_assignment(find("write-your-own")), ROSTER, Wheels([], [], ["3.11"]))
+    write_archive(
+        tmp_path / "a.zip", course, "2026w", load_assignment(find("write-your-own")), ROSTER, Wheels([], [], ["3.11"])
+    )
     with zipfile.ZipFile(tmp_path / "a.zip") as found:
         private = {name.rpartition("/")[2] for name in found.namelist() if "/instructor/" in name}
         found.extractall(tmp_path / "out")
-    assert private == {"marking.yaml", "answers.yaml", "change.yaml", "noisy.yaml", "outage.yaml", "shallow.yaml", "short.yaml", "slow.yaml"}
+    assert private == {
+        "marking.yaml",
+        "answers.yaml",
+        "change.yaml",
+        "noisy.yaml",
+        "outage.yaml",
+        "shallow.yaml",
+        "short.yaml",
+        "slow.yaml",
+    }
     assert load_marking(load_course(tmp_path / "out" / COURSE).assignment("write-your-own")).file.trials
 
 
@@ -83,7 +107,14 @@ def test_the_same_input_gives_the_same_archive(archive, tmp_path):
 )
 def test_a_roster_that_does_not_tell_students_apart_is_refused(archive, tmp_path, students, said):
     with pytest.raises(ScenarioError, match=said):
-        write_archive(tmp_path / "c.zip", load_course(tmp_path / "satnet"), "t", load_assignment(find("first-steps")), students, Wheels([], [], []))
+        write_archive(
+            tmp_path / "c.zip",
+            load_course(tmp_path / "satnet"),
+            "t",
+            load_assignment(find("first-steps")),
+            students,
+            Wheels([], [], []),
+        )
     assert not (tmp_path / "c.zip").exists()
 
 
@@ -97,7 +128,9 @@ def test_students_are_known_by_their_addresses_whatever_the_case(tmp_path):
     assert users(metadata(tmp_path, "ANNA@example.ORG", "bo@example.org"), ROSTER) == ("anna", "bo")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"users": []}', '{"users": [{"id": 1}]}', '{"users": [{"email": "eve@example.org"}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"users": []}', '{"users": [{"id": 1}]}', '{"users": [{"email": "eve@example.org"}]}']
+)
 def test_who_is_not_known_has_no_grade_and_the_reason_is_said(tmp_path, text):
     (tmp_path / METADATA).write_text(text)
     with pytest.raises(UsageError, match="Nothing was decided"):

@@ -30,16 +30,28 @@ def head():
 
 @pytest.fixture
 def rows():
-    """Rows of results.csv: `rows("reno", {"ber": "0"}, [1.0, 2.0])` gives a completed cell a value, "gave up" for None."""
+    """Rows of results.csv: `rows("reno", {"ber": "0"}, [1.0, 2.0])` gives a completed cell a value, "gave up" for
+    None.
+    """
 
     def make(stack, axes, values, *, scenario="net/links", metric="transfer_s", run="run-1", first=1):
         made = []
         for repeat, value in enumerate(values, first):
             status = "incomplete" if value is None else "completed"
             number = "" if value is None else str(value)
-            fields = {"scenario": scenario, "stack": stack, **axes, "repeat": str(repeat), "seed": f"s{repeat}", "status": status, metric: number}
+            fields = {
+                "scenario": scenario,
+                "stack": stack,
+                **axes,
+                "repeat": str(repeat),
+                "seed": f"s{repeat}",
+                "status": status,
+                metric: number,
+            }
             name, _, variant = scenario.partition(":")
-            made.append(Row(Path(run), name, variant != "test", tuple(sorted({"stack": stack, **axes}.items())), fields))
+            made.append(
+                Row(Path(run), name, variant != "test", tuple(sorted({"stack": stack, **axes}.items())), fields)
+            )
         return made
 
     return make
@@ -51,7 +63,9 @@ def verdict(tmp_path):
 
     def judge(checks: str, rows):
         path = tmp_path / "paper.yaml"
-        path.write_text(HEAD + "  - id: one\n    weight: headline\n    source: Fig 1\n    says: Something is so.\n" + checks)
+        path.write_text(
+            HEAD + "  - id: one\n    weight: headline\n    source: Fig 1\n    says: Something is so.\n" + checks
+        )
         return evaluate([load(path)], Evidence(rows))[0]
 
     return judge

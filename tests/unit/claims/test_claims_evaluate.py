@@ -55,7 +55,10 @@ def test_only_cells_of_the_series_and_the_columns_count(rows, verdict):
     ]
 
     assert verdict(VALUE, others).outcome() is Outcome.NO_DATA
-    assert verdict(VALUE, [*others, *rows("reno", {"ber": "0.0"}, [21, 21], scenario="net/links:demo")]).outcome() is Outcome.REPRODUCED
+    assert (
+        verdict(VALUE, [*others, *rows("reno", {"ber": "0.0"}, [21, 21], scenario="net/links:demo")]).outcome()
+        is Outcome.REPRODUCED
+    )
 
 
 def test_one_repeat_outside_the_band_leaves_it_open(rows, verdict):
@@ -124,7 +127,9 @@ def test_an_order_needs_a_difference_that_the_spread_does_not_explain(rows, verd
 
 
 def test_several_orders_at_once_are_corrected(rows, verdict):
-    """A rise of 2.8 at standard deviations of 1 has t = 3.43 with 4 degrees of freedom, p = 0.027: certain alone, 0.053 as one of two."""
+    """A rise of 2.8 at standard deviations of 1 has t = 3.43 with 4 degrees of freedom, p = 0.027: certain alone, 0.053
+    as one of two.
+    """
     close = [*rows("scps", {"ber": "0"}, [20, 21, 22]), *rows("reno", {"ber": "0"}, [22.8, 23.8, 24.8])]
     single = ORDER.replace("[0, 1e-5]", "[0]")
     twin = [*close, *rows("scps", {"ber": "1e-05"}, [20, 21, 22]), *rows("reno", {"ber": "1e-05"}, [22.8, 23.8, 24.8])]
@@ -149,7 +154,11 @@ TREND = """    checks:
     ],
 )
 def test_a_trend_is_judged_by_its_ends_and_every_step_back(rows, verdict, middle, last, outcome):
-    cells = [*rows("reno", {"ber": "1e-05"}, last), *rows("reno", {"ber": "0"}, [20, 21, 22]), *rows("reno", {"ber": "1e-06"}, middle)]
+    cells = [
+        *rows("reno", {"ber": "1e-05"}, last),
+        *rows("reno", {"ber": "0"}, [20, 21, 22]),
+        *rows("reno", {"ber": "1e-06"}, middle),
+    ]
 
     assert verdict(TREND, cells).outcome() is outcome
 
@@ -216,7 +225,10 @@ def test_a_spread_that_has_no_number_says_why(rows, verdict, values, says):
 
 
 def test_arithmetic_needs_no_run(verdict):
-    check = "    checks:\n      - {kind: arithmetic, multiply: [2e6, 0.01], divide: [8], at_least: 2500, at_most: 2500, because: Arithmetic.}\n"
+    check = (
+        "    checks:\n      - {kind: arithmetic, multiply: [2e6, 0.01], divide: [8], at_least: 2500, at_most: "
+        "2500, because: Arithmetic.}\n"
+    )
 
     assert verdict(check, []).outcome() is Outcome.REPRODUCED
 
@@ -230,10 +242,16 @@ def test_a_claim_that_cannot_be_tested_says_why(verdict):
 
 def test_the_eras_are_judged_apart(rows, verdict):
     """Period settings decide; what today's say stands beside it."""
-    checks = VALUE + VALUE.replace("    checks:\n", "").replace("metric:", "era: modern\n        metric:").replace("tcp", "tp")
+    checks = VALUE + VALUE.replace("    checks:\n", "").replace("metric:", "era: modern\n        metric:").replace(
+        "tcp", "tp"
+    )
 
     judged = verdict(checks, [*rows("reno", {"ber": "0"}, [21, 21]), *rows("scps", {"ber": "0"}, [30, 30])])
-    assert (judged.outcome(), judged.outcome("period"), judged.outcome("modern")) == (Outcome.REPRODUCED, Outcome.REPRODUCED, Outcome.NOT_REPRODUCED)
+    assert (judged.outcome(), judged.outcome("period"), judged.outcome("modern")) == (
+        Outcome.REPRODUCED,
+        Outcome.REPRODUCED,
+        Outcome.NOT_REPRODUCED,
+    )
 
 
 def test_a_claim_with_one_check_short_of_data_is_not_decided_unless_another_fails(rows, verdict):

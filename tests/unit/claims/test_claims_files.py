@@ -40,7 +40,10 @@ def test_every_finding_is_there():
 def test_without_runs_nothing_is_decided_but_arithmetic():
     verdicts = evaluate(load_all(), Evidence([]))
 
-    found = {outcome: [item.claim.id for item in verdicts if item.outcome() == outcome] for outcome in ("reproduced", "not reproduced", "different")}
+    found = {
+        outcome: [item.claim.id for item in verdicts if item.outcome() == outcome]
+        for outcome in ("reproduced", "not reproduced", "different")
+    }
     assert found == {"reproduced": ["a6-token-bucket", "iw-3mss"], "not reproduced": [], "different": []}
 
 
@@ -54,35 +57,108 @@ def test_every_series_is_used():
 
 def test_figures_of_claims_exist():
     recipes = load_recipes(MODELS)
-    assert [claim.figure for paper in load_all() for claim in paper.file.claims if claim.figure and claim.figure not in recipes] == []
+    assert [
+        claim.figure
+        for paper in load_all()
+        for claim in paper.file.claims
+        if claim.figure and claim.figure not in recipes
+    ] == []
 
 
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
         ("    checks: [{kind: value, metric: x, of: tcp, because: Why not.}]\n", 14, "found no band"),
-        ("    checks: [{kind: value, metric: x, of: udp, at_most: 1, because: Why not.}]\n", 14, 'found the series "udp"; expected one of tcp, tp'),
-        ("    checks: [{kind: valve, metric: x, of: tcp, at_most: 1, because: Why not.}]\n", 14, 'found "valve"; expected one of value'),
-        ("    checks: [{kind: value, metric: x, of: tcp, at_most: 1}]\n", 14, "because"),
-        ("    checks: [{kind: value, metric: x, of: tcp, at_most: 1, becuase: Typing.}]\n", 14, 'unknown key "becuase"'),
-        ("    checks: [{kind: value, metric: x, of: tcp, at_least: 2, at_most: 1, because: Why not.}]\n", 14, "found at_least 2 above at_most 1"),
-        ("    checks: [{kind: ratio, metric: x, of: tcp, to: tp, every: {stack: []}, at_most: 1, because: Why not.}]\n", 14, "found an empty list"),
-        (f"    checks: [{{kind: value, metric: x, of: tcp, every: {MANY}, at_most: 1, because: Why not.}}]\n", 14, "found 3200000 combinations"),
-        ("    checks: [{kind: arithmetic, multiply: [8], divide: [0], at_most: 1, because: Why not.}]\n", 14, "found a product of 0 in `divide`"),
-        ("    checks: [{kind: arithmetic, multiply: [1e308, 1e308], at_least: 1, because: Why not.}]\n", 14, "found a number too large"),
-        ("    checks: [{kind: arithmetic, multiply: [], at_least: 1, because: Why not.}]\n", 14, "multiply: found an empty list; expected at least one value"),
-        ("    checks: [{kind: completion, of: tcp, paper_count: [10, 5], at_least: 1, because: Why not.}]\n", 14, "found the paper_count 10 of 5"),
-        ("    checks: [{kind: completion, of: tcp, paper_count: [-3, -5], at_least: 1, because: Why not.}]\n", 14, "found the paper_count -3 of -5"),
-        ("    checks: [{kind: completion, of: tcp, paper_count: [0, 0], at_least: 1, because: Why not.}]\n", 14, "found the paper_count 0 of 0"),
-        ("    checks: [{kind: completion, of: tcp, paper_count: [1, 200000], at_least: 1, because: Why not.}]\n", 14, "of at most 100000"),
-        ("    checks: [{kind: value, metric: x, of: tcp, at_least: 1, because: Why not., different: {because: Chance.}}]\n", 14, "found no band"),
         (
-            "    checks: [{kind: value, metric: x, of: tcp, at_least: 1, because: Why not., different: {at_least: 2, at_most: 3, because: Chance.}}]\n",
+            "    checks: [{kind: value, metric: x, of: udp, at_most: 1, because: Why not.}]\n",
+            14,
+            'found the series "udp"; expected one of tcp, tp',
+        ),
+        (
+            "    checks: [{kind: valve, metric: x, of: tcp, at_most: 1, because: Why not.}]\n",
+            14,
+            'found "valve"; expected one of value',
+        ),
+        ("    checks: [{kind: value, metric: x, of: tcp, at_most: 1}]\n", 14, "because"),
+        (
+            "    checks: [{kind: value, metric: x, of: tcp, at_most: 1, becuase: Typing.}]\n",
+            14,
+            'unknown key "becuase"',
+        ),
+        (
+            "    checks: [{kind: value, metric: x, of: tcp, at_least: 2, at_most: 1, because: Why not.}]\n",
+            14,
+            "found at_least 2 above at_most 1",
+        ),
+        (
+            (
+                "    checks: [{kind: ratio, metric: x, of: tcp, to: tp, every: {stack: []}, at_most: 1, because: "
+                "Why not.}]\n"
+            ),
+            14,
+            "found an empty list",
+        ),
+        (
+            f"    checks: [{{kind: value, metric: x, of: tcp, every: {MANY}, at_most: 1, because: Why not.}}]\n",
+            14,
+            "found 3200000 combinations",
+        ),
+        (
+            "    checks: [{kind: arithmetic, multiply: [8], divide: [0], at_most: 1, because: Why not.}]\n",
+            14,
+            "found a product of 0 in `divide`",
+        ),
+        (
+            "    checks: [{kind: arithmetic, multiply: [1e308, 1e308], at_least: 1, because: Why not.}]\n",
+            14,
+            "found a number too large",
+        ),
+        (
+            "    checks: [{kind: arithmetic, multiply: [], at_least: 1, because: Why not.}]\n",
+            14,
+            "multiply: found an empty list; expected at least one value",
+        ),
+        (
+            "    checks: [{kind: completion, of: tcp, paper_count: [10, 5], at_least: 1, because: Why not.}]\n",
+            14,
+            "found the paper_count 10 of 5",
+        ),
+        (
+            "    checks: [{kind: completion, of: tcp, paper_count: [-3, -5], at_least: 1, because: Why not.}]\n",
+            14,
+            "found the paper_count -3 of -5",
+        ),
+        (
+            "    checks: [{kind: completion, of: tcp, paper_count: [0, 0], at_least: 1, because: Why not.}]\n",
+            14,
+            "found the paper_count 0 of 0",
+        ),
+        (
+            "    checks: [{kind: completion, of: tcp, paper_count: [1, 200000], at_least: 1, because: Why not.}]\n",
+            14,
+            "of at most 100000",
+        ),
+        (
+            (
+                "    checks: [{kind: value, metric: x, of: tcp, at_least: 1, because: Why not., different: {because: "
+                "Chance.}}]\n"
+            ),
+            14,
+            "found no band",
+        ),
+        (
+            (
+                "    checks: [{kind: value, metric: x, of: tcp, at_least: 1, because: Why not., different: {at_least: "
+                "2, at_most: 3, because: Chance.}}]\n"
+            ),
             14,
             "found the band of `different` inside the check's own",
         ),
         (
-            "    checks: [{kind: crossover, metric: x, along: rate, of: tcp, to: tp, ratio: 0, at_least: 1, because: Why not.}]\n",
+            (
+                "    checks: [{kind: crossover, metric: x, along: rate, of: tcp, to: tp, ratio: 0, at_least: "
+                "1, because: Why not.}]\n"
+            ),
             14,
             "ratio: found 0; expected greater than 0",
         ),
@@ -104,7 +180,12 @@ def test_mistakes_are_said_with_their_line(tmp_path, head, text, line, says):
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        ("scenarios: [net/links]", "scenarios: []", 7, "series.tcp.scenarios: found an empty list; expected at least one value"),
+        (
+            "scenarios: [net/links]",
+            "scenarios: []",
+            7,
+            "series.tcp.scenarios: found an empty list; expected at least one value",
+        ),
         ("year: 1998", f"year: {'9' * 250}", 4, "expected at most 9999"),
     ],
 )
@@ -151,14 +232,19 @@ def test_contradictions_name_claims_that_exist(tmp_path):
     assert len(load_contradictions(papers)) == 10
 
     path = tmp_path / "contradictions.yaml"
-    path.write_text("kind: contradictions\nversion: 1\ncontradictions:\n  - {title: Whoever, says: Both., likely: Chance., claims: [fy97/fig04-tp-1e6]}\n")
+    path.write_text(
+        "kind: contradictions\nversion: 1\ncontradictions:\n  - {title: Whoever, says: Both., likely: "
+        "Chance., claims: [fy97/fig04-tp-1e6]}\n"
+    )
     with pytest.raises(ScenarioError, match=r"contradictions.yaml:4: .*Did you mean fy97/fig04-tp-1e5\?"):
         load_contradictions(papers, path)
 
 
 def test_the_documented_counts_are_those_of_the_files():
     documented = (Path(__file__).parents[3] / "docs" / "claims.md").read_text()
-    assert re.findall(r"^\| `(\w+)\.yaml` .*\| (\d+) \|$", documented, re.MULTILINE) == [(name, str(count)) for name, count in FINDINGS.items()]
+    assert re.findall(r"^\| `(\w+)\.yaml` .*\| (\d+) \|$", documented, re.MULTILINE) == [
+        (name, str(count)) for name, count in FINDINGS.items()
+    ]
     assert f"{sum(FINDINGS.values())} findings" in documented
     assert [kind for kind in (*NUMBERS, *RELATIONS) if f"| `{kind}` |" not in documented] == []
 
@@ -174,7 +260,12 @@ def test_every_metric_that_a_check_looks_at_is_a_column():
     columns = {column.name for family in FAMILIES for column in family.columns}
     columns |= {f"hop_data_lost_{cause}_packets" for cause in LOSS_CAUSES}
     # Those of transfers over SCPS-NP have the names of their scenario's workloads.
-    columns |= {column.name for name in ("np/signals", "np/precedence") for cell in cells(load_scenario(name)) for column in np.columns(plan(cell))}
+    columns |= {
+        column.name
+        for name in ("np/signals", "np/precedence")
+        for cell in cells(load_scenario(name))
+        for column in np.columns(plan(cell))
+    }
     named = [
         (f"{paper.name}/{claim.id}", metric)
         for paper in (*load_all(), *load_all(QUESTIONS))

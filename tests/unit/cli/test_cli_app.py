@@ -23,7 +23,15 @@ def test_help_names_every_command_and_exit_code(scpslab):
     assert code == 0
     for command in ("list", "validate", "plan", "run", "schema"):
         assert f"\n  {command} " in out
-    for number in ("0 done", "1 some cells failed", "2 invalid", "3 this machine", "4 the lab", "5 a run folder", "130 interrupted"):
+    for number in (
+        "0 done",
+        "1 some cells failed",
+        "2 invalid",
+        "3 this machine",
+        "4 the lab",
+        "5 a run folder",
+        "130 interrupted",
+    ):
         assert number in " ".join(out.split())
 
 
@@ -33,7 +41,9 @@ def test_scenario_error_is_a_line_and_exit_code_2(scpslab):
     assert err == "error: --set repeats=0: repeats: found 0; expected at least 1. Correct the value.\n"
 
 
-@pytest.mark.parametrize("words", [["nonsense"], ["validate"], ["plan", "fy97/fig04:kernel", "--nonsense"], ["list", "--what", "nonsense"]])
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["validate"], ["plan", "fy97/fig04:kernel", "--nonsense"], ["list", "--what", "nonsense"]]
+)
 def test_bad_command_line_is_exit_code_2(scpslab, words):
     code, _, err = scpslab(*words)
     assert code == 2
@@ -42,14 +52,25 @@ def test_bad_command_line_is_exit_code_2(scpslab, words):
 
 @pytest.mark.parametrize(
     ("raised", "code"),
-    [(errors.ScenarioError, 2), (errors.UsageError, 2), (errors.CapabilityError, 3), (errors.LabError, 4), (errors.ResultError, 5), (errors.ScpslabError, 1)],
+    [
+        (errors.ScenarioError, 2),
+        (errors.UsageError, 2),
+        (errors.CapabilityError, 3),
+        (errors.LabError, 4),
+        (errors.ResultError, 5),
+        (errors.ScpslabError, 1),
+    ],
 )
 def test_exit_codes_of_errors(scpslab, monkeypatch, raised, code):
     def broken(_words):
         raise raised("place: found this; expected that. Do something.\nplace: found more; expected less. Do it.")
 
     monkeypatch.setattr(app, "program", broken)
-    assert scpslab("list") == (code, "", "error: place: found this; expected that. Do something.\nerror: place: found more; expected less. Do it.\n")
+    assert scpslab("list") == (
+        code,
+        "",
+        "error: place: found this; expected that. Do something.\nerror: place: found more; expected less. Do it.\n",
+    )
 
 
 def test_system_error_is_told_without_a_traceback(scpslab, monkeypatch):
@@ -59,7 +80,9 @@ def test_system_error_is_told_without_a_traceback(scpslab, monkeypatch):
     monkeypatch.setattr(app, "program", broken)
     code, _, err = scpslab("list")
     assert code == 4
-    assert err.startswith("error: runs/x: found No space left on device; expected the system to allow it. Free disk space there")
+    assert err.startswith(
+        "error: runs/x: found No space left on device; expected the system to allow it. Free disk space there"
+    )
     assert err.count("\n") == 1
 
 
@@ -106,7 +129,10 @@ def test_validate_says_what_it_checked(scpslab):
 
 def test_validate_checks_variants_too(scpslab, tmp_path):
     path = tmp_path / "bad.yaml"
-    path.write_text((Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text() + "variants:\n  wild: {sweep: {ber: [3]}}\n")
+    path.write_text(
+        (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text()
+        + "variants:\n  wild: {sweep: {ber: [3]}}\n"
+    )
     code, _, err = scpslab("validate", str(path))
     assert code == 2
     assert "found 3; expected at most 1" in err
@@ -186,7 +212,9 @@ def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):
     (path := tmp_path / "idle.yaml").write_text(idle)
     code, out, err = scpslab("validate", str(path))
     assert (code, out) == (0, "idle: Small: 6 cells, all planned\n  transfer: h1 ─hop→ h2; back the same way\n")
-    assert err.startswith(f'warning: {path}:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"')
+    assert err.startswith(
+        f'warning: {path}:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"'
+    )
 
 
 def test_the_version_is_that_of_the_project(scpslab):
@@ -202,4 +230,7 @@ def test_a_wrong_name_is_answered_with_the_nearest_names_only(scpslab):
 
 def test_an_override_that_a_variant_cannot_have_names_the_variant(scpslab):
     _, _, err = scpslab("validate", "fy97/fig04", "--set", "sweep.stack=[bbr]")
-    assert 'error: fy97/fig04:era: --set sweep.stack=[bbr]: found the case "bbr"; expected one of fy97-reno, scps-rate, scps-vegas.' in err
+    assert (
+        'error: fy97/fig04:era: --set sweep.stack=[bbr]: found the case "bbr"; '
+        "expected one of fy97-reno, scps-rate, scps-vegas." in err
+    )

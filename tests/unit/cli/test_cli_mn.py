@@ -1,4 +1,6 @@
-"""`scpslab mn`: files and options that are none are refused before a guest starts, and what a script said is told without the kernel's words."""
+"""`scpslab mn`: files and options that are none are refused before a guest starts, and what a script said is told
+without the kernel's words.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +56,18 @@ def test_text_is_read_as_python_reads_it(place):
 
 @pytest.mark.parametrize("limit", ["0 s", "999 ms"])
 def test_a_limit_that_is_none(scpslab, place, limit):
-    assert scpslab("mn", "net.py", "--limit", limit) == (2, "", f'error: --limit: found "{limit}"; expected at least 1 s. Correct the option.\n')
+    assert scpslab("mn", "net.py", "--limit", limit) == (
+        2,
+        "",
+        f'error: --limit: found "{limit}"; expected at least 1 s. Correct the option.\n',
+    )
 
 
 @pytest.mark.parametrize(("topo", "shown"), [("", '""'), ("x" * 400, f'"{"x" * 60}…"'), ("a\nb", r'"a\nb"')])
 def test_a_topo_that_is_none(scpslab, place, topo, shown):
-    said = f"error: --topo: found {shown}; expected one of the script's topos, with its arguments. Correct the option.\n"
+    said = (
+        f"error: --topo: found {shown}; expected one of the script's topos, with its arguments. Correct the option.\n"
+    )
     assert scpslab("mn", "net.py", "--topo", topo) == (2, "", said)
 
 

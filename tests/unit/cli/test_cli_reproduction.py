@@ -19,7 +19,9 @@ def two_runs(synthetic, monkeypatch, tmp_path):
     """A folder `runs` with two runs, and the program called beside it."""
     for name, seed in (("first-0001", 1), ("second-0002", 2)):
         run = synthetic.write_run(tmp_path / "runs" / name, seed=seed, repeats=2)
-        (run / "manifest.json").write_text('{"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "live", "seed": 1, "cells": {}}')
+        (run / "manifest.json").write_text(
+            '{"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "live", "seed": 1, "cells": {}}'
+        )
         (run / "scenario.resolved.yaml").write_text("title: x\n")
     monkeypatch.chdir(tmp_path)
 
@@ -56,7 +58,9 @@ def test_two_runs_are_compared(scpslab):
 
 
 def test_the_stacks_of_a_run_are_compared(scpslab):
-    code, said, _ = scpslab("compare", "first-0001", "--axis", "stack", "--metric", "transfer_s", "--format", "markdown")
+    code, said, _ = scpslab(
+        "compare", "first-0001", "--axis", "stack", "--metric", "transfer_s", "--format", "markdown"
+    )
     assert code == 0
     assert "| transfer_s |" in said
     assert "differences are certain" in said
@@ -97,8 +101,20 @@ def test_export_writes_one_file_and_verify_refuses_what_cannot_repeat(scpslab, t
 @pytest.mark.parametrize(
     ("out", "says"),
     [
-        ("mine.yaml", "--out mine.yaml: found a file that is no archive; expected none, or an archive to replace. Choose another name."),
-        ("runs", "--out runs: found a folder; expected the file to write. Name a file in it, such as runs/run.scpslab.tar.gz."),
+        (
+            "mine.yaml",
+            (
+                "--out mine.yaml: found a file that is no archive; expected none, or an archive to replace. "
+                "Choose another name."
+            ),
+        ),
+        (
+            "runs",
+            (
+                "--out runs: found a folder; expected the file to write. Name a file in it, such as "
+                "runs/run.scpslab.tar.gz."
+            ),
+        ),
         ("none/a.tar.gz", "--out none/a.tar.gz: found no folder none; expected one. Make it, or choose another."),
     ],
 )
@@ -126,7 +142,10 @@ def test_a_metric_that_is_no_number_is_told_from_one_that_is_unknown(scpslab):
     assert code == 2
     assert 'metric "status": found a column that is no number; expected one such as ' in wrong
     assert wrong.endswith(" Choose a column of results.csv.\n")
-    assert 'axis "nothing": found no such column; expected one such as ' in scpslab("results", "first-0001", "--by", "nothing")[2]
+    assert (
+        'axis "nothing": found no such column; expected one such as '
+        in scpslab("results", "first-0001", "--by", "nothing")[2]
+    )
 
 
 def test_an_axis_without_a_near_name_has_a_remedy(scpslab):
@@ -157,10 +176,30 @@ claims:
     checks: [{kind: value, metric: transfer_s, of: {series: all, at: {ber: 0}}, at_least: 0, because: nothing is faster}]
 """
 MISSPELLED = {
-    "scenario": ("[fig04-golden]", "[fig04-goldn]", 'mine.yaml:7: series.all.scenarios[0]: found "fig04-goldn"; expected one of', "Did you mean fig04-golden?"),
-    "column of a series": ("{stack: bbr}", "{stak: bbr}", 'mine.yaml:7: series.all.where.stak: found "stak"; expected one of', "Did you mean stack?"),
-    "column of a check": ("{ber: 0}", "{bre: 0}", 'mine.yaml:13: claims[0].checks[0]: found "bre"; expected one of', "Did you mean ber?"),
-    "metric": ("transfer_s", "tranfer_s", 'mine.yaml:13: claims[0].checks[0]: found "tranfer_s"; expected one of', "Did you mean transfer_s?"),
+    "scenario": (
+        "[fig04-golden]",
+        "[fig04-goldn]",
+        'mine.yaml:7: series.all.scenarios[0]: found "fig04-goldn"; expected one of',
+        "Did you mean fig04-golden?",
+    ),
+    "column of a series": (
+        "{stack: bbr}",
+        "{stak: bbr}",
+        'mine.yaml:7: series.all.where.stak: found "stak"; expected one of',
+        "Did you mean stack?",
+    ),
+    "column of a check": (
+        "{ber: 0}",
+        "{bre: 0}",
+        'mine.yaml:13: claims[0].checks[0]: found "bre"; expected one of',
+        "Did you mean ber?",
+    ),
+    "metric": (
+        "transfer_s",
+        "tranfer_s",
+        'mine.yaml:13: claims[0].checks[0]: found "tranfer_s"; expected one of',
+        "Did you mean transfer_s?",
+    ),
 }
 
 

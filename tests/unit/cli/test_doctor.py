@@ -5,7 +5,10 @@ from __future__ import annotations
 from scpslab.cli import doctor
 from scpslab.engine.base import Finding
 
-KERNEL = "start the machine with systemd.unified_cgroup_hierarchy=1, or use another kernel: the virtual machine that vagrant up makes has one (docs/vagrant.md)"
+KERNEL = (
+    "start the machine with systemd.unified_cgroup_hierarchy=1, or use another kernel: "
+    "the virtual machine that vagrant up makes has one (docs/vagrant.md)"
+)
 
 
 def test_what_to_do_can_be_copied_from_a_narrow_terminal(scpslab, monkeypatch):

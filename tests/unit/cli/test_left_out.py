@@ -1,4 +1,6 @@
-"""Workloads, probes and services that a case, a variant or --set leaves out; the others keep their lines in messages."""
+"""Workloads, probes and services that a case, a variant or --set leaves out; the others keep their lines in
+messages.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,18 @@ CASES = "sweep={others: {cases: {there: {workloads.victim.size: 200 kB}, alone: 
 def validate(scpslab, tmp_path):
     def run(*settings: str, variant: str = "", words: tuple[str, ...] = ()) -> tuple[int, list[str], str]:
         (path := tmp_path / "others.yaml").write_text(SCENARIO + (VARIANT if variant else ""))
-        code, said, wrong = scpslab("validate", f"{path}{variant}", *words, *(word for setting in settings for word in ("--set", setting)))
+        code, said, wrong = scpslab(
+            "validate", f"{path}{variant}", *words, *(word for setting in settings for word in ("--set", setting))
+        )
         return code, said.splitlines(), wrong
 
     return run
 
 
 def test_a_misspelled_name_has_the_nearest_one(validate):
-    assert validate("workloads.victin=off")[2].endswith('found "victin" after workloads; expected one of transfer, victim, echo. Did you mean victim?\n')
+    assert validate("workloads.victin=off")[2].endswith(
+        'found "victin" after workloads; expected one of transfer, victim, echo. Did you mean victim?\n'
+    )
 
 
 def test_an_override_and_a_variant_leave_workloads_out(validate):
@@ -79,8 +85,8 @@ def test_probes_can_be_left_out_and_the_resolved_scenario_has_what_is_left(valid
 
 def test_only_off_leaves_out_and_something_must_be_left(validate):
     assert (
-        'found the end after "victim"; expected a key of it, such as workloads.victim.kind, or the word "off" to leave it out'
-        in validate("workloads.victim=on")[2]
+        'found the end after "victim"; expected a key of it, such as workloads.victim.kind, or the word "off" to '
+        "leave it out" in validate("workloads.victim=on")[2]
     )
     assert "found neither workloads nor a script" in validate("workloads.*=off")[2]
     assert 'found "nobody" after workloads' in validate("workloads.nobody=off")[2]

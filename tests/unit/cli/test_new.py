@@ -31,7 +31,12 @@ def test_every_network_with_every_traffic_makes_cells_with_the_defaults(tmp_path
     assert scpslab("validate", str(path))[0] == 0
     loaded = scenario.load(str(path))
     assert loaded.model.workloads[0].kind == workload
-    assert [list(cell.axes.values()) for cell in scenario.cells(loaded)[::2]] == [["cubic", 0], ["cubic", 1e-6], ["bbr", 0], ["bbr", 1e-6]]
+    assert [list(cell.axes.values()) for cell in scenario.cells(loaded)[::2]] == [
+        ["cubic", 0],
+        ["cubic", 1e-6],
+        ["bbr", 0],
+        ["bbr", 1e-6],
+    ]
     plans = [planning.plan(cell) for cell in scenario.cells(loaded)]
     assert planning.warnings({plan.cell.id: plan for plan in plans}, "") == []
 
@@ -82,7 +87,10 @@ def test_a_file_is_never_overwritten(tmp_path, scpslab):
         (["mine.yaml", "--ber", "many"], '--ber: found "many"; expected numbers, such as 0,1e-6'),
         (["mine.yaml", "--size", "4"], '--size: found "4" (no unit)'),
         (["mine.yaml", "--workload", "ping", "--size", "4 MB"], "the workload ping, which has no size"),
-        (["mine.yaml", "--topology", "sgls", "--stacks", "scps-fy97-rate", "--workload", "bulk", "--size", "0 B"], "found"),
+        (
+            ["mine.yaml", "--topology", "sgls", "--stacks", "scps-fy97-rate", "--workload", "bulk", "--size", "0 B"],
+            "found",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said_and_nothing_is_written(tmp_path, monkeypatch, scpslab, words, expected):
@@ -99,17 +107,23 @@ def test_only_networks_of_scps_np_cannot_be_chosen():
 
 def test_every_kind_of_workload_can_be_chosen_but_loads_images_and_files():
     left_out = set(workloads.KINDS) - set(fresh.workload_kinds())
-    assert left_out == {name for name, kind in workloads.KINDS.items() if kind.is_load or kind.knows_images or kind.needs_file}
+    assert left_out == {
+        name for name, kind in workloads.KINDS.items() if kind.is_load or kind.knows_images or kind.needs_file
+    }
     assert left_out == {"congestion", "endpoint", "policy"}
 
 
 def test_at_a_terminal_it_asks_until_the_answers_fit(tmp_path):
-    """Answers: the default network, bulk, a stack that is none and then one that is, rates, a size without and with a unit, repeats."""
+    """Answers: the default network, bulk, a stack that is none and then one that is, rates, a size without and with a
+    unit, repeats.
+    """
     answers = ["", "bulk", "cubik", "reno,scps-modern", "2", "1e-5", "5", "20 kB", "many", "3"]
     controller, terminal = pty.openpty()
     environment = os.environ | {"TERM": "dumb", "COLUMNS": "200"}
     command = [sys.executable, "-m", "scpslab", "new", "mine.yaml"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=environment, text=True)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=environment, text=True
+    )
     os.close(terminal)
     os.write(controller, "".join(f"{answer}\n" for answer in answers).encode())
     said, _ = process.communicate(timeout=120)
@@ -120,5 +134,8 @@ def test_at_a_terminal_it_asks_until_the_answers_fit(tmp_path):
     assert "Did you mean cubic?" in shown
     assert "expected numbers from 0 to 1" in shown
     loaded = scenario.load(str(tmp_path / "mine.yaml"))
-    assert [cell.id for cell in scenario.cells(loaded)][::3] == ["stack=reno,ber=1e-05,r1", "stack=scps-modern,ber=1e-05,r1"]
+    assert [cell.id for cell in scenario.cells(loaded)][::3] == [
+        "stack=reno,ber=1e-05,r1",
+        "stack=scps-modern,ber=1e-05,r1",
+    ]
     assert loaded.model.workloads[0].size.text == "20 kB"

@@ -70,7 +70,9 @@ def test_a_last_cell_that_should_have_ended_has_no_time_left_that_is_known():
     assert Remaining({}, 1, clock).seconds() is None
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(3.4, "3 s"), (119, "119 s"), (150, "2 min"), (7000, "117 min"), (9000, "2.5 h")])
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(3.4, "3 s"), (119, "119 s"), (150, "2 min"), (7000, "117 min"), (9000, "2.5 h")]
+)
 def test_times_are_said_as_people_say_them(seconds, words):
     assert in_words(seconds) == words
 
@@ -91,7 +93,12 @@ def test_a_long_run_says_before_its_first_cell_how_fast_virtual_time_goes():
     show(CellStarted("r3"))
 
     first = [line for line in console.file.getvalue().splitlines() if line.startswith("about")]
-    assert first == ["about 10 min for 3 cells, 2 at a time: 5 min of virtual time at least, some 0.5 virtual s per s (a guess, which cells that end correct)"]
+    assert first == [
+        (
+            "about 10 min for 3 cells, 2 at a time: 5 min of virtual time at least, some 0.5 virtual s per s (a "
+            "guess, which cells that end correct)"
+        )
+    ]
 
 
 def test_a_short_run_says_nothing_of_it():
@@ -102,7 +109,10 @@ def test_a_short_run_says_nothing_of_it():
     clock.now_s += 5
     show(CellDone("r1", DONE, cached=False))
     show(RunDone("slow", FOLDER, 5.0))
-    assert console.file.getvalue().splitlines() == ["[1/1] r1: completed, 120.0 virtual s", "1 cell in 5.0 s; 120 virtual s, 24 virtual s per s"]
+    assert console.file.getvalue().splitlines() == [
+        "[1/1] r1: completed, 120.0 virtual s",
+        "1 cell in 5.0 s; 120 virtual s, 24 virtual s per s",
+    ]
 
 
 def test_where_time_is_real_no_second_is_called_virtual():

@@ -40,13 +40,17 @@ def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
 
 
 def test_nothing_waits_for_a_command_that_was_interrupted(out, session):
-    (out / "transcript.jsonl").write_text("".join(json.dumps(step) + "\n" for step in (RUN, {"at": "3 s", "do": "interrupted"}, LINK)))
+    (out / "transcript.jsonl").write_text(
+        "".join(json.dumps(step) + "\n" for step in (RUN, {"at": "3 s", "do": "interrupted"}, LINK))
+    )
     session.update(out)
     assert script(session) == [{**RUN, "required": False}, LINK]
 
 
 def test_a_command_that_is_not_there_is_left_out(out, session):
-    (out / "transcript.jsonl").write_text("".join(json.dumps(step) + "\n" for step in (LINK, RUN, {"at": "3 s", "do": "not found"}, RUN)))
+    (out / "transcript.jsonl").write_text(
+        "".join(json.dumps(step) + "\n" for step in (LINK, RUN, {"at": "3 s", "do": "not found"}, RUN))
+    )
     session.update(out)
     assert script(session) == [LINK, RUN]
 

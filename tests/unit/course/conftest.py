@@ -104,4 +104,6 @@ def no_runs():
 def started(assignment, marking, no_runs, tmp_path):
     """A student's folder with the practice variant."""
     variant = practice_variant(assignment, marking, no_runs)
-    return workspace.write_start(workspace.plan_start(assignment, variant), assignment, variant, tmp_path / "mine", "2026-11-22T21:00:00Z")
+    return workspace.write_start(
+        workspace.plan_start(assignment, variant), assignment, variant, tmp_path / "mine", "2026-11-22T21:00:00Z"
+    )

@@ -1,4 +1,6 @@
-"""What is wrong between the files of an assignment is said with line, key, what was found, what was expected and what to do; all of a file at once."""
+"""What is wrong between the files of an assignment is said with line, key, what was found, what was expected and what
+to do; all of a file at once.
+"""
 
 from __future__ import annotations
 
@@ -74,34 +76,74 @@ ASSIGNMENTS = {
         'scenarios[0]: found no file "transfre.yaml" beside it',
         "Did you mean transfer?",
     ),
-    "a formula with an unknown name": ("value: rate * 2", "value: rat * 2", 'variant.buffer: found the name "rat"', "Did you mean rate?"),
-    "a range upside down": ("from: 10 ms, to: 300 ms", "from: 300 ms, to: 10 ms", "variant.delay: found from 300 ms to 10 ms", "Correct the parameter."),
-    "values of two types": ("values: [1 Mbit/s, 2", "values: [1, 2", "variant.rate.values: found values of several types", "Write them alike."),
+    "a formula with an unknown name": (
+        "value: rate * 2",
+        "value: rat * 2",
+        'variant.buffer: found the name "rat"',
+        "Did you mean rate?",
+    ),
+    "a range upside down": (
+        "from: 10 ms, to: 300 ms",
+        "from: 300 ms, to: 10 ms",
+        "variant.delay: found from 300 ms to 10 ms",
+        "Correct the parameter.",
+    ),
+    "values of two types": (
+        "values: [1 Mbit/s, 2",
+        "values: [1, 2",
+        "variant.rate.values: found values of several types",
+        "Write them alike.",
+    ),
     "a target in no scenario": (
         '"transfer:parameters',
         '"trans:parameters',
         'variant.buffer.set: found "trans:parameters.data_buffer"',
         "Did you mean transfer?",
     ),
-    "a prediction before no scenario": ("unit: s}", "unit: s, before: [other]}", 'predictions.time.before: found "other"', "Choose one of these."),
+    "a prediction before no scenario": (
+        "unit: s}",
+        "unit: s, before: [other]}",
+        'predictions.time.before: found "other"',
+        "Choose one of these.",
+    ),
     "bounds upside down": (
         "within: [0, 1000]",
         "within: [5000, 1]",
         "answers.bdp.within: found 5000 above 1; expected",
         "Correct the value.",
     ),
-    "a prediction with an answer's name": ("  time: {", "  why: {", "predictions.why: found the name of an answer", "Rename the prediction."),
+    "a prediction with an answer's name": (
+        "  time: {",
+        "  why: {",
+        "predictions.why: found the name of an answer",
+        "Rename the prediction.",
+    ),
 }
 MARKINGS = {
-    "an answer that is not asked": ("  bdp:", "  bpd:", 'answers.bpd: found "bpd", which assignment.yaml does not ask', "Did you mean bdp?"),
+    "an answer that is not asked": (
+        "  bdp:",
+        "  bpd:",
+        'answers.bpd: found "bpd", which assignment.yaml does not ask',
+        "Did you mean bdp?",
+    ),
     "another kind of answer": (
         "  why:\n    kind: text\n    rubric: [{says: Says why., points: 2}]",
         "  why: {kind: number, expected: 1 + 1}",
         'answers.why.kind: found "number"',
         "Correct the word.",
     ),
-    "another sum of points": ("points: 2}]", "points: 3}]", "answers.why.rubric: found 3 points in the rubric; expected 2", "Correct one of the two."),
-    "a formula that is none": ("expected: rate * 2 * delay / 8 / 1000", "expected: rate *", 'answers.bdp.expected: found "rate *"', "Correct the formula."),
+    "another sum of points": (
+        "points: 2}]",
+        "points: 3}]",
+        "answers.why.rubric: found 3 points in the rubric; expected 2",
+        "Correct one of the two.",
+    ),
+    "a formula that is none": (
+        "expected: rate * 2 * delay / 8 / 1000",
+        "expected: rate *",
+        'answers.bdp.expected: found "rate *"',
+        "Correct the formula.",
+    ),
     "a formula that could do harm": (
         "value: rate * delay / 8 / 1000, share",
         "value: rate.real, share",
@@ -120,7 +162,12 @@ MARKINGS = {
         'predictions.fastest.kind: found "log-ratio" for a prediction of kind choice',
         "Choose one of these.",
     ),
-    "a scoring upside down": ("zero: 3", "zero: 1.1", "predictions.time.zero: found 1.1, not above full (1.2)", "Correct the values."),
+    "a scoring upside down": (
+        "zero: 3",
+        "zero: 1.1",
+        "predictions.time.zero: found 1.1, not above full (1.2)",
+        "Correct the values.",
+    ),
     "a band without a bound": ("at_least: 20, at_most: 100, ", "", "difficulty.bands[0]: found no bound", ""),
 }
 TRIALS = {
@@ -130,14 +177,24 @@ TRIALS = {
         "    file: polcy.py",
         'trials.own.file: found "polcy.py", which is no deliverable',
     ),
-    "a scenario that is not there": ("assignment.yaml", "scenario: own", "scenario: onw", 'trials.own.scenario: found no file "onw.yaml"'),
+    "a scenario that is not there": (
+        "assignment.yaml",
+        "scenario: own",
+        "scenario: onw",
+        'trials.own.scenario: found no file "onw.yaml"',
+    ),
     "a scenario of the student's": (
         "assignment.yaml",
         "scenario: own",
         "scenario: transfer",
         'trials.own.scenario: found "transfer", which students run themselves',
     ),
-    "a formula of another scenario": ("assignment.yaml", 'mean("own"', 'mean("transfer"', "trials.own.share: found mean('transfer', …)"),
+    "a formula of another scenario": (
+        "assignment.yaml",
+        'mean("own"',
+        'mean("transfer"',
+        "trials.own.share: found mean('transfer', …)",
+    ),
     "a hidden scenario that is not there": (
         "instructor/marking.yaml",
         "scenario: noisy",
@@ -150,7 +207,12 @@ TRIALS = {
         'share: median("noisy"',
         'trials.noisy.share: found the function "median"',
     ),
-    "a name twice": ("instructor/marking.yaml", "  noisy:\n", "  own:\n", "trials.own: found the name of a trial of assignment.yaml"),
+    "a name twice": (
+        "instructor/marking.yaml",
+        "  noisy:\n",
+        "  own:\n",
+        "trials.own: found the name of a trial of assignment.yaml",
+    ),
     "another sum of points": (
         "instructor/marking.yaml",
         "points: 1\n",
@@ -198,7 +260,10 @@ def test_a_trial_whose_scenario_has_another_policy_is_refused(tried):
 
     (found,) = complaints(load_assignment, tried)
 
-    assert "trials.own.scenario: found the policies other.py in own.yaml; expected a workload of kind policy with policy.py" in found
+    assert (
+        "trials.own.scenario: found the policies other.py in own.yaml; expected a workload of kind policy with "
+        "policy.py" in found
+    )
 
 
 def test_all_mistakes_are_said_at_once(folder):

@@ -31,7 +31,13 @@ def value(source):
         ("-(1 + 2) ** 2 % 5", 1.0),
         ("7 % 4 - 1", 2.0),
         ('"window" if rate > 1e6 and not delay > 1 else "rate"', "window"),
-        ("min(3, 1, 2) + max(1, 2) + abs(-1) + round(2.6) + round(1.25, 1) + sqrt(16) + floor(1.9) + ceil(1.1) + log10(100) + log(exp(1))", 18.2),
+        (
+            (
+                "min(3, 1, 2) + max(1, 2) + abs(-1) + round(2.6) + round(1.25, 1) + sqrt(16) + floor(1.9) + ceil(1.1) + "
+                "log10(100) + log(exp(1))"
+            ),
+            18.2,
+        ),
         ('mean("t", "goodput_bps")', 30.0),
         ('mean("t", "goodput_bps", "stack=reno")', 20.0),
         ('mean("t", "goodput_bps", "stack=" + who, "delay=" + drawn("delay"))', 30.0),

@@ -1,4 +1,6 @@
-"""What students write is read with units and intervals or refused with a reason; shares of points by distance, mistake and calibration."""
+"""What students write is read with units and intervals or refused with a reason; shares of points by distance, mistake
+and calibration.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ from hypothesis import strategies
 
 from scpslab.core.limited import Limits, limited
 from scpslab_course.course.answers import GivenError, interval, number, read_predicted
-from scpslab_course.course.model import ChoiceAnswer, ChoicePrediction, Distance, Interval, IntervalPrediction, LogRatio, NumberAnswer, NumberPrediction, Word
+from scpslab_course.course.model import (
+    ChoiceAnswer,
+    ChoicePrediction,
+    Distance,
+    Interval,
+    IntervalPrediction,
+    LogRatio,
+    NumberAnswer,
+    NumberPrediction,
+    Word,
+)
 from scpslab_course.course.scoring import Mistake, NearEnough, RightNumber, RightWord, score_answer, score_prediction
 
 ASKED = NumberAnswer(kind="number", question="How much?", unit="kB")
@@ -72,7 +84,9 @@ def test_what_is_no_number_is_told_with_what_was_found_and_expected(text, unit, 
         number(text, unit)
 
 
-@pytest.mark.parametrize("text", [f"1 x{' ' * 100_000}y", f"1{' ' * 100_000}2", f"{' ' * 100_000}x", f"1..2{' ' * 100_000}x y"])
+@pytest.mark.parametrize(
+    "text", [f"1 x{' ' * 100_000}y", f"1{' ' * 100_000}2", f"{' ' * 100_000}x", f"1..2{' ' * 100_000}x y"]
+)
 def test_spaces_cost_no_time(text):
     def refused() -> str:
         with pytest.raises(GivenError) as caught:
@@ -112,13 +126,24 @@ def test_a_number_without_a_quantity_may_be_expected_below_0():
         read_predicted(TIME.model_copy(update={"unit": unit}), "-1")
 
 
-@pytest.mark.parametrize("text", ["", "5", "5..", "..5", "2..1", "0..1", "-1..1", "1-2", "1..2..3", None, 5, [1, 2], "1 s..2 kB", "1e-400..1"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "5", "5..", "..5", "2..1", "0..1", "-1..1", "1-2", "1..2..3", None, 5, [1, 2], "1 s..2 kB", "1e-400..1"],
+)
 def test_what_is_no_interval_is_refused(text):
     with pytest.raises(GivenError, match="expected"):
         interval(text, "kbit/s")
 
 
-@drawn(strategies.one_of(strategies.text(), strategies.integers(), strategies.floats(), strategies.none(), strategies.lists(strategies.integers())))
+@drawn(
+    strategies.one_of(
+        strategies.text(),
+        strategies.integers(),
+        strategies.floats(),
+        strategies.none(),
+        strategies.lists(strategies.integers()),
+    )
+)
 def test_whatever_is_written_is_a_finite_number_or_refused(text):
     for read in (number, interval):
         try:
@@ -158,11 +183,20 @@ def test_words_are_right_known_mistakes_or_refused():
     asked = ChoiceAnswer(kind="choice", question="What?", choices={"window": "w", "rate": "r", "queue": "q"})
     right = RightWord(kind="choice", value="window", wrong=(Mistake(value="rate", share=0.1, comment="it was idle"),))
     found = [score_answer(asked, right, word) for word in ("window", "RATE", "queue", "windw", None, " Window ")]
-    assert [(score.share, score.is_readable) for score in found] == [(1, True), (0.1, True), (0, True), (0, False), (0, False), (1, True)]
+    assert [(score.share, score.is_readable) for score in found] == [
+        (1, True),
+        (0.1, True),
+        (0, True),
+        (0, False),
+        (0, False),
+        (1, True),
+    ]
     assert found[1].comment == "it was idle"
 
 
-@pytest.mark.parametrize("given", ["1e-320", "4.9e-324", "1e308", "9e307 h", "4.9e-324..5", "4.9e-324..1.7e308", "1e308 h..2e308 h"])
+@pytest.mark.parametrize(
+    "given", ["1e-320", "4.9e-324", "1e308", "9e307 h", "4.9e-324..5", "4.9e-324..1.7e308", "1e308 h..2e308 h"]
+)
 def test_predictions_at_the_ends_of_the_numbers_have_a_score(given):
     asked, scoring = (BOUNDS.model_copy(update={"unit": "s"}), CALIBRATED) if ".." in given else (TIME, RATIO)
 
@@ -181,7 +215,10 @@ def test_a_prediction_of_what_may_be_0_loses_points_by_its_distance():
     assert [score_prediction(TIME, scoring, 0, text).share for text in (0, 1, -1, 3, 5, 50)] == [1, 1, 1, 0.5, 0, 0]
 
 
-@pytest.mark.parametrize(("text", "share"), [("900..1100", 1), ("500..1000", 1), ("500..2000", 0.5), ("200..1600", 0), ("1001..1002", 0), ("10..999", 0)])
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("900..1100", 1), ("500..1000", 1), ("500..2000", 0.5), ("200..1600", 0), ("1001..1002", 0), ("10..999", 0)],
+)
 def test_an_interval_has_to_hold_the_truth_and_to_be_narrow(text, share):
     assert score_prediction(BOUNDS, CALIBRATED, 1000, text).share == pytest.approx(share)
 

@@ -1,4 +1,6 @@
-"""The project's own assignments: they load, their variants plan and differ, and what is marked as a common mistake never has all points."""
+"""The project's own assignments: they load, their variants plan and differ, and what is marked as a common mistake
+never has all points.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,17 @@ from functools import cache
 import pytest
 
 from scpslab_course.course.answers import read_answers
-from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, SOLUTION, find, load_assignment, load_marking, names
+from scpslab_course.course.assignment import (
+    FOLDER,
+    HANDOUT,
+    INSTRUCTOR,
+    NOTES,
+    SOLUTION,
+    find,
+    load_assignment,
+    load_marking,
+    names,
+)
 from scpslab_course.course.draw import Whose
 from scpslab_course.course.folder import draw_within_bands
 from scpslab_course.course.formulas import base_value
@@ -31,11 +43,16 @@ def both(name):
 def variants(name):
     """The parameters of some students. Bands that need reference runs are the business of tests/lab."""
     assignment, marking = both(name)
-    if marking.file.difficulty and any(marking.needs_results(("difficulty", "bands", index, "value")) for index in range(len(marking.file.difficulty.bands))):
+    if marking.file.difficulty and any(
+        marking.needs_results(("difficulty", "bands", index, "value"))
+        for index in range(len(marking.file.difficulty.bands))
+    ):
         pytest.skip("its variants need reference runs")
     for number in range(STUDENTS):
         whose = Whose("test", name, f"student{number}")
-        yield draw_within_bands(SECRET, whose, assignment, marking, lambda *_: pytest.fail("no reference run is needed"))[1]
+        yield draw_within_bands(
+            SECRET, whose, assignment, marking, lambda *_: pytest.fail("no reference run is needed")
+        )[1]
 
 
 @pytest.mark.parametrize("name", names())
@@ -74,18 +91,26 @@ def test_common_mistakes_in_computed_answers_have_fewer_points_in_every_variant(
                 if marking.needs_results(place):
                     continue
                 found = evaluation.number(place)
-                # One and a half tolerances: a mistake that was rounded to the digits that are asked for must not pass either.
-                assert abs(found - right) > 1.5 * tolerance, f"{name}: {answer}: {mistake.value} is {found:g}, near the right {right:g}, with {parameters}"
+                # One and a half tolerances: a mistake that was rounded to the digits that are asked for must not pass
+                # either.
+                assert abs(found - right) > 1.5 * tolerance, (
+                    f"{name}: {answer}: {mistake.value} is {found:g}, near the right {right:g}, with {parameters}"
+                )
 
 
-@pytest.mark.parametrize("name", [name for name in names() if (FOLDER / name / INSTRUCTOR / SOLUTION / "answers.yaml").is_file()])
+@pytest.mark.parametrize(
+    "name", [name for name in names() if (FOLDER / name / INSTRUCTOR / SOLUTION / "answers.yaml").is_file()]
+)
 def test_the_reference_solution_has_all_points_for_numbers_and_words_of_the_practice_variant(name):
     assignment, _ = both(name)
     path = assignment.folder / INSTRUCTOR / SOLUTION / "answers.yaml"
     given = read_answers(path.read_bytes(), path)
     assert not list(given.complaints(assignment.file))
     right = read_practice(assignment).expected.answers
-    assert {answer: score_answer(assignment.file.answers[answer], one, given.given[answer]).share for answer, one in right.items()} == dict.fromkeys(right, 1)
+    assert {
+        answer: score_answer(assignment.file.answers[answer], one, given.given[answer]).share
+        for answer, one in right.items()
+    } == dict.fromkeys(right, 1)
 
 
 @pytest.mark.parametrize("name", names())
@@ -94,7 +119,9 @@ def test_no_mistake_of_the_practice_variant_has_all_points(name):
     for answer, right in read_practice(assignment).expected.answers.items():
         for mistake in right.wrong:
             if isinstance(right, RightNumber) or mistake.value != right.value:
-                assert score_answer(assignment.file.answers[answer], right, mistake.value).share < 1, f"{name}: {answer}: {mistake.comment}"
+                assert score_answer(assignment.file.answers[answer], right, mistake.value).share < 1, (
+                    f"{name}: {answer}: {mistake.comment}"
+                )
 
 
 def test_first_steps_transfer_time_is_payload_headers_and_the_idle_link_of_slow_start():
@@ -107,10 +134,19 @@ def test_first_steps_transfer_time_is_payload_headers_and_the_idle_link_of_slow_
     room = round_trip_s / packet_s
     payload_s, headers_s = size * 8 / rate, size / 1400 * 52 * 8 / rate
     idle_s = sum(round_trip_s - window * packet_s for window in (10, 20, 40, 80, 160) if window < room)
-    said = (assignment.folder / INSTRUCTOR / SOLUTION / "answers.yaml").read_text() + (assignment.folder / INSTRUCTOR / NOTES).read_text()
+    said = (assignment.folder / INSTRUCTOR / SOLUTION / "answers.yaml").read_text() + (
+        assignment.folder / INSTRUCTOR / NOTES
+    ).read_text()
 
-    assert payload_s + headers_s + idle_s == pytest.approx(size * 8 / (1000 * practice.expected.predictions["large_goodput"]), rel=0.005)
-    assert {f"{payload_s:.2f} s", f"{headers_s:.2f} s", f"{idle_s:.2f} s", f"{payload_s + headers_s + idle_s:.2f} s"} <= set(re.findall(r"\d+\.\d+ s", said))
+    assert payload_s + headers_s + idle_s == pytest.approx(
+        size * 8 / (1000 * practice.expected.predictions["large_goodput"]), rel=0.005
+    )
+    assert {
+        f"{payload_s:.2f} s",
+        f"{headers_s:.2f} s",
+        f"{idle_s:.2f} s",
+        f"{payload_s + headers_s + idle_s:.2f} s",
+    } <= set(re.findall(r"\d+\.\d+ s", said))
     assert f"room for {room:.0f} packets" in said
 
 
@@ -131,17 +167,23 @@ def test_the_digits_that_a_question_or_its_tolerance_names_are_enough(name):
     for answer, marked in marking.file.answers.items():
         at = ("answers", answer, "expected")
         words = f"{assignment.file.answers[answer].question} {getattr(marked, 'because', '')}"
-        named = [DIGITS[word.casefold()] for word in re.findall(r"(two|three|four)(?: or \w+)? digits", words, re.IGNORECASE)]
+        named = [
+            DIGITS[word.casefold()] for word in re.findall(r"(two|three|four)(?: or \w+)? digits", words, re.IGNORECASE)
+        ]
         if not isinstance(marked, MarkedNumber) or marking.needs_results(at) or not named:
             continue
         for parameters in drawn:
             right = Evaluation(marking, parameters, {}).number(at)
             rounded = float(f"{right:.{min(named) - 1}e}")
-            assert abs(rounded - right) <= max(abs(right) * marked.relative, marked.absolute), f"{name}: {answer}: {rounded:g} for {right:g}"
+            assert abs(rounded - right) <= max(abs(right) * marked.relative, marked.absolute), (
+                f"{name}: {answer}: {rounded:g} for {right:g}"
+            )
 
 
 def test_mathis_constant_is_larger_for_independent_losses_and_hardly_so_at_ten_segments():
-    """What the handout of corruption-or-congestion says of its formula: additive increase, halving, and losses that are drawn."""
+    """What the handout of corruption-or-congestion says of its formula: additive increase, halving, and losses that are
+    drawn.
+    """
 
     def constant(p, rounds=200_000):
         stream, window, sent = random.Random(1), 10, 0

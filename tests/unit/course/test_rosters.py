@@ -25,7 +25,9 @@ def test_names_with_commas_umlauts_and_blanks_are_names(tmp_path):
     assert [(party.name, len(party.members)) for party in parties(read_roster(path))] == [("group/g", 2)]
 
 
-@pytest.mark.parametrize("word", ["../x", "a/b", "..", ".", "", "-x", "a b", "a\\b", "ü", "a" * 101, "a\x1b[1m", "x.part"])
+@pytest.mark.parametrize(
+    "word", ["../x", "a/b", "..", ".", "", "-x", "a b", "a\\b", "ü", "a" * 101, "a\x1b[1m", "x.part"]
+)
 def test_ids_that_are_no_folders_are_refused(tmp_path, word):
     said = complaints(tmp_path / "r.csv", f'student,name\n"{word}",A\nok,B\n')
     assert said[0].startswith("2: student: found ")
@@ -37,7 +39,10 @@ def test_ids_that_are_no_folders_are_refused(tmp_path, word):
     [
         ("", "found no line"),
         ("name\nAnna\n", '1: found no column "student"'),
-        ("student,naem\na,b\n", '1: found the column "naem"; expected one of student, name, email, group. Did you mean name?'),
+        (
+            "student,naem\na,b\n",
+            '1: found the column "naem"; expected one of student, name, email, group. Did you mean name?',
+        ),
         ("student,student\na,b\n", '1: found the column "student" twice'),
         ("student\n", "found 0 students"),
         ("student,name\na\n", "2: found 1 fields; expected 2"),

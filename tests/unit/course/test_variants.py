@@ -42,7 +42,9 @@ def test_a_course_that_would_not_be_valid_leaves_nothing(tmp_path):
     with pytest.raises(ScenarioError) as caught:
         make_course(tmp_path / "satnet", "x" * 500, "2026 w", ["small"])
     said = str(caught.value).splitlines()
-    assert said[0] == "--title: title: found 500 characters; expected one line of 1 to 200 characters. Correct the value."
+    assert (
+        said[0] == "--title: title: found 500 characters; expected one line of 1 to 200 characters. Correct the value."
+    )
     assert said[1].startswith('--term: term: found "2026 w"; expected a letter or digit,')
     assert list(tmp_path.iterdir()) == []
 
@@ -53,7 +55,13 @@ def test_a_draw_depends_on_the_secret_and_every_name(assignment):
 
     first = parameters()
     assert first == parameters()
-    others = [parameters(b"x"), parameters(term="u"), parameters(name="a"), parameters(student="bo"), parameters(attempt=1)]
+    others = [
+        parameters(b"x"),
+        parameters(term="u"),
+        parameters(name="a"),
+        parameters(student="bo"),
+        parameters(attempt=1),
+    ]
     assert len({json.dumps(one) for one in (first, *others)}) == 6
     # For ever: another value here makes every issued variant another one.
     assert first == GOLDEN
@@ -110,7 +118,10 @@ def test_a_formula_without_a_value_ends_with_its_line(folder, no_runs, formula):
 def test_values_of_another_kind_give_the_formula_no_value(folder, no_runs):
     path = folder / "assignment.yaml"
     path.write_text(path.read_text().replace("1 Mbit/s, 2 Mbit/s, 4 Mbit/s", "5 ms, 6 ms"))
-    with pytest.raises(ScenarioError, match=r":11: variant\.buffer\.value: found 0\.0 B as value of buffer; expected more than 0\. Correct the formula"):
+    with pytest.raises(
+        ScenarioError,
+        match=r":11: variant\.buffer\.value: found 0\.0 B as value of buffer; expected more than 0\. Correct the formula",
+    ):
         practice_variant(load_assignment(folder), None, no_runs)
 
 
@@ -131,13 +142,18 @@ def test_nothing_is_issued_that_a_scenario_does_not_take(course, folder, marking
     with pytest.raises(ScenarioError) as caught:
         plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
     said = str(caught.value)
-    assert said.startswith(f"{path}:8: variant.rate.set: found what transfer.yaml does not take, {target.removeprefix('transfer:')}=")
+    assert said.startswith(
+        f"{path}:8: variant.rate.set: found what transfer.yaml does not take, {target.removeprefix('transfer:')}="
+    )
     assert says in said
 
 
 def test_nothing_is_issued_that_nobody_can_open(course, assignment, marking, no_runs):
     group = parties([Student(f"s{number}", group="g") for number in range(101)])
-    with pytest.raises(ScenarioError, match=r"^small of group/g: members: found a list of 101; expected a list of 1 to 100\. Correct the roster"):
+    with pytest.raises(
+        ScenarioError,
+        match=r"^small of group/g: members: found a list of 101; expected a list of 1 to 100\. Correct the roster",
+    ):
         plan_issue(course, course.secret(), "2026w", group, [(assignment, marking)], no_runs)
 
 
@@ -157,13 +173,28 @@ def test_an_issued_variant_verifies_with_the_course_s_key_alone(course, issued):
 
 def test_any_changed_field_is_found(issued):
     fields = json.loads(variants.write(issued[0].variant))
-    changes = {"course": "x", "term": "x", "assignment": "x", "material": "0" * 64, "student": "bo", "members": ["bo"], "attempt": 7, "key": PRACTICE.key}
-    for key, value in (*changes.items(), ("parameters", fields["parameters"] | {"rate": "1 Gbit/s"}), ("signature", "0" * 128)):
+    changes = {
+        "course": "x",
+        "term": "x",
+        "assignment": "x",
+        "material": "0" * 64,
+        "student": "bo",
+        "members": ["bo"],
+        "attempt": 7,
+        "key": PRACTICE.key,
+    }
+    for key, value in (
+        *changes.items(),
+        ("parameters", fields["parameters"] | {"rate": "1 Gbit/s"}),
+        ("signature", "0" * 128),
+    ):
         with pytest.raises(VariantError, match="found a variant that was changed after it was signed"):
             variants.read(json.dumps(fields | {key: value}).encode())
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b"null", b"[" * 100_000, b'{"format": 2}', b" " * 100_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[]", b"\xff", b"null", b"[" * 100_000, b'{"format": 2}', b" " * 100_000]
+)
 def test_what_is_no_variant_is_refused_in_one_line(content):
     with pytest.raises(VariantError) as caught:
         variants.read(content)
@@ -183,14 +214,18 @@ def test_a_course_has_a_title_that_variants_can_have(course, tmp_path, title):
     assert not (tmp_path / "other").exists()
     path = course.folder / "course.yaml"
     path.write_text(path.read_text().replace("title: Satellite networks", f"title: {json.dumps(title)}"))
-    with pytest.raises(ScenarioError, match=r"course\.yaml:4: title: found .+; expected one line of 1 to 200 characters\."):
+    with pytest.raises(
+        ScenarioError, match=r"course\.yaml:4: title: found .+; expected one line of 1 to 200 characters\."
+    ):
         load_course(course.folder)
 
 
 def test_a_course_has_each_assignment_once(course):
     path = course.folder / "course.yaml"
     path.write_text(path.read_text().replace("- small", "- small\n- small"))
-    with pytest.raises(ScenarioError, match=r'course\.yaml:7: assignments: found "small" twice; expected each assignment once\.'):
+    with pytest.raises(
+        ScenarioError, match=r'course\.yaml:7: assignments: found "small" twice; expected each assignment once\.'
+    ):
         load_course(course.folder)
 
 
@@ -213,7 +248,17 @@ def test_the_secret_is_in_no_file_that_is_issued(course, issued):
     write_issue(course, "2026w", issued)
     content = read_secret(course.folder / "secret").content
     keys = (content, course.secret().draw_key)
-    forms = [form for key in keys for form in (key, key.hex().encode(), key.hex().upper().encode(), base64.b64encode(key), base64.urlsafe_b64encode(key))]
+    forms = [
+        form
+        for key in keys
+        for form in (
+            key,
+            key.hex().encode(),
+            key.hex().upper().encode(),
+            base64.b64encode(key),
+            base64.urlsafe_b64encode(key),
+        )
+    ]
     files = [path for path in course.folder.rglob("*") if path.is_file() and path.name != "secret"]
     assert len(files) == 6
     for path in files:
@@ -244,12 +289,24 @@ def test_files_of_a_class_are_for_their_owner_alone(tmp_path, assignment, markin
     before = os.umask(0o022)
     try:
         course = make_course(tmp_path / "new" / "satnet", "Satellite networks", "2026w", ["small"])
-        write_issue(course, "2026w", plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs))
-        write_review([Grade(tmp_path / "a.tar.gz", student="anna")], Facts("Satellite networks", "2026w", ""), tmp_path / "review")
+        write_issue(
+            course,
+            "2026w",
+            plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs),
+        )
+        write_review(
+            [Grade(tmp_path / "a.tar.gz", student="anna")],
+            Facts("Satellite networks", "2026w", ""),
+            tmp_path / "review",
+        )
     finally:
         os.umask(before)
     for top in (course.folder, tmp_path / "review"):
-        found = {path.relative_to(tmp_path).as_posix(): path.stat().st_mode & 0o777 for path in (top, *top.rglob("*")) if path.name != ".gitignore"}
+        found = {
+            path.relative_to(tmp_path).as_posix(): path.stat().st_mode & 0o777
+            for path in (top, *top.rglob("*"))
+            if path.name != ".gitignore"
+        }
         assert found == {name: 0o700 if (tmp_path / name).is_dir() else 0o600 for name in found}
         assert len(found) > 2
 

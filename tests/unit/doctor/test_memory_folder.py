@@ -46,7 +46,9 @@ def folders(tmp_path, monkeypatch):
     for name in rooms:
         (tmp_path / name).mkdir()
     monkeypatch.setattr(memory, "room", lambda place: rooms[place.name])
-    monkeypatch.setattr(memory.os, "statvfs", lambda place: SimpleNamespace(f_flag=os.ST_NOEXEC if place.name in noexec else 0))
+    monkeypatch.setattr(
+        memory.os, "statvfs", lambda place: SimpleNamespace(f_flag=os.ST_NOEXEC if place.name in noexec else 0)
+    )
     return (tmp_path / "shm", tmp_path / "tmp"), rooms, noexec
 
 
@@ -65,7 +67,10 @@ def test_a_run_is_refused_before_anything_starts_where_no_folder_can(folders, mo
     places, _, noexec = folders
     noexec |= {"shm", "tmp"}
     monkeypatch.setattr(memory, "memory_places", lambda: (*places, places[0] / "gone"))
-    with pytest.raises(CapabilityError, match=r"shm mounted noexec, .*tmp mounted noexec, .*gone missing; expected .* Run \"scpslab doctor\".*SCPSLAB_MEMORY"):
+    with pytest.raises(
+        CapabilityError,
+        match=r"shm mounted noexec, .*tmp mounted noexec, .*gone missing; expected .* Run \"scpslab doctor\".*SCPSLAB_MEMORY",
+    ):
         VirtualEngine().prepare(silent, [])
 
 

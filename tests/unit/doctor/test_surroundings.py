@@ -17,17 +17,32 @@ ROOTS = {
     "no files at all": ({}, Surroundings(NAME)),
     "docker": ({".dockerenv": "", "proc/1/cgroup": "0::/\n"}, Surroundings(NAME, "docker")),
     "docker by its group": ({"proc/1/cgroup": "8:pids:/docker/a39717a882b1\n0::/\n"}, Surroundings(NAME, "docker")),
-    "podman": ({"run/.containerenv": 'engine="podman-4.3.1"\n', "run/systemd/container": "oci\n"}, Surroundings(NAME, "podman")),
-    "podman by its group": ({"proc/1/cgroup": "0::/machine.slice/libpod-1.scope/container\n"}, Surroundings(NAME, "podman")),
+    "podman": (
+        {"run/.containerenv": 'engine="podman-4.3.1"\n', "run/systemd/container": "oci\n"},
+        Surroundings(NAME, "podman"),
+    ),
+    "podman by its group": (
+        {"proc/1/cgroup": "0::/machine.slice/libpod-1.scope/container\n"},
+        Surroundings(NAME, "podman"),
+    ),
     "lxc": ({"run/systemd/container": "lxc\n"}, Surroundings(NAME, "lxc")),
     "lxc by its group": ({"proc/1/cgroup": "0::/lxc/web\n"}, Surroundings(NAME, "lxc")),
     "nspawn": ({"run/systemd/container": "systemd-nspawn\n"}, Surroundings(NAME, "systemd-nspawn")),
-    "kubernetes": ({".dockerenv": "", "var/run/secrets/kubernetes.io/": "", "proc/1/cgroup": "0::/kubepods/1\n"}, Surroundings(NAME, "kubernetes")),
+    "kubernetes": (
+        {".dockerenv": "", "var/run/secrets/kubernetes.io/": "", "proc/1/cgroup": "0::/kubepods/1\n"},
+        Surroundings(NAME, "kubernetes"),
+    ),
     "wsl 2": ({RELEASE: "5.15.167.4-microsoft-standard-WSL2\n", "run/WSL/": ""}, Surroundings(NAME, "", 2)),
     "wsl 2 with a kernel of one's own": ({RELEASE: "6.6.0-mine\n", "run/WSL/": ""}, Surroundings(NAME, "", 2)),
-    "wsl 2 by its version": ({"proc/version": "Linux version 5.10.16.3-microsoft-standard-WSL2 (gcc)\n"}, Surroundings(NAME, "", 2)),
+    "wsl 2 by its version": (
+        {"proc/version": "Linux version 5.10.16.3-microsoft-standard-WSL2 (gcc)\n"},
+        Surroundings(NAME, "", 2),
+    ),
     "wsl 1": ({RELEASE: "4.4.0-19041-Microsoft\n"}, Surroundings(NAME, "", 1)),
-    "docker in wsl 2": ({RELEASE: "5.15.167.4-microsoft-standard-WSL2\n", ".dockerenv": ""}, Surroundings(NAME, "docker", 2)),
+    "docker in wsl 2": (
+        {RELEASE: "5.15.167.4-microsoft-standard-WSL2\n", ".dockerenv": ""},
+        Surroundings(NAME, "docker", 2),
+    ),
 }
 
 
@@ -55,7 +70,10 @@ C:\\134 /mnt/c 9p rw,noatime,aname=drvfs;path=C:\\;uid=1000 0 0
 """
 
 
-@pytest.mark.parametrize(("path", "expected"), [("/home/ann/scpslab", False), ("/mnt/c", True), ("/mnt/c/Users/ann", True), ("/mnt/cd", False)])
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("/home/ann/scpslab", False), ("/mnt/c", True), ("/mnt/c/Users/ann", True), ("/mnt/cd", False)],
+)
 def test_disks_of_windows_are_known_by_their_mounts(path, expected):
     assert on_windows_disk(Path(path), MOUNTS) is expected
 

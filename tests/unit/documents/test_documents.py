@@ -1,4 +1,6 @@
-"""Files of every kind complain alike: line, key, what was found, what was expected, what to do; all that is wrong with a file at once."""
+"""Files of every kind complain alike: line, key, what was found, what was expected, what to do; all that is wrong with
+a file at once.
+"""
 
 from __future__ import annotations
 
@@ -188,10 +190,14 @@ def test_a_right_file_loads(kind, path):
 @each_kind
 def test_an_unknown_key_has_its_line_and_its_neighbour(kind, path):
     path.write_text(spoilt(kind, (f"{kind.key}:", f"{kind.wrong_key}:")))
-    number = 1 + path.read_text().splitlines().index(next(line for line in path.read_text().splitlines() if f"{kind.wrong_key}:" in line))
+    number = 1 + path.read_text().splitlines().index(
+        next(line for line in path.read_text().splitlines() if f"{kind.wrong_key}:" in line)
+    )
     said = [line for line in complaints(kind, path) if "unknown key" in line]
     assert len(said) == 1
-    assert re.match(rf'{number}: \S*{kind.wrong_key}: found the unknown key "{kind.wrong_key}"; expected one of ', said[0])
+    assert re.match(
+        rf'{number}: \S*{kind.wrong_key}: found the unknown key "{kind.wrong_key}"; expected one of ', said[0]
+    )
     assert said[0].endswith(f"Did you mean {kind.key}?")
 
 
@@ -211,25 +217,67 @@ def test_only_the_number_1_is_version_1(kind, path, value):
 @each_kind
 def test_a_newer_version_says_which_one_is_known_and_nothing_of_keys_that_it_may_have(kind, path):
     path.write_text(spoilt(kind, ("version: 1", "version: 2")) + "colour: red\n")
-    said = ["2: version: found 2; expected at most 1, what this scpslab knows. It is for a newer scpslab: use that one."]
+    said = [
+        "2: version: found 2; expected at most 1, what this scpslab knows. It is for a newer scpslab: use that one."
+    ]
     assert complaints(kind, path) == said
 
 
 @pytest.mark.parametrize(
     ("of", "change", "says"),
     [
-        ("claims", ("id: one", "id: my_one"), 'claims[0].id: found "my_one"; expected a name: small letters, digits and -,'),
-        ("claims", ("says: Something is so.", "says: So"), "claims[0].says: found 2 characters; expected at least 3 characters."),
+        (
+            "claims",
+            ("id: one", "id: my_one"),
+            'claims[0].id: found "my_one"; expected a name: small letters, digits and -,',
+        ),
+        (
+            "claims",
+            ("says: Something is so.", "says: So"),
+            "claims[0].says: found 2 characters; expected at least 3 characters.",
+        ),
         ("claims", ("not_testable: A hope.", ORDER), "checks[0].rising: found one value; expected at least 2 values."),
-        ("claims", ("not_testable: A hope.", COUNT), "checks[0].paper_count: found one value; expected 2. Correct the value."),
-        ("figure", ("axis: ber", SERIES.format("[1]")), "paper[0].points[0]: found one value; expected 2. Correct the value."),
+        (
+            "claims",
+            ("not_testable: A hope.", COUNT),
+            "checks[0].paper_count: found one value; expected 2. Correct the value.",
+        ),
+        (
+            "figure",
+            ("axis: ber", SERIES.format("[1]")),
+            "paper[0].points[0]: found one value; expected 2. Correct the value.",
+        ),
         ("figure", ("axis: ber", SERIES.format("[1, 2, 3]")), "paper[0].points[0]: found 3 values; expected 2."),
-        ("assignment", ("points: 2", "within: [1]"), "answers.bdp.within: found one value; expected 2. Correct the value."),
-        ("assignment", ("unit: s}", "unit: s}\n  " + CHOICE), "predictions.which.choices: found one key; expected at least 2 keys."),
-        ("assignment", ("  delay:", "  de-lay:"), 'variant.de-lay: found "de-lay"; expected a name: a small letter first,'),
-        ("course", ("title: A", f"title: {'A' * 500}"), "title: found 500 characters; expected one line of 1 to 200 characters."),
-        ("course", ("term: 2026w", "term: Winter 2026"), 'term: found "Winter 2026"; expected a letter or digit, then letters, digits,'),
-        ("course", (f"{'0' * 64}", "abc"), 'public_key: found "abc"; expected 64 hexadecimal digits, as `course new` has written them.'),
+        (
+            "assignment",
+            ("points: 2", "within: [1]"),
+            "answers.bdp.within: found one value; expected 2. Correct the value.",
+        ),
+        (
+            "assignment",
+            ("unit: s}", "unit: s}\n  " + CHOICE),
+            "predictions.which.choices: found one key; expected at least 2 keys.",
+        ),
+        (
+            "assignment",
+            ("  delay:", "  de-lay:"),
+            'variant.de-lay: found "de-lay"; expected a name: a small letter first,',
+        ),
+        (
+            "course",
+            ("title: A", f"title: {'A' * 500}"),
+            "title: found 500 characters; expected one line of 1 to 200 characters.",
+        ),
+        (
+            "course",
+            ("term: 2026w", "term: Winter 2026"),
+            'term: found "Winter 2026"; expected a letter or digit, then letters, digits,',
+        ),
+        (
+            "course",
+            (f"{'0' * 64}", "abc"),
+            'public_key: found "abc"; expected 64 hexadecimal digits, as `course new` has written them.',
+        ),
     ],
 )
 def test_what_has_another_length_or_pattern_is_told_which_one_is_expected(of, change, says, path):
@@ -251,9 +299,18 @@ def test_several_mistakes_are_said_at_once(kind, path):
     ("more", "says"),
     [
         ('more: !!int ""\n', 'found "", of which the tag int makes no value; expected YAML. Correct the line.'),
-        ('more: !!timestamp "x"\n', 'found "x", of which the tag timestamp makes no value; expected YAML. Correct the line.'),
-        (f"more: 0.{'0' * 400}1\n", ", so small that a computer holds it as 0; expected 0, or a larger number. Correct the value."),
-        ("kind: a\n---\nkind: b\n", "found another document; expected YAML: a single document in the stream. Correct the line."),
+        (
+            'more: !!timestamp "x"\n',
+            'found "x", of which the tag timestamp makes no value; expected YAML. Correct the line.',
+        ),
+        (
+            f"more: 0.{'0' * 400}1\n",
+            ", so small that a computer holds it as 0; expected 0, or a larger number. Correct the value.",
+        ),
+        (
+            "kind: a\n---\nkind: b\n",
+            "found another document; expected YAML: a single document in the stream. Correct the line.",
+        ),
         ("kind: [\n", "found '<stream end>'; expected YAML: the node content. Correct the line."),
         ("version: 1\n", "version: found the key a second time; expected it once. Remove one."),
         ("other: &a 1\nanother: *a\n", "found an alias; expected the value itself. Write it out."),
@@ -271,12 +328,27 @@ def test_what_is_no_plain_yaml_is_refused_with_its_line(kind, path, more, says):
 @each_kind
 def test_a_file_that_is_no_mapping_is_told_what_it_is_meant_to_be(kind, path):
     path.write_text("- a\n")
-    with pytest.raises(ScenarioError, match=r"some\.yaml: found no mapping; expected keys such as kind, \w+.*\. See docs/"):
+    with pytest.raises(
+        ScenarioError, match=r"some\.yaml: found no mapping; expected keys such as kind, \w+.*\. See docs/"
+    ):
         kind.load(path)
 
 
 @each_kind
-@pytest.mark.parametrize("value", ['!!int ""', "!!bool x", '!!float ""', '!!bool ""', '!!int "-"', "!!timestamp x", "!!int 1:x", "!!null x", "!!set x"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        '!!int ""',
+        "!!bool x",
+        '!!float ""',
+        '!!bool ""',
+        '!!int "-"',
+        "!!timestamp x",
+        "!!int 1:x",
+        "!!null x",
+        "!!set x",
+    ],
+)
 def test_a_value_that_is_not_what_its_tag_says_is_refused(kind, path, value):
     path.write_text(f"{kind.right}other: {value}\n")
     with pytest.raises(ScenarioError, match=rf"some\.yaml:{kind.right.count(chr(10)) + 1}: (found|other: found) "):
@@ -284,7 +356,11 @@ def test_a_value_that_is_not_what_its_tag_says_is_refused(kind, path, value):
 
 
 @each_kind
-@pytest.mark.parametrize("value", [f"0x{'f' * 6000}", f"-0b1{'0' * 2000}", f"1{':1' * 3000}", "9" * 5000], ids=["hex", "binary", "base 60", "decimal"])
+@pytest.mark.parametrize(
+    "value",
+    [f"0x{'f' * 6000}", f"-0b1{'0' * 2000}", f"1{':1' * 3000}", "9" * 5000],
+    ids=["hex", "binary", "base 60", "decimal"],
+)
 def test_a_number_that_is_too_long_to_be_shown_is_refused(kind, path, value):
     path.write_text(f"{kind.right}other: {value}\n")
     with pytest.raises(ScenarioError, match="found a whole number of hundreds of digits"):

@@ -34,7 +34,12 @@ def test_nothing_is_suggested_where_nothing_is_near():
 def test_complaints_come_in_the_order_of_the_file():
     places = Places(Path("mine.yaml"), {("a",): 7, ("b",): 2, ("c",): 4}).set_from("--set c=1", [("c",)])
     said = str(places.error([(("c",), "set"), (("a",), "late"), (("d",), "missing"), (("b", "x"), "early")]))
-    assert said.splitlines() == ["mine.yaml: d: missing", "mine.yaml:2: b.x: early", "mine.yaml:7: a: late", "--set c=1: c: set"]
+    assert said.splitlines() == [
+        "mine.yaml: d: missing",
+        "mine.yaml:2: b.x: early",
+        "mine.yaml:7: a: late",
+        "--set c=1: c: set",
+    ]
 
 
 def test_an_error_without_a_problem_is_a_mistake_of_the_program():

@@ -1,4 +1,7 @@
-"""Machines of the appliance as the host sees them: jobs, answers and files; one that ends, hangs or says nonsense. QEMU itself is a script here."""
+"""Machines of the appliance as the host sees them: jobs, answers and files; one that ends, hangs or says nonsense.
+
+QEMU itself is a script here.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,9 @@ def test_a_cell_comes_back_with_its_files_and_nothing_but_files(tmp_path, parts,
 
 
 def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, parts, qemu):
-    """It puts a link in the way of the next job, and one among its files as soon as it sees that they were looked over: its pipe has gone."""
+    """It puts a link in the way of the next job, and one among its files as soon as it sees that they were looked over:
+    its pipe has gone.
+    """
     private = tmp_path / "private"
     private.mkdir()
     (private / "private").write_text("of this machine")
@@ -131,9 +136,13 @@ def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, parts, qe
     machine.close()
 
 
-@pytest.mark.parametrize("says", ['say("nonsense")', 'say("{}")', 'say(json.dumps({"id": "x", "ended": 1, "returncode": 0}))', "sys.exit(1)"])
+@pytest.mark.parametrize(
+    "says", ['say("nonsense")', 'say("{}")', 'say(json.dumps({"id": "x", "ended": 1, "returncode": 0}))', "sys.exit(1)"]
+)
 def test_a_machine_that_ends_or_says_what_none_says_is_lost(tmp_path, parts, qemu, says):
-    qemu(f'say("ready")\nsys.stdin.readline()\nprint("last words", file=sys.stderr, flush=True)\n{says}\ntime.sleep(60)')
+    qemu(
+        f'say("ready")\nsys.stdin.readline()\nprint("last words", file=sys.stderr, flush=True)\n{says}\ntime.sleep(60)'
+    )
     machine = Machine(parts, 512, None, False)
     folder = filled(tmp_path / "one")
     cell = machine.start(folder, job)
@@ -171,7 +180,10 @@ def test_a_machine_that_never_comes_up_is_ended(tmp_path, parts, qemu, monkeypat
 
 
 def test_where_kvm_starts_no_machine_the_next_ones_do_without(tmp_path, parts, qemu, monkeypatch):
-    """In some virtual machines KVM makes a machine that never runs. The cell is lost, and runs again in the next machine."""
+    """In some virtual machines KVM makes a machine that never runs.
+
+    The cell is lost, and runs again in the next machine.
+    """
     monkeypatch.setattr(machine_module, "ACCELERATED_START_LIMIT_S", 0.5)
     monkeypatch.setattr(machine_module, "is_accelerated", lambda: True)
     qemu(f'if "kvm" in sys.argv:\n    time.sleep(60)\n{ANSWERS}')
@@ -228,7 +240,14 @@ def test_the_machine_gets_nothing_of_the_host_but_named_folders(parts, qemu, tmp
     words = command(parts, tmp_path / "a,b", 512, False)
     shares = [word for word in words if "mount_tag=" in word]
 
-    assert [word.split("mount_tag=")[1].split(",")[0] for word in shares] == ["boot", "lab", "kernel", "tools", "program", "exchange"]
+    assert [word.split("mount_tag=")[1].split(",")[0] for word in shares] == [
+        "boot",
+        "lab",
+        "kernel",
+        "tools",
+        "program",
+        "exchange",
+    ]
     assert [word for word in shares if "readonly=on" not in word] == [shares[-1]]
     assert all("a,,b" in word for word in shares)
     assert not {"-netdev", "-drive", "-hda", "-nic"} & set(words)
@@ -237,7 +256,10 @@ def test_the_machine_gets_nothing_of_the_host_but_named_folders(parts, qemu, tmp
 def test_the_program_of_the_machine_needs_nothing_but_what_it_gets(tmp_path):
     """The guest image's Python has the standard library only."""
     copy_program(tmp_path)
-    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import scpslab.engine.appliance.inside as inside; print(inside.__file__)"
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import scpslab.engine.appliance.inside as inside; "
+        "print(inside.__file__)"
+    )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=False)
     assert not done.stderr
     assert done.stdout.startswith(str(tmp_path))

@@ -19,8 +19,16 @@ def test_the_lab_kernel_sees_its_folders_and_writes_its_results(tmp_path):
     assert words[0] == str(tmp_path / "tools" / "confine")
     assert words[-1] == "--"
     assert [path for option, path in pairs if option == "--run"] == [str(tmp_path / "linux")]
-    assert {path for option, path in pairs if option == "--write"} == {"/dev/null", str(tmp_path / "cell" / "out"), str(tmp_path / "memory")}
-    assert {path for option, path in pairs if option == "--read"} == {"/proc/cpuinfo", str(tmp_path / "real"), str(tmp_path / "cell")}
+    assert {path for option, path in pairs if option == "--write"} == {
+        "/dev/null",
+        str(tmp_path / "cell" / "out"),
+        str(tmp_path / "memory"),
+    }
+    assert {path for option, path in pairs if option == "--read"} == {
+        "/proc/cpuinfo",
+        str(tmp_path / "real"),
+        str(tmp_path / "cell"),
+    }
 
 
 def test_what_becomes_a_link_while_it_is_copied_is_not_followed(tmp_path, monkeypatch):

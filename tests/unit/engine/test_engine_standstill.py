@@ -14,8 +14,12 @@ from scpslab.engine.standstill import command_line, standstill
 MACHINE = os.uname().machine.encode()
 
 
-def stack(*words: bytes, file: bytes = b"/usr/bin/x", settings: tuple[bytes, ...] = (b"HOME=/root", b"LANG=C.UTF-8")) -> bytes:
-    """The upper end of a stack as Linux begins it: random bytes, the name of the machine, the command line, the settings, the file."""
+def stack(
+    *words: bytes, file: bytes = b"/usr/bin/x", settings: tuple[bytes, ...] = (b"HOME=/root", b"LANG=C.UTF-8")
+) -> bytes:
+    """The upper end of a stack as Linux begins it: random bytes, the name of the machine, the command line, the
+    settings, the file.
+    """
     strings = b"\0".join([b"\x17\xbf\xe5" + MACHINE, *words, *settings, file])
     return strings.rjust(4096 - 9, b"\0") + b"\0" * 9
 

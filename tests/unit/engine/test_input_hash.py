@@ -1,4 +1,6 @@
-"""A result's hash covers the code that makes a cell's input of its plan: the plan alone does not say where bit errors fall."""
+"""A result's hash covers the code that makes a cell's input of its plan: the plan alone does not say where bit errors
+fall.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ def copy(tmp_path_factory):
 
 
 def covered(parts):
-    return sorted(file for part in parts for file in ((PACKAGE / part).rglob("*.py") if (PACKAGE / part).is_dir() else [PACKAGE / part]))
+    return sorted(
+        file
+        for part in parts
+        for file in ((PACKAGE / part).rglob("*.py") if (PACKAGE / part).is_dir() else [PACKAGE / part])
+    )
 
 
 @pytest.mark.parametrize("file", covered(INPUT_PARTS), ids=lambda file: str(file.relative_to(PACKAGE)))
@@ -42,7 +48,11 @@ def test_a_change_of_a_module_that_makes_inputs_is_another_hash(copy, file):
 def test_every_module_that_vectors_are_made_with_is_covered():
     """Those of the lab program are in the bundle's hash."""
     known = {*covered(INPUT_PARTS), *covered(PARTS)}
-    left = {file for file in imported_by(PACKAGE / "engine" / "vectors.py") if file not in known and not str(file.relative_to(PACKAGE)).startswith(OUTSIDE)}
+    left = {
+        file
+        for file in imported_by(PACKAGE / "engine" / "vectors.py")
+        if file not in known and not str(file.relative_to(PACKAGE)).startswith(OUTSIDE)
+    }
 
     assert not left
 
@@ -52,7 +62,11 @@ def imported_by(first: Path):
     found, waiting = set(), [first]
     while waiting:
         for node in ast.walk(ast.parse(waiting.pop().read_text())):
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)] if isinstance(node, ast.ImportFrom) and node.module else []
+            names = (
+                [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                if isinstance(node, ast.ImportFrom) and node.module
+                else []
+            )
             for name in names:
                 path = PACKAGE.parent.joinpath(*name.split("."))
                 for file in (path.with_suffix(".py"), path / "__init__.py"):

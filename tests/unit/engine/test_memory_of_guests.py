@@ -17,6 +17,7 @@ def test_a_guest_of_the_machine_s_whole_memory_is_the_largest():
     check_guests([no_network({"wall_s": 1, "memory_mib": MACHINE_MIB}), no_network({"wall_s": 1, "memory_mib": 64})])
     check_guests([])
     with pytest.raises(
-        CapabilityError, match=rf"limits.memory: found a guest of {MACHINE_MIB + 1} MiB; expected at most the {MACHINE_MIB} MiB of this machine"
+        CapabilityError,
+        match=rf"limits.memory: found a guest of {MACHINE_MIB + 1} MiB; expected at most the {MACHINE_MIB} MiB of this machine",
     ):
         check_guests([no_network({"wall_s": 1, "memory_mib": MACHINE_MIB + 1})])

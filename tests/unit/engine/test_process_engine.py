@@ -1,4 +1,6 @@
-"""What all engines whose lab is a process do alike: a cell's folder before and after, its limit, an interrupt, a session at the terminal."""
+"""What all engines whose lab is a process do alike: a cell's folder before and after, its limit, an interrupt, a
+session at the terminal.
+"""
 
 from __future__ import annotations
 
@@ -88,8 +90,14 @@ def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path):
 @pytest.mark.parametrize(
     ("says", "advice"),
     [
-        ("Bus error - the host /dev/shm or /tmp mount likely just ran out of space", "set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how"),
-        ("check_ptrace : expected SIGSTOP, got status = 9", "ptrace is forbidden here; scpslab doctor shows what to do"),
+        (
+            "Bus error - the host /dev/shm or /tmp mount likely just ran out of space",
+            "set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how",
+        ),
+        (
+            "check_ptrace : expected SIGSTOP, got status = 9",
+            "ptrace is forbidden here; scpslab doctor shows what to do",
+        ),
     ],
 )
 def test_a_kernel_for_which_this_machine_lacks_something_says_what_to_do(tmp_path, says, advice):
@@ -121,7 +129,11 @@ def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
 
 
 def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
-    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1))))
+    status, _ = run(
+        ScriptEngine(WAITS_FOR_EVER),
+        tmp_path,
+        replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1))),
+    )
 
     assert status["reason"] == "the cell did not end within its wall limit of 0.1 s"
 
@@ -130,7 +142,11 @@ def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("scpslab.engine.uml.standstill", lambda kernel: f"; process {kernel} hangs")
     monkeypatch.setattr(ScriptEngine, "hanging", lambda self, process: VirtualEngine().hanging(process))
 
-    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1))))
+    status, _ = run(
+        ScriptEngine(WAITS_FOR_EVER),
+        tmp_path,
+        replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1))),
+    )
 
     assert "within its wall limit of 0.1 s; process " in status["reason"]
 
@@ -150,5 +166,7 @@ def test_a_session_leaves_its_files_in_the_folder_and_gives_its_exit_code(tmp_pa
 
 
 def test_nobody_can_be_in_a_lab_in_virtual_time(tmp_path):
-    with pytest.raises(UsageError, match="engine virtual: found an engine without a prompt; expected an engine on the wall clock"):
+    with pytest.raises(
+        UsageError, match="engine virtual: found an engine without a prompt; expected an engine on the wall clock"
+    ):
         VirtualEngine().interact(PLAN, tmp_path, lambda _out: None)

@@ -1,4 +1,6 @@
-"""What the engine makes of what a template says on its socket, and of one that says nothing: programs of a few lines stand for the kernel."""
+"""What the engine makes of what a template says on its socket, and of one that says nothing: programs of a few lines
+stand for the kernel.
+"""
 
 from __future__ import annotations
 

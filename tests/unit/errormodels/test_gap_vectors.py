@@ -69,8 +69,8 @@ def test_gilbert_elliott_keeps_error_rate_and_burst_length():
     good_bad, bad_good, bad = 1e-6, 0.05, 1.0
     gaps = vector("gilbert-elliott", p_good_bad=good_bad, p_bad_good=bad_good, ber_good=0.0, ber_bad=bad)
     share_bad = good_bad / (good_bad + bad_good)
-    # Every bit of a bad state is wrong, so a burst is as long as its state: 20 bits. Good states last a million bits, so a gap above 10,000
-    # ends a burst. 20,000 bursts: one standard error of their mean length is 0.7 %.
+    # Every bit of a bad state is wrong, so a burst is as long as its state: 20 bits. Good states last a million bits,
+    # so a gap above 10,000 ends a burst. 20,000 bursts: one standard error of their mean length is 0.7 %.
     bursts = (gaps > 10_000).sum()
     assert abs(gaps.mean() * share_bad * bad - 1) < BURST_TOLERANCE
     assert abs(N / bursts / (bad / bad_good) - 1) < BURST_TOLERANCE
@@ -83,7 +83,10 @@ def test_no_error_rate_means_no_vector():
 
 
 def test_the_same_seed_gives_the_same_vector():
-    """Seeds decide; another seed gives another vector. The first gaps are pinned: they are part of every recorded result."""
+    """Seeds decide; another seed gives another vector.
+
+    The first gaps are pinned: they are part of every recorded result.
+    """
     first = vector("independent", 5, ber=1e-5)
     assert (first == vector("independent", 5, ber=1e-5)).all()
     assert first.tolist() == PINNED
@@ -114,7 +117,14 @@ def test_a_map_of_many_blocks_is_read_as_one():
 
 
 BAD = {
-    "a word": (".txt", b"7\nfive\n", 'bad.txt:2: found "five"; expected one gap in bits per line, a whole number from 1 to 9223372036854775807. Correct'),
+    "a word": (
+        ".txt",
+        b"7\nfive\n",
+        (
+            'bad.txt:2: found "five"; expected one gap in bits per line, a whole number from 1 to '
+            "9223372036854775807. Correct"
+        ),
+    ),
     "zero": (".txt", b"0\n", 'bad.txt:1: found "0"'),
     "a negative gap": (".txt", b"1\n\n-5\n", 'bad.txt:3: found "-5"'),
     "a part of a bit": (".txt", b"1.5", 'bad.txt:1: found "1.5"'),
@@ -150,7 +160,12 @@ def test_what_is_no_file_is_called_what_it_is(tmp_path):
     (tmp_path / "loop.txt").symlink_to("loop.txt")
     (tmp_path / "lost.txt").symlink_to("none")
     os.mkfifo(tmp_path / "pipe.txt")
-    words = {"folder": "a folder", "loop": "a link that leads in a circle", "lost": "a link to a file that is not there", "pipe": "no ordinary file"}
+    words = {
+        "folder": "a folder",
+        "loop": "a link that leads in a circle",
+        "lost": "a link to a file that is not there",
+        "pipe": "no ordinary file",
+    }
     for name, found in words.items():
         ((_, said),) = KIND.problems(Keys(file=f"{name}.txt"), tmp_path)
         assert said == f'found "{name}.txt", {found}; expected an error vector. Correct the name.'
@@ -211,7 +226,9 @@ def test_a_serial_link_is_given_no_map_of_what_its_channel_draws():
 
     assert set(MODELS) - set(drawn) == {"vector-file", "packet-loss"}
     assert bit_map(errors(Independent(ber=1e-5), "independent", 10), 1 << 20) is None
-    assert {name: set(kind.CHANNEL) for name, kind in drawn.items()} == {name: {field.name for field in fields(kind)} for name, kind in drawn.items()}
+    assert {name: set(kind.CHANNEL) for name, kind in drawn.items()} == {
+        name: {field.name for field in fields(kind)} for name, kind in drawn.items()
+    }
 
 
 def test_every_model_plans_the_settings_that_plans_have():
@@ -222,7 +239,11 @@ def test_every_model_plans_the_settings_that_plans_have():
 @pytest.mark.parametrize("model", ["independent", "clustered"])
 @pytest.mark.filterwarnings("error")
 def test_the_smallest_rates_give_gaps_that_are_never_reached(model, ber):
-    settings = Independent(ber=ber) if model == "independent" else Clustered(ber=ber, mean_errors_per_burst=1.0, mean_gap_in_burst=3.0)
+    settings = (
+        Independent(ber=ber)
+        if model == "independent"
+        else Clustered(ber=ber, mean_errors_per_burst=1.0, mean_gap_in_burst=3.0)
+    )
     gaps = gap_vector(errors(settings, model, 1000, seed="5c" * 32))
 
     assert gaps.min() > 10**15

@@ -1,4 +1,6 @@
-"""Packets over drawn vectors: the first, the first kilobit, every later one and the seam are hit as often as the models' closed forms say, over many seeds."""
+"""Packets over drawn vectors: the first, the first kilobit, every later one and the seam are hit as often as the
+models' closed forms say, over many seeds.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ LEAST_CHANCE = 1e-6
 
 CASES = {
     "independent": ("independent", {"ber": 1e-5}),
-    "clustered, the quietest of FY97": ("clustered", {"ber": 1e-6, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}),
+    "clustered, the quietest of FY97": (
+        "clustered",
+        {"ber": 1e-6, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0},
+    ),
     "clustered": ("clustered", {"ber": 2e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}),
     "wide clusters": ("clustered", {"ber": 1e-4, "mean_errors_per_burst": 10.0, "mean_gap_in_burst": 500.0}),
     "gilbert-elliott": ("gilbert-elliott", {"p_good_bad": 2e-6, "p_bad_good": 2e-5, "ber_good": 1e-6, "ber_bad": 2e-4}),
@@ -36,7 +41,9 @@ every_case = pytest.mark.parametrize(("model", "settings"), CASES.values(), ids=
 
 def vector(model, settings, seed, n=FEW):
     common = {"action": "drop", "drop_packets": (), "drop_min_bytes": 0, "outages": ()}
-    return gap_vector(Errors(model=model, settings=MODELS[model](**settings), seed=seed, vector_errors=n, **common)).astype(np.int64)
+    return gap_vector(
+        Errors(model=model, settings=MODELS[model](**settings), seed=seed, vector_errors=n, **common)
+    ).astype(np.int64)
 
 
 def clean(model, settings, bits):
@@ -71,9 +78,13 @@ def test_every_packet_from_the_first_on_is_hit_as_often_as_any(model, settings, 
     assert stats.binomtest(int(kilobit), SEEDS, per_kilobit).pvalue > LEAST_CHANCE
 
 
-@pytest.mark.parametrize(("model", "settings"), [CASES["independent"], CASES["clustered"]], ids=["independent", "clustered"])
+@pytest.mark.parametrize(
+    ("model", "settings"), [CASES["independent"], CASES["clustered"]], ids=["independent", "clustered"]
+)
 def test_the_seam_of_a_vector_is_an_error_like_any_other(model, settings):
-    """After the last error of the vector the next one is as far as after any error: the numbers after the first repeat."""
+    """After the last error of the vector the next one is as far as after any error: the numbers after the first
+    repeat.
+    """
     n, after = 64, 0
     for number in range(SEEDS):
         gaps = vector(model, settings, stream(2, model, number), n)

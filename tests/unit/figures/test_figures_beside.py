@@ -55,7 +55,15 @@ def mine(run_dir, tmp_path):
     (folder / "rover.yaml").write_text("kind: scenario\n")
     (folder / "figures" / "good.yaml").write_text(RECIPE)
     (folder / "claims" / "good.yaml").write_text(CLAIMS)
-    manifest = {"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "virtual", "seed": 7, "cells": {}, "file": "../mine/rover.yaml"}
+    manifest = {
+        "format": 1,
+        "status": "completed",
+        "scenario": "fig04-golden",
+        "engine": "virtual",
+        "seed": 7,
+        "cells": {},
+        "file": "../mine/rover.yaml",
+    }
     (run_dir / "manifest.json").write_text(json.dumps(manifest | {"evidence": True}))
     return folder
 
@@ -151,7 +159,10 @@ def test_a_bad_recipe_of_the_project_costs_only_itself(run_dir, tmp_path, monkey
 
 def test_a_unit_counts_on_both_axes(run_dir, mine):
     (figure, _), (divided, _) = (
-        metric_vs_axis.draw(load(write(mine, RECIPE.replace("scale: log", "scale: linear").replace("y (s)", said)), MODELS), Source(run_dir))
+        metric_vs_axis.draw(
+            load(write(mine, RECIPE.replace("scale: log", "scale: linear").replace("y (s)", said)), MODELS),
+            Source(run_dir),
+        )
         for said in ("y (bit/s)", "y (kbit/s), unit: kbit/s")
     )
     first, second = ([line.get_ydata() for line in picture.axes[0].lines] for picture in (figure, divided))
@@ -160,8 +171,15 @@ def test_a_unit_counts_on_both_axes(run_dir, mine):
 
 
 def test_a_unit_that_a_plot_would_ignore_is_refused(mine):
-    text = RECIPE.replace("metric-vs-axis", "time-sequence").replace("metric: goodput_bps\naxis: ber\n", "").replace("y (s)", "y (kB), unit: kB")
-    with pytest.raises(ScenarioError, match=r"figures/new\.yaml:7: y\.unit: found a unit, but time-sequence has units of its own .*Remove it\."):
+    text = (
+        RECIPE.replace("metric-vs-axis", "time-sequence")
+        .replace("metric: goodput_bps\naxis: ber\n", "")
+        .replace("y (s)", "y (kB), unit: kB")
+    )
+    with pytest.raises(
+        ScenarioError,
+        match=r"figures/new\.yaml:7: y\.unit: found a unit, but time-sequence has units of its own .*Remove it\.",
+    ):
         load(write(mine, text), MODELS)
 
 
@@ -222,7 +240,9 @@ def test_a_bad_file_of_claims_is_told_with_its_place_and_the_others_are_tested(r
     assert code == 1
     assert f"warning: {bad}:12: " in err
     assert "\ngood,fast," in out
-    code, out, err = scpslab("claims", run_dir, "--format", "csv", "--file", bad, "--file", mine / "claims" / "good.yaml")
+    code, out, err = scpslab(
+        "claims", run_dir, "--format", "csv", "--file", bad, "--file", mine / "claims" / "good.yaml"
+    )
     assert code == 1
     assert "good,fast," in out
     assert scpslab("claims", run_dir, "--file", bad)[0] == 2
@@ -237,7 +257,10 @@ def test_claims_may_not_pass_for_a_paper_s(run_dir, mine):
     assert "fy97.yaml: found the name of a file of analysis/claims/; expected another name" in wrong[0]
 
 
-@pytest.mark.parametrize(("unit", "words"), [("ms", 'y.unit: found "ms" for goodput_bps; expected one of bit/s, kbit/s'), ("parsec", "Mbit/s")])
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [("ms", 'y.unit: found "ms" for goodput_bps; expected one of bit/s, kbit/s'), ("parsec", "Mbit/s")],
+)
 def test_a_unit_that_the_metric_does_not_count_in_is_refused(mine, unit, words):
     with pytest.raises(ScenarioError, match=re.escape(words)):
         load(write(mine, RECIPE.replace("y (s)", f"y, unit: {unit}")), MODELS)
@@ -246,16 +269,38 @@ def test_a_unit_that_the_metric_does_not_count_in_is_refused(mine, unit, words):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("axis: ber", "axis: ber\nwhere: {stcak: reno}", 'where: found "stcak"; expected one of stack, ber. Did you mean stack?'),
-        ("axis: ber", "axis: ber\nseries: [stcak]", 'series: found "stcak"; expected one of stack, ber. Did you mean stack?'),
-        ("axis: ber", "axis: ber\npanels: stcak", 'panels: found "stcak"; expected one of stack, ber. Did you mean stack?'),
-        ("axis: ber", "axis: ber\nwhere: {stack: ren}", "found no cell with stack ren; expected one of bbr, reno. Did you mean reno?"),
-        ("x (1), scale: log", "x (1), unit: kbit/s", 'found "0", and x.unit kbit/s in the recipe; expected none here. Remove it.'),
+        (
+            "axis: ber",
+            "axis: ber\nwhere: {stcak: reno}",
+            'where: found "stcak"; expected one of stack, ber. Did you mean stack?',
+        ),
+        (
+            "axis: ber",
+            "axis: ber\nseries: [stcak]",
+            'series: found "stcak"; expected one of stack, ber. Did you mean stack?',
+        ),
+        (
+            "axis: ber",
+            "axis: ber\npanels: stcak",
+            'panels: found "stcak"; expected one of stack, ber. Did you mean stack?',
+        ),
+        (
+            "axis: ber",
+            "axis: ber\nwhere: {stack: ren}",
+            "found no cell with stack ren; expected one of bbr, reno. Did you mean reno?",
+        ),
+        (
+            "x (1), scale: log",
+            "x (1), unit: kbit/s",
+            'found "0", and x.unit kbit/s in the recipe; expected none here. Remove it.',
+        ),
         ("plot: metric-vs-axis", "plot: data-rate\nbin_s: 1e-9", "found a bin_s of 1e-09 for "),
     ],
 )
 def test_what_a_recipe_says_of_a_run_that_cannot_be_is_told_with_its_file(run_dir, mine, old, new, words):
-    """Words that are no axis were ignored, a unit of another kind drew wrong labels, and such bins filled the memory."""
+    """Words that are no axis were ignored, a unit of another kind drew wrong labels, and such bins filled the
+    memory.
+    """
     text = RECIPE.replace(old, new)
     path = mine / "figures" / "good.yaml"
     path.write_text(text.replace("metric: goodput_bps\naxis: ber\n", "") if "data-rate" in text else text)
@@ -264,7 +309,9 @@ def test_what_a_recipe_says_of_a_run_that_cannot_be_is_told_with_its_file(run_di
     assert "/mine/figures/good.yaml: " in str(caught.value)
 
 
-@pytest.mark.parametrize("words", [("results",), ("compare", "--axis", "stack"), ("claims", "--format", "csv"), ("report",)])
+@pytest.mark.parametrize(
+    "words", [("results",), ("compare", "--axis", "stack"), ("claims", "--format", "csv"), ("report",)]
+)
 def test_whoever_reads_a_capture_cut_short_is_told(run_dir, mine, scpslab, words):
     path = next((run_dir / "cells" / "stack=reno,ber=0,r1" / "captures").glob("ws4.pcap"))
     path.write_bytes(path.read_bytes()[:-7])

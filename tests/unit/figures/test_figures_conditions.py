@@ -1,4 +1,6 @@
-"""What pictures say of conditions: from the plans of the run, never from the recipe; a paper's marks only beside cells under their conditions."""
+"""What pictures say of conditions: from the plans of the run, never from the recipe; a paper's marks only beside cells
+under their conditions.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,12 @@ def planned(name: str, *overrides: str) -> tuple[RunCell, ...]:
 
 def scenario_of(recipe) -> str:
     """A scenario of the project that the recipe is drawn for."""
-    return next(name for pattern in recipe.applies_to for name in sorted(scenario.names(), key=len) if fnmatchcase(name, pattern))
+    return next(
+        name
+        for pattern in recipe.applies_to
+        for name in sorted(scenario.names(), key=len)
+        if fnmatchcase(name, pattern)
+    )
 
 
 def chosen(recipe, cells) -> list[RunCell]:
@@ -81,7 +88,9 @@ def test_the_project_s_scenario_has_the_conditions_of_the_paper_s_figure(name):
     assert cells
     said_of = origin(recipe, [cell.plan for cell in cells])
     if name == "fy97-a18":
-        assert said_of.endswith("under other conditions: bit error ratio 1e-06 instead of 1e-07 or 6e-07."), "the whole sweep has none of the paper's"
+        assert said_of.endswith("under other conditions: bit error ratio 1e-06 instead of 1e-07 or 6e-07."), (
+            "the whole sweep has none of the paper's"
+        )
     else:
         assert said_of.startswith(f"As {recipe.source}"), said_of
 
@@ -125,7 +134,10 @@ def test_one_other_condition_removes_the_marks_and_is_named(override, reason):
 
 def test_an_additional_load_removes_the_marks():
     load_ = '{"kind": "congestion", "name": "more", "from": "ws3", "to": "ws2", "level": 150}'
-    transfer = '{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4000000 B", "segment": "1400 B", "patience": "3000 s"}'
+    transfer = (
+        '{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4000000 B", "segment": '
+        '"1400 B", "patience": "3000 s"}'
+    )
     cells = planned(FIG04, f"workloads=[{transfer}, {load_}]")
     marks = marks_of(recipes()["fy97-fig04"], [cell.plan for cell in cells])
     assert not any(mark.points for mark in marks)
@@ -136,7 +148,9 @@ def test_an_additional_load_removes_the_marks():
 def test_a_mark_needs_the_hosts_that_it_is_for():
     """Without the stack of the period its mark is not drawn beside those of today."""
     recipe = recipes()["fy97-fig04"]
-    scps, vegas, tcp = marks_of(recipe, [cell.plan for cell in planned("fy97/fig04:kernel-demo", "sweep.stack=[cubic, bbr]")])
+    scps, vegas, tcp = marks_of(
+        recipe, [cell.plan for cell in planned("fy97/fig04:kernel-demo", "sweep.stack=[cubic, bbr]")]
+    )
     assert scps.points == vegas.points == tcp.points == ()
     assert any("hosts" in reason and "fy97-reno" in reason for reason in tcp.left_out)
     scps, vegas, tcp = marks_of(recipe, [cell.plan for cell in planned("fy97/fig04:kernel-demo")])
@@ -145,21 +159,37 @@ def test_a_mark_needs_the_hosts_that_it_is_for():
 
 
 @pytest.mark.parametrize(
-    ("part", "name"), [("sysctls", "net.ipv4.tcp_sack"), ("routes", "rto_min_ms"), ("transfer", "send_window_bytes"), ("transfer", "receive_window_bytes")]
+    ("part", "name"),
+    [
+        ("sysctls", "net.ipv4.tcp_sack"),
+        ("routes", "rto_min_ms"),
+        ("transfer", "send_window_bytes"),
+        ("transfer", "receive_window_bytes"),
+    ],
 )
 def test_hosts_are_compared_to_the_last_setting(part, name):
-    plan = next(cell.plan for cell in planned(FIG04) if cell.plan.cell.axes["stack"] == "fy97-reno" and cell.plan.cell.axes["ber"] == 0)
+    plan = next(
+        cell.plan
+        for cell in planned(FIG04)
+        if cell.plan.cell.axes["stack"] == "fy97-reno" and cell.plan.cell.axes["ber"] == 0
+    )
     wanted = Conditions.model_validate({"hosts": {"preset": "fy97-reno"}})
     assert differences(wanted, plan) == ()
     if part == "transfer":
         (transfer,) = plan.cell.workloads
         plan = replace(plan, cell=replace(plan.cell, workloads=(replace(transfer, **{name: 1}),)))
     elif part == "sysctls":
-        nodes = tuple(replace(node, sysctls={**node.sysctls, name: "1"}) if node.name == "ws2" else node for node in plan.network.nodes)
+        nodes = tuple(
+            replace(node, sysctls={**node.sysctls, name: "1"}) if node.name == "ws2" else node
+            for node in plan.network.nodes
+        )
         plan = replace(plan, network=replace(plan.network, nodes=nodes))
     else:
         changed = [
-            replace(node, routes=tuple(replace(route, **{name: 3000}) for route in node.routes)) if node.name == "ws1" else node for node in plan.network.nodes
+            replace(node, routes=tuple(replace(route, **{name: 3000}) for route in node.routes))
+            if node.name == "ws1"
+            else node
+            for node in plan.network.nodes
         ]
         plan = replace(plan, network=replace(plan.network, nodes=tuple(changed)))
     (difference,) = differences(wanted, plan)
@@ -182,7 +212,8 @@ def test_an_axis_called_ber_that_sets_something_else_gets_no_marks():
 def test_values_without_conditions_are_refused(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
-        "kind: figure\nversion: 1\nplot: metric-vs-axis\ntitle: a\nmetric: transfer_s\naxis: ber\nx: {label: x (1)}\ny: {label: y (s)}\n"
+        "kind: figure\nversion: 1\nplot: metric-vs-axis\ntitle: a\nmetric: transfer_s\naxis: ber\nx: {label: "
+        "x (1)}\ny: {label: y (s)}\n"
         "paper: [{label: a, source: b, points: [[0, 1]]}]\n"
     )
     with pytest.raises(ScenarioError, match="values of a paper without conditions"):
@@ -199,7 +230,20 @@ OTHER = {
             "parameters.data_delay=77 ms",
             "parameters.ack_delay=78 ms",
         ),
-        ("4,000,000", "500,000", "4000000", "2 Mbit/s", "9600", "9.6 kbit/s", "265 ms", "530 ms", "1400-byte", "512-byte", "clean", "corruption"),
+        (
+            "4,000,000",
+            "500,000",
+            "4000000",
+            "2 Mbit/s",
+            "9600",
+            "9.6 kbit/s",
+            "265 ms",
+            "530 ms",
+            "1400-byte",
+            "512-byte",
+            "clean",
+            "corruption",
+        ),
     ),
     "sgls": (
         ("parameters.data_rate=38400 bit/s", "parameters.inherent_delay=77 ms"),
@@ -212,16 +256,41 @@ def write_run(folder, cells, synthetic, monkeypatch, *, has_captures=True):
     """A run with plans, captures of small transfers, and a table of results for the metrics of the recipes."""
     axes = list(cells[0].plan.cell.axes)
     metrics = ("transfer_s", "throughput_report_pct", "goodput_bps")
-    columns = ["scenario", "topology", "cell", *axes, *(["stack"] if "stack" not in axes else []), "repeat", "seed", "status", "reason", *metrics]
+    columns = [
+        "scenario",
+        "topology",
+        "cell",
+        *axes,
+        *(["stack"] if "stack" not in axes else []),
+        "repeat",
+        "seed",
+        "status",
+        "reason",
+        *metrics,
+    ]
     rows = []
     for number, cell in enumerate(cells):
         plan, key = cell.plan, cell.plan.cell
         path = folder / "cells" / f"c{number}"
         path.mkdir(parents=True)
         (path / "plan.json").write_text(plans.text(plan))
-        (path / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 1.0}))
-        texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in key.axes.items()}
-        rows.append({"stack": "x", **texts, "scenario": key.scenario, "topology": plan.network.topology, "cell": key.id, "repeat": 1, "status": "completed"})
+        (path / "status.json").write_text(
+            json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 1.0})
+        )
+        texts = {
+            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in key.axes.items()
+        }
+        rows.append(
+            {
+                "stack": "x",
+                **texts,
+                "scenario": key.scenario,
+                "topology": plan.network.topology,
+                "cell": key.id,
+                "repeat": 1,
+                "status": "completed",
+            }
+        )
         rows[-1] |= dict.fromkeys(metrics, 10 + number)
         (transfer, *_) = plan.cell.workloads
         if has_captures:
@@ -232,7 +301,9 @@ def write_run(folder, cells, synthetic, monkeypatch, *, has_captures=True):
             (path / "records").mkdir()
             lines = [{"t_s": t / 10, "packets": 1, "bytes": 1456, "drops": 0} for t in range(60)]
             (path / "records" / "hop-data-queue.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (folder / "manifest.json").write_text(json.dumps({"format": 1, "scenario": cells[0].plan.cell.scenario, "status": "completed"}))
+    (folder / "manifest.json").write_text(
+        json.dumps({"format": 1, "scenario": cells[0].plan.cell.scenario, "status": "completed"})
+    )
     with (folder / "results.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
@@ -274,7 +345,11 @@ def test_no_picture_says_what_was_not_run(name, tmp_path, synthetic, monkeypatch
 
 def test_another_cell_than_the_recipe_s_is_described_as_itself(tmp_path, synthetic, monkeypatch):
     recipe = recipes()["fy97-a04"]
-    cell = next(cell for cell in planned("fy97/fig04:kernel-demo", "workloads.transfer.size=77777 B") if cell.plan.cell.axes["stack"] == "cubic")
+    cell = next(
+        cell
+        for cell in planned("fy97/fig04:kernel-demo", "workloads.transfer.size=77777 B")
+        if cell.plan.cell.axes["stack"] == "cubic"
+    )
     run = write_run(tmp_path / "run-0001", [cell], synthetic, monkeypatch)
     figure, _ = PLOTS[recipe.plot][1](recipe, Source(run, (cell.id,)))
     assert "kernel TCP, cubic" in figure.words.conditions

@@ -81,7 +81,10 @@ def test_a_damaged_capture_is_an_error_even_when_nobody_asked_for_the_figure(run
         draw(run_dir)
 
 
-@pytest.mark.parametrize(("text", "number"), [("1e-06", 1e-6), ("150 %", 150), ("150", 150), ("2 Mbit/s", 2e6), ("250 ms", 250e6), ("reno", None)])
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1e-06", 1e-6), ("150 %", 150), ("150", 150), ("2 Mbit/s", 2e6), ("250 ms", 250e6), ("reno", None)],
+)
 def test_axis_values_are_read_as_numbers_with_or_without_units(text, number):
     assert axis_number(text) == number
 
@@ -95,7 +98,9 @@ def test_zero_stands_left_of_a_break_on_a_log_axis():
 
 
 def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
-    """Two stacks make two panels with the same scales; `where` leaves one of three BERs out, and must leave something."""
+    """Two stacks make two panels with the same scales; `where` leaves one of three BERs out, and must leave
+    something.
+    """
     x, y = {"label": "Bit error ratio", "scale": "log"}, {"label": "Time (s)"}
     common = {"kind": "figure", "version": 1, "plot": "metric-vs-axis", "title": "t", "source": "s", "x": x, "y": y}
     keys = {"metric": "transfer_s", "axis": "ber", "panels": "stack", "where": {"ber": (0, 1e-6)}}
@@ -105,7 +110,9 @@ def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
     # What the second panel shows is inside the limits too.
     for metric in ("transfer_s", "goodput_bps"):
-        figure, _ = metric_vs_axis.draw(metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"metric": metric}), Source(run_dir))
+        figure, _ = metric_vs_axis.draw(
+            metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"metric": metric}), Source(run_dir)
+        )
         ends = [y for axes in figure.axes for bar in axes.containers[0].lines[2][0].get_segments() for _, y in bar]
         assert figure.axes[0].get_ylim()[1] > max(ends)
     assert all(len(axes.containers[0].lines[0].get_xdata()) == 2 for axes in figure.axes)
@@ -116,7 +123,9 @@ def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
 
 def test_panels_of_sizes_stand_in_the_order_of_the_sizes():
     def ordered(*values):
-        return [group.key[0] for group in metric_vs_axis._by_number([Group((value, "x"), 1, 0, 0, {}) for value in values])]
+        return [
+            group.key[0] for group in metric_vs_axis._by_number([Group((value, "x"), 1, 0, 0, {}) for value in values])
+        ]
 
     assert ordered("1 MB", "10 kB", "100 kB", "10 kB") == ["10 kB", "10 kB", "100 kB", "1 MB"]
     assert ordered("reno", "10 kB", "bbr") == ["reno", "10 kB", "bbr"]
@@ -141,7 +150,14 @@ def test_no_series_stands_at_a_negative_error_rate_on_a_linear_axis():
 
 @pytest.mark.parametrize(
     ("unit", "text", "fits"),
-    [("ms", "25 ms", True), ("s", "25 ms", True), ("kbit/s", "25 ms", False), ("ms", "25", False), ("%", "1e-06", True), ("%", "25 ms", False)],
+    [
+        ("ms", "25 ms", True),
+        ("s", "25 ms", True),
+        ("kbit/s", "25 ms", False),
+        ("ms", "25", False),
+        ("%", "1e-06", True),
+        ("%", "25 ms", False),
+    ],
 )
 def test_a_unit_counts_quantities_of_its_kind(unit, text, fits):
     assert metric_vs_axis._counts_in(unit, text) is fits

@@ -1,4 +1,6 @@
-"""Pictures that still show their run are not drawn again; whatever a drawing reads or has written, changed by a byte, has them drawn again."""
+"""Pictures that still show their run are not drawn again; whatever a drawing reads or has written, changed by a byte,
+has them drawn again.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ BER = "fy97-fig04.png"
 @pytest.fixture
 def draw(run_dir, monkeypatch):
     """Draws all figures of the run; gives their paths, and whether anything was drawn."""
-    (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "status": "completed", "scenario": "fy97/fig04", "engine": "virtual", "cells": {}}))
+    (run_dir / "manifest.json").write_text(
+        json.dumps({"format": 1, "status": "completed", "scenario": "fy97/fig04", "engine": "virtual", "cells": {}})
+    )
     collect(run_dir)
     calls = []
     really = drawing.draw
@@ -84,7 +88,15 @@ def test_what_could_not_be_drawn_is_said_every_time(run_dir, draw):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"inputs": 1}', '{"inputs": "INPUTS", "pictures": {"../../results.csv": "x"}}', '{"inputs": "INPUTS", "pictures": {"": 1}}']
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        '{"inputs": 1}',
+        '{"inputs": "INPUTS", "pictures": {"../../results.csv": "x"}}',
+        '{"inputs": "INPUTS", "pictures": {"": 1}}',
+    ],
 )
 def test_a_damaged_record_counts_for_nothing(run_dir, draw, text):
     paths, _ = draw()

@@ -17,7 +17,15 @@ from scpslab.analysis.run import open_cell
 from scpslab.core.errors import ResultError, UsageError
 
 # 100 ms, 1 % loss, 1460-byte segments; 1460 + 40 bytes on a line of 100 Mbit/s take 0.12 ms.
-PATH = Path(total_bytes=1_460_000, segment_bytes=1460, header_bytes=40, overhead_bytes=0, rate_bps=100_000_000, rtt_s=0.1, loss=0.01)
+PATH = Path(
+    total_bytes=1_460_000,
+    segment_bytes=1460,
+    header_bytes=40,
+    overhead_bytes=0,
+    rate_bps=100_000_000,
+    rtt_s=0.1,
+    loss=0.01,
+)
 
 
 def test_the_floor_is_every_packet_once():
@@ -64,7 +72,10 @@ def with_errors(run_dir, name, model):
     path.write_text(json.dumps(plan))
 
 
-@pytest.mark.parametrize(("model", "loss"), [("independent", 1 - (1 - 1e-5) ** (8 * 1456)), ("clustered", 1 - (1 - 0.25e-5) ** (8 * 1456 + 9))])
+@pytest.mark.parametrize(
+    ("model", "loss"),
+    [("independent", 1 - (1 - 1e-5) ** (8 * 1456)), ("clustered", 1 - (1 - 0.25e-5) ** (8 * 1456 + 9))],
+)
 def test_the_path_is_that_of_the_plan(run_dir, model, loss):
     name = "stack=reno,ber=1e-05,r1"
     with_errors(run_dir, name, model)
@@ -72,7 +83,9 @@ def test_the_path_is_that_of_the_plan(run_dir, model, loss):
     assert (path.rate_bps, path.segment_bytes, path.total_bytes, path.packet_bytes) == (2_000_000, 1400, 60_000, 1456)
     assert path.loss == pytest.approx(loss)
     # 265 ms each way, a packet at 2 Mbit/s and over four cables of LANs at 10 Mbit/s, and an acknowledgement back.
-    assert path.rtt_s == pytest.approx(0.53 + 1456 * 8 / 2e6 + 4 * 1490 * 8 / 10e6 + 56 * 8 / 1e6 + 4 * 90 * 8 / 10e6, rel=1e-6)
+    assert path.rtt_s == pytest.approx(
+        0.53 + 1456 * 8 / 2e6 + 4 * 1490 * 8 / 10e6 + 56 * 8 / 1e6 + 4 * 90 * 8 / 10e6, rel=1e-6
+    )
 
 
 def test_curves_are_drawn_and_named_in_the_legend(run_dir):
@@ -91,8 +104,16 @@ def test_no_line_leads_from_a_point_without_losses(run_dir):
         with_errors(run_dir, cell.name, "independent")
     recipe = load(RECIPES / "fy97-fig05.yaml", MODELS)
     figure, _ = metric_vs_axis.draw(recipe.model_copy(update={"models": ("floor", "mathis", "pftk")}), Source(run_dir))
-    finite = {line.get_label(): np.isfinite(line.get_ydata()).tolist() for line in figure.axes[0].lines if str(line.get_label()).startswith("model: ")}
-    assert finite == {"model: line rate": [True] * 3, "model: Mathis": [False, True, True], "model: PFTK": [False, True, True]}
+    finite = {
+        line.get_label(): np.isfinite(line.get_ydata()).tolist()
+        for line in figure.axes[0].lines
+        if str(line.get_label()).startswith("model: ")
+    }
+    assert finite == {
+        "model: line rate": [True] * 3,
+        "model: Mathis": [False, True, True],
+        "model: PFTK": [False, True, True],
+    }
 
 
 def test_the_option_adds_curves_without_a_change_of_the_recipe(run_dir):

@@ -41,21 +41,41 @@ def with_records(run_dir: Path, name: str) -> Path:
     """The cell with a tcp_info probe and a verdict log added."""
     folder = run_dir / "cells" / name
     plan = plans.read(json.loads((folder / "plan.json").read_text()))
-    probes = (*plan.cell.probes, TcpInfo(name="tcp-ws1", node="ws1", interval_ns=10**8), Verdicts(name="log", link="hop", direction="data"))
+    probes = (
+        *plan.cell.probes,
+        TcpInfo(name="tcp-ws1", node="ws1", interval_ns=10**8),
+        Verdicts(name="log", link="hop", direction="data"),
+    )
     (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
     samples = [
-        {"t_s": t_s, "local": "10.1.0.1:40001", "remote": "10.2.0.2:5001", "cwnd_segments": cwnd, "ssthresh_segments": ssthresh, "srtt_ms": 540.0}
+        {
+            "t_s": t_s,
+            "local": "10.1.0.1:40001",
+            "remote": "10.2.0.2:5001",
+            "cwnd_segments": cwnd,
+            "ssthresh_segments": ssthresh,
+            "srtt_ms": 540.0,
+        }
         | {"mss_bytes": 1400, "unacked": 1}
         for t_s, cwnd, ssthresh in ((2.0, 4, 2147483647), (3.0, 10, 2147483647), (4.0, 5, 5))
     ]
     (folder / "records" / "tcp-ws1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in samples))
-    losses = [{"t_s": 2.5, "ordinal": 9, "wire_bytes": 1456, "verdict": "corrupt"}, {"t_s": 3.5, "ordinal": 20, "wire_bytes": 1456, "verdict": "queue"}]
+    losses = [
+        {"t_s": 2.5, "ordinal": 9, "wire_bytes": 1456, "verdict": "corrupt"},
+        {"t_s": 3.5, "ordinal": 20, "wire_bytes": 1456, "verdict": "queue"},
+    ]
     (folder / "records" / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in losses))
     return folder
 
 
 def test_without_records_the_captures_and_the_queue_probe_are_drawn(run_dir):
-    assert list(panels(drawn(run_dir, CELL))) == ["window (kB)", "round trip (ms)", "queue (kB)", "arrived (kB)", "rate (Mbit/s)"]
+    assert list(panels(drawn(run_dir, CELL))) == [
+        "window (kB)",
+        "round trip (ms)",
+        "queue (kB)",
+        "arrived (kB)",
+        "rate (Mbit/s)",
+    ]
 
 
 def test_the_legend_names_only_what_is_drawn(run_dir):
@@ -78,7 +98,9 @@ def test_each_cause_of_loss_has_a_row(run_dir):
     axes = panels(drawn(run_dir, CELL))["lost"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["queue\ndata: all", "corrupt\ndata: all"]
     start_s = open_cell(run_dir / "cells" / CELL).plan.cell.workloads[0].start_ns / 1e9
-    assert sorted((round(float(line.get_xdata()[0]) + start_s, 6), float(line.get_ydata()[0])) for line in axes.lines) == [(2.5, 1.0), (3.5, 0.0)]
+    assert sorted(
+        (round(float(line.get_xdata()[0]) + start_s, 6), float(line.get_ydata()[0])) for line in axes.lines
+    ) == [(2.5, 1.0), (3.5, 0.0)]
 
 
 def test_the_rate_adds_up_to_the_bytes_of_the_file(run_dir):
@@ -94,7 +116,10 @@ def test_cells_over_each_other_have_a_colour_each_and_one_legend(run_dir):
     figure = drawn(run_dir, CELL, OTHER)
     colours = {to_hex(line.get_color()).upper() for line in panels(figure)["window (kB)"].lines}
     assert colours == {COLOURS[0], COLOURS[1]}
-    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["stack reno, ber 1e-05", "stack bbr, ber 1e-05"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == [
+        "stack reno, ber 1e-05",
+        "stack bbr, ber 1e-05",
+    ]
 
 
 def test_a_scenario_without_a_recipe_gets_it_and_others_do_not(run_dir):

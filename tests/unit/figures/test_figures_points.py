@@ -1,4 +1,6 @@
-"""The figure that every run can have, and over-time for files: what they show is what results.csv, records and captures say."""
+"""The figure that every run can have, and over-time for files: what they show is what results.csv, records and captures
+say.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,11 @@ def test_each_repeat_is_a_dot_in_the_row_of_its_point(run_dir):
     labels, dots = rows_of(figure)
     results = read_results(run_dir)
     found = [
-        sorted(float(row["transfer_s"]) for row in results.rows if (row["stack"], row["ber"]) == (stack, ber) and row["transfer_s"])
+        sorted(
+            float(row["transfer_s"])
+            for row in results.rows
+            if (row["stack"], row["ber"]) == (stack, ber) and row["transfer_s"]
+        )
         for stack in ("bbr", "reno")
         for ber in ("0", "1e-06", "1e-05")
     ]
@@ -91,8 +97,12 @@ def file_run(tmp_path, synthetic, monkeypatch):
     folder = tmp_path / "run-0001" / "cells" / cell.id
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text(plans.text(plan))
-    (folder / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 9.0}))
-    (folder.parents[1] / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/aero-fig02:test", "status": "completed"}))
+    (folder / "status.json").write_text(
+        json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 9.0})
+    )
+    (folder.parents[1] / "manifest.json").write_text(
+        json.dumps({"format": 1, "scenario": "sgls/aero-fig02:test", "status": "completed"})
+    )
     # The address of the sender has no prefix length in a packet.
     sender = next(end.ip.split("/")[0] for end in plan.network.serial_links[0].ends if end.node == transfer.from_)
     monkeypatch.setattr(synthetic, "CLIENT", (sender, 40001))

@@ -62,7 +62,10 @@ def test_a_recipe_overrides_its_base_key_by_key_in_the_axes(folder):
         (RECIPE.replace("metric-vs-axis", "pie"), '"pie"; expected one of aggregate-rate'),
         (RECIPE.replace("version: 1", "version: 2"), "version"),
         (RECIPE + "extends: nothing\n", "_nothing.yaml"),
-        (RECIPE.replace("a title", "a" * 1_000_000), "title: found 1000000 characters; expected one line of 0 to 300 characters"),
+        (
+            RECIPE.replace("a title", "a" * 1_000_000),
+            "title: found 1000000 characters; expected one line of 0 to 300 characters",
+        ),
         (RECIPE.replace("x (1)", '"x\\u202e"'), "x.label: found the character .*202e"),
         (RECIPE.replace("y (s)", "y (s), min: 10, max: -5"), "y: found max -5, not above min 10"),
         (RECIPE.replace("y (s)", "y (s), min: 5, max: 5"), "y: found max 5, not above min 5"),
@@ -88,21 +91,31 @@ def complaints(path):
 def test_all_that_is_wrong_is_said_at_once(folder):
     path = folder / "bad.yaml"
     path.write_text(RECIPE.replace("title: a title\n", "") + "colour: red\n")
-    assert [line.partition(";")[0] for line in complaints(path)] == [f"{path}: title: found nothing", f'{path}:10: colour: found the unknown key "colour"']
+    assert [line.partition(";")[0] for line in complaints(path)] == [
+        f"{path}: title: found nothing",
+        f'{path}:10: colour: found the unknown key "colour"',
+    ]
 
 
 def test_an_unknown_kind_of_picture_hides_no_other_mistake(folder):
     path = folder / "bad.yaml"
-    path.write_text(RECIPE.replace("metric-vs-axis", "metric-vs-axes").replace("x (1), scale: log", "x (1), scale: lug") + "colour: red\n")
+    path.write_text(
+        RECIPE.replace("metric-vs-axis", "metric-vs-axes").replace("x (1), scale: log", "x (1), scale: lug")
+        + "colour: red\n"
+    )
     kind, *others = complaints(path)
     assert kind.startswith(f'{path}:4: plot: found "metric-vs-axes"; expected one of aggregate-rate')
     assert kind.endswith("Did you mean metric-vs-axis?")
-    assert [line.split(": ")[1] for line in others] == ["x.scale", "colour"], "metric and axis are keys of some kind of picture"
+    assert [line.split(": ")[1] for line in others] == ["x.scale", "colour"], (
+        "metric and axis are keys of some kind of picture"
+    )
 
 
 def test_what_is_wrong_with_a_base_is_said_with_the_base_s_line(folder):
     base, path = folder / "_base.yaml", folder / "two.yaml"
-    base.write_text(RECIPE.replace("label: y (s)", "label: y (s), scale: lin").replace("metric: transfer_s", "metric: 5"))
+    base.write_text(
+        RECIPE.replace("label: y (s)", "label: y (s), scale: lin").replace("metric: transfer_s", "metric: 5")
+    )
     path.write_text("kind: figure\nversion: 1\nextends: base\ny: {max: much}\n")
     assert complaints(path) == [
         f'{base}:10: y.scale: found "lin"; expected one of linear, log. Did you mean linear?',
@@ -123,7 +136,10 @@ def test_a_value_of_none_of_several_types_is_one_complaint(folder):
     path = folder / "bad.yaml"
     path.write_text(RECIPE + "where: {ber: {a: 1}}\n")
     assert complaints(path) == [
-        f"{path}:11: where.ber: found keys with values; expected true or false, a whole number, a number or text. Correct the value.",
+        (
+            f"{path}:11: where.ber: found keys with values; expected true or false, a whole number, a number or "
+            "text. Correct the value."
+        ),
     ]
 
 

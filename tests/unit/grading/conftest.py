@@ -78,7 +78,10 @@ def hand_in(tmp_path):
         digests = {one: hashlib.sha256(content).hexdigest() for one, content in members.items()}
         contents = json.dumps({"format": 1, "assignment": "small", "student": student, "members": digests}).encode()
         target = io.BytesIO()
-        with gzip.GzipFile("", "wb", mtime=0, fileobj=target) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
+        with (
+            gzip.GzipFile("", "wb", mtime=0, fileobj=target) as zipped,
+            tarfile.open(fileobj=zipped, mode="w") as archive,
+        ):
             for one, content in {submission.CONTENTS: contents, **members}.items():
                 entry = tarfile.TarInfo(one)
                 entry.size = len(content)

@@ -1,4 +1,6 @@
-"""Numbers that are right for another student's variant are found in any text, within a time that the text cannot choose."""
+"""Numbers that are right for another student's variant are found in any text, within a time that the text cannot
+choose.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,18 @@ EXPECTED = Expected(predictions={}, answers={})
 
 
 def made(student: str, numbers: dict[str, float], write_up: str = "") -> Grade:
-    grade = Grade(Path(student), assignment="small", student=student, members=(student,), expected=EXPECTED, numbers=numbers)
+    grade = Grade(
+        Path(student), assignment="small", student=student, members=(student,), expected=EXPECTED, numbers=numbers
+    )
     return classwide.wrote(grade, write_up)
 
 
 @given(
-    st.floats(1e-9, 1e9), st.lists(st.floats(1e-9, 1e9), max_size=8), st.integers(3, 6), st.sampled_from([0.001, 0.9995, 1, 1.0005, 1000]), st.integers(0, 8)
+    st.floats(1e-9, 1e9),
+    st.lists(st.floats(1e-9, 1e9), max_size=8),
+    st.integers(3, 6),
+    st.sampled_from([0.001, 0.9995, 1, 1.0005, 1000]),
+    st.integers(0, 8),
 )
 def test_an_index_finds_exactly_the_numbers_that_a_text_rounds(exact, others, digits, scale, cut):
     text = f"{exact * scale:.{digits}g}"
@@ -64,10 +72,18 @@ def _predicted(student: str, truth: float, given: str) -> Grade:
 
 
 def test_equal_predictions_are_named_unless_the_same_is_right_for_both():
-    anna, bo, near, di = _predicted("anna", 7.8, "8.203"), _predicted("bo", 9.2, "8.203"), _predicted("near", 7.81, "8.203"), _predicted("di", 9.2, "8.204")
+    anna, bo, near, di = (
+        _predicted("anna", 7.8, "8.203"),
+        _predicted("bo", 9.2, "8.203"),
+        _predicted("near", 7.81, "8.203"),
+        _predicted("di", 9.2, "8.204"),
+    )
 
     (found,) = classwide.findings(bo, [anna, bo, di])
-    assert (found.code, found.says) == (Code.EQUAL_LOGS, 'found the predictions of "anna", each with the same digits; expected one\'s own')
+    assert (found.code, found.says) == (
+        Code.EQUAL_LOGS,
+        'found the predictions of "anna", each with the same digits; expected one\'s own',
+    )
     assert list(classwide.findings(anna, [anna, near])) == []
 
 

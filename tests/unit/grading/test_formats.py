@@ -23,12 +23,27 @@ PARTS = (
     Part("answer", "limit", "What limits?", 1, 0.0, "no answer"),
     Part("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE),
 )
-GRADED = Grade(Path("anna.submission.tar.gz"), "5c" * 32, "small", "anna", ("anna",), parts=PARTS, cells=("transfer/r1",), seconds=12.3)
+GRADED = Grade(
+    Path("anna.submission.tar.gz"),
+    "5c" * 32,
+    "small",
+    "anna",
+    ("anna",),
+    parts=PARTS,
+    cells=("transfer/r1",),
+    seconds=12.3,
+)
 HELD = replace(GRADED, findings=(Finding(Code.EDITED_RESULTS, f"found {HOSTILE}; expected others"),))
 UNGRADED = Grade(Path("x.tar.gz"), reason=f"x.tar.gz: found {HOSTILE}; expected a submission.")
 SAYING = replace(GRADED, parts=tuple(replace(part, given=HOSTILE, comment=HOSTILE) for part in PARTS))
 STUDENTS = {"anna": Student("anna", "=HYPERLINK(1), Anna", "@anna")}
-FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z", STUDENTS, {"OWNER": "anna-b", "CLASSROOM": "sat", "SUBMISSION_TAG": "submit-1"})
+FACTS = Facts(
+    "Satellite networks",
+    "2026w",
+    "2026-11-22T20:00:00Z",
+    STUDENTS,
+    {"OWNER": "anna-b", "CLASSROOM": "sat", "SUBMISSION_TAG": "submit-1"},
+)
 
 
 def write(name, *grades, facts=FACTS):
@@ -71,10 +86,25 @@ def test_github_classroom_says_error_without_a_grade():
 def test_classroom50_has_the_keys_of_its_schema():
     found = json.loads(write("classroom50", GRADED))
 
-    named = {"schema", "classroom", "assignment", "assignment_type", "owner", "submission", "commit", "release", "review"}
+    named = {
+        "schema",
+        "classroom",
+        "assignment",
+        "assignment_type",
+        "owner",
+        "submission",
+        "commit",
+        "release",
+        "review",
+    }
     keys = named | {"datetime", "graded_at", "score", "max-score", "tests"}
     assert keys <= set(found)
-    assert (found["schema"], found["owner"], found["classroom"], found["submission"]) == ("classroom50/result/v1", "anna-b", "sat", "submit-1")
+    assert (found["schema"], found["owner"], found["classroom"], found["submission"]) == (
+        "classroom50/result/v1",
+        "anna-b",
+        "sat",
+        "submit-1",
+    )
     assert (found["score"], found["max-score"]) == (250, 800)
     for test in found["tests"]:
         assert {"test-name", "passed", "score", "max-score"} <= set(test)
@@ -86,7 +116,9 @@ def test_prairielearn_has_a_share_and_is_not_gradable_without_a_grade():
     found = json.loads(write("prairielearn", GRADED))
 
     assert (found["gradable"], found["score"]) == (True, 2.5 / 8)
-    assert all(set(test) == {"name", "description", "points", "max_points", "message", "output"} for test in found["tests"])
+    assert all(
+        set(test) == {"name", "description", "points", "max_points", "message", "output"} for test in found["tests"]
+    )
     for grade in (HELD, UNGRADED):
         refused = json.loads(write("prairielearn", grade))
         assert refused["gradable"] is False
@@ -95,7 +127,9 @@ def test_prairielearn_has_a_share_and_is_not_gradable_without_a_grade():
 
 
 def test_prairielearn_stays_below_a_megabyte():
-    many = replace(SAYING, parts=tuple(replace(PARTS[1], name=f"n{number}", given="x" * 100_000) for number in range(1000)))
+    many = replace(
+        SAYING, parts=tuple(replace(PARTS[1], name=f"n{number}", given="x" * 100_000) for number in range(1000))
+    )
 
     assert len(write("prairielearn", many).encode()) < 1 << 20
 
@@ -141,7 +175,12 @@ def table(name, *grades):
     return [list(row) for row in csv.reader(io.StringIO(write(name, *grades)))]
 
 
-FINAL = replace(GRADED, student="group/g1", members=("anna", "bo"), parts=(*PARTS[:3], replace(PARTS[3], earned=3.5, comment=HOSTILE)))
+FINAL = replace(
+    GRADED,
+    student="group/g1",
+    members=("anna", "bo"),
+    parts=(*PARTS[:3], replace(PARTS[3], earned=3.5, comment=HOSTILE)),
+)
 
 
 def test_moodle_s_gradebook_has_a_line_for_each_student_with_a_final_grade():
@@ -170,7 +209,10 @@ def test_a_mail_merge_has_an_address_the_points_and_the_comments():
     head, *rows = table("mail-merge", FINAL, GRADED)
 
     assert head == ["email", "name", "student", "assignment", "score", "of", "feedback"]
-    assert [row[:6] for row in rows] == [["'@anna", "'=HYPERLINK(1), Anna", "anna", "small", "6", "8"], ["", "", "bo", "small", "6", "8"]]
+    assert [row[:6] for row in rows] == [
+        ["'@anna", "'=HYPERLINK(1), Anna", "anna", "small", "6", "8"],
+        ["", "", "bo", "small", "6", "8"],
+    ]
 
 
 def test_junit_is_xml_with_a_case_for_each_part():

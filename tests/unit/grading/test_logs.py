@@ -19,7 +19,9 @@ RUNS = {"transfer": SimpleNamespace(digest=SimpleNamespace(files={"results.csv":
 def said(*events):
     content = b""
     for event, results in events:
-        content = log.appended(content, "v", AT, event, "transfer", "", [RunState(scenario="transfer", finished=2, results=results)])
+        content = log.appended(
+            content, "v", AT, event, "transfer", "", [RunState(scenario="transfer", finished=2, results=results)]
+        )
     return [finding.code for finding in against_runs(log.read(content, "v"), RUNS, {})]
 
 

@@ -18,7 +18,9 @@ PARTS = (
     Part("write-up", "write-up.md", "The write-up.", 3, None, "a person marks it", "# Mine"),
 )
 ANNA = Grade(Path("anna.tar.gz"), "5c" * 32, "small", "anna", ("anna",), parts=PARTS)
-HELD = replace(ANNA, sha256="7e" * 32, student="bo", members=("bo",), findings=(Finding(Code.EDITED_RESULTS, "found others"),))
+HELD = replace(
+    ANNA, sha256="7e" * 32, student="bo", members=("bo",), findings=(Finding(Code.EDITED_RESULTS, "found others"),)
+)
 
 
 def rows(path):
@@ -55,7 +57,11 @@ def test_points_of_a_person_make_a_final_grade(tmp_path, delimiter):
     marks = Marks(path)
     anna, bo = marks.applied(ANNA), marks.applied(HELD)
     assert (anna.score, anna.most, anna.waiting, anna.is_final) == (6.5, 9, 0, True)
-    assert [part.comment for part in anna.parts] == ["nearly", "of answer why, indeed", "of write-up write-up.md, indeed"]
+    assert [part.comment for part in anna.parts] == [
+        "nearly",
+        "of answer why, indeed",
+        "of write-up write-up.md, indeed",
+    ]
     assert (bo.status, bo.waiting, bo.is_final) == (Status.GRADED, 7, False)
     assert (marks.problems, marks.write([anna, bo])) == ({}, 2)
     # Nothing has to be added, so the file is left as who marks has saved it.
@@ -88,7 +94,9 @@ def test_points_that_cannot_be_are_told_with_their_line_and_do_not_count(tmp_pat
 def test_a_line_of_a_part_that_is_marked_without_a_person_counts_and_an_unknown_one_is_told(tmp_path):
     path = tmp_path / "marks.csv"
     Marks(path).write([ANNA])
-    path.write_text(path.read_text().replace("answer why,4,", "answer bdp,2,2").replace("write-up write-up.md,3,", "answer wyh,4,4"))
+    path.write_text(
+        path.read_text().replace("answer why,4,", "answer bdp,2,2").replace("write-up write-up.md,3,", "answer wyh,4,4")
+    )
 
     marks = Marks(path)
     assert [part.earned for part in marks.applied(ANNA).parts] == [2, None, None]
@@ -100,7 +108,10 @@ def test_a_line_of_a_part_that_is_marked_without_a_person_counts_and_an_unknown_
     [
         ("student,points\nanna,3\n", ":1: found other columns"),
         ("submission,student,assignment,part,of,points,comment\na,b\n", ":2: found 2 fields; expected 7"),
-        ("submission,student,assignment,part,of,points,comment\n" + "x,anna,small,answer why,4,1,\n" * 2, ":3: found .answer why. of .anna. again"),
+        (
+            "submission,student,assignment,part,of,points,comment\n" + "x,anna,small,answer why,4,1,\n" * 2,
+            ":3: found .answer why. of .anna. again",
+        ),
     ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path, text, says):

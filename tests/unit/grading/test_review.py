@@ -15,14 +15,35 @@ from scpslab_course.grading.review import overview, pages, write_review
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'{{ 7*7 }}"
 FACTS = Facts(f"Course {HOSTILE}", "2026w", "2026-11-22T20:00:00Z")
-LINES = tuple(Line(number=number, at=f"2026-11-22T0{number}:00:00Z", event="run", name=HOSTILE, value=HOSTILE, runs=(), before="0" * 64) for number in (1, 3))
+LINES = tuple(
+    Line(
+        number=number,
+        at=f"2026-11-22T0{number}:00:00Z",
+        event="run",
+        name=HOSTILE,
+        value=HOSTILE,
+        runs=(),
+        before="0" * 64,
+    )
+    for number in (1, 3)
+)
 
 
 def made(student, earned, *findings):
     parts = (
         Part("prediction", "rates", "How fast?", 1, 1.0, "it was 5", "4..6", is_inside=earned > 1),
         Part("answer", "bdp", "What is it?", 2, earned, HOSTILE, HOSTILE),
-        Part("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE, (Item(says="Says why & how", points=4),), ("Guesses.",)),
+        Part(
+            "answer",
+            "why",
+            "Why?",
+            4,
+            None,
+            "a person marks it",
+            HOSTILE,
+            (Item(says="Says why & how", points=4),),
+            ("Guesses.",),
+        ),
     )
     path = Path(f"{student}.tar.gz")
     return Grade(path, "5c" * 32, "small", student, (student,), parts=parts, findings=findings, lines=LINES, seconds=6)
@@ -92,7 +113,9 @@ def test_the_page_of_the_class_names_who_is_to_be_looked_at():
 def test_pages_show_right_values_and_the_names_of_the_roster():
     """Who hands in somebody else's variant is named, not its owner."""
     part = replace(CLASS[0].parts[1], right="129 ± 2.58 kB")
-    copied = replace(CLASS[0], parts=(part,), submitter="bo", findings=(Finding(Code.OTHER_VARIANT, "handed in by bo"),))
+    copied = replace(
+        CLASS[0], parts=(part,), submitter="bo", findings=(Finding(Code.OTHER_VARIANT, "handed in by bo"),)
+    )
     facts = replace(FACTS, students={one.id: one for one in (Student("anna", "Bauer, Anna"), Student("bo", "Li, Bo"))})
     found = pages([CLASS[2], CLASS[0], copied], facts)
 

@@ -1,4 +1,7 @@
-"""Submissions from anywhere: read, or refused in one line. Nothing is written, nothing is run, and no memory is filled."""
+"""Submissions from anywhere: read, or refused in one line.
+
+Nothing is written, nothing is run, and no memory is filled.
+"""
 
 from __future__ import annotations
 
@@ -61,35 +64,62 @@ def test_a_submission_is_read_as_it_was_packed(tmp_path):
     assert found.sha256 == hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "files/../x", "a/./b", "files/a/b", "x.pickle", "files", "files//x", "submission.json\n", "ü" * 400])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../x",
+        "/etc/x",
+        "files/../x",
+        "a/./b",
+        "files/a/b",
+        "x.pickle",
+        "files",
+        "files//x",
+        "submission.json\n",
+        "ü" * 400,
+    ],
+)
 def test_members_with_other_names_are_refused(tmp_path, name):
     refused(packed(tmp_path / "a", {**MEMBERS, name: b"x"}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE])
+@pytest.mark.parametrize(
+    "kind",
+    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE],
+)
 def test_links_and_devices_are_refused(tmp_path, kind):
     refused(packed(tmp_path / "a", more=[(info("files/x", type=kind, linkname="/etc/passwd"), b"")]))
 
 
 @pytest.mark.parametrize("name", ["variant.json", "log.jsonl", "answers.yaml", "runs.scpslab.tar.gz"])
 def test_a_missing_part_is_named(tmp_path, name):
-    assert f"found no {name}" in refused(packed(tmp_path / "a", {key: value for key, value in MEMBERS.items() if key != name}))
+    assert f"found no {name}" in refused(
+        packed(tmp_path / "a", {key: value for key, value in MEMBERS.items() if key != name})
+    )
 
 
 def test_members_that_are_not_those_listed_are_refused(tmp_path):
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in MEMBERS.items()}
-    assert "other bytes than" in refused(packed(tmp_path / "a", contents={"members": digests | {"log.jsonl": "0" * 64}}))
+    assert "other bytes than" in refused(
+        packed(tmp_path / "a", contents={"members": digests | {"log.jsonl": "0" * 64}})
+    )
     assert "does not list" in refused(packed(tmp_path / "a", more=[(info("files/b", 1), b"1")]))
     assert "twice" in refused(packed(tmp_path / "a", more=[(info("variant.json", 2), b"{}")]))
     assert "no such file as" in refused(packed(tmp_path / "a", contents={"members": digests | {"files/z": "0" * 64}}))
 
 
 def test_what_is_too_large_is_refused(tmp_path):
-    assert "of 33554432 bytes, 67" in refused(packed(tmp_path / "a", {**MEMBERS, "files/a": bytes(32 << 20), "files/b": bytes(32 << 20)}))
+    assert "of 33554432 bytes, 67" in refused(
+        packed(tmp_path / "a", {**MEMBERS, "files/a": bytes(32 << 20), "files/b": bytes(32 << 20)})
+    )
     assert "33554433 bytes" in refused(packed(tmp_path / "a", {**MEMBERS, "files/a": bytes((32 << 20) + 1)}))
-    assert "more than 200 files" in refused(packed(tmp_path / "a", {**MEMBERS, **{f"files/f{number}": b"" for number in range(200)}}))
-    assert "write-up.md: found 1048577 bytes" in refused(packed(tmp_path / "a", {**MEMBERS, "write-up.md": b"a" * ((1 << 20) + 1)}))
+    assert "more than 200 files" in refused(
+        packed(tmp_path / "a", {**MEMBERS, **{f"files/f{number}": b"" for number in range(200)}})
+    )
+    assert "write-up.md: found 1048577 bytes" in refused(
+        packed(tmp_path / "a", {**MEMBERS, "write-up.md": b"a" * ((1 << 20) + 1)})
+    )
     (tmp_path / "a").write_bytes(bytes(20 * 10**6 + 1))
     assert "found more than 20000000 bytes" in refused(tmp_path / "a")
 
@@ -100,7 +130,13 @@ def test_other_encodings_formats_and_files_are_refused(tmp_path):
     assert "found an unknown key" in refused(packed(tmp_path / "a", contents={"score": 100}))
     assert "found no such file" in refused(tmp_path / "none")
     assert "no ordinary file" in refused(tmp_path)
-    for content in (b"", b"PK\x03\x04", b"\x1f\x8b", gzip.compress(b"x" * 5000), packed(tmp_path / "a").read_bytes()[:300]):
+    for content in (
+        b"",
+        b"PK\x03\x04",
+        b"\x1f\x8b",
+        gzip.compress(b"x" * 5000),
+        packed(tmp_path / "a").read_bytes()[:300],
+    ):
         (tmp_path / "a").write_bytes(content)
         refused(tmp_path / "a")
 

@@ -100,7 +100,9 @@ def test_a_pickle_is_never_opened(member, settings, members, hand_in, tmp_path):
     assert not evil.exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"PK\x03\x04", b"{}", b"\0" * 1000], ids=["empty", "cut", "zip", "text", "zeros"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x1f\x8b", b"PK\x03\x04", b"{}", b"\0" * 1000], ids=["empty", "cut", "zip", "text", "zeros"]
+)
 def test_a_file_that_is_no_submission_says_so(content, settings, tmp_path):
     path = tmp_path / "some.tar.gz"
     path.write_bytes(content)
@@ -139,7 +141,10 @@ def test_a_signed_variant_that_the_secret_does_not_draw_is_not_graded(settings, 
     made = dataclasses.replace(issued("anna"), parameters=dict(issued("anna").parameters) | {"seed": 1})
     forged = variant.signed(made, course.secret())
 
-    assert "the secret does not give" in graded(hand_in(members | {"variant.json": variant.write(forged)}), settings).reason
+    assert (
+        "the secret does not give"
+        in graded(hand_in(members | {"variant.json": variant.write(forged)}), settings).reason
+    )
 
 
 def test_without_a_grade_no_format_has_a_zero(settings, members, hand_in):
@@ -174,7 +179,9 @@ def test_an_error_of_the_grader_costs_nobody_a_grade(settings, members, hand_in,
         (lambda: sum(0 for _ in iter(int, 1)), "1 s of CPU time"),
     ],
 )
-def test_a_submission_that_reaches_a_limit_is_named_and_the_next_one_is_graded(does, says, settings, members, hand_in, monkeypatch):
+def test_a_submission_that_reaches_a_limit_is_named_and_the_next_one_is_graded(
+    does, says, settings, members, hand_in, monkeypatch
+):
     monkeypatch.setattr(grader, "LIMITS", Limits(cpu_s=1))
     costly, other = hand_in(members), hand_in(members, "other.submission.tar.gz")
     monkeypatch.setattr(submission.Submission, "runs", lambda self: does() if self.path == costly else {})
@@ -192,7 +199,8 @@ def test_yaml_that_grows_is_refused(settings, members, hand_in, monkeypatch):
     monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
     monkeypatch.setattr(grader.compare, "results_of", lambda *_: {})
     bombs = [
-        b"a: &a [x, x]\n" + b"".join(b"%c: &%c [*%c, *%c]\n" % (letter, letter, letter - 1, letter - 1) for letter in range(98, 122)),
+        b"a: &a [x, x]\n"
+        + b"".join(b"%c: &%c [*%c, *%c]\n" % (letter, letter, letter - 1, letter - 1) for letter in range(98, 122)),
         b"[" * 5000,
         b"bdp: !!python/object/apply:os.system [echo]\n",
         b"bdp: " + b"9" * 100_000 + b"\n",

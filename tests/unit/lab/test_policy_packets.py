@@ -7,7 +7,17 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab.lab.policy_packets import MOST_HOLES, Answer, Data, content, holes_of, read_answer, read_data, write_answer, write_data
+from scpslab.lab.policy_packets import (
+    MOST_HOLES,
+    Answer,
+    Data,
+    content,
+    holes_of,
+    read_answer,
+    read_data,
+    write_answer,
+    write_data,
+)
 
 WORDS, TIMES = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 HOLES = st.lists(st.tuples(WORDS, WORDS), max_size=MOST_HOLES).map(tuple)

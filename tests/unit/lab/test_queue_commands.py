@@ -23,8 +23,19 @@ RED = Queue(
 
 
 def command(queue):
-    direction = Direction(name="data", from_="r1", to="r2", rate_bps=2_000_000, overhead_bytes=4, queue=queue, delay_ns=0, delay_table=None)
-    return tc_lines(DirectionStages("hop", direction, 1000, 1001, None), {1000: "r1-hop", 1001: "r2-hop"})["entering"][-1]
+    direction = Direction(
+        name="data",
+        from_="r1",
+        to="r2",
+        rate_bps=2_000_000,
+        overhead_bytes=4,
+        queue=queue,
+        delay_ns=0,
+        delay_table=None,
+    )
+    return tc_lines(DirectionStages("hop", direction, 1000, 1001, None), {1000: "r1-hop", 1001: "r2-hop"})["entering"][
+        -1
+    ]
 
 
 def test_red_has_the_probability_of_the_plan():

@@ -12,7 +12,16 @@ from scpslab.plan.cell import CellPlan
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.layout import layout
 
-ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536, "drop_packets": [], "drop_min_bytes": 0, "outages": []}
+ERRORS = {
+    "model": "none",
+    "action": "drop",
+    "settings": {},
+    "seed": "5c" * 32,
+    "vector_errors": 65536,
+    "drop_packets": [],
+    "drop_min_bytes": 0,
+    "outages": [],
+}
 
 
 def serial_link(**parameters):
@@ -21,9 +30,22 @@ def serial_link(**parameters):
 
 
 def cell(data_errors=None):
-    fields = {"id": "r1", "scenario": "test", "axes": {}, "repeat": 1, "kernel_seed": "", "limits": {"virtual_s": 60, "wall_s": 60}}
-    impairments = [{"link": "serial", "direction": name, "errors": ERRORS | errors} for name, errors in (("data", data_errors or {}), ("ack", {}))]
-    return schema.read(CellPlan, fields | {key: [] for key in ("workloads", "probes", "services", "script")} | {"impairments": impairments})
+    fields = {
+        "id": "r1",
+        "scenario": "test",
+        "axes": {},
+        "repeat": 1,
+        "kernel_seed": "",
+        "limits": {"virtual_s": 60, "wall_s": 60},
+    }
+    impairments = [
+        {"link": "serial", "direction": name, "errors": ERRORS | errors}
+        for name, errors in (("data", data_errors or {}), ("ack", {}))
+    ]
+    return schema.read(
+        CellPlan,
+        fields | {key: [] for key in ("workloads", "probes", "services", "script")} | {"impairments": impairments},
+    )
 
 
 def words(options: list[str], option: str) -> dict[str, str]:
@@ -52,15 +74,34 @@ def test_frames_are_handed_on_at_their_flag():
             {"errors": "clustered", "ber": "1e-05", "burst-errors": "4.0", "burst-gap": "3.0"},
         ),
         (
-            {"model": "gilbert-elliott", "settings": {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "ber_bad": 0.01}},
-            {"errors": "gilbert-elliott", "p-good-bad": "1e-06", "p-bad-good": "0.001", "ber-good": "0.0", "ber-bad": "0.01"},
+            {
+                "model": "gilbert-elliott",
+                "settings": {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "ber_bad": 0.01},
+            },
+            {
+                "errors": "gilbert-elliott",
+                "p-good-bad": "1e-06",
+                "p-bad-good": "0.001",
+                "ber-good": "0.0",
+                "ber-bad": "0.01",
+            },
         ),
-        ({"model": "vector-file", "settings": {"file": "/home/a.bits", "sha256": "5c" * 32}}, {"errors": "file", "file": "/vectors/serial-data.bits"}),
-        ({"model": "none", "settings": {}, "outages": [[10 * 10**9, 125 * 10**8]]}, {"outage": "10.000000000..12.500000000"}),
+        (
+            {"model": "vector-file", "settings": {"file": "/home/a.bits", "sha256": "5c" * 32}},
+            {"errors": "file", "file": "/vectors/serial-data.bits"},
+        ),
+        (
+            {"model": "none", "settings": {}, "outages": [[10 * 10**9, 125 * 10**8]]},
+            {"outage": "10.000000000..12.500000000"},
+        ),
     ],
 )
 def test_every_error_model_has_its_words(errors, expected):
-    lines = dict(line.split(" ", 1) for line in channel_errors(serial_link(), cell(errors), Path("/vectors")).splitlines() if " " in line)
+    lines = dict(
+        line.split(" ", 1)
+        for line in channel_errors(serial_link(), cell(errors), Path("/vectors")).splitlines()
+        if " " in line
+    )
     assert dict(pair.split("=", 1) for pair in lines["a-to-b"].split(",") if pair) == expected
 
 
@@ -74,7 +115,9 @@ def test_nothing_of_a_cell_is_on_the_command_line():
 
 
 def test_pppd_gets_addresses_sizes_and_compression():
-    first, second = (pppd_options(serial_link(mru="296 B", asyncmap=655360, header_compression=1), index) for index in (0, 1))
+    first, second = (
+        pppd_options(serial_link(mru="296 B", asyncmap=655360, header_compression=1), index) for index in (0, 1)
+    )
     assert (first[-1], second[-1]) == ("10.7.0.1:10.7.0.2", "10.7.0.2:10.7.0.1")
     assert first[first.index("mru") + 1] == first[first.index("mtu") + 1] == "296"
     assert first[first.index("asyncmap") + 1] == "a0000"
@@ -83,7 +126,10 @@ def test_pppd_gets_addresses_sizes_and_compression():
     assert "noccp" in first
 
 
-@pytest.mark.parametrize(("parameters", "least_s"), [({}, 3), ({"data_delay": "5 s", "ack_delay": "5 s"}, 11), ({"ack_rate": "300 bit/s"}, 14)])
+@pytest.mark.parametrize(
+    ("parameters", "least_s"),
+    [({}, 3), ({"data_delay": "5 s", "ack_delay": "5 s"}, 11), ({"ack_rate": "300 bit/s"}, 14)],
+)
 def test_a_try_of_the_set_up_outlasts_the_round_trip(parameters, least_s):
     options = pppd_options(serial_link(**parameters), 0)
     assert int(options[options.index("lcp-restart") + 1]) >= least_s

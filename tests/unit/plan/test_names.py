@@ -18,7 +18,29 @@ def test_names_of_today_are_names(name):
     assert file_name(name, suffix=".jsonl") == f"{name}.jsonl"
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a..b", ".a", "-a", "a/b", "/a", "a\0", "a b", "a\n", "ä", "r1.part", "a" * 201, "$(x)", "~", "a\\b", "=x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "a..b",
+        ".a",
+        "-a",
+        "a/b",
+        "/a",
+        "a\0",
+        "a b",
+        "a\n",
+        "ä",
+        "r1.part",
+        "a" * 201,
+        "$(x)",
+        "~",
+        "a\\b",
+        "=x",
+    ],
+)
 def test_other_texts_are_none(name):
     assert not is_name(name)
     with pytest.raises(BadName, match="expected"):

@@ -13,7 +13,9 @@ from scpslab.plan.topology.layout import layout
 
 
 def diamond(*routes):
-    """Two hosts, each with a LAN to a router of its own; two links between the routers, and a third router beside them."""
+    """Two hosts, each with a LAN to a router of its own; two links between the routers, and a third router beside
+    them.
+    """
     net = Network("diamond")
     net.host("a")
     net.host("b")
@@ -48,7 +50,9 @@ def names(hops):
 def changed(net, node, **values):
     """The paths of a network with another node of this name."""
     found = layout(net)
-    return Paths(replace(found, nodes=tuple(replace(one, **values) if one.name == node else one for one in found.nodes)))
+    return Paths(
+        replace(found, nodes=tuple(replace(one, **values) if one.name == node else one for one in found.nodes))
+    )
 
 
 def test_each_direction_has_its_own_routes():
@@ -83,7 +87,16 @@ def test_a_serial_link_reaches_its_peer_alone():
     net.host("a")
     net.host("b")
     one = Direction("one", 9600)
-    net.serial_link("a", "b", name="serial", a_ip="10.7.0.1/24", b_ip="10.7.0.2/24", forward=one, reverse=replace(one, name="two"), serial=Serial())
+    net.serial_link(
+        "a",
+        "b",
+        name="serial",
+        a_ip="10.7.0.1/24",
+        b_ip="10.7.0.2/24",
+        forward=one,
+        reverse=replace(one, name="two"),
+        serial=Serial(),
+    )
     found = paths(net)
     assert names(found.path("a", "b", "10.7.0.2")) == ["serial.one"]
     with pytest.raises(NoPathError, match=r"^a has no route to 10\.7\.0\.3$"):
@@ -108,9 +121,18 @@ def test_an_error_names_the_node_where_packets_end(routes, node, said):
 @pytest.mark.parametrize(
     ("route", "said"),
     [
-        (Route(to="10.2.0.0/24", via=None, **NO_OPTIONS), "r1 drops packets to 10.2.0.1, as its route to 10.2.0.0/24 says"),
-        (Route(to="default", via="10.99.0.1", **NO_OPTIONS), "r1 has a route to default by 10.99.0.1, which is no neighbour"),
-        (Route(to="default", via="10.1.0.77", **NO_OPTIONS), "r1 sends to 10.1.0.77 on link r1-lan, where no node has this address"),
+        (
+            Route(to="10.2.0.0/24", via=None, **NO_OPTIONS),
+            "r1 drops packets to 10.2.0.1, as its route to 10.2.0.0/24 says",
+        ),
+        (
+            Route(to="default", via="10.99.0.1", **NO_OPTIONS),
+            "r1 has a route to default by 10.99.0.1, which is no neighbour",
+        ),
+        (
+            Route(to="default", via="10.1.0.77", **NO_OPTIONS),
+            "r1 sends to 10.1.0.77 on link r1-lan, where no node has this address",
+        ),
     ],
 )
 def test_routes_of_foreign_plans_are_followed_no_further_than_they_lead(route, said):
@@ -129,7 +151,10 @@ def test_hosts_do_not_forward_unless_their_kernel_is_told_to():
     net.route("a", "default", "left")
     with pytest.raises(NoPathError, match=r"^m is a host, which does not forward packets to 10\.2\.0\.2$"):
         paths(net).path("a", "b", "10.2.0.2")
-    assert names(changed(net, "m", sysctls={"net.ipv4.ip_forward": "1"}).path("a", "b", "10.2.0.2")) == ["left.out", "right.out"]
+    assert names(changed(net, "m", sysctls={"net.ipv4.ip_forward": "1"}).path("a", "b", "10.2.0.2")) == [
+        "left.out",
+        "right.out",
+    ]
 
 
 @pytest.mark.parametrize("name", catalogue.names())

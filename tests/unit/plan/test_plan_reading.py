@@ -89,7 +89,11 @@ def changed(value, *path, plan=BULK):
         (True, ("network", "links", 0, "mtu_bytes"), "network.links[0].mtu_bytes: found true; expected a whole number"),
         (1.5, ("network", "links", 0, "mtu_bytes"), "network.links[0].mtu_bytes: found 1.5; expected a whole number"),
         (10**400, ("cell", "limits", "wall_s"), "cell.limits.wall_s: found a whole number of 1329 bits; expected"),
-        (10**9, ("network", "memory_mib"), "network.memory_mib: found 1000000000; expected a whole number of at least 32 and at most 1048576"),
+        (
+            10**9,
+            ("network", "memory_mib"),
+            "network.memory_mib: found 1000000000; expected a whole number of at least 32 and at most 1048576",
+        ),
         ("64M init=/bin/sh", ("network", "memory_mib"), "network.memory_mib: found"),
         ("../x", ("cell", "id"), 'cell.id: found "../x"; expected a name'),
         ("/x", ("network", "links", 0, "name"), 'network.links[0].name: found "/x"; expected a name'),
@@ -97,9 +101,17 @@ def changed(value, *path, plan=BULK):
         ("-x", ("network", "nodes", 0, "name"), "network.nodes[0].name: found"),
         ("a\0b", ("network", "nodes", 0, "name"), "network.nodes[0].name: found"),
         ("a" * 16, ("network", "links", 0, "ends", 0, "interface"), "network.links[0].ends[0].interface: found"),
-        ("nobody", ("network", "links", 0, "ends", 0, "node"), 'network.links[0].ends[0].node: found "nobody"; expected one of'),
+        (
+            "nobody",
+            ("network", "links", 0, "ends", 0, "node"),
+            'network.links[0].ends[0].node: found "nobody"; expected one of',
+        ),
         ("nobody", ("cell", "workloads", 0, "from"), 'cell.workloads[0].from: found "nobody"; expected one of'),
-        ("tp", ("cell", "workloads", 0, "kind"), 'cell.workloads[0].kind: found "tp"; expected one of bulk, endpoint, ftp'),
+        (
+            "tp",
+            ("cell", "workloads", 0, "kind"),
+            'cell.workloads[0].kind: found "tp"; expected one of bulk, endpoint, ftp',
+        ),
         ("kernel.core_pattern", ("network", "nodes", 0, "sysctls"), "network.nodes[0].sysctls: found"),
         (
             {"kernel.core_pattern": "|/x"},
@@ -160,7 +172,9 @@ def test_a_key_that_is_missing_is_named():
     fields = copy.deepcopy(BULK)
     del fields["network"]["links"][0]["directions"][1]["queue"]
 
-    with pytest.raises(PlanError, match=r"links\[0\]\.directions\[1\]\.queue: found no such key; expected an object, or null"):
+    with pytest.raises(
+        PlanError, match=r"links\[0\]\.directions\[1\]\.queue: found no such key; expected an object, or null"
+    ):
         plans.read(fields)
 
 
@@ -204,13 +218,41 @@ PLAIN = (
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=12)
-    | st.sampled_from(["..", "../x", "/etc/x", "", "a/b", "-", "ws1", "hop", "data", "kernel", "scps", "10.0.0.1", "10.0.0.0/8", 2**63, -1, 0, "x.part"])
+    | st.sampled_from(
+        [
+            "..",
+            "../x",
+            "/etc/x",
+            "",
+            "a/b",
+            "-",
+            "ws1",
+            "hop",
+            "data",
+            "kernel",
+            "scps",
+            "10.0.0.1",
+            "10.0.0.0/8",
+            2**63,
+            -1,
+            0,
+            "x.part",
+        ]
+    )
 )
-VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=6)
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @settings(derandomize=True, deadline=None, max_examples=600, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(st.sampled_from(SPOTS), VALUES, st.sampled_from(["set", "delete", "add"])), min_size=1, max_size=3))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(SPOTS), VALUES, st.sampled_from(["set", "delete", "add"])), min_size=1, max_size=3
+    )
+)
 @pytest.mark.slow
 def test_any_change_of_a_plan_is_refused_or_written_as_it_was(changes):
     number = changes[0][0][0]

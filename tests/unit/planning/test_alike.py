@@ -28,7 +28,10 @@ def test_points_that_differ_bring_no_warning(warned):
 
 def test_a_bit_error_rate_of_no_error_model_is_named(warned):
     (warning,) = warned(NONE)
-    assert 'small.yaml:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"; expected plans that differ.' in warning
+    assert (
+        'small.yaml:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"; '
+        "expected plans that differ." in warning
+    )
 
 
 def test_the_first_groups_are_named_and_the_others_counted(warned):

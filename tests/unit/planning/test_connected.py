@@ -1,4 +1,6 @@
-"""What a host's TCP keeps with routes holds towards hosts on its own subnet too, where no route of the topology leads."""
+"""What a host's TCP keeps with routes holds towards hosts on its own subnet too, where no route of the topology
+leads.
+"""
 
 import pytest
 
@@ -6,7 +8,10 @@ from scpslab import scenario
 from scpslab.plan import write
 from scpslab.scenario import planning
 
-HOP = ("preset: fy97-reno}\n  h2: {preset: fy97-reno", "preset: modern, initial_window: 3, rto_min: 1 s}\n  h2: {preset: modern, mss: 600 B, quick_ack: true")
+HOP = (
+    "preset: fy97-reno}\n  h2: {preset: fy97-reno",
+    "preset: modern, initial_window: 3, rto_min: 1 s}\n  h2: {preset: modern, mss: 600 B, quick_ack: true",
+)
 NONE = {"initcwnd": None, "initrwnd": None, "advmss": None, "rto_min_ms": None, "quickack": None}
 
 
@@ -40,6 +45,8 @@ def test_an_end_towards_a_router_says_nothing():
 )
 def test_hosts_on_one_lan_carry_them_if_they_may_talk(tmp_path, traffic, carriers):
     hosts = "hosts: {ws1: {preset: fy97-reno}, ws2: {preset: fy97-reno}, ws3: {preset: fy97-reno}}"
-    (path := tmp_path / "lan.yaml").write_text(f"kind: scenario\nversion: 1\ntitle: LAN\ntopology: fy97\n{hosts}\n{traffic}\n")
+    (path := tmp_path / "lan.yaml").write_text(
+        f"kind: scenario\nversion: 1\ntitle: LAN\ntopology: fy97\n{hosts}\n{traffic}\n"
+    )
     (cell,) = scenario.cells(scenario.load(str(path)))
     assert {node for node, end in ends(write(planning.plan(cell))).items() if "route" in end} == carriers

@@ -32,11 +32,17 @@ def test_every_node_but_the_switches_has_the_image_of_its_part():
 
 def test_only_what_needs_rights_gets_them():
     """A stack that makes its device, and a window that is fixed."""
-    found = containers("hosts.ws1={preset: fy97-reno}", "hosts.ws2={stack: scps, preset: fy97-rate}", "hosts.ws3={preset: modern}")
+    found = containers(
+        "hosts.ws1={preset: fy97-reno}", "hosts.ws2={stack: scps, preset: fy97-rate}", "hosts.ws3={preset: modern}"
+    )
 
     assert (found["ws1"]["capabilities"], found["ws1"]["devices"]) == (["NET_ADMIN"], [])
     assert (found["ws2"]["capabilities"], found["ws2"]["devices"]) == (["NET_ADMIN"], ["/dev/net/tun"])
-    assert all(not part["capabilities"] and not part["devices"] for name, part in found.items() if part and name not in ("ws1", "ws2"))
+    assert all(
+        not part["capabilities"] and not part["devices"]
+        for name, part in found.items()
+        if part and name not in ("ws1", "ws2")
+    )
 
 
 def test_a_router_with_a_gateway_may_make_its_device():
@@ -45,7 +51,9 @@ def test_a_router_with_a_gateway_may_make_its_device():
     found = {node["name"]: node.get("container") for node in planned["network"]["nodes"]}
     rights = {name: (part["capabilities"], part["devices"]) for name, part in found.items() if part}
 
-    assert rights == dict.fromkeys(("g1", "g2"), (["NET_ADMIN"], ["/dev/net/tun"])) | dict.fromkeys(("client", "server"), ([], []))
+    assert rights == dict.fromkeys(("g1", "g2"), (["NET_ADMIN"], ["/dev/net/tun"])) | dict.fromkeys(
+        ("client", "server"), ([], [])
+    )
     assert write(read(planned)) == planned
     found["g1"]["devices"] = []
     with pytest.raises(PlanError, match=r'services\[0\].node: found "g1"; expected one of g2'):
@@ -58,14 +66,18 @@ def test_a_router_of_scps_np_is_a_router_that_may_make_its_device():
 
     assert found["r"]["image"].startswith("scpslab/router:")
     assert found["a"]["image"].startswith("scpslab/scps-host:")
-    assert {name: (part["capabilities"], part["devices"]) for name, part in found.items()} == dict.fromkeys("abr", (["NET_ADMIN"], ["/dev/net/tun"]))
+    assert {name: (part["capabilities"], part["devices"]) for name, part in found.items()} == dict.fromkeys(
+        "abr", (["NET_ADMIN"], ["/dev/net/tun"])
+    )
 
 
 def test_a_host_is_the_image_that_it_names():
     """With the rights that its own device needs, and no other host with them."""
     own = "stack: image, image: vendor/stack:1.0, memory: 64 MiB"
     found = containers(
-        f"hosts.ws1={{{own}, device: true}}", f"hosts.ws2={{{own}}}", "workloads=[{kind: endpoint, name: transfer, from: ws1, to: ws2, size: 10 kB}]"
+        f"hosts.ws1={{{own}, device: true}}",
+        f"hosts.ws2={{{own}}}",
+        "workloads=[{kind: endpoint, name: transfer, from: ws1, to: ws2, size: 10 kB}]",
     )
 
     assert found["ws1"] == {

@@ -41,7 +41,12 @@ def test_storage_is_said_where_it_was_measured(run_dir, tmp_path):
 
 def test_a_campaign_costs_what_its_scenarios_cost(tmp_path):
     file = tmp_path / "both.yaml"
-    file.write_text(f"kind: campaign\nversion: 1\ntitle: Two\nruns:\n- {{scenario: {NAME}}}\n- {{scenario: links/round-trip, variant: [test]}}\n")
+    file.write_text(
+        f"kind: campaign\nversion: 1\ntitle: Two\nruns:\n- {{scenario: {NAME}}}\n- {{scenario: "
+        "links/round-trip, variant: [test]}\n"
+    )
     both = cost_text(str(file), [], runs=tmp_path)
     assert "in 2 scenarios" in both
-    assert int(both.split()[0]) == sum(int(cost_text(one, [], runs=tmp_path).split()[0]) for one in (NAME, "links/round-trip:test"))
+    assert int(both.split()[0]) == sum(
+        int(cost_text(one, [], runs=tmp_path).split()[0]) for one in (NAME, "links/round-trip:test")
+    )

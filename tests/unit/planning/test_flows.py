@@ -55,7 +55,9 @@ def test_a_named_link_gets_the_data_and_the_routes_get_the_acknowledgements(cell
 
 
 def test_an_interface_s_name_does_as_well_as_its_link_s(cells):
-    plans = [write(planning.plan(*cells(overrides=[f"workloads.transfer.to={to}"]))) for to in ("home.sat", "home.home-sat")]
+    plans = [
+        write(planning.plan(*cells(overrides=[f"workloads.transfer.to={to}"]))) for to in ("home.sat", "home.home-sat")
+    ]
     assert plans[0] == plans[1]
 
 
@@ -63,7 +65,10 @@ def test_a_host_alone_has_its_first_address_and_a_warning_says_so(cells):
     found = cells(overrides=["workloads.transfer.to=home"])
     assert first_flow(*found).to_ip == SATELLITE
     (warning,) = planning.open_choices(found)
-    assert re.search(r'workloads\[0\]\.to: found "home", which has 2 addresses on different paths; expected home\.sat or home\.phone\.', warning)
+    assert re.search(
+        r'workloads\[0\]\.to: found "home", which has 2 addresses on different paths; expected home\.sat or home\.phone\.',
+        warning,
+    )
     assert planning.open_choices(cells()) == []
 
 
@@ -90,7 +95,16 @@ def test_a_scenario_s_route_comes_before_the_topology_s(cells):
     assert links(first_flow(*cells(rest="routes: {home: {server: sat}}\n")).back) == ["sat", "uplink", "lan"]
 
 
-@pytest.mark.parametrize("kind", ["bulk, size: 10 kB", "iperf3, size: 10 kB", "ping", "congestion, max_rate: 8 kbit/s", "ftp, size: 10 kB, command: put"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "bulk, size: 10 kB",
+        "iperf3, size: 10 kB",
+        "ping",
+        "congestion, max_rate: 8 kbit/s",
+        "ftp, size: 10 kB, command: put",
+    ],
+)
 def test_a_sender_s_link_is_where_answers_come_to(cells, kind):
     """Whatever the workload: the host has a route to the one address, with the source that the scenario names."""
     (cell,) = cells(f"  - {{kind: {kind}, name: up, from: home.sat, to: server}}\n")
@@ -144,12 +158,17 @@ def test_a_plan_from_outside_may_send_from_its_own_addresses_only(cells):
     route = next(route for route in home["routes"] if route.get("src"))
     assert write(read(data)) == data
     route["src"] = "10.1.0.1"
-    with pytest.raises(PlanError, match=r'routes\[2\]\.src: found "10\.1\.0\.1"; expected one of 10\.8\.0\.2, 10\.9\.0\.2'):
+    with pytest.raises(
+        PlanError, match=r'routes\[2\]\.src: found "10\.1\.0\.1"; expected one of 10\.8\.0\.2, 10\.9\.0\.2'
+    ):
         read(data)
 
 
 def test_cells_with_the_same_paths_stand_together(cells):
-    rest = "repeats: 2\nsweep: {to: {set: [workloads.transfer.to], values: [home.sat, home.phone]}}\nlinks: {sat: {data: {errors: {ber: 1e-6}}}}\n"
+    rest = (
+        "repeats: 2\nsweep: {to: {set: [workloads.transfer.to], values: [home.sat, home.phone]}}\nlinks: {sat: "
+        "{data: {errors: {ber: 1e-6}}}}\n"
+    )
     planned = {cell.id: planning.plan(cell) for cell in cells(rest=rest)}
     text = planning.paths_text(planned)
     assert [line for line in text.splitlines() if line.startswith("2 cells")] == [
@@ -159,7 +178,10 @@ def test_cells_with_the_same_paths_stand_together(cells):
     assert re.search(r"^ {6}sat\.data +noc +home +2 Mbit/s +265 ms +BER 1e-06, independent$", text, re.MULTILINE)
     assert "    home → server: at most 33.6 kbit/s (phone), delay 50 ms\n" in text
     assert planning.short_paths(planned) == [
-        "transfer: server ─lan→ core ─uplink→ noc ─sat→ home; back home ─phone→ isp ─backbone→ core ─lan→ server (2 of 4 cells)",
+        (
+            "transfer: server ─lan→ core ─uplink→ noc ─sat→ home; back home ─phone→ isp ─backbone→ core ─lan→ "
+            "server (2 of 4 cells)"
+        ),
         "transfer: server ─lan→ core ─backbone→ isp ─phone→ home; back the same way (2 of 4 cells)",
     ]
 
@@ -170,8 +192,16 @@ PING = "  - {kind: ping, name: p, from: %s, to: %s}\n"
 @pytest.mark.parametrize(
     ("workloads", "rest", "said"),
     [
-        (PING % ("server", "home.satt"), "", r'to: found "home.satt", and home has no address on a link "satt"; .*home\.phone\. Did you mean home\.sat\?$'),
-        (PING % ("server", "home.lan"), "", r'and home has no address on a link "lan"; expected one of home\.sat, home\.phone\.'),
+        (
+            PING % ("server", "home.satt"),
+            "",
+            r'to: found "home.satt", and home has no address on a link "satt"; .*home\.phone\. Did you mean home\.sat\?$',
+        ),
+        (
+            PING % ("server", "home.lan"),
+            "",
+            r'and home has no address on a link "lan"; expected one of home\.sat, home\.phone\.',
+        ),
         (PING % ("server", "home."), "", r'to: found "home\."; expected a host, or HOST\.LINK'),
         (PING % ("server", "home.sat.x"), "", r'to: found "home\.sat\.x"; expected a host, or HOST\.LINK'),
         (PING % ("server", ".sat"), "", r'to: found "\.sat"; expected a host, or HOST\.LINK'),
@@ -185,22 +215,54 @@ PING = "  - {kind: ping, name: p, from: %s, to: %s}\n"
             "",
             r'workloads\[1\]\.from: found "home\.phone" where workload p has "home\.sat", and both contact 10\.1\.0\.1; expected one source',
         ),
-        (TRANSFER, "routes: {hom: {default: sat}}", r'routes\.hom: found "hom"; expected one of .*Did you mean home\?$'),
-        (TRANSFER, "routes: {satellite: {default: sat}}", r'routes\.satellite: found "satellite"; expected one of server, home, core'),
-        (TRANSFER, "routes: {home: {sever: sat}}", r'routes\.home\.sever: found "sever"; expected one of .*Did you mean server\?$'),
+        (
+            TRANSFER,
+            "routes: {hom: {default: sat}}",
+            r'routes\.hom: found "hom"; expected one of .*Did you mean home\?$',
+        ),
+        (
+            TRANSFER,
+            "routes: {satellite: {default: sat}}",
+            r'routes\.satellite: found "satellite"; expected one of server, home, core',
+        ),
+        (
+            TRANSFER,
+            "routes: {home: {sever: sat}}",
+            r'routes\.home\.sever: found "sever"; expected one of .*Did you mean server\?$',
+        ),
         (TRANSFER, "routes: {home: {home: sat}}", r'routes\.home\.home: found "home"; expected one of server, core'),
         (TRANSFER, "routes: {home: {server.wan: sat}}", r'found "server\.wan"; expected one of server\.lan\.'),
-        (TRANSFER, "routes: {home: {10.1.0.1/24: sat}}", r'found "10\.1\.0\.1/24" \(10\.1\.0\.1/24 has host bits set\)'),
+        (
+            TRANSFER,
+            "routes: {home: {10.1.0.1/24: sat}}",
+            r'found "10\.1\.0\.1/24" \(10\.1\.0\.1/24 has host bits set\)',
+        ),
         (
             TRANSFER,
             "routes: {home: {default: uplink}}",
             r'default: found "uplink", which is no neighbour of home and no link of it; expected one of sat, phone',
         ),
-        (TRANSFER, "routes: {home: {default: core}}", r'found "core", which is no neighbour of home and no link of it; expected one of sat, phone, noc\.sat'),
-        (TRANSFER, "routes: {home: {default: 10.1.0.1}}", r'found "10\.1\.0\.1", which no neighbour of home has; expected one of 10\.8\.0\.1, 10\.9\.0\.1'),
+        (
+            TRANSFER,
+            "routes: {home: {default: core}}",
+            r'found "core", which is no neighbour of home and no link of it; expected one of sat, phone, noc\.sat',
+        ),
+        (
+            TRANSFER,
+            "routes: {home: {default: 10.1.0.1}}",
+            r'found "10\.1\.0\.1", which no neighbour of home has; expected one of 10\.8\.0\.1, 10\.9\.0\.1',
+        ),
         (TRANSFER, "routes: {home: {default: 999.0.0.1}}", r'found "999\.0\.0\.1", which no neighbour of home has'),
-        (TRANSFER, "routes: {core: {home.sat: lan}}", r"to: found no path between server and home: server is a host, which does not forward"),
-        (TRANSFER, "routes: {noc: {home.sat: core}}", r"packets to 10\.8\.0\.2 go in circles: core, noc, core; expected routes both ways"),
+        (
+            TRANSFER,
+            "routes: {core: {home.sat: lan}}",
+            r"to: found no path between server and home: server is a host, which does not forward",
+        ),
+        (
+            TRANSFER,
+            "routes: {noc: {home.sat: core}}",
+            r"packets to 10\.8\.0\.2 go in circles: core, noc, core; expected routes both ways",
+        ),
     ],
 )
 def test_what_leads_nowhere_is_said_with_what_is_near(cells, workloads, rest, said):

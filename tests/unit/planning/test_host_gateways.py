@@ -42,7 +42,9 @@ def gateways(planned):
 
 def test_the_gateway_is_told_what_a_bulk_transfer_with_full_packets_is(plan):
     found = gateways(plan())
-    (bulk,) = plan("workloads=[{kind: bulk, name: flow, from: ws1, to: ws2, size: 1 MB, segment: 1448 B}]")["cell"]["workloads"]
+    (bulk,) = plan("workloads=[{kind: bulk, name: flow, from: ws1, to: ws2, size: 1 MB, segment: 1448 B}]")["cell"][
+        "workloads"
+    ]
     own = dict(bulk["from_scps"]["settings"])
     del own["segment"]
 
@@ -75,7 +77,10 @@ def test_only_hosts_of_scps_have_one(plan):
 
 
 def test_commands_and_services_need_one_before_the_services_start(plan):
-    more = "script: [{do: run, at: 1 s, node: ws1, command: 'true'}]\nservices: [{kind: command, name: web, node: ws2, command: 'sleep 100'}]\n"
+    more = (
+        "script: [{do: run, at: 1 s, node: ws1, command: 'true'}]\nservices: [{kind: command, name: web, node: "
+        "ws2, command: 'sleep 100'}]\n"
+    )
     planned = plan("workloads=[]", more=more)
 
     assert [(service["kind"], service["node"]) for service in planned["cell"]["services"]] == [
@@ -83,7 +88,9 @@ def test_commands_and_services_need_one_before_the_services_start(plan):
         ("host-gateway", "ws2"),
         ("command", "ws2"),
     ]
-    assert plan("workloads=[]", more="script: [{do: run, at: 1 s, node: r1, command: 'true'}]\n")["cell"]["services"] == []
+    assert (
+        plan("workloads=[]", more="script: [{do: run, at: 1 s, node: r1, command: 'true'}]\n")["cell"]["services"] == []
+    )
 
 
 def test_congestion_control_without_a_rate_has_the_rate_of_the_program(plan):
@@ -93,13 +100,31 @@ def test_congestion_control_without_a_rate_has_the_rate_of_the_program(plan):
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (("hosts.*={stack: scps, network: np}",), "found iperf3 over TCP on ws1, which has network np, whose gateways speak IP; expected"),
-        (("hosts.*={stack: scps, sp: {}}",), "found iperf3 over TCP on ws1, which has sp, whose keys belong to two programs; expected"),
-        (("hosts.ws2={stack: scps, bets: true}",), "found iperf3 over TCP on ws2, which has bets, which leaves holes in a program's stream; expected"),
-        (("workloads.flow.congestion=bbr",), 'found "bbr" for a flow of ws1, whose gateway carries it over SCPS-TP; expected none'),
-        (("workloads.flow.segment=1000 B",), 'found "1000 B" for a flow of ws1, whose gateway carries it over SCPS-TP; expected none'),
         (
-            ("workloads=[{kind: ftp, name: file, from: ws1, to: ws2, size: 1 MB}]", "hosts.ws1={stack: scps, network: np}"),
+            ("hosts.*={stack: scps, network: np}",),
+            "found iperf3 over TCP on ws1, which has network np, whose gateways speak IP; expected",
+        ),
+        (
+            ("hosts.*={stack: scps, sp: {}}",),
+            "found iperf3 over TCP on ws1, which has sp, whose keys belong to two programs; expected",
+        ),
+        (
+            ("hosts.ws2={stack: scps, bets: true}",),
+            "found iperf3 over TCP on ws2, which has bets, which leaves holes in a program's stream; expected",
+        ),
+        (
+            ("workloads.flow.congestion=bbr",),
+            'found "bbr" for a flow of ws1, whose gateway carries it over SCPS-TP; expected none',
+        ),
+        (
+            ("workloads.flow.segment=1000 B",),
+            'found "1000 B" for a flow of ws1, whose gateway carries it over SCPS-TP; expected none',
+        ),
+        (
+            (
+                "workloads=[{kind: ftp, name: file, from: ws1, to: ws2, size: 1 MB}]",
+                "hosts.ws1={stack: scps, network: np}",
+            ),
             "found ftp on ws1, which has network np",
         ),
         (("workloads.flow.name=gateway-ws2",), 'found the name "gateway-ws2", which another record has'),
@@ -117,7 +142,9 @@ def test_commands_on_a_host_that_can_have_none_use_its_kernel(plan):
 
 
 def test_hosts_of_a_session_have_one_for_what_is_typed():
-    planned = shell_plan("fy97", {"data_rate": "1 Mbit/s"}, {"*": {"stack": "scps", "preset": "fy97-rate"}, "ws2": {"stack": "kernel"}})
+    planned = shell_plan(
+        "fy97", {"data_rate": "1 Mbit/s"}, {"*": {"stack": "scps", "preset": "fy97-rate"}, "ws2": {"stack": "kernel"}}
+    )
 
     assert planned.cell.shell == "mininet"
     assert planned.cell.script == ()

@@ -25,7 +25,10 @@ def end(node, number, ip=None, **said):
 
 
 FIELDS: dict[str, Any] = {
-    "nodes": [{"name": name, "kind": kind, "gateway": None} for name, kind in (("h1", "host"), ("s1", "switch"), ("x1", "switch"), ("h2", "host"))],
+    "nodes": [
+        {"name": name, "kind": kind, "gateway": None}
+        for name, kind in (("h1", "host"), ("s1", "switch"), ("x1", "switch"), ("h2", "host"))
+    ],
     "links": [
         {"ends": [end("h1", 0, "10.0.0.1/8"), end("s1", 1)]},
         {"ends": [end("s1", 2, **SHAPED), end("x1", 1, **SHAPED | {"rate_bps": 10**6})]},

@@ -1,4 +1,6 @@
-"""Hosts and routers that speak SCPS-NP in plans: addresses, next hops, interfaces, settings files, and what does not fit."""
+"""Hosts and routers that speak SCPS-NP in plans: addresses, next hops, interfaces, settings files, and what does not
+fit.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +65,21 @@ def test_every_program_and_router_has_an_even_address_that_everybody_knows(plann
 
 def test_hosts_send_to_their_router_which_sends_over_the_line_and_then_to_the_program(planned):
     plan = planned()
-    hops = {name: {hop.to: hop.via for hop in node.next_hops} for name in ("ws5", "ws6") for node in [router(plan, name)]}
-    assert {hop.to: hop.via for hop in plan.cell.workloads[0].from_scps.np.next_hops} == {"0202": "198.18.3.1", "0204": "198.18.3.1", "0402": "198.18.3.1"}
-    assert hops["ws5"] == {"0102": "198.18.1.1", "0104": "198.18.1.2", "0202": "0.0.0.1", "0204": "0.0.0.1", "0402": "0.0.0.1"}
+    hops = {
+        name: {hop.to: hop.via for hop in node.next_hops} for name in ("ws5", "ws6") for node in [router(plan, name)]
+    }
+    assert {hop.to: hop.via for hop in plan.cell.workloads[0].from_scps.np.next_hops} == {
+        "0202": "198.18.3.1",
+        "0204": "198.18.3.1",
+        "0402": "198.18.3.1",
+    }
+    assert hops["ws5"] == {
+        "0102": "198.18.1.1",
+        "0104": "198.18.1.2",
+        "0202": "0.0.0.1",
+        "0204": "0.0.0.1",
+        "0402": "0.0.0.1",
+    }
     assert hops["ws6"]["0202"] == "198.18.2.1"
     assert hops["ws6"]["0102"] == "0.0.0.1"
 
@@ -73,13 +87,22 @@ def test_hosts_send_to_their_router_which_sends_over_the_line_and_then_to_the_pr
 def test_a_router_has_its_lan_and_the_line_at_the_lines_rate(planned):
     lan, line = router(planned(), "ws5").interfaces
     assert (lan.name, lan.line, lan.rate_bps, lan.neighbours) == ("lan", None, None, ("198.18.1.1", "198.18.1.2"))
-    assert (line.name, line.line, line.rate_bps, line.bits_per_byte, line.neighbours) == ("modem", "modem", 2_000_000, 8, ("0.0.0.1",))
+    assert (line.name, line.line, line.rate_bps, line.bits_per_byte, line.neighbours) == (
+        "modem",
+        "modem",
+        2_000_000,
+        8,
+        ("0.0.0.1",),
+    )
     assert (line.queue.limit, line.queue.purge, line.queue.rule) == (100, 20, "lowest-oldest")
 
 
 def test_settings_of_routers_and_levels_of_hosts_reach_the_plan(planned):
     plan = planned(
-        ("hosts:", "routers:\n  ws5: {queue_limit: 50, queue_purge: 10, discard: newest, default_precedence: 3}\nhosts:"),
+        (
+            "hosts:",
+            "routers:\n  ws5: {queue_limit: 50, queue_purge: 10, discard: newest, default_precedence: 3}\nhosts:",
+        ),
         ("ws1: {stack: scps, network: np}", "ws1: {stack: scps, network: np, default_precedence: 4}"),
     )
     assert {interface.queue.rule for interface in router(plan, "ws5").interfaces} == {"newest"}
@@ -90,7 +113,9 @@ def test_settings_of_routers_and_levels_of_hosts_reach_the_plan(planned):
 
 
 def test_what_an_interface_carries_of_sp_is_in_the_plan_only_if_it_is_not_everything(planned):
-    plan = planned(("hosts:", "routers:\n  ws5: {sp: {modem: required, lan: accepted}}\n  ws6: {sp: {lan: none}}\nhosts:"))
+    plan = planned(
+        ("hosts:", "routers:\n  ws5: {sp: {modem: required, lan: accepted}}\n  ws6: {sp: {lan: none}}\nhosts:")
+    )
     rules = {name: [interface.sp for interface in router(plan, name).interfaces] for name in ("ws5", "ws6")}
     assert rules == {"ws5": [None, "required"], "ws6": ["none", None]}
     made = router_file(router(plan, "ws5"), {"modem": "/dev/pts/3"})
@@ -107,7 +132,12 @@ def test_routers_on_a_serial_line_can_be_containers(planned):
 def test_the_plan_is_read_as_it_was_written(planned):
     plan = planned()
     assert parse(text(plan).encode()) == plan
-    assert "np" not in write(planned_ip := planning.plan(scenario.cells(scenario.load("fy97/fig04:test"))[0]))["cell"]["workloads"][0], planned_ip.cell.id
+    assert (
+        "np"
+        not in write(planned_ip := planning.plan(scenario.cells(scenario.load("fy97/fig04:test"))[0]))["cell"][
+            "workloads"
+        ][0]
+    ), planned_ip.cell.id
 
 
 def test_settings_files_are_what_the_program_reads(planned):
@@ -135,15 +165,35 @@ def test_rate_control_alone_fills_the_line_with_nps_header_and_framing(planned):
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("ws2: {stack: scps, network: np}", "ws2: {stack: scps}", "network np on ws1 and network ip on ws2; expected one network layer"),
-        (", network: np", "", "9: workloads[0].precedence: found precedence 9 for a transfer from ws1, which does not speak SCPS-NP"),
+        (
+            "ws2: {stack: scps, network: np}",
+            "ws2: {stack: scps}",
+            "network np on ws1 and network ip on ws2; expected one network layer",
+        ),
+        (
+            ", network: np",
+            "",
+            "9: workloads[0].precedence: found precedence 9 for a transfer from ws1, which does not speak SCPS-NP",
+        ),
         (", precedence: 9", "", None),
-        ("ws1: {stack: scps, network: np}", "ws1: {stack: scps, network: np, default_precedence: 16}", "default_precedence"),
-        ("ws1: {stack: scps, network: np}", "ws1: {stack: scps, default_precedence: 3}", "found 3 with network ip, which carries no precedence"),
+        (
+            "ws1: {stack: scps, network: np}",
+            "ws1: {stack: scps, network: np, default_precedence: 16}",
+            "default_precedence",
+        ),
+        (
+            "ws1: {stack: scps, network: np}",
+            "ws1: {stack: scps, default_precedence: 3}",
+            "found 3 with network ip, which carries no precedence",
+        ),
         ("hosts:", "routers: {r1: {}}\nhosts:", 'routers.r1: found "r1"; expected one of ws5, ws6'),
         ("hosts:", "routers: {ws5: {queue_limit: 10}}\nhosts:", "found queue_purge 20 above queue_limit 10"),
         ("hosts:", "routers: {ws5: {sp: {modem: strict}}}\nhosts:", "routers.ws5.sp.modem"),
-        ("hosts:", "routers: {ws5: {sp: {hop: required}}}\nhosts:", 'routers.ws5.sp.hop: found "hop"; expected one of lan, modem'),
+        (
+            "hosts:",
+            "routers: {ws5: {sp: {hop: required}}}\nhosts:",
+            'routers.ws5.sp.hop: found "hop"; expected one of lan, modem',
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(planned, old, new, complaint):

@@ -16,11 +16,44 @@ from scpslab.scenario import planning, workloads
 
 CONTRACT = (Path(__file__).parents[3] / "docs" / "plan-format.md").read_text()
 WORKLOAD_KEYS = {
-    "bulk": {"bytes", "segment_bytes", "port", "send_window_bytes", "receive_window_bytes", "congestion", "delayed_ack", "payload_seed", "patience_ns"}
+    "bulk": {
+        "bytes",
+        "segment_bytes",
+        "port",
+        "send_window_bytes",
+        "receive_window_bytes",
+        "congestion",
+        "delayed_ack",
+        "payload_seed",
+        "patience_ns",
+    }
     | {"from_scps", "to_scps"},
-    "iperf3": {"duration_ns", "bytes", "port", "congestion", "segment_bytes", "reverse", "udp_rate_bps", "parallel", "patience_ns"},
+    "iperf3": {
+        "duration_ns",
+        "bytes",
+        "port",
+        "congestion",
+        "segment_bytes",
+        "reverse",
+        "udp_rate_bps",
+        "parallel",
+        "patience_ns",
+    },
     "ftp": {"bytes", "command", "mode", "port", "payload_seed", "patience_ns", "server_ip"},
-    "fp": {"bytes", "command", "record_bytes", "record_at", "mode", "port", "auto_restart", "bets", "stop", "stop_at", "tunables", "payload_seed"}
+    "fp": {
+        "bytes",
+        "command",
+        "record_bytes",
+        "record_at",
+        "mode",
+        "port",
+        "auto_restart",
+        "bets",
+        "stop",
+        "stop_at",
+        "tunables",
+        "payload_seed",
+    }
     | {"patience_ns", "from_scps", "to_scps", "server_ip"},
     "ping": {"count", "interval_ns", "payload_bytes"},
     "congestion": {"max_rate_bps", "redraw_ns", "packet_bytes", "rates_bps", "port"},
@@ -53,7 +86,9 @@ def hop(plan):
 
 
 def errors_of(plan, direction="data", link="hop"):
-    (found,) = (one["errors"] for one in plan["cell"]["impairments"] if (one["link"], one["direction"]) == (link, direction))
+    (found,) = (
+        one["errors"] for one in plan["cell"]["impairments"] if (one["link"], one["direction"]) == (link, direction)
+    )
     return found
 
 
@@ -61,14 +96,45 @@ def test_plan_has_every_key_of_the_contract(plans):
     plan = next(iter(plans(*EVERY_KIND).values()))
     assert set(plan) == {"format", "network", "cell"}
     assert set(plan["network"]) == {"topology", "containers", "memory_mib", "nodes", "links", "serial_links"}
-    of_all = {"id", "scenario", "axes", "repeat", "kernel_seed", "limits", "impairments", "workloads", "probes", "services", "script"}
+    of_all = {
+        "id",
+        "scenario",
+        "axes",
+        "repeat",
+        "kernel_seed",
+        "limits",
+        "impairments",
+        "workloads",
+        "probes",
+        "services",
+        "script",
+    }
     assert set(plan["cell"]) == of_all
     assert set(plan["cell"]["limits"]) == {"virtual_s", "wall_s"}
     for direction in hop(plan).values():
-        assert set(direction) == {"name", "from", "to", "rate_bps", "overhead_bytes", "queue", "delay_ns", "delay_table", "jitter_ns"}
+        assert set(direction) == {
+            "name",
+            "from",
+            "to",
+            "rate_bps",
+            "overhead_bytes",
+            "queue",
+            "delay_ns",
+            "delay_table",
+            "jitter_ns",
+        }
     for one in plan["cell"]["impairments"]:
         assert set(one) == {"link", "direction", "errors"}
-        assert set(one["errors"]) == {"model", "action", "settings", "seed", "vector_errors", "drop_packets", "drop_min_bytes", "outages"}
+        assert set(one["errors"]) == {
+            "model",
+            "action",
+            "settings",
+            "seed",
+            "vector_errors",
+            "drop_packets",
+            "drop_min_bytes",
+            "outages",
+        }
     common = {"name", "kind", "from", "to", "to_ip", "start_ns", "required"}
     for workload in plan["cell"]["workloads"]:
         assert set(workload) == common | WORKLOAD_KEYS[workload["kind"]]
@@ -86,9 +152,19 @@ def test_plan_of_the_report_s_network():
     (first, *_) = scenario.cells(scenario.load("fy97/fig04:kernel"))
     plan = write(planning.plan(first))
     data = hop(plan)["data"]
-    assert (data["rate_bps"], data["delay_ns"], data["overhead_bytes"], data["queue"]["limit_bytes"]) == (2_000_000, 265_000_000, 4, 132_500)
+    assert (data["rate_bps"], data["delay_ns"], data["overhead_bytes"], data["queue"]["limit_bytes"]) == (
+        2_000_000,
+        265_000_000,
+        4,
+        132_500,
+    )
     (transfer,) = plan["cell"]["workloads"]
-    assert (transfer["bytes"], transfer["segment_bytes"], transfer["send_window_bytes"], transfer["receive_window_bytes"]) == (
+    assert (
+        transfer["bytes"],
+        transfer["segment_bytes"],
+        transfer["send_window_bytes"],
+        transfer["receive_window_bytes"],
+    ) == (
         4_000_000,
         1400,
         168_000,
@@ -107,7 +183,9 @@ def test_interface_names_and_addresses_are_unique_and_short_enough():
     for name in scenario.names():
         plan = write(planning.plan(scenario.cells(scenario.load(name))[0]))
         ends = [end for link in plan["network"]["links"] for end in link["ends"]]
-        interfaces = [end["interface"] for end in ends] + [name for link in plan["network"]["links"] for name in link["relay_interfaces"] or ()]
+        interfaces = [end["interface"] for end in ends] + [
+            name for link in plan["network"]["links"] for name in link["relay_interfaces"] or ()
+        ]
         assert len(set(interfaces)) == len(interfaces)
         assert all(len(interface) <= 15 for interface in interfaces)
         macs = [end["mac"] for end in ends]
@@ -122,13 +200,17 @@ def test_a_star_has_a_hop_for_every_terminal():
     assert len(set(addresses)) == len(addresses)
 
 
-@pytest.mark.parametrize(("terminals", "message"), [(0, 'found "0"; expected at least 1'), (201, 'found "201"; expected at most 200')])
+@pytest.mark.parametrize(
+    ("terminals", "message"), [(0, 'found "0"; expected at least 1'), (201, 'found "201"; expected at most 200')]
+)
 def test_a_star_of_no_or_too_many_terminals_is_refused(terminals, message):
     with pytest.raises(units.UnitError, match=f"terminals: {message}"):
         catalogue.module("star").PARAMETERS.read({"terminals": terminals})
 
 
-@pytest.mark.parametrize(("preset", "congestion", "later"), [("fy97-reno", "reno", "000000"), ("modern", "cubic", "111321")])
+@pytest.mark.parametrize(
+    ("preset", "congestion", "later"), [("fy97-reno", "reno", "000000"), ("modern", "cubic", "111321")]
+)
 def test_presets_in_kernel_settings(first, preset, congestion, later):
     sysctls = first(f"hosts.*.preset={preset}")["network"]["nodes"][0]["sysctls"]
     assert sysctls["net.ipv4.tcp_congestion_control"] == congestion
@@ -138,7 +220,10 @@ def test_presets_in_kernel_settings(first, preset, congestion, later):
 
 
 def test_words_on_a_host_go_over_its_preset(first):
-    plan = first("hosts.*={preset: modern, congestion: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s, send_buffer: 64 kB, delayed_ack: true}")
+    plan = first(
+        "hosts.*={preset: modern, congestion: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: "
+        "1 s, send_buffer: 64 kB, delayed_ack: true}"
+    )
     host = plan["network"]["nodes"][0]
     assert host["sysctls"]["net.ipv4.tcp_congestion_control"] == "bbr"
     assert host["sysctls"]["net.ipv4.tcp_sack"] == host["sysctls"]["net.ipv4.tcp_dsack"] == "0"
@@ -150,23 +235,47 @@ def test_words_on_a_host_go_over_its_preset(first):
 def test_route_options_are_on_every_route():
     plan = write(
         planning.plan(
-            scenario.cells(scenario.load("fy97/fig04:kernel", ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"]))[0]
+            scenario.cells(
+                scenario.load(
+                    "fy97/fig04:kernel",
+                    ["hosts.ws1.mss=1000 B", "hosts.ws1.rto_min=1500 ms", "hosts.ws1.initial_receive_window=4"],
+                )
+            )[0]
         )
     )
     assert plan["network"]["nodes"][0]["routes"] == [
-        {"to": "default", "via": "10.1.0.254", "initcwnd": 1, "initrwnd": 4, "advmss": 1000, "rto_min_ms": 1500, "quickack": None}
+        {
+            "to": "default",
+            "via": "10.1.0.254",
+            "initcwnd": 1,
+            "initrwnd": 4,
+            "advmss": 1000,
+            "rto_min_ms": 1500,
+            "quickack": None,
+        }
     ]
 
 
 def test_fixed_windows_without_autotuning_start_large_enough(first):
-    assert first("hosts.*.preset=fy97-reno")["network"]["nodes"][0]["sysctls"]["net.ipv4.tcp_rmem"].split()[1] == "400400"
+    assert (
+        first("hosts.*.preset=fy97-reno")["network"]["nodes"][0]["sysctls"]["net.ipv4.tcp_rmem"].split()[1] == "400400"
+    )
 
 
 def test_queue_of_a_direction(first):
     queue = hop(first("links.hop.data.queue={limit: 50 packets}"))["data"]["queue"]
-    assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"], queue["settings"]) == ("drop-tail", None, 50, {})
+    assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"], queue["settings"]) == (
+        "drop-tail",
+        None,
+        50,
+        {},
+    )
     queue = hop(first("links.hop.data.queue={discipline: red, ecn: true}"))["data"]["queue"]
-    assert (queue["limit_bytes"], queue["settings"], queue["ecn"]) == (125_000, {"min_bytes": 31_250, "max_bytes": 62_500, "probability": 0.1}, True)
+    assert (queue["limit_bytes"], queue["settings"], queue["ecn"]) == (
+        125_000,
+        {"min_bytes": 31_250, "max_bytes": 62_500, "probability": 0.1},
+        True,
+    )
     queue = hop(first("links.hop.data.queue={discipline: codel, codel_interval: 600 ms}"))["data"]["queue"]
     assert queue["settings"] == {"target_ns": 5_000_000, "interval_ns": 600_000_000}
 
@@ -178,8 +287,13 @@ def test_directions_differ_when_the_scenario_says_so(first):
 
 
 def test_delay_table_begins_at_the_epoch(first):
-    assert hop(first("links.hop.data.delay_table=[{at: 5 s, delay: 300 ms}]"))["data"]["delay_table"] == [[0, 250_000_000], [5 * 10**9, 300_000_000]]
-    assert hop(first("links.hop.data.delay_table=[{at: 0 s, delay: 300 ms}]"))["data"]["delay_table"] == [[0, 300_000_000]]
+    assert hop(first("links.hop.data.delay_table=[{at: 5 s, delay: 300 ms}]"))["data"]["delay_table"] == [
+        [0, 250_000_000],
+        [5 * 10**9, 300_000_000],
+    ]
+    assert hop(first("links.hop.data.delay_table=[{at: 0 s, delay: 300 ms}]"))["data"]["delay_table"] == [
+        [0, 300_000_000]
+    ]
 
 
 def test_errors_of_every_model(first, tmp_path):
@@ -188,7 +302,12 @@ def test_errors_of_every_model(first, tmp_path):
     settings = {
         "{model: independent, ber: 1e-5}": {"ber": 1e-5},
         "{model: clustered, ber: 1e-5}": {"ber": 1e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0},
-        "{model: gilbert-elliott, p_good_bad: 1e-5, p_bad_good: 1e-3, ber_bad: 0.1}": {"p_good_bad": 1e-5, "p_bad_good": 1e-3, "ber_good": 0.0, "ber_bad": 0.1},
+        "{model: gilbert-elliott, p_good_bad: 1e-5, p_bad_good: 1e-3, ber_bad: 0.1}": {
+            "p_good_bad": 1e-5,
+            "p_bad_good": 1e-3,
+            "ber_good": 0.0,
+            "ber_bad": 0.1,
+        },
         "{model: none}": {},
     }
     for text, wanted in settings.items():
@@ -196,30 +315,51 @@ def test_errors_of_every_model(first, tmp_path):
     found = errors_of(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["settings"]
     assert found["file"] == str(tmp_path / "a.bits")
     (tmp_path / "a.bits").write_bytes(b"\x01\x01")
-    assert errors_of(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["settings"]["sha256"] != found["sha256"]
+    assert (
+        errors_of(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["settings"]["sha256"]
+        != found["sha256"]
+    )
 
 
 def test_no_errors_is_no_model_but_drops_and_outages_stay(first):
-    errors = errors_of(first("links.hop.data.errors={ber: 0, drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: 1 s, to: 2 s}]}", "sweep={}"))
+    errors = errors_of(
+        first(
+            "links.hop.data.errors={ber: 0, drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: "
+            "1 s, to: 2 s}]}",
+            "sweep={}",
+        )
+    )
     assert (errors["model"], errors["settings"]) == ("none", {})
     assert (errors["drop_packets"], errors["drop_min_bytes"], errors["outages"]) == ([3, 9], 500, [[10**9, 2 * 10**9]])
 
 
 def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
-    change = (("{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}", "{kind: congestion, name: noise, from: h1, to: h2, level: 150}"),)
+    change = (
+        (
+            "{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}",
+            "{kind: congestion, name: noise, from: h1, to: h2, level: 150}",
+        ),
+    )
     (at_150,) = plans(*change, overrides=("sweep={}", "repeats=1"))["r1"]["cell"]["workloads"]
-    (at_200,) = plans(*change, overrides=("sweep={}", "repeats=1", "workloads.noise.level=200"))["r1"]["cell"]["workloads"]
+    (at_200,) = plans(*change, overrides=("sweep={}", "repeats=1", "workloads.noise.level=200"))["r1"]["cell"][
+        "workloads"
+    ]
     assert at_150["max_rate_bps"] == 1_000_000
     assert at_200["max_rate_bps"] == 2_000_000
     assert len(at_150["rates_bps"]) == 4000 // 5
     assert min(at_150["rates_bps"]) >= 0
     assert max(at_150["rates_bps"]) <= 1_000_000
-    assert abs(sum(at_150["rates_bps"]) / 800 - 500_000) < 3 * 1_000_000 / (12 * 800) ** 0.5  # mean of U(0, 1 Mbit/s), three standard errors
+    assert (
+        abs(sum(at_150["rates_bps"]) / 800 - 500_000) < 3 * 1_000_000 / (12 * 800) ** 0.5
+    )  # mean of U(0, 1 Mbit/s), three standard errors
     assert all(abs(2 * low - high) <= 2 for low, high in zip(at_150["rates_bps"], at_200["rates_bps"], strict=True))
 
 
 def test_congestion_level_counts_the_scenario_s_own_rate(plans):
-    change = ("{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}", "{kind: congestion, name: noise, from: h1, to: h2, level: 150}")
+    change = (
+        "{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}",
+        "{kind: congestion, name: noise, from: h1, to: h2, level: 150}",
+    )
     plan = plans(change, overrides=("links.hop.data.rate=1 Mbit/s",))
     assert next(iter(plan.values()))["cell"]["workloads"][0]["max_rate_bps"] == 500_000
 
@@ -238,7 +378,15 @@ def test_least_time_of_a_transfer(tmp_path):
 
 def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
     cells = scenario.cells(scenario.load("sgls/itc-unbalanced"))
-    planned = write(planning.plan(next(cell for cell in cells if cell.axes == {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5})))
+    planned = write(
+        planning.plan(
+            next(
+                cell
+                for cell in cells
+                if cell.axes == {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5}
+            )
+        )
+    )
     (link,) = planned["network"]["serial_links"]
     assert planned["network"]["links"] == []
     assert set(link) == {"name", "bits_per_byte", "buffer_bytes", "vector_bits", "ppp", "ends", "directions"}
@@ -262,11 +410,15 @@ def test_a_required_kind_that_says_no_time_takes_none_that_is_known(monkeypatch)
     )
     plan = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel"))[0])
     new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
-    assert planning.least_virtual_s(replace(plan, cell=replace(plan.cell, workloads=(new,)))) == pytest.approx(1 + 2 * 0.53)
+    assert planning.least_virtual_s(replace(plan, cell=replace(plan.cell, workloads=(new,)))) == pytest.approx(
+        1 + 2 * 0.53
+    )
 
 
 def test_repeats_of_a_point_share_its_network_and_nothing_that_is_drawn():
-    """What is worked out for a network, such as its paths, is worked out once a point; the plans are those of each cell alone."""
+    """What is worked out for a network, such as its paths, is worked out once a point; the plans are those of each cell
+    alone.
+    """
     cells = scenario.cells(scenario.load("fy97/fig04:kernel", ["repeats=3"]))
     found = planning.plans(cells)
 

@@ -42,7 +42,12 @@ def test_every_node_knows_the_way_and_the_host_drops_the_rest():
 
 def test_kernel_hosts_have_no_such_thing():
     planned = plan()
-    assert not any("198.18" in to for node in planned["network"]["nodes"] if node["kind"] != "switch" for to in routes(planned, node["name"]))
+    assert not any(
+        "198.18" in to
+        for node in planned["network"]["nodes"]
+        if node["kind"] != "switch"
+        for to in routes(planned, node["name"])
+    )
 
 
 def test_a_rate_that_is_not_named_fills_the_slowest_hop_with_its_framing():
@@ -64,8 +69,14 @@ def test_a_rate_on_a_serial_line_leaves_room_for_start_bits_framing_and_escapes(
 
 
 def test_where_a_transfer_is_stopped_is_a_share_of_its_file_drawn_by_repeat_alone():
-    cells = [cell for cell in scenario.cells(scenario.load("fp/restart")) if (cell.axes["stop"], cell.axes["command"]) == ("kill-client", "get")]
-    transfers = {(cell.repeat, cell.axes["stack"]): write(planning.plan(cell))["cell"]["workloads"][0] for cell in cells}
+    cells = [
+        cell
+        for cell in scenario.cells(scenario.load("fp/restart"))
+        if (cell.axes["stop"], cell.axes["command"]) == ("kill-client", "get")
+    ]
+    transfers = {
+        (cell.repeat, cell.axes["stack"]): write(planning.plan(cell))["cell"]["workloads"][0] for cell in cells
+    }
     shares = {key: transfer["stop_at"] / transfer["bytes"] for key, transfer in transfers.items()}
 
     assert len({shares[repeat, "fp-vj"] for repeat in range(1, 11)}) == 10
@@ -74,7 +85,10 @@ def test_where_a_transfer_is_stopped_is_a_share_of_its_file_drawn_by_repeat_alon
 
 
 def test_named_settings_reach_the_program_in_its_own_words():
-    overrides = "{stack: scps, preset: nmsu-vj, rate: 1 Mbit/s, ack_delay: 100 ms, rto_min: 2 s, send_buffer: 64 KiB, initial_window: 3, sack: true}"
+    overrides = (
+        "{stack: scps, preset: nmsu-vj, rate: 1 Mbit/s, ack_delay: 100 ms, rto_min: 2 s, send_buffer: "
+        "64 KiB, initial_window: 3, sack: true}"
+    )
     (transfer,) = plan(f"hosts.*={overrides}")["cell"]["workloads"]
     assert transfer["from_scps"]["settings"] == {
         "preset": "nmsu-vj",
@@ -90,7 +104,10 @@ def test_named_settings_reach_the_program_in_its_own_words():
 
 
 def test_programs_of_one_host_have_an_address_and_a_device_each():
-    two = "workloads=[{kind: bulk, name: a, from: ws1, to: ws2, size: 1 kB}, {kind: bulk, name: b, from: ws1, to: ws2, size: 1 kB, port: 5002}]"
+    two = (
+        "workloads=[{kind: bulk, name: a, from: ws1, to: ws2, size: 1 kB}, {kind: bulk, name: b, from: ws1, to: "
+        "ws2, size: 1 kB, port: 5002}]"
+    )
     first, second = plan("hosts.*={stack: scps}", two)["cell"]["workloads"]
     assert (first["from_scps"]["ip"], first["from_scps"]["device"]) == ("198.18.1.1", "scps0")
     assert (second["from_scps"]["ip"], second["from_scps"]["device"]) == ("198.18.1.2", "scps1")
@@ -99,7 +116,15 @@ def test_programs_of_one_host_have_an_address_and_a_device_each():
 
 def test_a_trace_is_sampled_on_the_grid(tmp_path):
     """Events at 0.05, 0.12 and 0.31 s: samples at 0.1, 0.2, 0.3 and 0.4 s, each with the last event before it."""
-    event = {"event": "sent", "cwnd": 2800, "ssthresh": None, "srtt_s": 0.5, "rto_s": 1.5, "flight_size": 1400, "rate_credit": None}
+    event = {
+        "event": "sent",
+        "cwnd": 2800,
+        "ssthresh": None,
+        "srtt_s": 0.5,
+        "rto_s": 1.5,
+        "flight_size": 1400,
+        "rate_credit": None,
+    }
     lines = [event | {"t_s": 0.05}, event | {"t_s": 0.12, "event": "resent"}, event | {"t_s": 0.31, "cwnd": None}]
     found = list(samples(Trace(tmp_path / "trace", 0, "a:1", "b:2", 1400), lines, 0.1))
     assert [line["t_s"] for line in found] == [0.1, 0.2, 0.3, 0.4]

@@ -1,4 +1,6 @@
-"""Random streams by name: what is added changes nothing that was there, and what is compared meets the same errors (ADR 0010, 0011)."""
+"""Random streams by name: what is added changes nothing that was there, and what is compared meets the same errors (ADR
+0010, 0011).
+"""
 
 import copy
 
@@ -9,11 +11,16 @@ from hypothesis import strategies as st
 from scpslab.core.seeds import stream, uniform
 
 SWEEP = "ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}"
-STACKS = "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: bbr}}}\n"
+STACKS = (
+    "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: "
+    "bbr}}}\n"
+)
 
 
 def error_seeds(plan):
-    return {(one["link"], one["direction"]): one["errors"]["seed"] for one in plan["cell"]["impairments"] if "errors" in one}
+    return {
+        (one["link"], one["direction"]): one["errors"]["seed"] for one in plan["cell"]["impairments"] if "errors" in one
+    }
 
 
 @pytest.mark.parametrize(
@@ -54,7 +61,9 @@ def test_stacks_compared_meet_the_same_errors(plans):
 
 
 def test_repeats_directions_models_and_settings_have_streams_of_their_own(plans):
-    made = plans(("sweep:\n", "sweep:\n  errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}\n"))
+    made = plans(
+        ("sweep:\n", "sweep:\n  errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}\n")
+    )
     seeds = [seed for cell, plan in made.items() if "ber=0," not in cell for seed in error_seeds(plan).values()]
     assert len(set(seeds)) == len(seeds) == 2 * 2 * 2 * 2
 

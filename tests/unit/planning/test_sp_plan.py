@@ -97,7 +97,9 @@ def test_the_plan_and_the_settings_do_not_have_the_key(planned):
     assert [(one["src"], one["dst"]) for one in said["associations"]] == [(end.ip, end.sp.peer), (end.sp.peer, end.ip)]
 
 
-@pytest.mark.parametrize(("sp", "overhead"), [("{}", 34), ("{confidentiality: false}", 34), ("{authentication: false}", 26)])
+@pytest.mark.parametrize(
+    ("sp", "overhead"), [("{}", 34), ("{confidentiality: false}", 34), ("{authentication: false}", 26)]
+)
 def test_rate_control_alone_leaves_room_for_the_protection(planned, sp, overhead):
     """1400 bytes, 20 of TCP, 20 of IP, 12 of timestamps; 4 of framing on the hop."""
     packet = 1400 + 20 + 20 + 12 + overhead
@@ -116,7 +118,10 @@ def test_a_host_without_protection_plans_as_before(planned):
         (
             A,
             "ws1: {stack: scps}",
-            "found no sp on ws1 and sp with aes-256-gcm and confidentiality, authentication, integrity on ws2; expected the same at both ends",
+            (
+                "found no sp on ws1 and sp with aes-256-gcm and confidentiality, authentication, integrity on ws2; "
+                "expected the same at both ends"
+            ),
         ),
         (B, "ws2: {}", "and no sp on ws2; expected the same at both ends"),
         (B, B.replace("{}", "{suite: aes-128-gcm}"), "sp with aes-128-gcm"),

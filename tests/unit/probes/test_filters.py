@@ -1,4 +1,6 @@
-"""Mistakes in filters that are certain: libpcap, where this machine has it, refuses every filter that scpslab refuses."""
+"""Mistakes in filters that are certain: libpcap, where this machine has it, refuses every filter that scpslab
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,13 @@ def is_filter():
     except OSError:
         pytest.skip("libpcap.so.0.8 is not on this machine")
     pcap.pcap_open_dead.restype = ctypes.c_void_p
-    pcap.pcap_compile.argtypes = [ctypes.c_void_p, ctypes.POINTER(Program), ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32]
+    pcap.pcap_compile.argtypes = [
+        ctypes.c_void_p,
+        ctypes.POINTER(Program),
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_uint32,
+    ]
     pcap.pcap_freecode.argtypes = [ctypes.POINTER(Program)]
     handles = [pcap.pcap_open_dead(kind, 96) for kind in LINK_TYPES]
 
@@ -117,9 +125,18 @@ def test_the_examples_are_filters_for_libpcap_or_not(is_filter):
 
 
 def test_libpcap_refuses_whatever_is_refused(is_filter):
-    """Sequences of words, and filters with one word changed, left out, doubled or moved. Names are this machine's own: nothing asks a name server."""
+    """Sequences of words, and filters with one word changed, left out, doubled or moved.
+
+    Names are this machine's own: nothing asks a name server.
+    """
     draws = random.Random(7)
-    words = PROTOCOLS + NEEDY + ["and", "or", "not", "!", "&&", "||"] * 6 + ["(", ")", "[", "]"] * 5 + ["tcp", "port", "host", "src", "dst", "ip"] * 8
+    words = (
+        PROTOCOLS
+        + NEEDY
+        + ["and", "or", "not", "!", "&&", "||"] * 6
+        + ["(", ")", "[", "]"] * 5
+        + ["tcp", "port", "host", "src", "dst", "ip"] * 8
+    )
     words += ["80", "10.0.0.1", "localhost", "::1", "00:11:22:33:44:55", "tcp-syn", "5-9", "0x10"] * 8
     words += ["=", "!=", "<", ">=", "+", "-", "&", "<<", ":", "/"] * 3
     texts = [" ".join(draws.choice(words) for _ in range(draws.randint(1, MOST_WORDS))) for _ in range(6000)]

@@ -70,7 +70,12 @@ def page(text):
 
 
 def test_the_page_fetches_nothing_and_runs_nothing(page, text):
-    addresses = [value for _, attributes in page.elements for name, value in attributes.items() if name in ("src", "href", "data", "action")]
+    addresses = [
+        value
+        for _, attributes in page.elements
+        for name, value in attributes.items()
+        if name in ("src", "href", "data", "action")
+    ]
 
     assert addresses
     assert [value for value in addresses if not value.startswith(("#", "data:"))] == []
@@ -133,7 +138,9 @@ def test_a_single_run_shows_the_findings_that_it_has_data_for(run_dir):
     content = gather(run_dir)
 
     shown = {verdict.claim.id for verdict in content.verdicts}
-    assert "fig05-tcp-delay-clean" not in shown, "the synthetic transfers have 60,000 bytes: not the conditions of the paper"
+    assert "fig05-tcp-delay-clean" not in shown, (
+        "the synthetic transfers have 60,000 bytes: not the conditions of the paper"
+    )
     assert not any(verdict.paper.name == "itc1999" for verdict in content.verdicts)
     assert content.all_claims == 173
 
@@ -146,7 +153,9 @@ def test_white_letters_on_every_ground_have_contrast(text):
     assert len(grounds) == 6
     assert len(schemes) == 2
     assert [name for name, ground in grounds if contrast("#ffffff", ground) < 4.5] == []
-    assert [name for scheme in schemes for name in ("ink", "soft", "link") if contrast(scheme[name], scheme["ground"]) < 4.5] == []
+    assert [
+        name for scheme in schemes for name in ("ink", "soft", "link") if contrast(scheme[name], scheme["ground"]) < 4.5
+    ] == []
 
 
 def contrast(first: str, second: str) -> float:
@@ -175,11 +184,20 @@ def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
         pytest.skip("chromium is not installed (apt-get install chromium)")
     copy = tmp_path / "report.html"
     copy.write_text(text.replace(' loading="lazy"', "").replace("</body>", MEASURE))
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900"]
+    options = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        f"--window-size={width},900",
+    ]
     options += ["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom", copy.as_uri()]
     shown = subprocess.run([browser, *options], capture_output=True, text=True, timeout=120, check=True)
 
-    scroll_width, window_width, images, decoded = map(int, re.search(r'data-measured="([\d ]+)"', shown.stdout)[1].split())
+    scroll_width, window_width, images, decoded = map(
+        int, re.search(r'data-measured="([\d ]+)"', shown.stdout)[1].split()
+    )
     assert "CONSOLE" not in shown.stderr
     assert scroll_width <= window_width
     assert images == decoded > 0
@@ -187,7 +205,9 @@ def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
 
 def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tmp_path):
     (path := tmp_path / "mine.yaml").write_text(OWN_CLAIM)
-    said = CliRunner().invoke(program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"})
+    said = CliRunner().invoke(
+        program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"}
+    )
     assert said.exit_code == 0, said.output
     line = next(line for line in said.output.splitlines() if "vegas-holds" in line)
     assert "holds (bbr in place of scps-vegas)" in line
@@ -201,7 +221,11 @@ def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tm
 
 def test_the_page_of_a_run_begins_with_its_figures(run_dir):
     page = Page(render(run_dir))
-    places = [tag if tag == "figure" else attributes.get("id") or "" for tag, attributes in page.elements if tag in ("figure", "section", "table")]
+    places = [
+        tag if tag == "figure" else attributes.get("id") or ""
+        for tag, attributes in page.elements
+        if tag in ("figure", "section", "table")
+    ]
     assert places.index("figure") < places.index("")
     assert places.index("run-1") < places.index("method")
     assert "scoreboard" not in places[: places.index("run-1")]
@@ -215,8 +239,12 @@ def test_a_caption_is_in_the_picture_alone(run_dir):
 
 
 def test_brackets_of_intervals_are_printed_as_they_are(run_dir, tmp_path):
-    (path := tmp_path / "mine.yaml").write_text(OWN_CLAIM.replace("era: modern, ", "").replace("stack: scps-vegas", "stack: bbr"))
-    said = CliRunner().invoke(program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"})
+    (path := tmp_path / "mine.yaml").write_text(
+        OWN_CLAIM.replace("era: modern, ", "").replace("stack: scps-vegas", "stack: bbr")
+    )
+    said = CliRunner().invoke(
+        program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"}
+    )
     line = next(line for line in said.output.splitlines() if "vegas-holds" in line)
     assert " [" in line
     assert "\\" not in line

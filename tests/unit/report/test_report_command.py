@@ -32,7 +32,9 @@ SETTINGS = (
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    """Runs a line in a shell that knows a `scpslab` whose engine starts no lab; gives the folder `runs` of that line."""
+    """Runs a line in a shell that knows a `scpslab` whose engine starts no lab; gives the folder `runs` of that
+    line.
+    """
     programs, memory = tmp_path / "bin", tmp_path / "memory"
     programs.mkdir()
     memory.mkdir()
@@ -43,7 +45,13 @@ def shell(tmp_path, monkeypatch):
     def run(line: str, name: str) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        subprocess.run(["sh", "-c", line], cwd=folder, check=True, capture_output=True, env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"})
+        subprocess.run(
+            ["sh", "-c", line],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+        )
         return folder / "runs"
 
     return run
@@ -54,7 +62,9 @@ def plans_of(runs: Path) -> dict[str, str]:
 
 
 def test_the_line_in_the_report_gives_the_same_plans_again(shell):
-    line = "scpslab run fy97/fig04:test " + " ".join(f"--set '{text.replace(chr(39), chr(39) + chr(92) + chr(39) + chr(39))}'" for text in SETTINGS)
+    line = "scpslab run fy97/fig04:test " + " ".join(
+        f"--set '{text.replace(chr(39), chr(39) + chr(92) + chr(39) + chr(39))}'" for text in SETTINGS
+    )
     first = shell(line, "first")
     (run,) = first.iterdir()
     manifest = json.loads((run / "manifest.json").read_text())
@@ -76,7 +86,10 @@ def test_a_variant_with_other_conditions_is_not_described_as_the_whole_scenario(
     (run,) = shell("scpslab run fy97/fig04:test", "runs-of-test").iterdir()
     page = render(run)
     assert "This run changed conditions" not in page
-    assert "this variant has other conditions (workloads.transfer.size: 100 kB instead of 4000000 B): 4,000,000 bytes" in page
+    assert (
+        "this variant has other conditions (workloads.transfer.size: 100 kB instead of 4000000 B): 4,000,000 bytes"
+        in page
+    )
 
 
 def test_an_engine_other_than_the_default_is_in_the_command():

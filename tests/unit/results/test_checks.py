@@ -41,11 +41,18 @@ def test_yes_counts_as_one(run_dir):
 
 
 def test_of_names_the_workload(run_dir):
-    assert [cell for cell, _ in verdict(run_dir, metric="transfer_s", of="second", at_least=0.5, at_most=5).missed] == ["c"]
+    assert [cell for cell, _ in verdict(run_dir, metric="transfer_s", of="second", at_least=0.5, at_most=5).missed] == [
+        "c"
+    ]
 
 
 @pytest.mark.parametrize(
-    "keys", [{"metric": "wrong", "at_least": 1}, {"metric": "transfer_s", "at_least": "5 MB"}, {"metric": "payload_match", "at_least": "5 s"}]
+    "keys",
+    [
+        {"metric": "wrong", "at_least": 1},
+        {"metric": "transfer_s", "at_least": "5 MB"},
+        {"metric": "payload_match", "at_least": "5 s"},
+    ],
 )
 def test_what_cannot_be_checked_is_said(run_dir, keys):
     with pytest.raises(ResultError, match="expected"):

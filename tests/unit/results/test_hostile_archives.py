@@ -32,7 +32,9 @@ ROOT = "run-1"
 
 
 def archive(path, *, plan=None, raw=None, contents=None, without=(), replace=None, members=()):
-    """A good archive of one cell, with changes: of the plan, its bytes, archive.json, files left out or replaced, further members."""
+    """A good archive of one cell, with changes: of the plan, its bytes, archive.json, files left out or replaced,
+    further members.
+    """
     fields = copy.deepcopy(PLAN)
     if plan:
         plan(fields)
@@ -113,7 +115,9 @@ HOSTILE = {
     "control characters": {"members": [(info("a\x1b[2J"), b"")]},
     "member twice": {"members": [(info("archive.json"), b"")]},
     "long name": {"members": [(info("a" * 300), b"")]},
-    "sparse": {"members": [(info("x/plan.json", pax_headers={"GNU.sparse.map": "0,0", "GNU.sparse.size": str(10**15)}), b"")]},
+    "sparse": {
+        "members": [(info("x/plan.json", pax_headers={"GNU.sparse.map": "0,0", "GNU.sparse.size": str(10**15)}), b"")]
+    },
     "run upwards": of(run="../x"),
     "run absolute": of(run="/x"),
     "run empty": of(run=""),
@@ -164,7 +168,11 @@ HOSTILE = {
     "endless channel": impaired({**ERRORS, "model": "gilbert-elliott", "settings": ALL_GOOD}),
     "filter that is an option": setting("cell", "probes", [{**CAPTURE, "filter": "-w/x"}]),
     "container in a process": setting(
-        "network", "nodes", 0, "container", {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []}
+        "network",
+        "nodes",
+        0,
+        "container",
+        {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []},
     ),
 }
 
@@ -206,7 +214,10 @@ def refusal(path, monkeypatch, capsys):
 def test_a_run_with_a_stack_that_left_is_refused_with_the_reason(tmp_path, monkeypatch, capsys):
     said = refusal(archive(tmp_path / "a", **setting("network", "nodes", 0, "stack", "scps-ri")), monkeypatch, capsys)
 
-    assert 'nodes[0].stack: found "scps-ri", which left after version 0.3.0: the project builds no program that it may not pass on' in said
+    assert (
+        'nodes[0].stack: found "scps-ri", which left after version 0.3.0: the project builds no program that it may '
+        "not pass on" in said
+    )
 
 
 @pytest.mark.parametrize("engine", ["host", "live", "none"])
@@ -241,13 +252,17 @@ def test_bombs_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
     assert "more than 300 to one" in refused(path)
     monkeypatch.setattr(archives, "OF_RUNS", replace(archives.OF_RUNS, bytes=1 << 20))
     noise = random.Random(7).randbytes(2 << 20)
-    assert "more than 1048576 bytes" in refused(archive(tmp_path / "b", members=[(info("x/other", size=len(noise)), noise)]))
+    assert "more than 1048576 bytes" in refused(
+        archive(tmp_path / "b", members=[(info("x/other", size=len(noise)), noise)])
+    )
 
 
 def test_too_many_members_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "OF_RUNS", replace(archives.OF_RUNS, members=10))
 
-    assert "more than 10 files" in refused(archive(tmp_path / "a", members=[(info(f"x{number}"), b"") for number in range(10)]))
+    assert "more than 10 files" in refused(
+        archive(tmp_path / "a", members=[(info(f"x{number}"), b"") for number in range(10)])
+    )
 
 
 @pytest.mark.parametrize("what", ["folder", "nothing", "empty", "noise", "no tar", "two of gzip"])
@@ -273,7 +288,9 @@ def good(tmp_path_factory):
     return archive(tmp_path_factory.mktemp("good") / "a").read_bytes()
 
 
-@settings(derandomize=True, deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    derandomize=True, deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_a_good_archive_that_was_damaged_is_accepted_or_refused(good, tmp_path, data):
     """Bytes cut off or changed, packed or unpacked: nothing else comes of it, and no file."""

@@ -1,4 +1,7 @@
-"""Files of every format that a release has written are read (docs/formats.md). Who raises a format's number adds a file of it to tests/data/formats."""
+"""Files of every format that a release has written are read (docs/formats.md).
+
+Who raises a format's number adds a file of it to tests/data/formats.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,11 @@ def test_scenarios_of_every_version_are_read(path):
 @pytest.mark.parametrize("path", every("plan", ".json"), ids=lambda path: path.name)
 def test_plans_of_every_format_are_read(path):
     found = plan.parse(path.read_bytes())
-    assert (found.cell.id, found.network.topology, [work.name for work in found.cell.workloads]) == ("ber=0,r1", "point_to_point", ["transfer"])
+    assert (found.cell.id, found.network.topology, [work.name for work in found.cell.workloads]) == (
+        "ber=0,r1",
+        "point_to_point",
+        ["transfer"],
+    )
 
 
 @pytest.mark.parametrize("path", every("run"), ids=lambda path: path.name)
@@ -65,7 +72,12 @@ def test_archives_of_every_format_are_read(path):
 
 def test_the_page_has_the_current_numbers():
     page = (ROOT / "docs" / "formats.md").read_text()
-    for row, number in (("scenario, campaign", "scenario"), ("plan (", "plan"), ("run folder (", "run"), ("archive of", "archive")):
+    for row, number in (
+        ("scenario, campaign", "scenario"),
+        ("plan (", "plan"),
+        ("run folder (", "run"),
+        ("archive of", "archive"),
+    ):
         (line,) = [line for line in page.splitlines() if line.startswith(f"| {row}")]
         assert line.split("|")[3].strip() == str(NEWEST[number])
 

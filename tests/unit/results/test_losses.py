@@ -1,4 +1,6 @@
-"""Which packet each line of a verdict log speaks of, and the capture with comments: read again by dpkt, which shares no code with the writer."""
+"""Which packet each line of a verdict log speaks of, and the capture with comments: read again by dpkt, which shares no
+code with the writer.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ CONNECTING = 1  # the SYN is the first packet of the direction
 
 def client_packets(transfer: Any) -> list[tuple[float, Any]]:
     """What the client sent, in the order of the capture."""
-    return [(t_s, packet) for t_s, packet, from_client in sorted(transfer.source, key=lambda item: item[0]) if from_client]
+    return [
+        (t_s, packet) for t_s, packet, from_client in sorted(transfer.source, key=lambda item: item[0]) if from_client
+    ]
 
 
 @pytest.fixture
@@ -45,11 +49,20 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     folder: Path = synthetic.write_cell(run_dir, {"stack": "reno", "ber": "1e-05"}, 1, transfer)
     (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "fig04-golden", "status": "completed"}))
     plan = plans.read(json.loads((folder / "plan.json").read_text()))
-    probes = (*(probe for probe in plan.cell.probes if probe.name != LOG), Verdicts(name=LOG, link="hop", direction="data"))
+    probes = (
+        *(probe for probe in plan.cell.probes if probe.name != LOG),
+        Verdicts(name=LOG, link="hop", direction="data"),
+    )
     (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
 
     sent = client_packets(transfer)
-    overhead = next(item.overhead_bytes for link in plan.network.links if link.name == "hop" for item in link.directions if item.name == "data")
+    overhead = next(
+        item.overhead_bytes
+        for link in plan.network.links
+        if link.name == "hop"
+        for item in link.directions
+        if item.name == "data"
+    )
     sizes = [20 + len(bytes(packet)) + overhead for _, packet in sent]
     lines: list[dict[str, Any]] = []
     for ordinal in sorted((*CORRUPTED, *DROPPED)):
@@ -58,13 +71,26 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
         cause = QUEUE if ordinal in DROPPED else CORRUPT
         # The queue counts what is offered, the end of the link what arrives there.
         counted = at + 1 if cause == QUEUE else at + 1 - dropped_before
-        lines.append({"t_s": sent[at][0] + 0.27, "ordinal": counted, "wire_bytes": sizes[at], "verdict": cause, "bit_errors": int(cause == CORRUPT)})
+        lines.append(
+            {
+                "t_s": sent[at][0] + 0.27,
+                "ordinal": counted,
+                "wire_bytes": sizes[at],
+                "verdict": cause,
+                "bit_errors": int(cause == CORRUPT),
+            }
+        )
     records = folder / "records"
     (records / f"{LOG}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     accounts = [json.loads(line) for line in (records / "accounting.jsonl").read_text().splitlines()]
     for account in accounts:
         if (account["link"], account["direction"]) == ("hop", "data"):
-            account |= {"offered_packets": len(sent), "offered_bytes": sum(sizes), "queue_packets": len(DROPPED), "corrupt_packets": len(CORRUPTED)}
+            account |= {
+                "offered_packets": len(sent),
+                "offered_bytes": sum(sizes),
+                "queue_packets": len(DROPPED),
+                "corrupt_packets": len(CORRUPTED),
+            }
     (records / "accounting.jsonl").write_text("".join(json.dumps(account) + "\n" for account in accounts))
     return folder
 
@@ -86,8 +112,14 @@ def test_each_loss_is_a_packet_that_never_came_to_the_sink(cell):
     sent, arrived = frames_of(cell / "captures" / "ws4.pcap"), set(frames_of(cell / "captures" / "ws2.pcap"))
     missing = [number for number, frame in enumerate(sent, start=1) if frame not in arrived]
     assert [lost.frame for lost in found.lost] == missing
-    assert [(lost.cause, lost.place) for lost in found.lost] == [(CORRUPT, "arrival"), (QUEUE, "queue"), (CORRUPT, "arrival")]
-    assert {(lost.source, lost.destination, lost.payload_bytes, lost.flags) for lost in found.lost} == {("10.1.0.1:40001", "10.2.0.2:5001", MSS, "A")}
+    assert [(lost.cause, lost.place) for lost in found.lost] == [
+        (CORRUPT, "arrival"),
+        (QUEUE, "queue"),
+        (CORRUPT, "arrival"),
+    ]
+    assert {(lost.source, lost.destination, lost.payload_bytes, lost.flags) for lost in found.lost} == {
+        ("10.1.0.1:40001", "10.2.0.2:5001", MSS, "A")
+    }
 
 
 def test_the_frame_and_the_repair_are_those_of_the_capture(cell):
@@ -97,7 +129,11 @@ def test_the_frame_and_the_repair_are_those_of_the_capture(cell):
     for lost in found_in(cell).lost:
         packet = frames[lost.frame - 1][1]
         assert (packet.seq - first - 1) % 2**32 == lost.seq
-        copies = [number for number, (_, other) in enumerate(frames, start=1) if other.seq == packet.seq and other.dport == 5001]
+        copies = [
+            number
+            for number, (_, other) in enumerate(frames, start=1)
+            if other.seq == packet.seq and other.dport == 5001
+        ]
         assert copies == [lost.frame, lost.repaired_frame]
         assert lost.repair == "repaired"
         assert lost.sent_s < lost.t_s < lost.repaired_s
@@ -132,14 +168,22 @@ def test_a_log_with_another_size_names_nothing(cell):
 def without_log(cell: Path) -> None:
     """Takes the verdict log's probe out of the plan."""
     plan = plans.read(json.loads((cell / "plan.json").read_text()))
-    (cell / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=tuple(probe for probe in plan.cell.probes if probe.name != LOG)))))
+    (cell / "plan.json").write_text(
+        plans.text(
+            replace(
+                plan, cell=replace(plan.cell, probes=tuple(probe for probe in plan.cell.probes if probe.name != LOG))
+            )
+        )
+    )
 
 
 def test_without_a_log_two_captures_are_compared(cell):
     logged = found_in(cell).lost
     without_log(cell)
     found = found_in(cell)
-    assert [(lost.frame, lost.seq, lost.repaired_s) for lost in found.lost] == [(lost.frame, lost.seq, lost.repaired_s) for lost in logged]
+    assert [(lost.frame, lost.seq, lost.repaired_s) for lost in found.lost] == [
+        (lost.frame, lost.seq, lost.repaired_s) for lost in logged
+    ]
     # One packet was dropped by the queue and two were hit: captures alone do not say which.
     assert {(lost.cause, lost.place) for lost in found.lost} == {("queue or corrupt", "queue or arrival")}
     assert all(lost.t_s == lost.sent_s for lost in found.lost)
@@ -172,13 +216,17 @@ def test_csv_and_json_say_the_same(cell):
     found = found_in(cell)
     header, *rows = [line.split(",") for line in as_csv(found).splitlines()]
     fields = json.loads(as_json(found))
-    assert [dict(zip(header, row, strict=True))["frame"] for row in rows] == [str(lost["frame"]) for lost in fields["lost"]]
+    assert [dict(zip(header, row, strict=True))["frame"] for row in rows] == [
+        str(lost["frame"]) for lost in fields["lost"]
+    ]
     assert fields["cell"] == "stack=reno,ber=1e-05,r1"
 
 
 def test_the_pcapng_has_every_frame_and_comments_on_the_lost_ones(cell, tmp_path):
     out = tmp_path / "lost.pcapng"
-    said = CliRunner().invoke(program(["losses"]), ["losses", str(cell.parents[1]), "--format", "csv", "--pcapng", str(out)])
+    said = CliRunner().invoke(
+        program(["losses"]), ["losses", str(cell.parents[1]), "--format", "csv", "--pcapng", str(out)]
+    )
     assert said.exit_code == 0, said.output
     with (cell / "captures" / "ws4.pcap").open("rb") as file:
         before = [(int(t_s * 10**9), content) for t_s, content in dpkt.pcap.Reader(file)]
@@ -190,7 +238,10 @@ def test_the_pcapng_has_every_frame_and_comments_on_the_lost_ones(cell, tmp_path
     packets = packet_blocks(out.read_bytes())
     # The reader's times are floats; the blocks have whole nanoseconds.
     assert [packet.ts_high << 32 | packet.ts_low for packet in packets] == [t_ns for t_ns, _ in before]
-    said_of = {frame: [option.text for option in packet.opts if option.code == COMMENT] for frame, packet in enumerate(packets, start=1)}
+    said_of = {
+        frame: [option.text for option in packet.opts if option.code == COMMENT]
+        for frame, packet in enumerate(packets, start=1)
+    }
     comments = {frame: texts[0] for frame, texts in said_of.items() if texts}
     lost = found_in(cell).lost
     assert set(comments) == {one.frame for one in lost} | {one.repaired_frame for one in lost}

@@ -13,7 +13,9 @@ SIZE = 100
 
 
 def causes(segments: list[int], lost: dict[int, str]) -> list[str]:
-    """The causes for a sender that sends these segments in this order, frame 1 first; `lost`: frames that did not arrive."""
+    """The causes for a sender that sends these segments in this order, frame 1 first; `lost`: frames that did not
+    arrive.
+    """
     n = len(segments)
     connection = SimpleNamespace(
         from_client=np.ones(n, dtype=np.bool_),

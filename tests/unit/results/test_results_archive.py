@@ -17,7 +17,14 @@ from scpslab.runs.archive import digests_of, read_archive, write_archive
 @pytest.fixture
 def run(run_dir):
     """A completed run as "scpslab run" leaves it."""
-    manifest = {"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "virtual", "seed": 7, "cells": {}}
+    manifest = {
+        "format": 1,
+        "status": "completed",
+        "scenario": "fig04-golden",
+        "engine": "virtual",
+        "seed": 7,
+        "cells": {},
+    }
     (run_dir / "manifest.json").write_text(json.dumps(manifest))
     (run_dir / "scenario.resolved.yaml").write_text("title: Golden\n")
     collect(run_dir)
@@ -39,7 +46,9 @@ def changed(path, target, change):
 def test_an_archive_has_what_a_run_can_be_had_again_from(run, tmp_path):
     archived = read_archive(write_archive([run], tmp_path / "a.tar.gz"))
 
-    assert [(item.digest.run, item.digest.scenario, item.digest.seed) for item in archived] == [(run.name, "fig04-golden", 7)]
+    assert [(item.digest.run, item.digest.scenario, item.digest.seed) for item in archived] == [
+        (run.name, "fig04-golden", 7)
+    ]
     assert len(archived[0].plans) == 12
     assert archived[0].plans["stack=reno,ber=0,r1"].cell.workloads[0].bytes_ == 60_000
     assert archived[0].resolved == "title: Golden\n"
@@ -84,7 +93,9 @@ def test_captures_are_taken_along_only_when_asked_for(run, tmp_path):
 
 
 def test_a_file_that_an_archive_does_not_list_is_refused(run, tmp_path):
-    archive = changed(write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", drop_listing_of("results.csv"))
+    archive = changed(
+        write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", drop_listing_of("results.csv")
+    )
 
     with pytest.raises(ResultError, match=r"results\.csv: found a file that archive\.json does not list"):
         read_archive(archive)
@@ -129,16 +140,44 @@ def test_a_run_that_is_not_complete_is_refused(run, tmp_path):
     [
         (lambda name, content: None if name == "archive.json" else content, "found no archive.json"),
         (lambda name, content: b"{}" if name == "archive.json" else content, "archive.json: format: found no such key"),
-        (lambda name, content: content.replace(b'"format": 1', b'"format": 2') if name == "archive.json" else content, "newer scpslab"),
-        (lambda name, content: content.replace(b"60000", b"60001") if name.endswith("plan.json") else content, "found another one"),
-        (lambda name, content: None if name.endswith("plan.json") else content, "found no such file"),
-        (lambda name, content: content + b"more" if name.endswith("results.csv") else content, "results.csv: found another one"),
-        (lambda name, content: None if name.endswith("results.csv") else content, "results.csv: found no such file"),
-        (lambda name, content: content.replace(b"Golden", b"Tampered") if name.endswith("resolved.yaml") else content, "found another one"),
-        (lambda name, content: content.replace(b'"seed": 7', b'"seed": 8') if name.endswith("manifest.json") else content, "found another one"),
-        (lambda name, content: content.replace(b"completed", b"incomplete") if name.endswith("status.json") else content, "found another one"),
         (
-            lambda name, content: content.replace(b"fig04-golden-0002", b"../elsewhere") if name == "archive.json" else content,
+            lambda name, content: (
+                content.replace(b'"format": 1', b'"format": 2') if name == "archive.json" else content
+            ),
+            "newer scpslab",
+        ),
+        (
+            lambda name, content: content.replace(b"60000", b"60001") if name.endswith("plan.json") else content,
+            "found another one",
+        ),
+        (lambda name, content: None if name.endswith("plan.json") else content, "found no such file"),
+        (
+            lambda name, content: content + b"more" if name.endswith("results.csv") else content,
+            "results.csv: found another one",
+        ),
+        (lambda name, content: None if name.endswith("results.csv") else content, "results.csv: found no such file"),
+        (
+            lambda name, content: (
+                content.replace(b"Golden", b"Tampered") if name.endswith("resolved.yaml") else content
+            ),
+            "found another one",
+        ),
+        (
+            lambda name, content: (
+                content.replace(b'"seed": 7', b'"seed": 8') if name.endswith("manifest.json") else content
+            ),
+            "found another one",
+        ),
+        (
+            lambda name, content: (
+                content.replace(b"completed", b"incomplete") if name.endswith("status.json") else content
+            ),
+            "found another one",
+        ),
+        (
+            lambda name, content: (
+                content.replace(b"fig04-golden-0002", b"../elsewhere") if name == "archive.json" else content
+            ),
             'archive.json: runs[0].run: found "../elsewhere"',
         ),
     ],
@@ -151,7 +190,9 @@ def test_an_archive_that_is_not_what_it_says_is_refused(run, tmp_path, change, s
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"nothing of the kind", gzip.compress(b"no tar", mtime=0), b"\x1f\x8b\x08cut"])
+@pytest.mark.parametrize(
+    "content", [b"", b"nothing of the kind", gzip.compress(b"no tar", mtime=0), b"\x1f\x8b\x08cut"]
+)
 def test_other_files_are_refused(tmp_path, content):
     path = tmp_path / "x.tar.gz"
     path.write_bytes(content)

@@ -28,7 +28,16 @@ def pcap(frames, *, link_type=1, magic=0xA1B23C4D, order="<", t_ns=None):
 def packet(seq, payload=b"", *, ack=0, flags=dpkt.tcp.TH_ACK, opts=b"", reverse=False, window=1000):
     """An IPv4 packet with TCP."""
     ports = (5001, 40001) if reverse else (40001, 5001)
-    tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], seq=seq % 2**32, ack=ack % 2**32, flags=flags, win=window, opts=opts, data=payload)
+    tcp = dpkt.tcp.TCP(
+        sport=ports[0],
+        dport=ports[1],
+        seq=seq % 2**32,
+        ack=ack % 2**32,
+        flags=flags,
+        win=window,
+        opts=opts,
+        data=payload,
+    )
     tcp.off = 5 + len(opts) // 4
     ends = (b"\x0a\x02\0\x02", b"\x0a\x01\0\x01") if reverse else (b"\x0a\x01\0\x01", b"\x0a\x02\0\x02")
     ip = dpkt.ip.IP(src=ends[0], dst=ends[1], p=6, data=tcp)
@@ -60,7 +69,10 @@ def test_every_link_type_gives_the_same_packets(link_type, header):
     assert packets.ip_bytes.tolist() == [43]
 
 
-@pytest.mark.parametrize(("order", "magic", "unit_ns"), [("<", 0xA1B23C4D, 1), (">", 0xA1B23C4D, 1), ("<", 0xA1B2C3D4, 1000), (">", 0xA1B2C3D4, 1000)])
+@pytest.mark.parametrize(
+    ("order", "magic", "unit_ns"),
+    [("<", 0xA1B23C4D, 1), (">", 0xA1B23C4D, 1), ("<", 0xA1B2C3D4, 1000), (">", 0xA1B2C3D4, 1000)],
+)
 def test_both_byte_orders_and_resolutions_give_nanoseconds(order, magic, unit_ns):
     packets = parse_packets(pcap([ethernet(packet(1))], order=order, magic=magic, t_ns=[123_456]), "x")
     assert packets.t_ns.tolist() == [1_700_000_000 * 10**9 + 123_456 * unit_ns]
@@ -85,7 +97,11 @@ def test_options_are_read_in_any_order():
     scale_and_mss = b"\x02\x04\x05\x78\x01\x03\x03\x07"
     sack = b"\x01\x01\x05\x12" + struct.pack(">IIII", 100, 200, 300, 400)
     stamps_late = b"\x08\x0a" + struct.pack(">II", 11, 22) + b"\x01\x01"
-    frames = [ethernet(packet(1, flags=SYN, opts=scale_and_mss)), ethernet(packet(1, opts=sack)), ethernet(packet(1, opts=stamps_late))]
+    frames = [
+        ethernet(packet(1, flags=SYN, opts=scale_and_mss)),
+        ethernet(packet(1, opts=sack)),
+        ethernet(packet(1, opts=stamps_late)),
+    ]
     packets = parse_packets(pcap(frames), "x")
     assert packets.mss_bytes.tolist() == [1400, -1, -1]
     assert packets.window_scale.tolist() == [7, -1, -1]
@@ -106,7 +122,12 @@ def test_scps_tp_is_read_like_tcp():
 def test_ipv6_arp_and_later_fragments_are_counted_not_read():
     fragment = bytearray(packet(1, b"a"))
     fragment[7] = 5
-    frames = [ethernet(bytes(fragment)), bytes(12) + b"\x86\xdd" + bytes(60), bytes(12) + b"\x08\x06" + bytes(40), ethernet(packet(2))]
+    frames = [
+        ethernet(bytes(fragment)),
+        bytes(12) + b"\x86\xdd" + bytes(60),
+        bytes(12) + b"\x08\x06" + bytes(40),
+        ethernet(packet(2)),
+    ]
     packets = parse_packets(pcap(frames), "x")
     assert packets.seq.tolist() == [2]
     assert packets.unread_packets == 3
@@ -125,12 +146,21 @@ def test_sequence_numbers_are_relative_across_the_wrap():
     (connection,) = split_connections(parse_packets(pcap(frames), "x"))
     assert connection.seq.tolist() == [-1, -1, 0, 2, 0, 2]
     assert connection.ack.tolist() == [-1, 0, 0, 0, 6, 0]
-    assert (connection.client_ip, connection.client_port, connection.server_ip, connection.server_port) == ("10.1.0.1", 40001, "10.2.0.2", 5001)
+    assert (connection.client_ip, connection.client_port, connection.server_ip, connection.server_port) == (
+        "10.1.0.1",
+        40001,
+        "10.2.0.2",
+        5001,
+    )
     assert flow_of(connection).is_repeated.tolist() == [False, False, True]
 
 
 def test_without_a_syn_the_lowest_byte_is_the_first():
-    frames = [ethernet(packet(5010, b"b" * 10)), ethernet(packet(5000, b"a" * 10)), ethernet(packet(1, ack=5020, reverse=True))]
+    frames = [
+        ethernet(packet(5010, b"b" * 10)),
+        ethernet(packet(5000, b"a" * 10)),
+        ethernet(packet(1, ack=5020, reverse=True)),
+    ]
     (connection,) = split_connections(parse_packets(pcap(frames), "x"))
     assert connection.seq.tolist() == [10, 0, 0]
     assert connection.ack.tolist()[2] == 20
@@ -154,7 +184,9 @@ def test_windows_are_scaled_only_when_both_ends_offered_it_and_never_on_a_syn():
 
 
 def test_connections_are_kept_apart_in_the_order_of_their_first_packet():
-    other = dpkt.ip.IP(src=b"\x0a\x01\0\x03", dst=b"\x0a\x02\0\x02", p=6, data=dpkt.tcp.TCP(sport=1, dport=5001, seq=4, flags=SYN))
+    other = dpkt.ip.IP(
+        src=b"\x0a\x01\0\x03", dst=b"\x0a\x02\0\x02", p=6, data=dpkt.tcp.TCP(sport=1, dport=5001, seq=4, flags=SYN)
+    )
     other.len = len(bytes(other))
     frames = [ethernet(packet(1, b"x")), ethernet(bytes(other)), ethernet(packet(2, b"x"))]
     assert [connection.client_port for connection in split_connections(parse_packets(pcap(frames), "x"))] == [40001, 1]

@@ -40,7 +40,13 @@ def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
     assert [row["cell"] for row in rows][:3] == ["stack=bbr,ber=0,r1", "stack=bbr,ber=0,r2", "stack=bbr,ber=1e-06,r1"]
     assert {row["status"] for row in rows} == {"completed", "incomplete"}
     first = rows[0]
-    assert (first["scenario"], first["topology"], first["stack"], first["ber"], first["repeat"]) == ("fig04-golden", "fy97", "bbr", "0", "1")
+    assert (first["scenario"], first["topology"], first["stack"], first["ber"], first["repeat"]) == (
+        "fig04-golden",
+        "fy97",
+        "bbr",
+        "0",
+        "1",
+    )
     assert first["bytes"] == "60000"
     assert first["transfer_source"] == "capture"
     assert first["payload_match"] == "true"
@@ -136,7 +142,16 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
     more = (
         replace(plan.cell.workloads[0], name="second", port=5009),
         Ping(name="echo", **ends, required=True, count=3, interval_ns=10**9, payload_bytes=56),
-        Congestion(name="noise", **ends, required=False, max_rate_bps=0, redraw_ns=10**9, packet_bytes=1456, rates_bps=(), port=5002),
+        Congestion(
+            name="noise",
+            **ends,
+            required=False,
+            max_rate_bps=0,
+            redraw_ns=10**9,
+            packet_bytes=1456,
+            rates_bps=(),
+            port=5002,
+        ),
         Iperf3(
             name="probe",
             **ends,
@@ -152,13 +167,19 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
             patience_ns=10**9,
         ),
     )
-    (cell / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, workloads=(*plan.cell.workloads, *more)))))
+    (cell / "plan.json").write_text(
+        plans.text(replace(plan, cell=replace(plan.cell, workloads=(*plan.cell.workloads, *more))))
+    )
     records = cell / "records"
     shutil.copy(records / "transfer.jsonl", records / "second.jsonl")
     (records / "echo.jsonl").write_text(
-        '{"seq": 1, "rtt_ms": 530.5, "t_s": 2}\n{"seq": 2, "rtt_ms": 531.5, "t_s": 3}\n{"event": "summary", "sent": 3, "received": 2}\n'
+        '{"seq": 1, "rtt_ms": 530.5, "t_s": 2}\n{"seq": 2, "rtt_ms": 531.5, "t_s": 3}\n{"event": "summary", "sent": '
+        '3, "received": 2}\n'
     )
-    (records / "noise.jsonl").write_text('{"event": "rate", "t_s": 0, "rate_bps": 5}\n{"event": "summary", "t_s": 9, "sent_packets": 4, "sent_bytes": 5824}\n')
+    (records / "noise.jsonl").write_text(
+        '{"event": "rate", "t_s": 0, "rate_bps": 5}\n{"event": "summary", "t_s": 9, "sent_packets": '
+        '4, "sent_bytes": 5824}\n'
+    )
     end = {"sum_sent": {"retransmits": 3}, "sum_received": {"bytes": 1000, "seconds": 2.0, "bits_per_second": 4000.0}}
     (records / "probe.jsonl").write_text(json.dumps({"event": "iperf3", "result": {"end": end}}) + "\n")
     row = rows_of(collect(run_dir))[0]
@@ -186,7 +207,10 @@ def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
         (lambda run: (run / "manifest.json").write_text('{"format": "x"}'), "format"),
         (lambda run: shutil.rmtree(run / "cells"), "no cell"),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text("[]"), r"plan\.json"),
-        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 2}'), r"plan\.json: network: found no such key"),
+        (
+            lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 2}'),
+            r"plan\.json: network: found no such key",
+        ),
         (
             lambda run: edit(run, '"delay_table": null,\n', ""),
             r"\.delay_table: found no such key; expected a list, or null\. Remove the folder of the cell\. Run the scenario again",
@@ -196,10 +220,19 @@ def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
             lambda run: edit(run, '"format": 2', '"format": 3'),
             r"format: found 3; expected 2\. A newer scpslab wrote the run: use that version\.",
         ),
-        (lambda run: edit(run, '"format": 2', '"format": 0'), r"plan\.json: format: found \"0\"; expected 2\. Run the scenario again"),
+        (
+            lambda run: edit(run, '"format": 2', '"format": 0'),
+            r"plan\.json: format: found \"0\"; expected 2\. Run the scenario again",
+        ),
         (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "status.json").write_text('{"status": "good"}'), '"good"'),
-        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "records" / "transfer.jsonl").write_text("{}\nxx\n"), r"transfer\.jsonl:2"),
-        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "captures" / "ws2.pcap").write_bytes(b"\xff" * 100), r"ws2\.pcap"),
+        (
+            lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "records" / "transfer.jsonl").write_text("{}\nxx\n"),
+            r"transfer\.jsonl:2",
+        ),
+        (
+            lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "captures" / "ws2.pcap").write_bytes(b"\xff" * 100),
+            r"ws2\.pcap",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_run_is_named(run_dir, damage, said):
@@ -227,7 +260,11 @@ def test_last_is_the_newest_run(run_dir, tmp_path):
 def test_last_is_never_a_run_without_a_finished_cell(run_dir, tmp_path):
     """A newer run that has begun, and one that was stopped in its first cell, are no last."""
     for name, cell in (("begun", None), ("stopped", "r1")):
-        shutil.copytree(run_dir, tmp_path / name, ignore=lambda folder, names, cell=cell: names if Path(folder).name == "cells" else [])
+        shutil.copytree(
+            run_dir,
+            tmp_path / name,
+            ignore=lambda folder, names, cell=cell: names if Path(folder).name == "cells" else [],
+        )
         if cell:
             (tmp_path / name / "cells" / cell).mkdir()
             (tmp_path / name / "cells" / cell / "plan.json").write_text("{}")
@@ -239,4 +276,11 @@ def test_last_is_never_a_run_without_a_finished_cell(run_dir, tmp_path):
 
 
 def test_natural_order_is_by_size():
-    assert sorted(["1e-05", "0", "1e-06", "5e-05", "10", "9"], key=natural) == ["0", "1e-06", "1e-05", "5e-05", "9", "10"]
+    assert sorted(["1e-05", "0", "1e-06", "5e-05", "10", "9"], key=natural) == [
+        "0",
+        "1e-06",
+        "1e-05",
+        "5e-05",
+        "9",
+        "10",
+    ]

@@ -49,12 +49,20 @@ def results(name, cells, metric="transfer_s", axis="ber"):
 
 def demo_cells(*settings):
     """Cells of a real scenario: two stacks, no errors and errors at 1e-6, five repeats."""
-    wanted = ["sweep.stack=[cubic, fy97-reno]", "sweep.ber=[0, 1e-6]", "sweep.errors=[clustered]", "repeats=5", *settings]
+    wanted = [
+        "sweep.stack=[cubic, fy97-reno]",
+        "sweep.ber=[0, 1e-6]",
+        "sweep.errors=[clustered]",
+        "repeats=5",
+        *settings,
+    ]
     return scenario.cells(scenario.load("fy97/fig04", wanted))
 
 
 def written(folder, cells, transfer_s):
-    """A run folder of these cells, whose transfer times are what the function says of a cell; None is an incomplete transfer."""
+    """A run folder of these cells, whose transfer times are what the function says of a cell; None is an incomplete
+    transfer.
+    """
     axes = list(cells[0].axes)
     rows = [["scenario", "topology", "cell", *axes, "repeat", "seed", "status", "reason", "transfer_s"]]
     for cell in cells:
@@ -65,8 +73,24 @@ def written(folder, cells, transfer_s):
         (place / "plan.json").write_text(plans.text(plan))
         (place / "status.json").write_text(json.dumps({"status": status, "reason": ""}))
         texts = [str(axis) for axis in cell.axes.values()]
-        rows.append(["s", "t", cell.id, *texts, str(cell.repeat), plan.cell.kernel_seed, status, "", "" if value is None else repr(value)])
-    (folder / "manifest.json").write_text(json.dumps({"format": 1, "engine": "virtual", "engine_hashes": ["aa"], "seed": cells[0].scenario.seed, "cells": {}}))
+        rows.append(
+            [
+                "s",
+                "t",
+                cell.id,
+                *texts,
+                str(cell.repeat),
+                plan.cell.kernel_seed,
+                status,
+                "",
+                "" if value is None else repr(value),
+            ]
+        )
+    (folder / "manifest.json").write_text(
+        json.dumps(
+            {"format": 1, "engine": "virtual", "engine_hashes": ["aa"], "seed": cells[0].scenario.seed, "cells": {}}
+        )
+    )
     (folder / "results.csv").write_text(csv_text(rows))
     return read_results(folder)
 
@@ -79,8 +103,12 @@ def by_repeat(cell):
 
 
 def test_differences_have_welchs_interval_and_corrected_p():
-    """Of two differences one is 20 standard errors, the other none; t(4) = 24.5 has p = 1.6e-5, doubled for two comparisons."""
-    found = compare_runs([results("a", {"0": [20, 21, 22], "1e-6": [5, 6, 7]}), results("b", {"0": [40, 41, 42], "1e-6": [5, 6, 7]})])
+    """Of two differences one is 20 standard errors, the other none; t(4) = 24.5 has p = 1.6e-5, doubled for two
+    comparisons.
+    """
+    found = compare_runs(
+        [results("a", {"0": [20, 21, 22], "1e-6": [5, 6, 7]}), results("b", {"0": [40, 41, 42], "1e-6": [5, 6, 7]})]
+    )
 
     first, second = found.pairs
     assert (first.key, first.effect.difference.number) == (("0",), 20)
@@ -93,7 +121,9 @@ def test_differences_have_welchs_interval_and_corrected_p():
 
 
 def test_completion_is_compared_where_something_did_not_complete():
-    found = compare_runs([results("a", {"0": [1, 1, None, None, None, None, None, None]}), results("b", {"0": [1] * 8})])
+    found = compare_runs(
+        [results("a", {"0": [1, 1, None, None, None, None, None, None]}), results("b", {"0": [1] * 8})]
+    )
 
     completion = next(pair for pair in found.pairs if pair.metric == "completion_pct")
     assert (completion.first.mean.mean, completion.second.mean.mean) == (25, 100)
@@ -161,7 +191,10 @@ def test_a_run_without_axes_has_none_to_choose():
 
 
 def test_stacks_that_met_the_same_errors_are_compared_in_pairs(tmp_path):
-    """Repeats differ by 10 s, the stacks by 1.03 s at each: Welch sees nothing, Student on pairs everything. At BER 0 no errors are shared."""
+    """Repeats differ by 10 s, the stacks by 1.03 s at each: Welch sees nothing, Student on pairs everything.
+
+    At BER 0 no errors are shared.
+    """
     found = compare_axis(written(tmp_path / "run", demo_cells(), by_repeat), "stack")
 
     clean, noisy = found.pairs
@@ -191,9 +224,13 @@ def test_runs_with_the_same_seed_are_paired_and_with_another_not(tmp_path):
 
     found = compare_runs([mine, bigger, other_seed])
 
-    assert [(pair.sides[1], pair.pairing.is_paired) for pair in found.pairs if pair.key[-1] != "0" and "1e-06" in pair.key] == [("b", True), ("c", False)] * 2
+    assert [
+        (pair.sides[1], pair.pairing.is_paired) for pair in found.pairs if pair.key[-1] != "0" and "1e-06" in pair.key
+    ] == [("b", True), ("c", False)] * 2
     said = "\n".join(notes(found))
-    assert "conditions that differ between a and b:\n  workloads.transfer.bytes: 4000000 -> 500000 (at 4 points)\n" in said
+    assert (
+        "conditions that differ between a and b:\n  workloads.transfer.bytes: 4000000 -> 500000 (at 4 points)\n" in said
+    )
     assert "conditions that differ between a and c:\n  seed: 1997 -> 99" in said
     assert "errors of hop data, errors of hop ack differ" in said
 
@@ -223,35 +260,61 @@ def test_repeats_that_one_side_lacks_are_left_out_and_counted(tmp_path):
 
 
 def test_axes_taken_together_are_paired_within_their_values(tmp_path):
-    found = compare_axis(written(tmp_path / "run", demo_cells("sweep.ber=[1e-7, 1e-6]"), by_repeat), "stack", options=Options(by=["errors"]))
+    found = compare_axis(
+        written(tmp_path / "run", demo_cells("sweep.ber=[1e-7, 1e-6]"), by_repeat),
+        "stack",
+        options=Options(by=["errors"]),
+    )
 
     assert [(pair.pairing.is_paired, pair.first.n) for pair in found.pairs] == [(True, 10)]
     assert any("taken together: all values of ber" in line for line in notes(found))
 
 
 def test_a_side_without_any_value_is_named(tmp_path):
-    found = compare_axis(written(tmp_path / "run", demo_cells(), lambda cell: None if cell.axes["stack"] == "cubic" else by_repeat(cell)), "stack")
+    found = compare_axis(
+        written(
+            tmp_path / "run", demo_cells(), lambda cell: None if cell.axes["stack"] == "cubic" else by_repeat(cell)
+        ),
+        "stack",
+    )
 
     assert {pair.metric for pair in found.pairs if pair.effect.p is not None} == {"completion_pct"}
     assert any(line.startswith("no value of transfer_s of cubic: ") for line in notes(found))
 
 
 def test_too_few_pairs_for_an_exact_test_are_said(tmp_path):
-    """Five pairs: 2 of 32 signs are as far out, 0.0625. Two comparisons: 2 / 2^n below 0.025 from 7 pairs on, 2 / C(2n, n) from 5 a side on."""
+    """Five pairs: 2 of 32 signs are as far out, 0.0625.
+
+    Two comparisons: 2 / 2^n below 0.025 from 7 pairs on, 2 / C(2n, n) from 5 a side on.
+    """
     run = written(tmp_path / "run", demo_cells(), by_repeat)
     found = compare_axis(run, "stack", options=Options(test=Method.RANKS))
 
     assert [pair.effect.least_p for pair in found.pairs] == [pytest.approx(2 / 252), 0.0625]
-    assert "too few: with 5 pairs the smallest possible p is 0.062, so 1 comparison cannot be certain, whatever the values are." in notes(found)
+    assert (
+        "too few: with 5 pairs the smallest possible p is 0.062, so 1 comparison cannot be certain, whatever the "
+        "values are." in notes(found)
+    )
     assert not any("after correction" in line for line in notes(found) if line.startswith("too few"))
-    noisy = compare_axis(dataclasses.replace(run, rows=tuple(row for row in run.rows if row["ber"] != "0")), "stack", options=Options(test=Method.RANKS))
-    assert any("after correction for 1 comparison no p can be below 0.05. Take 6 pairs, or compare less" in line for line in notes(noisy))
+    noisy = compare_axis(
+        dataclasses.replace(run, rows=tuple(row for row in run.rows if row["ber"] != "0")),
+        "stack",
+        options=Options(test=Method.RANKS),
+    )
+    assert any(
+        "after correction for 1 comparison no p can be below 0.05. Take 6 pairs, or compare less" in line
+        for line in notes(noisy)
+    )
 
 
 def test_all_pairs_are_all_pairs():
     runs = [results(name, {"0": [1, 2, 3]}) for name in "abc"]
     assert [pair.sides for pair in compare_runs(runs).pairs] == [("a", "b"), ("a", "c")]
-    assert [pair.sides for pair in compare_runs(runs, Options(all_pairs=True)).pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [pair.sides for pair in compare_runs(runs, Options(all_pairs=True)).pairs] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]
 
 
 @pytest.mark.parametrize("test", list(Method))
@@ -277,34 +340,53 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
     shuffled = dataclasses.replace(run, rows=tuple(draws.sample(run.rows, len(run.rows))))
 
     def numbers(results):
-        return {pair.key: (pair.effect.difference.number, pair.effect.p, pair.p_holm) for pair in compare_axis(results, "stack", "cubic").pairs}
+        return {
+            pair.key: (pair.effect.difference.number, pair.effect.p, pair.p_holm)
+            for pair in compare_axis(results, "stack", "cubic").pairs
+        }
 
     assert numbers(shuffled) == {key: pytest.approx(found) for key, found in numbers(run).items()}
 
 
 @pytest.mark.parametrize(
-    ("test", "repeats", "families", "is_paired"), [(Method.MEANS, 4, 1000, True), (Method.MEANS, 4, 150, False), (Method.RANKS, 8, 1000, True)]
+    ("test", "repeats", "families", "is_paired"),
+    [(Method.MEANS, 4, 1000, True), (Method.MEANS, 4, 150, False), (Method.RANKS, 8, 1000, True)],
 )
 @pytest.mark.slow
 def test_families_without_a_difference_are_rarely_called_certain(monkeypatch, test, repeats, families, is_paired):
     """Of families in which no stack differs, at most 5 % have anything that is certain, within the binomial's 99.9 %.
 
-    For means the values are normal and the share is close to 5 %. Ranks are discrete: their share is lower, with skewed values too.
+    For means the values are normal and the share is close to 5 %. Ranks are discrete: their share is lower, with skewed
+    values too.
     """
     cells = demo_cells("sweep.ber=[1e-7, 1e-6, 1e-5]", f"repeats={repeats}")
     planned = {cell.id: planning.plan(cell) for cell in cells}
     monkeypatch.setattr(comparing, "plans_of", lambda _results: planned if is_paired else {})
     draws = random.Random(1997)
     empty = [
-        {"cell": cell.id, "stack": cell.axes["stack"], "ber": str(cell.axes["ber"]), "repeat": str(cell.repeat), "status": "completed", "reason": ""}
+        {
+            "cell": cell.id,
+            "stack": cell.axes["stack"],
+            "ber": str(cell.axes["ber"]),
+            "repeat": str(cell.repeat),
+            "status": "completed",
+            "reason": "",
+        }
         for cell in cells
     ]
     false = 0
     for _ in range(families):
-        common = {key: draws.gauss(0, 3) for key in itertools.product(("1e-07", "1e-06", "1e-05"), range(1, repeats + 1))}
+        common = {
+            key: draws.gauss(0, 3) for key in itertools.product(("1e-07", "1e-06", "1e-05"), range(1, repeats + 1))
+        }
         noise = (lambda: draws.gauss(0, 1)) if test is Method.MEANS else (lambda: draws.expovariate(1) ** 2)
-        rows = tuple(row | {"transfer_s": repr(100 + common[row["ber"], int(row["repeat"])] * is_paired + noise())} for row in empty)
-        found = compare_axis(Results(Path("r"), (), ("stack", "ber"), ("transfer_s",), rows), "stack", options=Options(test=test))
+        rows = tuple(
+            row | {"transfer_s": repr(100 + common[row["ber"], int(row["repeat"])] * is_paired + noise())}
+            for row in empty
+        )
+        found = compare_axis(
+            Results(Path("r"), (), ("stack", "ber"), ("transfer_s",), rows), "stack", options=Options(test=test)
+        )
         assert {pair.pairing.is_paired for pair in found.pairs} == {is_paired}
         false += any(pair.is_certain for pair in found.pairs)
     assert false <= stats.binom.ppf(0.999, families, 0.05)
@@ -314,7 +396,9 @@ def test_families_without_a_difference_are_rarely_called_certain(monkeypatch, te
 
 def test_traffic_is_the_same_for_every_stack_and_differs_between_levels(tmp_path):
     wanted = ["sweep.stack=[cubic, fy97-reno]", "sweep.level=[100, 125, 150]", "repeats=2"]
-    run = written(tmp_path / "run", scenario.cells(scenario.load("fy97/fig14", wanted)), lambda cell: float(cell.repeat))
+    run = written(
+        tmp_path / "run", scenario.cells(scenario.load("fy97/fig14", wanted)), lambda cell: float(cell.repeat)
+    )
 
     def why(axis):
         return {pair.key: pair.pairing.why for pair in compare_axis(run, axis).pairs}

@@ -17,13 +17,17 @@ from scpslab.analysis.effects import NO_EFFECT, Method, completion_p, effect, ne
 from scpslab.analysis.statistics import holm, paired_p, ratio_of_pairs
 
 VALUES = st.lists(st.floats(0.1, 1000).map(lambda value: round(value, 3)), min_size=2, max_size=8)
-PAIRS = st.integers(2, 8).flatmap(lambda n: st.tuples(*(st.lists(st.integers(1, 50).map(float), min_size=n, max_size=n),) * 2))
+PAIRS = st.integers(2, 8).flatmap(
+    lambda n: st.tuples(*(st.lists(st.integers(1, 50).map(float), min_size=n, max_size=n),) * 2)
+)
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 5, 9, 20, 60])
 def test_signed_ranks_are_those_of_another_library(pairs):
     differences = np.random.default_rng(pairs).normal(0.4, 1, pairs)
-    assert ranks.signed_rank_p(differences) == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+    assert ranks.signed_rank_p(differences) == pytest.approx(
+        stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 1), (3, 4), (5, 5), (10, 7), (40, 30)])
@@ -49,10 +53,15 @@ def test_signed_ranks_with_ties_are_the_share_of_all_signs(differences):
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5), st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5))
+@given(
+    st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5),
+    st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5),
+)
 def test_rank_sums_with_ties_are_the_share_of_all_divisions(first, second):
     shared = stats.rankdata([*first, *second])
-    everything = [sum(shared[index] for index in chosen) for chosen in itertools.combinations(range(len(shared)), len(second))]
+    everything = [
+        sum(shared[index] for index in chosen) for chosen in itertools.combinations(range(len(shared)), len(second))
+    ]
     mine = sum(shared[len(first) :])
     tails = sum(value <= mine for value in everything), sum(value >= mine for value in everything)
     assert ranks.rank_sum_p(first, second) == pytest.approx(min(1, 2 * min(tails) / len(everything)))
@@ -61,17 +70,24 @@ def test_rank_sums_with_ties_are_the_share_of_all_divisions(first, second):
 def test_many_values_take_the_normal_distribution():
     draws = np.random.default_rng(3)
     differences, a, b = draws.normal(0.1, 1, 250), draws.normal(size=80), draws.normal(0.3, 1, 70)
-    assert ranks.signed_rank_p(differences) == pytest.approx(stats.wilcoxon(differences, method="asymptotic").pvalue, rel=1e-9)
+    assert ranks.signed_rank_p(differences) == pytest.approx(
+        stats.wilcoxon(differences, method="asymptotic").pvalue, rel=1e-9
+    )
     expected = stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False).pvalue
     assert ranks.rank_sum_p(a, b) == pytest.approx(expected, rel=1e-9)
-    for shift, center in ((ranks.shift_of_pairs(differences), np.median(differences)), (ranks.shift_of_groups(a, b), np.median(b) - np.median(a))):
+    for shift, center in (
+        (ranks.shift_of_pairs(differences), np.median(differences)),
+        (ranks.shift_of_groups(a, b), np.median(b) - np.median(a)),
+    ):
         assert shift.low < shift.number < shift.high
         assert shift.number == pytest.approx(center, abs=0.2)
 
 
 @pytest.mark.parametrize(("pairs", "critical"), [(5, None), (6, 0), (8, 3), (10, 8), (20, 52)])
 def test_intervals_of_pairs_end_at_the_tables_critical_values(pairs, critical):
-    """Wilcoxon's table, 5 % two-sided: a sum of ranks up to `critical` is significant; the interval leaves out as many means on each side."""
+    """Wilcoxon's table, 5 % two-sided: a sum of ranks up to `critical` is significant; the interval leaves out as many
+    means on each side.
+    """
     differences = [float(2**number) for number in range(pairs)]
     means = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(differences, 2))
     shift = ranks.shift_of_pairs(differences)
@@ -84,7 +100,9 @@ def test_intervals_of_groups_end_at_the_tables_critical_values(first, second, cr
     a, b = [float(2**number) for number in range(first)], [float(3**number) for number in range(second)]
     differences = sorted(y - x for x in a for y in b)
     shift = ranks.shift_of_groups(a, b)
-    assert (shift.low, shift.high) == ((None, None) if critical is None else (differences[critical], differences[-1 - critical]))
+    assert (shift.low, shift.high) == (
+        (None, None) if critical is None else (differences[critical], differences[-1 - critical])
+    )
 
 
 @settings(deadline=None)
@@ -99,7 +117,10 @@ def test_pairs_by_means_are_students(pairs):
     expected = stats.ttest_rel(second, first)
     assert found.p == pytest.approx(expected.pvalue, rel=1e-9, abs=1e-12)
     interval = expected.confidence_interval()
-    assert (found.difference.low, found.difference.high) == (pytest.approx(interval.low, abs=1e-9), pytest.approx(interval.high, abs=1e-9))
+    assert (found.difference.low, found.difference.high) == (
+        pytest.approx(interval.low, abs=1e-9),
+        pytest.approx(interval.high, abs=1e-9),
+    )
 
 
 # A quantile of a new number of degrees takes some ten milliseconds.
@@ -142,7 +163,11 @@ def test_least_p_is_reached_by_values_that_do_not_overlap(paired):
 
 def test_ratios_of_ranks_are_of_the_values():
     found = effect([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], [2.0, 4.0, 8.0, 16.0, 32.0, 64.0], Method.RANKS, paired=True)
-    assert (found.ratio.number, found.ratio.low, found.ratio.high) == (pytest.approx(2), pytest.approx(2), pytest.approx(2))
+    assert (found.ratio.number, found.ratio.low, found.ratio.high) == (
+        pytest.approx(2),
+        pytest.approx(2),
+        pytest.approx(2),
+    )
     assert effect([0.0, 1.0], [1.0, 2.0], Method.RANKS, paired=True).ratio is None
 
 
@@ -174,7 +199,9 @@ def test_completion_of_groups_is_fishers():
 
 
 def test_holm_on_a_hand_computed_example():
-    """0.01, 0.02, 0.03, 0.04 times 4, 3, 2, 1: 0.04, 0.06, 0.06 (0.06 is the largest so far), 0.06 (0.04 is below it); in the order given."""
+    """0.01, 0.02, 0.03, 0.04 times 4, 3, 2, 1: 0.04, 0.06, 0.06 (0.06 is the largest so far), 0.06 (0.04 is below it);
+    in the order given.
+    """
     assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
 
 

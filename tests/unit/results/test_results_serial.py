@@ -15,7 +15,15 @@ from scpslab.scenario import planning
 
 CLIENT = {"event": "client", "command": "get", "bytes": 10_000, "before_transfer_s": 0.5, "total_s": 1.5}
 FILE = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab"}
-DIRECTION = {"event": "direction", "direction": "data", "sent_frames": 10, "received_frames": 8, "lost_frames": 2, "bit_errors": 3, "most_waiting_bytes": 99}
+DIRECTION = {
+    "event": "direction",
+    "direction": "data",
+    "sent_frames": 10,
+    "received_frames": 8,
+    "lost_frames": 2,
+    "bit_errors": 3,
+    "most_waiting_bytes": 99,
+}
 
 
 def plan():
@@ -36,7 +44,9 @@ def values(tmp_path):
         (cell / "records").mkdir(parents=True)
         (tmp_path / "test-run" / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/test"}))
         (cell / "plan.json").write_text(plans.text(planned))
-        (cell / "status.json").write_text(json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": 0, "virtual_s": 2.0}))
+        (cell / "status.json").write_text(
+            json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": 0, "virtual_s": 2.0})
+        )
         for name, lines in (("transfer", transfer), ("serial", serial)):
             (cell / "records" / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         (one,) = open_run(tmp_path / "test-run").cells
@@ -47,7 +57,12 @@ def values(tmp_path):
 
 def test_the_transfer_is_what_the_client_reports_less_what_came_before(values):
     found = values([CLIENT, FILE], [])
-    assert (found["bytes"], found["transfer_s"], found["client_total_s"], found["payload_match"]) == (10_000, 1.0, 1.5, True)
+    assert (found["bytes"], found["transfer_s"], found["client_total_s"], found["payload_match"]) == (
+        10_000,
+        1.0,
+        1.5,
+        True,
+    )
     assert found["goodput_bps"] == 80_000
     assert found["utilization"] == pytest.approx(80_000 / 115_200)
 

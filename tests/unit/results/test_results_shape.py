@@ -45,7 +45,9 @@ def test_the_first_flights_are_those_of_slow_start(row):
 
 
 def test_a_window_limits_the_final_rate_and_slow_start_its_beginning(row):
-    """Sixteen segments of 11,200 bit in a round trip of 2 * 0.265 s and one packet's 5.824 ms; the window is open after four round trips."""
+    """Sixteen segments of 11,200 bit in a round trip of 2 * 0.265 s and one packet's 5.824 ms; the window is open after
+    four round trips.
+    """
     found = row(window_segments=16, total_bytes=1_000_000)
     round_trip_s = 0.53 + 1456 * 8 / 2e6
 
@@ -61,7 +63,9 @@ def test_the_sink_answers_at_once(row):
 
 def test_without_loss_nothing_is_said_about_recovery(row):
     found = row()
-    assert [found[name] for name in ("repair_s", "longest_silence_s", "burst_segments", "window_growth_segments_per_s")] == ["", "", "", ""]
+    assert [
+        found[name] for name in ("repair_s", "longest_silence_s", "burst_segments", "window_growth_segments_per_s")
+    ] == ["", "", "", ""]
 
 
 def test_a_loss_is_repaired_after_a_round_trip(row):
@@ -82,11 +86,15 @@ def test_the_true_queue_is_averaged_over_the_transfer(row):
 
 
 def test_an_estimate_that_follows_the_queue_correlates(row):
-    """Slow start without a limit passes what the path holds, and the queue grows from then on: a depth that grows goes with it, one that falls against."""
+    """Slow start without a limit passes what the path holds, and the queue grows from then on: a depth that grows goes
+    with it, one that falls against.
+    """
     grown = row(window_segments=1000, total_bytes=1_000_000, queue=lambda t_s: t_s * 1e4)
 
     assert float(grown["queue_estimate_r"]) > 0.8
-    assert float(row(window_segments=1000, total_bytes=1_000_000, queue=lambda t_s: -t_s * 1e4)["queue_estimate_r"]) < -0.8
+    assert (
+        float(row(window_segments=1000, total_bytes=1_000_000, queue=lambda t_s: -t_s * 1e4)["queue_estimate_r"]) < -0.8
+    )
     assert float(grown["queue_end_packets"]) > float(row(window_segments=8)["queue_end_packets"])
 
 
@@ -96,7 +104,9 @@ def test_an_acknowledgement_with_timestamps_has_52_bytes(row):
 
 
 def test_half_of_the_flight_is_left_after_a_loss(row):
-    """The model halves its window of 64 segments, in which growth of a second adds little, and fills it again at once."""
+    """The model halves its window of 64 segments, in which growth of a second adds little, and fills it again at
+    once.
+    """
     found = row(losses=[300], window_segments=64, total_bytes=2_000_000)
 
     assert 0.4 <= float(found["flight_share_after_recovery"]) <= 1

@@ -5,10 +5,24 @@ from __future__ import annotations
 import pytest
 from scipy import special, stats
 
-from scpslab.analysis.statistics import clopper_pearson, difference_p, fisher_exact, group_rows, holm, mean_of, ratio_of, spread_of, sum_of, t_quantile, welch
+from scpslab.analysis.statistics import (
+    clopper_pearson,
+    difference_p,
+    fisher_exact,
+    group_rows,
+    holm,
+    mean_of,
+    ratio_of,
+    spread_of,
+    sum_of,
+    t_quantile,
+    welch,
+)
 
 
-@pytest.mark.parametrize(("degrees_of_freedom", "quantile"), [(1, 12.706), (4, 2.776), (9, 2.262), (15, 2.131), (29, 2.045), (120, 1.980)])
+@pytest.mark.parametrize(
+    ("degrees_of_freedom", "quantile"), [(1, 12.706), (4, 2.776), (9, 2.262), (15, 2.131), (29, 2.045), (120, 1.980)]
+)
 def test_t_quantiles_are_those_of_the_tables(degrees_of_freedom, quantile):
     assert t_quantile(degrees_of_freedom) == pytest.approx(quantile, abs=5e-4)
 
@@ -31,7 +45,8 @@ def test_few_or_equal_values_claim_no_more_than_they_know():
 
 @pytest.mark.parametrize(
     ("successes", "trials", "low", "high"),
-    # 0 of 10: 1 - 0.025^(1/10) = 0.3085 (the exact form of the rule of three); 5 of 10 and 1 of 10 as in the usual tables.
+    # 0 of 10: 1 - 0.025^(1/10) = 0.3085 (the exact form of the rule of three); 5 of 10 and 1 of 10 as in the usual
+    # tables.
     [(0, 10, 0.0, 0.3085), (10, 10, 0.6915, 1.0), (5, 10, 0.1871, 0.8129), (1, 10, 0.0025, 0.4450), (0, 0, 0.0, 1.0)],
 )
 def test_completion_intervals_are_exact(successes, trials, low, high):
@@ -73,7 +88,8 @@ def test_impossible_counts_are_refused():
 
 
 def test_welch_on_a_worked_example():
-    # Variances 2.5 and 10, five values each: t = -3 / sqrt(0.5 + 2), degrees = 2.5^2 / (0.5^2/4 + 2^2/4) = 5.8824; p as t.test of R prints it.
+    # Variances 2.5 and 10, five values each: t = -3 / sqrt(0.5 + 2), degrees = 2.5^2 / (0.5^2/4 + 2^2/4) = 5.8824; p as
+    # t.test of R prints it.
     test = welch([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
     assert test.t == pytest.approx(-1.8973666)
     assert test.degrees_of_freedom == pytest.approx(5.8823529)
@@ -163,4 +179,8 @@ def test_combinations_claim_no_more_than_they_know():
 def test_the_interval_of_a_spread_is_that_of_the_chi_square_distribution():
     # n = 3, cv 0.05: factors sqrt(2 / 7.378) and sqrt(2 / 0.0506).
     found = spread_of([19.0, 20.0, 21.0])
-    assert (found.number, found.low, found.high) == (pytest.approx(0.05), pytest.approx(0.02603, abs=1e-4), pytest.approx(0.31424, abs=1e-3))
+    assert (found.number, found.low, found.high) == (
+        pytest.approx(0.05),
+        pytest.approx(0.02603, abs=1e-4),
+        pytest.approx(0.31424, abs=1e-3),
+    )

@@ -89,9 +89,13 @@ def test_a_mean_is_rounded_to_what_its_interval_allows(values, text):
     assert with_interval(mean_of(values)) == text
 
 
-@pytest.mark.parametrize(("metric", "factor"), [("utilization", 1), ("second_goodput_bps", 2_000_000), ("throughput_report_pct", 97.65625)])
+@pytest.mark.parametrize(
+    ("metric", "factor"), [("utilization", 1), ("second_goodput_bps", 2_000_000), ("throughput_report_pct", 97.65625)]
+)
 def test_an_interval_that_leaves_the_link_s_rate_is_a_range(metric, factor):
-    """Three transfers that fill the link, and one with a timeout: Student's interval would reach to 1.04 of the rate."""
+    """Three transfers that fill the link, and one with a timeout: Student's interval would reach to 1.04 of the
+    rate.
+    """
     shares = [0.9, 0.9, 0.9, 0.6]
     rows = [{"status": "completed", metric: str(share * factor), "second_utilization": str(share)} for share in shares]
     (group,) = group_rows(rows, [], [metric])
@@ -101,7 +105,11 @@ def test_an_interval_that_leaves_the_link_s_rate_is_a_range(metric, factor):
 
 def test_few_repeats_show_their_range_and_no_interval(run_dir):
     """Two transfers: Student's interval would reach below 0 s."""
-    said = CliRunner().invoke(program(["results"]), ["results", str(run_dir), "--metric", "transfer_s", "--format", "table"], env={"COLUMNS": "200"})
+    said = CliRunner().invoke(
+        program(["results"]),
+        ["results", str(run_dir), "--metric", "transfer_s", "--format", "table"],
+        env={"COLUMNS": "200"},
+    )
     assert said.exit_code == 0
     table, _, below = said.output.partition("mean ± 95 %")
     assert " to " in table

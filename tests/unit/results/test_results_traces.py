@@ -67,8 +67,8 @@ def test_the_queue_estimate_is_the_report_s(captured):
     t_s, queue_bytes = queue_estimate(flow, 2_000_000)
     _, rtt_s = round_trips(flow)
     assert queue_bytes.max() == pytest.approx((rtt_s.max() - rtt_s.min()) * 250_000)
-    # From four segments to eight every acknowledgement lets go of two: the last waits for four of 1456 bytes. The smallest
-    # round trip is that of the last segment, 200 bytes shorter than the others.
+    # From four segments to eight every acknowledgement lets go of two: the last waits for four of 1456 bytes. The
+    # smallest round trip is that of the last segment, 200 bytes shorter than the others.
     assert queue_bytes.max() == pytest.approx(4 * 1456 + 200, rel=1e-6)
     assert len(t_s) == len(queue_bytes)
 
@@ -81,7 +81,10 @@ def test_bins_hold_every_byte_once():
 
 
 def test_a_capture_without_data_gives_empty_series():
-    assert split_connections(parse_packets(b"\x4d\x3c\xb2\xa1\x02\0\x04\0" + bytes(8) + b"\xff\xff\0\0\x01\0\0\0", "x")) == []
+    assert (
+        split_connections(parse_packets(b"\x4d\x3c\xb2\xa1\x02\0\x04\0" + bytes(8) + b"\xff\xff\0\0\x01\0\0\0", "x"))
+        == []
+    )
 
 
 def test_xpl_has_a_bar_for_every_segment_and_marks_what_was_sent_again(captured):

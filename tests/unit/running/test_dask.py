@@ -1,4 +1,6 @@
-"""Executor dask on real `dask scheduler` and `dask worker` processes: the bytes of a local run, whatever happens to them. `make test-scale` kills more."""
+"""Executor dask on real `dask scheduler` and `dask worker` processes: the bytes of a local run, whatever happens to
+them. `make test-scale` kills more.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ class Process:
 @pytest.fixture(scope="module")
 def dask():
     """Starts a program of Dask; see forked_dask.py."""
-    server = subprocess.Popen([sys.executable, str(DATA / "forked_dask.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [sys.executable, str(DATA / "forked_dask.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
     def start(words: list[str], environment: dict[str, str], log: Path) -> Process:
         server.stdin.write(json.dumps({"words": words, "environment": environment, "log": str(log)}) + "\n")
@@ -129,7 +133,18 @@ class Site:
         self.count += 1
         local = environment.pop("local", str(self.folder / f"local-{self.count}"))
         Path(local).mkdir(exist_ok=True)
-        words = ["worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--dashboard-address", ":0", "--name", f"w{self.count}"]
+        words = [
+            "worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+            "--dashboard-address",
+            ":0",
+            "--name",
+            f"w{self.count}",
+        ]
         words += ["--local-directory", local, "--preload", "fake_worker", "--memory-limit", "0"]
         log = self.folder / f"{self.count}.log"
         process = self._start(words, {"FAKE_MEMORY": str(self.memory), "PYTHONPATH": str(DATA)} | environment, log)
@@ -202,7 +217,9 @@ def remotely(run_fake, site, **options):
     """A run on the site's workers, and its events."""
     events = []
     listeners = [events.append, *options.pop("listeners", ())]
-    result = run_fake(**({"overrides": MANY, "executor": "dask", "cluster": site and site.address, "listeners": listeners} | options))
+    result = run_fake(
+        **({"overrides": MANY, "executor": "dask", "cluster": site and site.address, "listeners": listeners} | options)
+    )
     return files(result.folder), events
 
 
@@ -217,7 +234,11 @@ def test_workers_give_the_bytes_of_a_local_run(run_fake, site, expected):
     found, events = remotely(run_fake, site)
 
     assert found == expected
-    assert len([event for event in events if isinstance(event, CellStarted)]) == len([event for event in events if isinstance(event, CellDone)]) == CELLS
+    assert (
+        len([event for event in events if isinstance(event, CellStarted)])
+        == len([event for event in events if isinstance(event, CellDone)])
+        == CELLS
+    )
     assert sorted(site.ran()) == sorted(event.cell for event in events if isinstance(event, CellDone))
 
 
@@ -242,7 +263,9 @@ def test_a_worker_of_another_build_ends_the_run(run_fake, site):
 
 @pytest.mark.parametrize("how", ["answer", "error", "message"])
 def test_no_pickle_of_a_worker_is_loaded(run_fake, site, expected, tmp_path, how):
-    """A worker sends objects that run a program where they are loaded: as its answer and the answer's class, as an error, inside of a message."""
+    """A worker sends objects that run a program where they are loaded: as its answer and the answer's class, as an
+    error, inside of a message.
+    """
     ran = tmp_path / "ran-at-the-client"
     site.worker(FAKE_EVIL=how, FAKE_EVIL_FILE=str(ran))
     # What the scheduler passes on in one message with other news cannot be told apart.
@@ -383,7 +406,16 @@ def test_a_scheduler_that_does_not_come_back_ends_the_run_which_resumes(run_fake
 def test_a_killed_client_resumes(run_fake, site, expected, tmp_path, seed):
     moment = random.Random(seed).randrange(1, CELLS)
     site.worker(FAKE_S="0.05")
-    words = [sys.executable, str(DATA / "run_with_fake_engine.py"), str(tmp_path / "memory"), "0", "run", "links/transfer", "--set", *MANY]
+    words = [
+        sys.executable,
+        str(DATA / "run_with_fake_engine.py"),
+        str(tmp_path / "memory"),
+        "0",
+        "run",
+        "links/transfer",
+        "--set",
+        *MANY,
+    ]
     words += ["--executor", "dask", "--cluster", site.address, "--out", str(tmp_path / "runs")]
     with (tmp_path / "client.log").open("wb") as log:
         client = subprocess.Popen(words, stdout=log, stderr=log)
@@ -418,7 +450,16 @@ def test_an_interrupt_ends_what_workers_do(run_fake, site, expected):
 def test_two_clients_share_workers(run_fake, site, expected, tmp_path):
     site.worker()
     site.worker()
-    words = [sys.executable, str(DATA / "run_with_fake_engine.py"), str(tmp_path / "memory"), "0", "run", "links/transfer", "--set", *MANY]
+    words = [
+        sys.executable,
+        str(DATA / "run_with_fake_engine.py"),
+        str(tmp_path / "memory"),
+        "0",
+        "run",
+        "links/transfer",
+        "--set",
+        *MANY,
+    ]
     words += ["--executor", "dask", "--cluster", site.address, "--out", str(tmp_path / "other")]
     with (tmp_path / "client.log").open("wb") as log:
         other = subprocess.Popen(words, stdout=log, stderr=log)

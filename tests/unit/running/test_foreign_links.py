@@ -1,4 +1,6 @@
-"""A stranger's scenario folder and run folder have links to files of this machine: none is read into a run, written through, or emptied."""
+"""A stranger's scenario folder and run folder have links to files of this machine: none is read into a run, written
+through, or emptied.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def foreign(tmp_path):
 
 def carried(run):
     """The files of a run, links followed, that have the secret."""
-    return [str(path.relative_to(run)) for path in run.rglob("*") if path.is_file() and PRIVATE.encode() in path.read_bytes()]
+    return [
+        str(path.relative_to(run))
+        for path in run.rglob("*")
+        if path.is_file() and PRIVATE.encode() in path.read_bytes()
+    ]
 
 
 @pytest.mark.parametrize("linked", ["file", "folder"])
@@ -85,7 +91,11 @@ def test_resuming_writes_through_no_link(run_fake, foreign, secret):
         (foreign.parent / kind).mkdir()
         (foreign.parent / kind / "own.yaml").write_text("a: 1\n")
     run = run_fake(str(foreign)).folder
-    planted = [path for path in run.rglob("*") if path.is_file() and path.parent.parent != run / "cells" and path.name != ".lock"]
+    planted = [
+        path
+        for path in run.rglob("*")
+        if path.is_file() and path.parent.parent != run / "cells" and path.name != ".lock"
+    ]
     for path in planted:
         if path.name != "manifest.json":
             path.unlink()

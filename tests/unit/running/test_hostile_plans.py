@@ -1,8 +1,9 @@
-"""Archives whose plans and scenarios name any paths: `verify` refuses or repeats them, writes in its own folders only, and touches no file that they name.
+"""Archives whose plans and scenarios name any paths: `verify` refuses or repeats them, writes in its own folders only,
+and touches no file that they name.
 
-Each draw is verified in a child that Landlock lets write in a scratch folder only, and whose every opened, made, removed, renamed or asked-for path is
-looked at.
-SCPSLAB_HOSTILE_PLANS says how many are drawn; what they write is compared file by file for some of them.
+Each draw is verified in a child that Landlock lets write in a scratch folder only, and whose every opened, made,
+removed, renamed or asked-for path is looked at. SCPSLAB_HOSTILE_PLANS says how many are drawn; what they write is
+compared file by file for some of them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ pytestmark = pytest.mark.slow
 
 DRAWS = int(os.environ.get("SCPSLAB_HOSTILE_PLANS", "200"))
 COMPARED = 50
-VECTORS = "links: {hop: {data: {errors: {model: vector-file, file: gaps.txt}}, ack: {errors: {model: vector-file, file: vectors/gaps.bits}}}}"
+VECTORS = (
+    "links: {hop: {data: {errors: {model: vector-file, file: gaps.txt}}, ack: {errors: {model: vector-file, file: "
+    "vectors/gaps.bits}}}}"
+)
 SCENARIO = f"""\
 kind: scenario
 version: 1
@@ -49,7 +53,10 @@ PAYLOAD = "open('/tmp/owned', 'w').close()\n"
 
 @pytest.fixture
 def archive(tmp_path, run_fake, monkeypatch):
-    """A run with stored vectors and a policy, packed: its members by name. Its engine writes vectors into the cell's folder, as all do."""
+    """A run with stored vectors and a policy, packed: its members by name.
+
+    Its engine writes vectors into the cell's folder, as all do.
+    """
     folder = tmp_path / "mine"
     (folder / "vectors").mkdir(parents=True)
     (folder / "gaps.txt").write_text("100\n200\n")
@@ -72,7 +79,9 @@ def archive(tmp_path, run_fake, monkeypatch):
 
 @pytest.fixture
 def traps(tmp_path):
-    """A folder that nobody may touch: files, links to nowhere and to folders, and a pipe that whoever opens it waits at."""
+    """A folder that nobody may touch: files, links to nowhere and to folders, and a pipe that whoever opens it waits
+    at.
+    """
     folder = tmp_path / "traps"
     (folder / "vectors").mkdir(parents=True)
     (folder / "gaps.txt").write_text("100\n200\n")
@@ -86,7 +95,20 @@ def traps(tmp_path):
 
 def hostile(rng, traps):
     """A path as nobody means well by it."""
-    name = rng.choice(["gaps.txt", "gaps.bits", "policy.py", "scenario.yaml", "new.py", "dangling.py", "pipe", "private.bits", "vectors", "topologies.json"])
+    name = rng.choice(
+        [
+            "gaps.txt",
+            "gaps.bits",
+            "policy.py",
+            "scenario.yaml",
+            "new.py",
+            "dangling.py",
+            "pipe",
+            "private.bits",
+            "vectors",
+            "topologies.json",
+        ]
+    )
     folder = rng.choice([traps, traps / "vectors", traps / "dangling", traps / "vectors" / "up", traps / "none"])
     return rng.choice(
         [
@@ -215,7 +237,8 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("rights", ctypes.c_uint64), ("fd", ctypes.c_int32))
 
 
-# What changes a file system (linux/landlock.h): to write files, to make and to remove things; since version 2 to move them between folders.
+# What changes a file system (linux/landlock.h): to write files, to make and to remove things; since version 2 to move
+# them between folders.
 WRITING, MOVING = sum(1 << bit for bit in (1, *range(4, 13))), 1 << 13
 
 
@@ -235,7 +258,9 @@ def confine(*folders):
 
 
 class Watch:
-    """Writes to `log` what is opened, changed or asked for of the traps, and what is changed outside of the scratch folder."""
+    """Writes to `log` what is opened, changed or asked for of the traps, and what is changed outside of the scratch
+    folder.
+    """
 
     # Python audits no question whether a file is there.
     questions = ("stat", "lstat", "readlink", "access")
@@ -261,8 +286,12 @@ class Watch:
         """An event of this process."""
         if not self.is_on or (event != "open" and not event.startswith("os.")):
             return
-        is_change = arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) if event == "open" else event not in self.reads
-        for path in (str(Path(os.fsdecode(one)).absolute()) for one in arguments if isinstance(one, str | bytes | os.PathLike)):
+        is_change = (
+            arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) if event == "open" else event not in self.reads
+        )
+        for path in (
+            str(Path(os.fsdecode(one)).absolute()) for one in arguments if isinstance(one, str | bytes | os.PathLike)
+        ):
             # Names within an open folder, which shutil.rmtree has, are those of a scratch folder.
             is_outside = not path.startswith((str(self.scratch), os.devnull)) and os.sep in str(arguments[0])
             if path.startswith(self.never) or (is_change and is_outside):

@@ -1,4 +1,6 @@
-"""Runs of many cells: what a run does besides its cells grows with their number, not with its square, and no plan stays in memory."""
+"""Runs of many cells: what a run does besides its cells grows with their number, not with its square, and no plan stays
+in memory.
+"""
 
 from __future__ import annotations
 

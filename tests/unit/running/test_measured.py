@@ -1,4 +1,6 @@
-"""The time of a cell from manifests: its own before that of its scenario, before that of others, before its plan alone; damage changes no other's."""
+"""The time of a cell from manifests: its own before that of its scenario, before that of others, before its plan alone;
+damage changes no other's.
+"""
 
 from __future__ import annotations
 

@@ -24,12 +24,19 @@ OLD_RUN = Path(__file__).parents[2] / "data" / "formats" / "run-1"
 @pytest.fixture
 def old(tmp_path):
     run = read_archive(write_archive([OLD_RUN], tmp_path / "old.tar.gz"))[0]
-    return replace(run, plans={name: with_errors(plan) for name, plan in run.plans.items()}, manifest=run.manifest | {"program": {"version": "0.3.0"}})
+    return replace(
+        run,
+        plans={name: with_errors(plan) for name, plan in run.plans.items()},
+        manifest=run.manifest | {"program": {"version": "0.3.0"}},
+    )
 
 
 def with_errors(plan):
     """The plan with independent errors on its link."""
-    impairments = (replace(one, errors=replace(one.errors, model="independent", settings=Independent(ber=1e-6))) for one in plan.cell.impairments)
+    impairments = (
+        replace(one, errors=replace(one.errors, model="independent", settings=Independent(ber=1e-6)))
+        for one in plan.cell.impairments
+    )
     return replace(plan, cell=replace(plan.cell, impairments=tuple(impairments)))
 
 
@@ -39,7 +46,10 @@ def test_a_run_of_today_has_the_rules_of_today(old):
 
 
 def test_a_run_of_0_3_0_with_bit_errors_is_named(old):
-    assert other_vectors(old.manifest, old.plans.values()) == "made with 0.3.0, whose error vectors began elsewhere: run again"
+    assert (
+        other_vectors(old.manifest, old.plans.values())
+        == "made with 0.3.0, whose error vectors began elsewhere: run again"
+    )
     assert other_vectors({}, old.plans.values()) != ""
 
 
@@ -51,7 +61,14 @@ def test_a_run_without_bit_errors_is_not(old, tmp_path):
 
 def test_a_grader_calls_it_another_version(old):
     cell = next(iter(old.plans))
-    mine = Rerun(dict.fromkeys(old.digest.files, "0" * 64), (), (), (cell,), is_whole=True, manifest={"cells": old.manifest["cells"]})
+    mine = Rerun(
+        dict.fromkeys(old.digest.files, "0" * 64),
+        (),
+        (),
+        (cell,),
+        is_whole=True,
+        manifest={"cells": old.manifest["cells"]},
+    )
 
     (finding,) = against_rerun({"small": old}, {}, {"small": mine})
 
@@ -61,7 +78,16 @@ def test_a_grader_calls_it_another_version(old):
 
 def test_verify_says_so(old, capsys):
     comparison = Comparison(
-        "run", (), ("cells/r1/captures/a.pcap",), (), (), False, (), cells=("r1",), of=1, because=other_vectors(old.manifest, old.plans.values())
+        "run",
+        (),
+        ("cells/r1/captures/a.pcap",),
+        (),
+        (),
+        False,
+        (),
+        cells=("r1",),
+        of=1,
+        because=other_vectors(old.manifest, old.plans.values()),
     )
 
     command._say(comparison)

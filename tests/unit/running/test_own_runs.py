@@ -1,4 +1,6 @@
-"""Runs on a topology of the user's own: what the folder and the archive carry, and that a stranger's topology is not run."""
+"""Runs on a topology of the user's own: what the folder and the archive carry, and that a stranger's topology is not
+run.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,9 @@ def test_the_run_folder_and_the_archive_carry_the_topology(mine, run_fake, archi
     record = json.loads((folder / "topologies.json").read_text())
     assert record["files"]["./relay.py"]["sha256"] == hashlib.sha256(TOPOLOGY.encode()).hexdigest()
     (archived,) = read_archive(archive)
-    assert {name: archived.digest.inputs[name] for name in archived.own} == {name: hashlib.sha256(data).hexdigest() for name, data in archived.own.items()}
+    assert {name: archived.digest.inputs[name] for name in archived.own} == {
+        name: hashlib.sha256(data).hexdigest() for name, data in archived.own.items()
+    }
     assert set(archived.own) == {"relay.py", "topologies.json"}
 
 
@@ -102,7 +106,9 @@ def test_a_changed_topology_is_another_run(mine, run_fake):
 
 def test_plans_of_an_archive_come_from_its_networks_and_its_topology_is_not_run(archive, mine, tmp_path):
     mark = tmp_path / "treason"
-    evil = tampered(archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + TREASON.format(str(mark)).encode())
+    evil = tampered(
+        archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + TREASON.format(str(mark)).encode()
+    )
     (run,) = read_archive(evil)
     for file in mine.iterdir():
         file.unlink()
@@ -114,7 +120,9 @@ def test_plans_of_an_archive_come_from_its_networks_and_its_topology_is_not_run(
 
 def test_verify_runs_the_topology_only_when_it_is_trusted(archive, tmp_path, run_fake):
     mark = tmp_path / "treason"
-    evil = tampered(archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + TREASON.format(str(mark)).encode())
+    evil = tampered(
+        archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + TREASON.format(str(mark)).encode()
+    )
     (compared,) = verify(evil, RunOptions(jobs=1))
     assert compared.is_same
     assert not mark.exists()
@@ -128,10 +136,15 @@ def test_verify_runs_the_topology_only_when_it_is_trusted(archive, tmp_path, run
 
 
 def test_a_network_that_does_not_give_the_plans_is_a_contradiction(archive, tmp_path):
-    changed = tampered(archive, tmp_path / "b.tar.gz", topologies_json=lambda content: content.replace(b'"limit_bytes": 64000', b'"limit_bytes": 64001'))
+    changed = tampered(
+        archive,
+        tmp_path / "b.tar.gz",
+        topologies_json=lambda content: content.replace(b'"limit_bytes": 64000', b'"limit_bytes": 64001'),
+    )
     found = contradictions(read_archive(changed)[0])
     assert found == [
-        f"cell rate={rate},r1: network.links[0].directions[0].queue.limit_bytes: found 64000; the scenario gives 64001" for rate in ("1Mbits", "2Mbits")
+        f"cell rate={rate},r1: network.links[0].directions[0].queue.limit_bytes: found 64000; the scenario gives 64001"
+        for rate in ("1Mbits", "2Mbits")
     ]
 
 

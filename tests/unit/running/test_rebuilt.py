@@ -18,9 +18,16 @@ ONE_BER = "sweep.ber.values=[1e-5]"
 @pytest.fixture
 def archived():
     """A run as an archive has it, of two cells."""
-    loaded = scenario.load("fy97/fig04", ["repeats=1", ONE_BER, 'sweep.stack=["cubic", "bbr"]', 'sweep.errors=["independent"]'])
+    loaded = scenario.load(
+        "fy97/fig04", ["repeats=1", ONE_BER, 'sweep.stack=["cubic", "bbr"]', 'sweep.errors=["independent"]']
+    )
     plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
-    return ArchivedRun(RunDigest(run="fig04-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}), plans, resolved_yaml(loaded), {})
+    return ArchivedRun(
+        RunDigest(run="fig04-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}),
+        plans,
+        resolved_yaml(loaded),
+        {},
+    )
 
 
 def test_plans_of_the_scenario_contradict_nothing(archived):
@@ -30,15 +37,21 @@ def test_plans_of_the_scenario_contradict_nothing(archived):
 def test_a_plan_that_was_changed_is_named_with_both_values(archived):
     name = next(iter(archived.plans))
     plan = archived.plans[name]
-    changed = replace(plan, cell=replace(plan.cell, workloads=(replace(plan.cell.workloads[0], bytes_=77), *plan.cell.workloads[1:])))
+    changed = replace(
+        plan, cell=replace(plan.cell, workloads=(replace(plan.cell.workloads[0], bytes_=77), *plan.cell.workloads[1:]))
+    )
 
     found = contradictions(replace(archived, plans=archived.plans | {name: changed}))
 
-    assert found == [f"cell {name}: cell.workloads[0].bytes: found 77; the scenario gives {plan.cell.workloads[0].bytes_}"]
+    assert found == [
+        f"cell {name}: cell.workloads[0].bytes: found 77; the scenario gives {plan.cell.workloads[0].bytes_}"
+    ]
 
 
 def test_a_scenario_that_was_changed_is_found_in_every_cell(archived):
-    found = contradictions(replace(archived, resolved=archived.resolved.replace("4000000", "4000001").replace("20000 B", "20001 B")))
+    found = contradictions(
+        replace(archived, resolved=archived.resolved.replace("4000000", "4000001").replace("20000 B", "20001 B"))
+    )
 
     assert len(found) == len(archived.plans)
     assert all("workloads[0].bytes" in line for line in found)
@@ -67,6 +80,11 @@ def test_stored_error_vectors_are_found_where_the_plans_say(tmp_path):
     (tmp_path / "mine.yaml").write_text(text + "workloads: [{kind: ping, name: ping, from: ws1, to: ws2}]\n")
     loaded = scenario.load(str(tmp_path / "mine.yaml"))
     plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
-    run = ArchivedRun(RunDigest(run="mine-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}), plans, resolved_yaml(loaded), {})
+    run = ArchivedRun(
+        RunDigest(run="mine-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}),
+        plans,
+        resolved_yaml(loaded),
+        {},
+    )
 
     assert contradictions(run) == []

@@ -86,7 +86,10 @@ def options(place, executor="local"):
 
 def words(events):
     """Events in short: their kind, and the cell of those that have one."""
-    return [" ".join([type(event).__name__, *([event.cell] if isinstance(event, CellDone | CellStarted) else [])]) for event in events]
+    return [
+        " ".join([type(event).__name__, *([event.cell] if isinstance(event, CellDone | CellStarted) else [])])
+        for event in events
+    ]
 
 
 def trouble(monkeypatch, at, error):
@@ -105,18 +108,30 @@ def test_a_campaign_is_run_by_an_executor_and_heard_of_by_a_listener_of_one_s_ow
     assert kinds[-1] is CampaignDone
     assert kinds.count(RunStarted) == kinds.count(RunDone) == len(result.runs) == 2
     for run in result.runs:
-        begun = next(at for at, event in enumerate(events) if isinstance(event, RunStarted) and event.folder == run.folder)
+        begun = next(
+            at for at, event in enumerate(events) if isinstance(event, RunStarted) and event.folder == run.folder
+        )
         mine = events[begun + 1 : begun + 1 + 2 * len(events[begun].cells)]
-        assert words(mine) == [f"{kind} {cell}" for cell in reversed(events[begun].cells) for kind in ("CellStarted", "CellDone")]
+        assert words(mine) == [
+            f"{kind} {cell}" for cell in reversed(events[begun].cells) for kind in ("CellStarted", "CellDone")
+        ]
         assert (run.folder / "results.csv").is_file()
-    assert events[1].cells == sum(len(event.cells) for event in events if isinstance(event, RunStarted)) == kinds.count(CellDone)
+    assert (
+        events[1].cells
+        == sum(len(event.cells) for event in events if isinstance(event, RunStarted))
+        == kinds.count(CellDone)
+    )
 
 
 def test_listeners_are_called_in_their_order_and_hear_of_results_that_were_there(place):
     heard = []
     run_scenario("links/transfer", options(place))
 
-    run_scenario("links/transfer", options(place), [lambda event: heard.append(("first", event)), lambda event: heard.append(("second", event))])
+    run_scenario(
+        "links/transfer",
+        options(place),
+        [lambda event: heard.append(("first", event)), lambda event: heard.append(("second", event))],
+    )
 
     assert [name for name, _ in heard] == ["first", "second"] * (len(heard) // 2)
     events = [event for name, event in heard if name == "first"]
@@ -145,7 +160,14 @@ def test_an_interrupted_run_says_so_last(place, monkeypatch, executor):
         run_scenario("links/transfer", options(place, executor), [events.append, tally])
 
     first = CELLS[0] if executor == "local" else CELLS[2]
-    assert words(events) == ["Note", "RunStarted", f"CellStarted {first}", f"CellDone {first}", f"CellStarted {CELLS[1]}", "RunInterrupted"]
+    assert words(events) == [
+        "Note",
+        "RunStarted",
+        f"CellStarted {first}",
+        f"CellDone {first}",
+        f"CellStarted {CELLS[1]}",
+        "RunInterrupted",
+    ]
     assert isinstance(events[-1], RunInterrupted)
     assert json.loads((events[-1].folder / "manifest.json").read_text())["status"] == "interrupted"
     assert (tally.done, tally.cached, tally.virtual_s) == (1, 0, 10.0)
@@ -163,7 +185,10 @@ def test_a_run_that_breaks_says_so_last_and_with_its_reason(place, monkeypatch):
     assert str(events[-1].error) == "broken"
 
 
-@pytest.mark.parametrize(("error", "ends"), [(Interrupted(), [RunInterrupted, CampaignInterrupted]), (LabError("broken"), [RunFailed, CampaignFailed])])
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [(Interrupted(), [RunInterrupted, CampaignInterrupted]), (LabError("broken"), [RunFailed, CampaignFailed])],
+)
 def test_a_campaign_ends_as_the_run_does_that_ended_it(place, monkeypatch, error, ends):
     events = []
     trouble(monkeypatch, "errors=independent,ber=1e-05,r1", error)
@@ -192,10 +217,14 @@ def test_what_ends_beside_a_broken_cell_is_kept_and_heard_of(place, monkeypatch)
 def test_a_run_notes_first_that_its_sweep_changes_nothing(place):
     heard = []
     (place / "idle.yaml").write_text(
-        "kind: scenario\nversion: 1\ntitle: Idle\ntopology: point_to_point\nlinks: {hop: {data: {errors: {model: none}}}}\n"
-        "workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]\nsweep: {ber: {set: [links.hop.data.errors.ber], values: [0, 1e-6]}}\n"
+        "kind: scenario\nversion: 1\ntitle: Idle\ntopology: point_to_point\nlinks: {hop: {data: {errors: {model: "
+        "none}}}}\n"
+        "workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]\nsweep: {ber: {set: "
+        "[links.hop.data.errors.ber], values: [0, 1e-6]}}\n"
     )
 
     run_scenario(str(place / "idle.yaml"), options(place), [heard.append])
 
-    assert heard[0].text.startswith(f'warning: {place / "idle.yaml"}:7: sweep: found one plan for "ber=0,r1" and "ber=1e-06,r1"')
+    assert heard[0].text.startswith(
+        f'warning: {place / "idle.yaml"}:7: sweep: found one plan for "ber=0,r1" and "ber=1e-06,r1"'
+    )

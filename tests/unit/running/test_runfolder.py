@@ -33,7 +33,9 @@ def test_no_other_module_spells_the_names_of_a_run_s_files():
         if name.startswith(OWNERS):
             continue
         tree = ast.parse(path.read_text())
-        words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        words = {
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
         wrong += [f"{name}: {word}" for word in sorted(words & NAMES | set(paths_in(tree)) & FOLDERS)]
     assert wrong == []
 

@@ -57,12 +57,15 @@ def campaign(tmp_path, monkeypatch):
     path = tmp_path / "two.yaml"
     path.write_text(
         "kind: campaign\nversion: 1\ntitle: Two\nruns:\n"
-        "  - {scenario: links/round-trip, variant: [test]}\n  - {scenario: links/loss, variant: [test], set: {repeats: 2}}\n  - {scenario: nowhere/*}\n"
+        "  - {scenario: links/round-trip, variant: [test]}\n  - {scenario: links/loss, variant: [test], set: "
+        "{repeats: 2}}\n  - {scenario: nowhere/*}\n"
     )
     console = Console(file=io.StringIO(), width=200)
 
     def run():
-        return run_campaign(str(path), RunOptions(engine="paper", out=tmp_path / "runs", jobs=1), [ConsoleProgress(console)]), console.file.getvalue()
+        return run_campaign(
+            str(path), RunOptions(engine="paper", out=tmp_path / "runs", jobs=1), [ConsoleProgress(console)]
+        ), console.file.getvalue()
 
     return run
 

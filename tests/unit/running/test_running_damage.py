@@ -13,14 +13,28 @@ from scpslab.core.errors import ResultError, ScpslabError
 
 pytestmark = pytest.mark.slow
 
-DAMAGES = [b"", b"{", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}', b"null", b'{"status": 7, "format": "x", "cells": []}', b"- &a [*a]\n- 2001-99-99"]
+DAMAGES = [
+    b"",
+    b"{",
+    b"[]",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b'{"format": 1}',
+    b"null",
+    b'{"status": 7, "format": "x", "cells": []}',
+    b"- &a [*a]\n- 2001-99-99",
+]
 FILES = ["manifest.json", "status.json", "plan.json", "scenario.resolved.yaml", "results.csv"]
 COMMANDS = ["results", "results --format csv", "plot", "report", "compare RUN", "claims", "export"]
 
 
 def contents(folder):
     """What a run has made, by path."""
-    files = (path for path in folder.glob("runs/**/*") if path.is_file() and path.name not in ("manifest.json", ".lock", "manifest.json.damaged"))
+    files = (
+        path
+        for path in folder.glob("runs/**/*")
+        if path.is_file() and path.name not in ("manifest.json", ".lock", "manifest.json.damaged")
+    )
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
@@ -62,7 +76,14 @@ def test_a_run_of_a_newer_program_is_left_alone(run_fake, tmp_path):
 def whole(synthetic, tmp_path_factory):
     """A run with all its files."""
     run = synthetic.write_run(tmp_path_factory.mktemp("whole") / "fy97-fig04-kernel-0001", repeats=2)
-    fields = {"format": 1, "status": "completed", "scenario": "fy97/fig04:kernel", "engine": "virtual", "seed": 1, "cells": {}}
+    fields = {
+        "format": 1,
+        "status": "completed",
+        "scenario": "fy97/fig04:kernel",
+        "engine": "virtual",
+        "seed": 1,
+        "cells": {},
+    }
     (run / "manifest.json").write_text(json.dumps(fields))
     (run / "scenario.resolved.yaml").write_text("title: x\n")
     app.program(["results"])
@@ -80,7 +101,16 @@ def test_commands_say_in_one_line_what_is_damaged_and_what_to_do(whole, tmp_path
     monkeypatch.setattr("scpslab.analysis.figures.drawing._applicable", lambda recipes, source: [source.run][1:])
     for command in COMMANDS:
         words = [word.replace("RUN", run.name) for word in command.split()]
-        monkeypatch.setattr(sys, "argv", ["scpslab", words[0], *([run.name] if words[0] != "export" else [run.name, "--out", "x.tar.gz"]), *words[1:]])
+        monkeypatch.setattr(
+            sys,
+            "argv",
+            [
+                "scpslab",
+                words[0],
+                *([run.name] if words[0] != "export" else [run.name, "--out", "x.tar.gz"]),
+                *words[1:],
+            ],
+        )
         code = 0
         try:
             app.main()
@@ -92,4 +122,7 @@ def test_commands_say_in_one_line_what_is_damaged_and_what_to_do(whole, tmp_path
             assert said.count("\n") == 1, (command, said)
             assert said.startswith("error: "), (command, said)
             assert "expected" in said
-            assert "again" in said or "Delete the file" in said or "use that one" in said or "--figure NAME" in said, (command, said)
+            assert "again" in said or "Delete the file" in said or "use that one" in said or "--figure NAME" in said, (
+                command,
+                said,
+            )

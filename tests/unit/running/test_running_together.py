@@ -26,7 +26,19 @@ class Place:
         self.memory.mkdir()
 
     def start(self, out: str = "runs", hold: int = 0, *options: str) -> subprocess.Popen[str]:
-        argv = [sys.executable, str(PROGRAM), str(self.memory), str(hold), "run", "links/transfer", "--jobs", "1", "--out", out, *options]
+        argv = [
+            sys.executable,
+            str(PROGRAM),
+            str(self.memory),
+            str(hold),
+            "run",
+            "links/transfer",
+            "--jobs",
+            "1",
+            "--out",
+            out,
+            *options,
+        ]
         environment = os.environ | {"SCPSLAB_CACHE": str(self.folder / "cache"), "COLUMNS": "200"}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(argv, cwd=self.folder, env=environment, text=True, **pipes)
@@ -40,7 +52,11 @@ class Place:
         """Digests of what a run has made, by path within its folder."""
         (run,) = (self.folder / out).iterdir()
         found = {path.relative_to(run).as_posix(): path for path in run.rglob("*") if path.is_file()}
-        return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items() if name not in ("manifest.json", ".lock")}
+        return {
+            name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for name, path in found.items()
+            if name not in ("manifest.json", ".lock")
+        }
 
 
 @pytest.fixture
@@ -91,7 +107,10 @@ def test_scratch_folders_of_living_processes_and_of_others_stay(tmp_path):
     stat = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
     dead = tmp_path / "scpslab-4194305-7-abcdefgh"
     reused = tmp_path / f"scpslab-{os.getpid()}-{int(stat) - 1}-abcdefgh"
-    kept = [tmp_path / name for name in ("scpslab-abcdefgh", "scpslab-4194305-7-abc", "other", f"scpslab-{os.getpid()}-{stat}-abcdefgh")]
+    kept = [
+        tmp_path / name
+        for name in ("scpslab-abcdefgh", "scpslab-4194305-7-abc", "other", f"scpslab-{os.getpid()}-{stat}-abcdefgh")
+    ]
     for folder in (dead, reused, *kept):
         folder.mkdir()
         (folder / "socket").write_text("")

@@ -20,7 +20,11 @@ DIFFER = ("machine", "program", "took_s", "wall_s")
 
 def files(folder):
     """The bytes of all files of a run, by path; the manifest without what may differ."""
-    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+    found = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
     manifest = json.loads(found["manifest.json"])
     return found | {"manifest.json": json.dumps({key: value for key, value in manifest.items() if key not in DIFFER})}
 
@@ -44,7 +48,9 @@ def test_a_run_on_joined_stores_has_the_bytes_of_a_local_one(run_fake, tmp_path,
 
 
 def test_shards_of_a_campaign_are_the_campaign(run_fake, tmp_path):
-    (tmp_path / "both.yaml").write_text("kind: campaign\nversion: 1\ntitle: Two\nruns:\n- {scenario: links/transfer}\n- {scenario: links/round-trip}\n")
+    (tmp_path / "both.yaml").write_text(
+        "kind: campaign\nversion: 1\ntitle: Two\nruns:\n- {scenario: links/transfer}\n- {scenario: links/round-trip}\n"
+    )
     file = str(tmp_path / "both.yaml")
     for number in (1, 2):
         run_fake(file, run=run_campaign, shard=Shard(number, 2))
@@ -67,7 +73,9 @@ def test_batches_hold_every_cell_once_and_are_no_longer_than_asked(most_s):
     plans = {cell.id: planning.plan(cell) for cell in scenario.cells(scenario.load("fy97/fig04:kernel-demo"))}
     found = list(batches(plans, most_s))
     assert sorted(cell for batch in found for cell in batch) == sorted(plans)
-    assert all(len(batch) == 1 or sum(planning.expected(plans[cell]).wall_s for cell in batch) <= most_s for batch in found)
+    assert all(
+        len(batch) == 1 or sum(planning.expected(plans[cell]).wall_s for cell in batch) <= most_s for batch in found
+    )
     assert (max(map(len, found)) == 1) == (most_s == 0)
 
 

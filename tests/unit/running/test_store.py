@@ -33,7 +33,9 @@ def cell(tmp_path):
 
 
 def contents(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")
+    }
 
 
 def entry(store):
@@ -51,7 +53,10 @@ def test_what_was_kept_is_had_again(tmp_path, cell):
     assert list((store.root / "writing").iterdir()) == []
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-1], lambda data: data[:40], lambda data: data[:500] + b"?" + data[501:]])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: b"", lambda data: data[:-1], lambda data: data[:40], lambda data: data[:500] + b"?" + data[501:]],
+)
 def test_a_damaged_entry_is_named_and_dropped(tmp_path, cell, damage):
     store = Store(tmp_path / "store")
     store.keep(KEY, cell)
@@ -145,7 +150,10 @@ def test_a_run_names_a_damaged_result_and_runs_the_cell_again(run_fake, tmp_path
     assert Store(tmp_path / "cache" / "results").fetch(damaged.stem, tmp_path / "whole")
 
 
-@pytest.mark.parametrize(("full", "advice"), [("shared", "keeps no more of them there."), ("results", "set SCPSLAB_CACHE to another folder.")])
+@pytest.mark.parametrize(
+    ("full", "advice"),
+    [("shared", "keeps no more of them there."), ("results", "set SCPSLAB_CACHE to another folder.")],
+)
 def test_a_full_store_ends_no_run(run_fake, tmp_path, monkeypatch, full, advice):
     (tmp_path / "shared").mkdir()
     monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "shared"))
@@ -206,7 +214,10 @@ def test_a_sample_that_is_none_is_refused(text):
 )
 def test_an_entry_of_a_stranger_stays_within_its_folder_and_limits(tmp_path, member, size, words):
     body = io.BytesIO()
-    with gzip.GzipFile(fileobj=body, mode="wb", compresslevel=9) as zipped, tarfile.open(fileobj=zipped, mode="w|") as archive:
+    with (
+        gzip.GzipFile(fileobj=body, mode="wb", compresslevel=9) as zipped,
+        tarfile.open(fileobj=zipped, mode="w|") as archive,
+    ):
         entry = tarfile.TarInfo(member)
         entry.size = size
         archive.addfile(entry, Zeros())

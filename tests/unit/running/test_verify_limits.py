@@ -1,4 +1,6 @@
-"""What an archive may cost before its first cell runs, whatever it holds: 512 MiB, and a minute of a processor for 10 MB."""
+"""What an archive may cost before its first cell runs, whatever it holds: 512 MiB, and a minute of a processor for 10
+MB.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,15 @@ def packed(members, path, before=tuple, inputs=()):
     if contents and not inputs:
         (run,) = contents["runs"]
         for names in (run["files"], run["inputs"]):
-            names |= {name: hashlib.sha256(members[f"{run['run']}/{name}"]).hexdigest() for name in names if f"{run['run']}/{name}" in members}
+            names |= {
+                name: hashlib.sha256(members[f"{run['run']}/{name}"]).hexdigest()
+                for name in names
+                if f"{run['run']}/{name}" in members
+            }
     if contents:
-        contents["runs"][0]["inputs"] |= {name: hashlib.sha256(members[f"{contents['runs'][0]['run']}/{name}"]).hexdigest() for name in inputs}
+        contents["runs"][0]["inputs"] |= {
+            name: hashlib.sha256(members[f"{contents['runs'][0]['run']}/{name}"]).hexdigest() for name in inputs
+        }
         members["archive.json"] = json.dumps(contents).encode()
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, 0) as zipped:
         for part in before():
@@ -75,7 +83,9 @@ def ended(end):
 def replaced(end, *parts):
     """The members with another file: a text, the next one so many times, and a last one."""
     start, again, times, last = (*parts, b"", 0, b"")[:4]
-    return lambda members: members | {(ended(end)(members) if end != "archive.json" else end): start + again * times + last}
+    return lambda members: (
+        members | {(ended(end)(members) if end != "archive.json" else end): start + again * times + last}
+    )
 
 
 def with_topologies(members):
@@ -90,9 +100,17 @@ def with_topologies(members):
     [
         (replaced(RESOLVED, b"x: [", b"[],", 2_000_000, b"]\n"), tuple, "found more than 200000 values"),
         (replaced(RESOLVED, b"", b"[", 100_000, b""), tuple, "found deeper nesting"),
-        (replaced(MANIFEST, b'{"a":[', b"[],", 20_000_000, b"[]]}"), tuple, "manifest.json: found more than 1000000 values"),
+        (
+            replaced(MANIFEST, b'{"a":[', b"[],", 20_000_000, b"[]]}"),
+            tuple,
+            "manifest.json: found more than 1000000 values",
+        ),
         (replaced(PLAN, b"[", b"{},", 20_000_000, b"{}]"), tuple, "plan.json: found more than 1000000 values"),
-        (replaced("archive.json", b"[", b"[],", 20_000_000, b"[]]"), tuple, "archive.json: found more than 1000000 values"),
+        (
+            replaced("archive.json", b"[", b"[],", 20_000_000, b"[]]"),
+            tuple,
+            "archive.json: found more than 1000000 values",
+        ),
         (dict, header(tarfile.GNUTYPE_LONGNAME, 300 * MIB), "found a header of 314572800 bytes"),
         (dict, header(tarfile.XHDTYPE, 300 * MIB), "found a header of 314572800 bytes"),
         (dict, header(tarfile.XGLTYPE, 300 * MIB), "which is neither a file nor a folder"),
@@ -115,10 +133,14 @@ def test_an_archive_of_any_content_takes_little_memory_and_time(members, tmp_pat
         except ResultError as error:
             said = str(error)
         usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return said, max(usage.ru_maxrss for usage in usages) << 10, sum(usage.ru_utime + usage.ru_stime for usage in usages)
+        return (
+            said,
+            max(usage.ru_maxrss for usage in usages) << 10,
+            sum(usage.ru_utime + usage.ru_stime for usage in usages),
+        )
 
-    # In children, whose peaks begin with what this process has in memory already: after thousands of tests that alone may be more than the limit, and
-    # then a child still has its least.
+    # In children, whose peaks begin with what this process has in memory already: after thousands of tests that alone
+    # may be more than the limit, and then a child still has its least.
     limited(make, Limits(memory_bytes=4 << 30))
     has_already = limited_module.resident_bytes()
     said, resident, cpu_s = limited(work, Limits(memory_bytes=4 << 30, cpu_s=120))
@@ -130,5 +152,7 @@ def test_an_archive_of_any_content_takes_little_memory_and_time(members, tmp_pat
 def test_an_archive_whose_reading_takes_too_long_is_refused(members, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CPU_S", 3)
     path = packed(replaced(RESOLVED, b"x: [", b"[],", 190_000, b"]\n")(members), tmp_path / "b.tar.gz")
-    with pytest.raises(ResultError, match=r"b.tar.gz: found no end within 1 s of CPU time; expected an archive that can be read"):
+    with pytest.raises(
+        ResultError, match=r"b.tar.gz: found no end within 1 s of CPU time; expected an archive that can be read"
+    ):
         verify(path, RunOptions(jobs=1))

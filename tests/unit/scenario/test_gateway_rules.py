@@ -11,12 +11,22 @@ from scpslab.core.errors import ScenarioError
 from scpslab.plan.topology.description import FULL_PACKET_BYTES
 from scpslab.scenario import planning
 
-NEAR = {"kind": "gateway", "name": "near", "node": "g1", "peer": "10.9.0.2", "far": ["10.2.0.0/24"], "rate": "2 Mbit/s", "rtt": "1 s"}
+NEAR = {
+    "kind": "gateway",
+    "name": "near",
+    "node": "g1",
+    "peer": "10.9.0.2",
+    "far": ["10.2.0.0/24"],
+    "rate": "2 Mbit/s",
+    "rtt": "1 s",
+}
 FAR = NEAR | {"name": "far", "node": "g2", "peer": "10.9.0.1", "far": ["10.1.0.0/24"]}
 
 
 def checked(*services):
-    return scenario.cells(scenario.load("links/gateway:test", ["sweep.path=[cubic]", f"services={json.dumps(services)}"]))
+    return scenario.cells(
+        scenario.load("links/gateway:test", ["sweep.path=[cubic]", f"services={json.dumps(services)}"])
+    )
 
 
 def test_a_pair_is_taken():

@@ -5,7 +5,10 @@ import pytest
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 
-ADVICE = "Choose cases with --set 'sweep.stack=[LABEL]', or add one of your own: --set 'sweep.stack.cases.NAME={PATH: VALUE}'."
+ADVICE = (
+    "Choose cases with --set 'sweep.stack=[LABEL]', or add one of your own: --set 'sweep.stack.cases.NAME={PATH: "
+    "VALUE}'."
+)
 
 
 def refused(name, *overrides):
@@ -17,7 +20,8 @@ def refused(name, *overrides):
 def test_a_value_that_an_axis_replaces_is_refused():
     (line,) = refused("fy97/fig04:kernel", "links.hop.*.errors.ber=1e-5")
     assert line == (
-        '--set links.hop.*.errors.ber=1e-5: found links.hop.data.errors.ber, which the axis "ber" replaces; expected a key that no axis sets. '
+        '--set links.hop.*.errors.ber=1e-5: found links.hop.data.errors.ber, which the axis "ber" replaces; '
+        "expected a key that no axis sets. "
         "Set the axis: --set 'sweep.ber=[1e-05]'."
     )
 
@@ -25,10 +29,13 @@ def test_a_value_that_an_axis_replaces_is_refused():
 def test_a_value_that_contradicts_the_preset_of_a_case_is_refused():
     reno, cubic = refused("fy97/fig04:kernel", "hosts.ws1.congestion=bbr", "sweep.stack=[fy97-reno, cubic]")
     assert reno == (
-        '--set hosts.ws1.congestion=bbr: found hosts.ws1 with congestion bbr instead of reno, which contradicts case "fy97-reno" of the axis "stack"; '
+        "--set hosts.ws1.congestion=bbr: found hosts.ws1 with congestion bbr instead of reno, which contradicts "
+        'case "fy97-reno" of the axis "stack"; '
         f"expected what its preset says. {ADVICE}"
     )
-    assert cubic.startswith('--set hosts.ws1.congestion=bbr: found hosts.ws1.congestion, which case "cubic" of the axis "stack" replaces;')
+    assert cubic.startswith(
+        '--set hosts.ws1.congestion=bbr: found hosts.ws1.congestion, which case "cubic" of the axis "stack" replaces;'
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +60,14 @@ def test_scps_keeps_the_congestion_control_of_its_preset():
 
 @pytest.mark.parametrize(
     "override",
-    ["hosts.ws1.rto_min=1 s", "hosts.ws1.congestion=reno", "workloads.transfer.size=100 kB", "sweep={}", "sweep.ber=[1e-4]", "links.hop.*.errors.outages=[]"],
+    [
+        "hosts.ws1.rto_min=1 s",
+        "hosts.ws1.congestion=reno",
+        "workloads.transfer.size=100 kB",
+        "sweep={}",
+        "sweep.ber=[1e-4]",
+        "links.hop.*.errors.outages=[]",
+    ],
 )
 def test_what_no_label_speaks_of_may_be_set(override):
     scenario.load("fy97/fig04:kernel", [override, "sweep.stack=[fy97-reno]"] if override != "sweep={}" else [override])
@@ -65,13 +79,21 @@ def test_a_value_that_the_sweep_leaves_as_it_is_may_be_set():
 
 def test_a_case_of_one_s_own_has_a_label_of_its_own():
     case = "sweep.stack.cases.mine={hosts.*.preset: fy97-reno, hosts.ws1.congestion: bbr}"
-    cells = scenario.cells(scenario.load("fy97/fig04:kernel", [case, "sweep.stack=[mine]", "sweep.ber=[0]", "repeats=1"]))
-    assert [cell.id for cell in cells] == ["stack=mine,errors=independent,ber=0,r1", "stack=mine,errors=clustered,ber=0,r1"]
+    cells = scenario.cells(
+        scenario.load("fy97/fig04:kernel", [case, "sweep.stack=[mine]", "sweep.ber=[0]", "repeats=1"])
+    )
+    assert [cell.id for cell in cells] == [
+        "stack=mine,errors=independent,ber=0,r1",
+        "stack=mine,errors=clustered,ber=0,r1",
+    ]
     assert {cell.model.hosts["ws1"].congestion for cell in cells} == {"bbr"}
 
 
 def test_variants_are_held_to_it_too(load, small):
-    with pytest.raises(ScenarioError, match=r'small.yaml:22: variants.other.set.links.hop.data.errors.ber: found .* which the axis "ber" replaces'):
+    with pytest.raises(
+        ScenarioError,
+        match=r'small.yaml:22: variants.other.set.links.hop.data.errors.ber: found .* which the axis "ber" replaces',
+    ):
         scenario.load(f"{load_path(load, small)}:other")
 
 

@@ -1,4 +1,6 @@
-"""A topology of the user's own: a Python file beside a scenario, in any folder; its mistakes are told with file and line."""
+"""A topology of the user's own: a Python file beside a scenario, in any folder; its mistakes are told with file and
+line.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    write(tmp_path / "mine", RELAY.replace("0, None, p", "0, Queue(limit_bytes=64000), p").replace("Parameters, d", "Parameters, Queue, d"))
+    write(
+        tmp_path / "mine",
+        RELAY.replace("0, None, p", "0, Queue(limit_bytes=64000), p").replace("Parameters, d", "Parameters, Queue, d"),
+    )
     return tmp_path / "mine"
 
 
@@ -77,12 +82,16 @@ def test_a_path_counts_from_the_scenario_s_folder_and_the_plan_has_the_network(p
     plan = planning.plan(cell)
     assert plan.network.topology == "relay"
     assert [direction.rate_bps for direction in plan.network.links[0].directions] == [2_000_000, 2_000_000]
-    assert scenario.load(str(place / "rover.yaml"), ["topology=../mine/relay.py"]).network == cell.scenario.network.__class__(**vars(load(place).network))
+    assert scenario.load(
+        str(place / "rover.yaml"), ["topology=../mine/relay.py"]
+    ).network == cell.scenario.network.__class__(**vars(load(place).network))
     assert load(place, [f"topology={place}/relay.py"]).network == load(place).network
 
 
 def test_parameters_are_those_that_the_file_declares(place):
-    with pytest.raises(ScenarioError, match=r'parameters\.rate: found the unknown parameter "rate"; expected one of data_rate, delay'):
+    with pytest.raises(
+        ScenarioError, match=r'parameters\.rate: found the unknown parameter "rate"; expected one of data_rate, delay'
+    ):
         load(place, ["parameters.rate=1 Mbit/s"])
 
 
@@ -97,7 +106,10 @@ def test_a_path_is_never_a_name_of_the_project_s(place):
     [
         (
             "relay",
-            'topology: found "relay"; expected one of fy97, fy97_np, gateway, one_way_satellite, point_to_point, sgls, shared_router, star.',
+            (
+                'topology: found "relay"; expected one of fy97, fy97_np, gateway, one_way_satellite, '
+                "point_to_point, sgls, shared_router, star."
+            ),
         ),
         ("pont_to_point", "Did you mean point_to_point?"),
         (
@@ -105,12 +117,30 @@ def test_a_path_is_never_a_name_of_the_project_s(place):
             "For a file, write ./relay.py.",
         ),
         ("relay", "For your own file, write ./relay.py"),
-        ("./relay", "expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py"),
+        (
+            "./relay",
+            (
+                "expected the name of a topology, or the path of a Python file that begins with ./, ../ or / and "
+                "ends with .py"
+            ),
+        ),
         ("./folder.py", "folder.py: found a folder; expected the file of a topology. Correct the path."),
-        ("./loop.py", "loop.py: found a link that leads in a circle; expected the file of a topology. Correct the path."),
-        ("./large.py", "large.py: found a file of more than 1048576 bytes; expected the file of a topology. Correct the path."),
+        (
+            "./loop.py",
+            "loop.py: found a link that leads in a circle; expected the file of a topology. Correct the path.",
+        ),
+        (
+            "./large.py",
+            "large.py: found a file of more than 1048576 bytes; expected the file of a topology. Correct the path.",
+        ),
         ("/etc/passwd", "begins with ./, ../ or / and ends with .py. Correct the value."),
-        ("./really.py", "really.py: found no such file; expected a topology. Paths count from the scenario's folder. Did you mean ./relay.py?"),
+        (
+            "./really.py",
+            (
+                "really.py: found no such file; expected a topology. Paths count from the scenario's folder. "
+                "Did you mean ./relay.py?"
+            ),
+        ),
         ("./.py/../../", "ends with .py"),
     ],
 )
@@ -132,40 +162,118 @@ def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, n
         (
             "PARAMETERS =",
             "PARAMETER =",
-            "relay.py: found no PARAMETERS; expected PARAMETERS = Parameters(…) and def describe(p). See docs/write-a-topology.md.",
+            (
+                "relay.py: found no PARAMETERS; expected PARAMETERS = Parameters(…) and def describe(p). "
+                "See docs/write-a-topology.md."
+            ),
         ),
-        ("PARAMETERS = Parameters(", "PARAMETERS = dict(", "relay.py: found PARAMETERS of type dict; expected Parameters(…)."),
+        (
+            "PARAMETERS = Parameters(",
+            "PARAMETERS = dict(",
+            "relay.py: found PARAMETERS of type dict; expected Parameters(…).",
+        ),
         (
             'rate("1 Mbit/s"',
             'rate("1 Mbits"',
-            'relay.py:3: found "1 Mbits" (unit "Mbits"); expected one of bit/s, kbit/s, Mbit/s, Gbit/s, as in "2 Mbit/s". Correct the line.',
+            (
+                'relay.py:3: found "1 Mbits" (unit "Mbits"); expected one of bit/s, kbit/s, Mbit/s, Gbit/s, as in '
+                '"2 Mbit/s". Correct the line.'
+            ),
         ),
-        ('p["data_rate"], 0', 'p["rate"], 0', "relay.py:13: found KeyError: 'rate'; expected a description of a network. Correct the file."),
-        ("    return net\n", "", 'relay.py:6: describe: found nothing; expected a Network. End the function with "return net".'),
+        (
+            'p["data_rate"], 0',
+            'p["rate"], 0',
+            "relay.py:13: found KeyError: 'rate'; expected a description of a network. Correct the file.",
+        ),
+        (
+            "    return net\n",
+            "",
+            'relay.py:6: describe: found nothing; expected a Network. End the function with "return net".',
+        ),
         ("    return net\n", "    return [net]\n", "relay.py:6: describe: found list; expected a Network."),
         ('net.switch("sat")', "raise SystemExit(3)", "relay.py:10: found SystemExit: 3; expected a description"),
-        ('net.switch("sat")', "raise GeneratorExit", "relay.py:10: found GeneratorExit; expected a description of a network. Correct the file."),
-        ('role="sink"', 'role="snik"', 'relay.py:9: node "ground": found the role "snik"; expected one of source, sink, congestion, monitor. Correct the role'),
+        (
+            'net.switch("sat")',
+            "raise GeneratorExit",
+            "relay.py:10: found GeneratorExit; expected a description of a network. Correct the file.",
+        ),
+        (
+            'role="sink"',
+            'role="snik"',
+            (
+                'relay.py:9: node "ground": found the role "snik"; expected one of source, sink, congestion, '
+                "monitor. Correct the role"
+            ),
+        ),
         (
             'net.switch("sat")',
             '[net.host(f"h{number}") for number in range(100_000)]',
-            "relay.py:10: node h4094: found more than 4096 nodes; expected a network that one guest holds. Describe a smaller one.",
+            (
+                "relay.py:10: node h4094: found more than 4096 nodes; expected a network that one guest holds. "
+                "Describe a smaller one."
+            ),
         ),
-        ('p["data_rate"], 0, Q', 'float("nan"), 0, Q', "relay.py:6: describe: link hop.directions[0].rate_bps: found NaN; expected a whole number"),
+        (
+            'p["data_rate"], 0, Q',
+            'float("nan"), 0, Q',
+            "relay.py:6: describe: link hop.directions[0].rate_bps: found NaN; expected a whole number",
+        ),
         (
             'delay=duration("270 ms", "delay of the hop")',
             "Delay=1",
-            "relay.py: PARAMETERS: Delay: found int; expected rate(…), duration(…), size(…) or count(…). See docs/write-a-topology.md.",
+            (
+                "relay.py: PARAMETERS: Delay: found int; expected rate(…), duration(…), size(…) or count(…). "
+                "See docs/write-a-topology.md."
+            ),
         ),
-        ('net.switch("sat")', 'net.host("ground")', "relay.py:10: node ground: found the name a second time; expected it once."),
-        ('via="sat", ', "", "relay.py:11: link rover-ground: found a delay without a via node; expected a switch that holds the delay."),
-        ('net.switch("sat")', "pass", 'relay.py:6: describe: link hop.via: found "sat"; expected one of none, for there is none. Correct the network.'),
-        ('"ground", name', '"gruond", name', 'relay.py:6: describe: link hop.ends[1].node: found "gruond"; expected one of'),
-        ('p["data_rate"], 0, Q', "2e6, 0, Q", "relay.py:6: describe: link hop.directions[0].rate_bps: found 2000000.0; expected a whole number"),
-        ('"10.0.0.2/24"', '"10.0.0.2"', 'relay.py:6: describe: link hop.ends[1].ip: found "10.0.0.2"; expected an IPv4 address with its prefix'),
-        ('"rover"', '"perseverance-rover"', "relay.py:6: describe: interface perseverance-rover-hop: found 22 characters; expected at most 15."),
-        ('net = Network("relay")', "import itertools; net = Network(str(next(COUNT)))", "relay.py:6: describe: found another network at the second call"),
-        ("from scpslab.topology", "import numppy\nfrom scpslab.topology", "relay.py:1: found ModuleNotFoundError: No module named 'numppy'"),
+        (
+            'net.switch("sat")',
+            'net.host("ground")',
+            "relay.py:10: node ground: found the name a second time; expected it once.",
+        ),
+        (
+            'via="sat", ',
+            "",
+            "relay.py:11: link rover-ground: found a delay without a via node; expected a switch that holds the delay.",
+        ),
+        (
+            'net.switch("sat")',
+            "pass",
+            (
+                'relay.py:6: describe: link hop.via: found "sat"; expected one of none, for there is none. '
+                "Correct the network."
+            ),
+        ),
+        (
+            '"ground", name',
+            '"gruond", name',
+            'relay.py:6: describe: link hop.ends[1].node: found "gruond"; expected one of',
+        ),
+        (
+            'p["data_rate"], 0, Q',
+            "2e6, 0, Q",
+            "relay.py:6: describe: link hop.directions[0].rate_bps: found 2000000.0; expected a whole number",
+        ),
+        (
+            '"10.0.0.2/24"',
+            '"10.0.0.2"',
+            'relay.py:6: describe: link hop.ends[1].ip: found "10.0.0.2"; expected an IPv4 address with its prefix',
+        ),
+        (
+            '"rover"',
+            '"perseverance-rover"',
+            "relay.py:6: describe: interface perseverance-rover-hop: found 22 characters; expected at most 15.",
+        ),
+        (
+            'net = Network("relay")',
+            "import itertools; net = Network(str(next(COUNT)))",
+            "relay.py:6: describe: found another network at the second call",
+        ),
+        (
+            "from scpslab.topology",
+            "import numppy\nfrom scpslab.topology",
+            "relay.py:1: found ModuleNotFoundError: No module named 'numppy'",
+        ),
         ('p["delay"]),\n        reverse', "describe(p)),\n        reverse", "found RecursionError: maximum"),
         ("return net", "return net.link", "describe: found method"),
         ('net.switch("sat")', 'net.nodes.append("sat")', "describe: found AttributeError"),
@@ -231,7 +339,10 @@ def test_a_run_keeps_the_file_and_every_network_of_its_cells(place):
     _, own = kept(place)
     assert own.contents["relay.py"] == (place / "relay.py").read_bytes()
     record = Recorded(own.contents["topologies.json"]).record
-    assert [(one.topology, one.parameters["data_rate"]) for one in record.networks] == [("./relay.py", 1_000_000), ("./relay.py", 2_000_000)]
+    assert [(one.topology, one.parameters["data_rate"]) for one in record.networks] == [
+        ("./relay.py", 1_000_000),
+        ("./relay.py", 2_000_000),
+    ]
 
 
 def test_what_a_run_keeps_plans_the_same_cells_elsewhere_without_running_anything(place, tmp_path):
@@ -242,7 +353,9 @@ def test_what_a_run_keeps_plans_the_same_cells_elsewhere_without_running_anythin
     (there / "rover.yaml").write_text(scenario.resolved_yaml(loaded, own.renamed))
     again = scenario.load(str(there / "rover.yaml"), topologies=Recorded(own.contents["topologies.json"]))
     assert not (there / "relay.py").exists()
-    assert [planning.plan(cell) for cell in scenario.cells(again)] == [planning.plan(cell) for cell in scenario.cells(loaded)]
+    assert [planning.plan(cell) for cell in scenario.cells(again)] == [
+        planning.plan(cell) for cell in scenario.cells(loaded)
+    ]
     with pytest.raises(ScenarioError, match="of which no network is recorded"):
         scenario.load(str(there / "rover.yaml"), ["parameters.delay=1 ms"], Recorded(own.contents["topologies.json"]))
 
@@ -255,7 +368,9 @@ def test_two_topologies_are_compared_in_one_sweep(place, tmp_path):
         .replace(', delay=duration("270 ms", "delay of the hop")', "")
         .replace('p["delay"]', "0")
     )
-    cases = "sweep: {network: {cases: {fast: {topology: ./relay.py}, slow: {topology: " + str(place / "slow.py") + "}}}}\n"
+    cases = (
+        "sweep: {network: {cases: {fast: {topology: ./relay.py}, slow: {topology: " + str(place / "slow.py") + "}}}}\n"
+    )
     write(place, (place / "relay.py").read_text(), SCENARIO + cases)
     loaded, own = kept(place)
     assert set(own.contents) == {"relay.py", "slow.py", "topologies.json"}
@@ -263,7 +378,11 @@ def test_two_topologies_are_compared_in_one_sweep(place, tmp_path):
     there.write_text(scenario.resolved_yaml(loaded, own.renamed))
     again = scenario.load(str(there), topologies=Recorded(own.contents["topologies.json"]))
     rates = [planning.plan(cell).network.links[0].directions[0].rate_bps for cell in scenario.cells(again)]
-    assert rates == [planning.plan(cell).network.links[0].directions[0].rate_bps for cell in scenario.cells(loaded)] == [1_000_000, 9600]
+    assert (
+        rates
+        == [planning.plan(cell).network.links[0].directions[0].rate_bps for cell in scenario.cells(loaded)]
+        == [1_000_000, 9600]
+    )
     assert yaml.safe_load(there.read_text())["sweep"]["network"]["cases"]["slow"] == {"topology": "./slow.py"}
 
 
@@ -282,7 +401,14 @@ def test_a_scenario_on_a_topology_of_the_project_keeps_no_files():
 
 
 @pytest.mark.parametrize(
-    "change", [("1000000", '"much"'), ('"rover"', '"../rover"'), ('"name": "relay"', '"nom": "relay"'), ('"10.0.0.1/24"', '"nowhere"'), ("{", "[")]
+    "change",
+    [
+        ("1000000", '"much"'),
+        ('"rover"', '"../rover"'),
+        ('"name": "relay"', '"nom": "relay"'),
+        ('"10.0.0.1/24"', '"nowhere"'),
+        ("{", "["),
+    ],
 )
 def test_a_record_that_somebody_changed_is_refused(place, change):
     _, own = kept(place)

@@ -40,14 +40,24 @@ def test_a_pattern_takes_what_it_fits_in_the_order_of_names(campaign):
 
 
 def test_the_first_variant_that_a_scenario_has_is_taken(campaign):
-    loaded = load_campaign(campaign('  - {scenario: "fy97/fig0[46]", variant: [none-such, kernel-demo, test]}\n  - {scenario: links/loss, variant: [demo]}\n'))
+    loaded = load_campaign(
+        campaign(
+            '  - {scenario: "fy97/fig0[46]", variant: [none-such, kernel-demo, test]}\n  - {scenario: '
+            "links/loss, variant: [demo]}\n"
+        )
+    )
 
     assert names(loaded) == ["fy97/fig04:kernel-demo", "fy97/fig06:kernel-demo"]
     assert loaded.left_out == ("links/loss:demo",), "its whole could take days"
 
 
 def test_overrides_reach_the_scenario(campaign):
-    loaded = load_campaign(campaign("  - {scenario: links/loss, variant: [test], set: {repeats: 7, sweep.ber.values: [0, 1e-6], limits.memory: 256 MiB}}\n"))
+    loaded = load_campaign(
+        campaign(
+            "  - {scenario: links/loss, variant: [test], set: {repeats: 7, sweep.ber.values: "
+            "[0, 1e-6], limits.memory: 256 MiB}}\n"
+        )
+    )
 
     model = loaded.members[0].load().model
     assert model.repeats == 7

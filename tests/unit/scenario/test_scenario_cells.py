@@ -12,7 +12,13 @@ def cells_of(load, text, *overrides):
 
 
 def test_every_combination_and_repeat_is_a_cell(load, small):
-    text = small.replace("sweep:\n", "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: bbr}}}\n")
+    text = small.replace(
+        "sweep:\n",
+        (
+            "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: "
+            "modern, hosts.*.congestion: bbr}}}\n"
+        ),
+    )
     ids = [cell.id for cell in cells_of(load, text)]
     assert len(ids) == 2 * 3 * 2
     assert ids[:3] == ["stack=reno,ber=0,r1", "stack=reno,ber=0,r2", "stack=reno,ber=1e-06,r1"]
@@ -20,7 +26,13 @@ def test_every_combination_and_repeat_is_a_cell(load, small):
 
 
 def test_cases_set_all_their_paths(load, small):
-    text = small.replace("sweep:\n", "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: bbr}}}\n")
+    text = small.replace(
+        "sweep:\n",
+        (
+            "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: "
+            "modern, hosts.*.congestion: bbr}}}\n"
+        ),
+    )
     last = cells_of(load, text)[-1].model
     assert {(host.preset, host.congestion) for host in last.hosts.values()} == {("modern", "bbr")}
 
@@ -49,7 +61,9 @@ def test_one_direction_can_be_swept_alone(load, small):
 
 
 def test_skipped_combinations_are_no_cells(load, small):
-    text = small.replace("sweep:\n", "sweep:\n  errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}\n")
+    text = small.replace(
+        "sweep:\n", "sweep:\n  errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}\n"
+    )
     text += "skip:\n  - {errors: clustered, ber: 0}\n"
     ids = [cell.id for cell in cells_of(load, text) if cell.repeat == 1]
     assert "errors=independent,ber=0,r1" in ids
@@ -74,7 +88,10 @@ def test_quantities_can_be_swept_and_make_names_without_spaces(load, small):
 
 
 def test_variant_changes_sweep_repeats_and_values(write, small):
-    path = write(small + "variants:\n  little: {sweep: {ber: [1e-4]}, repeats: 1, set: {workloads.transfer.size: 1 kB}, title: Less}\n")
+    path = write(
+        small
+        + "variants:\n  little: {sweep: {ber: [1e-4]}, repeats: 1, set: {workloads.transfer.size: 1 kB}, title: Less}\n"
+    )
     little = scenario.load(f"{path}:little")
     assert little.title == "Less"
     assert little.name == "small:little"
@@ -84,13 +101,22 @@ def test_variant_changes_sweep_repeats_and_values(write, small):
 
 def test_variant_of_cases_keeps_the_labels_named(write, small):
     cases = "  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.congestion: bbr}}}\n"
-    path = write(small.replace("sweep:\n", "sweep:\n" + cases) + "variants:\n  little: {sweep: {stack: [bbr], ber: [0]}}\n")
-    assert [cell.id for cell in scenario.cells(scenario.load(f"{path}:little"))] == ["stack=bbr,ber=0,r1", "stack=bbr,ber=0,r2"]
+    path = write(
+        small.replace("sweep:\n", "sweep:\n" + cases) + "variants:\n  little: {sweep: {stack: [bbr], ber: [0]}}\n"
+    )
+    assert [cell.id for cell in scenario.cells(scenario.load(f"{path}:little"))] == [
+        "stack=bbr,ber=0,r1",
+        "stack=bbr,ber=0,r2",
+    ]
 
 
 @pytest.mark.parametrize(
     ("override", "value"),
-    [("workloads.transfer.size=1 kB", "1 kB"), ('workloads.transfer.size="2 kB"', "2 kB"), ("workloads.*.size=3 kB", "3 kB")],
+    [
+        ("workloads.transfer.size=1 kB", "1 kB"),
+        ('workloads.transfer.size="2 kB"', "2 kB"),
+        ("workloads.*.size=3 kB", "3 kB"),
+    ],
 )
 def test_override_sets_a_value(load, small, override, value):
     assert load(small, override).model.workloads[0].size.text == value

@@ -15,7 +15,9 @@ from scpslab.scenario import planning
 SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_bytes()
 TREE = yaml.safe_load(SMALL)
 # The same examples every time: what they find is found by whoever changes the code, not by whoever installs it.
-FUZZ = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+FUZZ = settings(
+    derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 PLAIN = (
     st.none()
     | st.booleans()
@@ -24,7 +26,11 @@ PLAIN = (
     | st.text(max_size=12)
     | st.sampled_from(["1 s", "0 B", "1 kB", "2 Mbit/s", "1e9 h", "h1", "data", "*", "bbr"])
 )
-VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=6)
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 def attempt(path: Path) -> None:
@@ -79,7 +85,12 @@ def test_any_override(write, text):
 
 
 @FUZZ
-@given(st.sampled_from(["links.hop.*.errors", "workloads.transfer", "hosts.*", "sweep.ber", "probes", "limits", "skip", "parameters"]), VALUES)
+@given(
+    st.sampled_from(
+        ["links.hop.*.errors", "workloads.transfer", "hosts.*", "sweep.ber", "probes", "limits", "skip", "parameters"]
+    ),
+    VALUES,
+)
 def test_any_value_of_an_override(write, key, value):
     with contextlib.suppress(ScenarioError):
         scenario.cells(scenario.load(str(write(SMALL)), [f"{key}={yaml.safe_dump(value, default_flow_style=True)}"]))

@@ -20,7 +20,10 @@ def bare(topology="point_to_point", source="h1", sink="h2", kind="bulk", more=""
 def test_star_means_the_hosts_of_the_topology_even_if_the_scenario_names_none(load):
     text = bare(more="sweep: {cc: {set: [hosts.*.congestion], values: [cubic, bbr]}}\n")
     cells = {cell.id: cell.model for cell in scenario.cells(load(text))}
-    assert {name: host.congestion for name, host in cells["cc=cubic,r1"].hosts.items()} == {"h1": "cubic", "h2": "cubic"}
+    assert {name: host.congestion for name, host in cells["cc=cubic,r1"].hosts.items()} == {
+        "h1": "cubic",
+        "h2": "cubic",
+    }
     assert {name: host.congestion for name, host in cells["cc=bbr,r1"].hosts.items()} == {"h1": "bbr", "h2": "bbr"}
 
 
@@ -37,7 +40,11 @@ def test_star_leaves_bystanders_alone(load):
 @pytest.mark.parametrize("more", ["hosts: {ws3: {preset: modern}}\n", ""])
 def test_star_means_a_bystander_that_the_scenario_speaks_of(load, more):
     source = "ws1" if more else "ws3"
-    assert set(load(bare("fy97", source, "ws2", more=more), "hosts.*.congestion=bbr").model.hosts) == {"ws1", "ws2", "ws3"}
+    assert set(load(bare("fy97", source, "ws2", more=more), "hosts.*.congestion=bbr").model.hosts) == {
+        "ws1",
+        "ws2",
+        "ws3",
+    }
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,10 @@ def test_star_means_a_bystander_that_the_scenario_speaks_of(load, more):
     [
         ("hosts.*.congestion=nonsense", 'hosts.h1.congestion: found "nonsense"; expected one of bbr'),
         ("hosts.*.foo=3", 'hosts.h1.foo: found the unknown key "foo"'),
-        ("links.hopp.*.errors.ber=1e-6", 'found "hopp" after links, which matches nothing; expected one of hop. Did you mean hop?'),
+        (
+            "links.hopp.*.errors.ber=1e-6",
+            'found "hopp" after links, which matches nothing; expected one of hop. Did you mean hop?',
+        ),
         ("probes.*.interval=1 s", 'found "*" after probes; expected none here'),
         ("parameters.*=1", 'found "*" after parameters; expected it for hosts'),
     ],
@@ -57,7 +67,9 @@ def test_a_path_that_matches_nothing_is_an_error(load, override, expected):
 
 
 def test_a_skip_that_matches_nothing_is_an_error(load, small):
-    with pytest.raises(ScenarioError, match=r'skip\[0\].ber: found "0.5", which matches nothing; expected one of 0, 1e-06, 1e-05'):
+    with pytest.raises(
+        ScenarioError, match=r'skip\[0\].ber: found "0.5", which matches nothing; expected one of 0, 1e-06, 1e-05'
+    ):
         load(small + "skip: [{ber: 0.5}]\n")
 
 

@@ -27,7 +27,9 @@ def test_an_old_name_is_the_variant_that_it_became(old):
     assert loaded.name == current_name(old) != old
     assert loaded.base_name == old.partition("-kernel")[0]
     for cell in scenario.cells(loaded):
-        assert {node["stack"] for node in write(planning.plan(cell))["network"]["nodes"] if node["kind"] == "host"} == {"kernel"}
+        assert {node["stack"] for node in write(planning.plan(cell))["network"]["nodes"] if node["kind"] == "host"} == {
+            "kernel"
+        }
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,11 @@ def test_the_new_name_of_a_name(old, new):
 
 def test_campaigns_may_have_old_names(tmp_path):
     path = tmp_path / "mine.yaml"
-    entries = ("fy97/fig04-kernel, variant: [none-such, demo]", '"fy97/fig0?-kernel", variant: [test]', "fy97/fig14-kernel")
+    entries = (
+        "fy97/fig04-kernel, variant: [none-such, demo]",
+        '"fy97/fig0?-kernel", variant: [test]',
+        "fy97/fig14-kernel",
+    )
     lines = "".join(f"  - {{scenario: {entry}}}\n" for entry in entries)
     path.write_text(f"kind: campaign\nversion: 1\ntitle: Mine\nruns:\n{lines}")
 
@@ -62,7 +68,9 @@ def test_runs_of_old_names_are_evidence_as_they_were(tmp_path):
     for variant in ("", ":demo", ":test"):
         run = tmp_path / f"run{variant.replace(':', '-')}"
         run.mkdir()
-        fields = dict.fromkeys((*BEFORE_AXES, "repeat", "seed", "status", "reason", "transfer_s"), "") | {"scenario": f"fy97/fig04-kernel{variant}"}
+        fields = dict.fromkeys((*BEFORE_AXES, "repeat", "seed", "status", "reason", "transfer_s"), "") | {
+            "scenario": f"fy97/fig04-kernel{variant}"
+        }
         fields |= {"repeat": "1", "seed": variant, "status": "completed", "transfer_s": "20"}
         (run / "results.csv").write_text(",".join(fields) + "\n" + ",".join(fields.values()) + "\n")
     evidence = Evidence.of_runs(sorted(tmp_path.iterdir()))

@@ -18,7 +18,9 @@ def test_a_sweep_of_ten_thousand_million_cells_is_refused_at_once():
     loaded = scenario.load("links/round-trip:test", [f"sweep={{{axes}}}", "repeats=1"])
     started = time.process_time()
 
-    with pytest.raises(ScenarioError, match=rf"found 10000000000 cells \(10 a0 x 10 a1 .* expected at most {MOST_CELLS}") as caught:
+    with pytest.raises(
+        ScenarioError, match=rf"found 10000000000 cells \(10 a0 x 10 a1 .* expected at most {MOST_CELLS}"
+    ) as caught:
         scenario.cells(loaded)
 
     assert time.process_time() - started < 1
@@ -35,7 +37,10 @@ def test_every_scenario_of_the_project_is_within_the_limit():
     [
         ("limits.memory=2000 GB", "limits.memory"),
         ("probes=[{kind: capture, node: h1, filter: '-w /x'}]", "would take for an option"),
-        ("workloads=[{kind: congestion, name: c, from: h1, to: h2, max_rate: 8 kbit/s, redraw: 1 ns}]", "Redraw less often"),
+        (
+            "workloads=[{kind: congestion, name: c, from: h1, to: h2, max_rate: 8 kbit/s, redraw: 1 ns}]",
+            "Redraw less often",
+        ),
         ("workloads.transfer.name=script", "found"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Scenario files: every shipped one loads and plans; what is wrong is named with its line; seeds and schema stay what they are."""
+"""Scenario files: every shipped one loads and plans; what is wrong is named with its line; seeds and schema stay what
+they are.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from scpslab.scenario import planning
 from scpslab.scenario.load import FOLDER, FORM
 from scpslab_course.cli.schema import generated
 
-SHIPPED = sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob("*/*.yaml") if file.parent.name != "campaigns")
+SHIPPED = sorted(
+    str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob("*/*.yaml") if file.parent.name != "campaigns"
+)
 SMALL = """\
 kind: scenario
 version: 1
@@ -91,11 +95,20 @@ def test_a_resolved_scenario_means_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("rate: 2 Mbit/s->rate: 2000000", r':7: links.hop.data.rate: found 2000000 \(no unit\); expected a rate such as "2 Mbit/s"'),
+        (
+            "rate: 2 Mbit/s->rate: 2000000",
+            r':7: links.hop.data.rate: found 2000000 \(no unit\); expected a rate such as "2 Mbit/s"',
+        ),
         ("delay: 250 ms->delay: -1 ms", r":7: links.hop.data.delay: .*negative.*expected a duration"),
         ("ber: 1e-6}}->ber: 1.5}}", r":7: links.hop.data.errors.ber: found 1.5; expected at most 1|expected.*less"),
-        ("preset: modern->congestion: rene", r':9: hosts.h1.congestion: found "rene"; expected one of .* Did you mean reno'),
-        ("preset: modern->prest: modern", r':9: hosts.h1.prest: found the unknown key "prest"; expected one of .* Did you mean preset'),
+        (
+            "preset: modern->congestion: rene",
+            r':9: hosts.h1.congestion: found "rene"; expected one of .* Did you mean reno',
+        ),
+        (
+            "preset: modern->prest: modern",
+            r':9: hosts.h1.prest: found the unknown key "prest"; expected one of .* Did you mean preset',
+        ),
         ("topology: point_to_point->topology: point", r':4: topology: found "point"; expected one of fy97'),
         ("from: h1->from: h9", r':11: workloads\[0\].from: found "h9"; expected one of h1, h2'),
         ("  hop:->  hup:", r':6: links.hup: found "hup"; expected one of hop'),
@@ -155,7 +168,9 @@ def test_an_override_of_an_axis_gives_its_values(tmp_path, overrides, points):
 
 def test_an_override_of_an_axis_with_cases_keeps_those_it_names():
     """A label that reads as another kind of value in YAML is the label all the same."""
-    cells = scenario.cells(scenario.load("sgls/itc-options", ["sweep.rate_control=[false]", "sweep.segments_per_ack=1"]))
+    cells = scenario.cells(
+        scenario.load("sgls/itc-options", ["sweep.rate_control=[false]", "sweep.segments_per_ack=1"])
+    )
     assert {(cell.axes["rate_control"], cell.axes["segments_per_ack"]) for cell in cells} == {("false", "1")}
     with pytest.raises(ScenarioError, match=r'found the case "maybe"; expected one of true, false'):
         scenario.load("sgls/itc-options", ["sweep.rate_control=[maybe]"])
@@ -183,12 +198,16 @@ def test_stacks_compared_meet_the_same_errors_and_traffic():
     cells = plans("fy97/fig14:kernel")
     draws = {(plan["cell"]["axes"]["level"], plan["cell"]["repeat"]): set() for plan in cells.values()}
     for plan in cells.values():
-        draws[plan["cell"]["axes"]["level"], plan["cell"]["repeat"]].add(tuple(plan["cell"]["workloads"][1]["rates_bps"]))
+        draws[plan["cell"]["axes"]["level"], plan["cell"]["repeat"]].add(
+            tuple(plan["cell"]["workloads"][1]["rates_bps"])
+        )
     assert {len(different) for different in draws.values()} == {1}
     seeds = {}
     for plan in plans("fy97/fig04:kernel").values():
         axes = plan["cell"]["axes"]
-        seeds.setdefault((axes["errors"], axes["ber"], plan["cell"]["repeat"]), set()).add(plan["cell"]["impairments"][0]["errors"]["seed"])
+        seeds.setdefault((axes["errors"], axes["ber"], plan["cell"]["repeat"]), set()).add(
+            plan["cell"]["impairments"][0]["errors"]["seed"]
+        )
     assert {len(different) for different in seeds.values()} == {1}
 
 
@@ -202,11 +221,23 @@ def test_any_bytes_give_an_error_and_never_a_traceback(tmp_path_factory, data):
         scenario.load(str(file))
 
 
-VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=8), st.lists(st.integers(), max_size=2))
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(max_size=8),
+    st.lists(st.integers(), max_size=2),
+)
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(["links", "hosts", "workloads", "probes", "sweep", "limits", "parameters", "variants", "topology", "skip"]), VALUES)
+@given(
+    st.sampled_from(
+        ["links", "hosts", "workloads", "probes", "sweep", "limits", "parameters", "variants", "topology", "skip"]
+    ),
+    VALUES,
+)
 def test_any_value_at_any_key_gives_a_plan_or_an_error(tmp_path_factory, key, value):
     """Fuzz: a value that does not fit is a ScenarioError, never a traceback."""
     data = yaml.safe_load(SMALL) | {key: value}

@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-# A part whose build starts a program in the background; both hold the pipe's end, so the pipe is at its end when both have gone.
+# A part whose build starts a program in the background; both hold the pipe's end, so the pipe is at its end when both
+# have gone.
 PROGRAM = """
 import runpy, sys
 from scpslab.setup import images
@@ -28,7 +29,12 @@ def test_an_interrupted_build_leaves_no_process(tmp_path, number):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     environment = os.environ | {"SCPSLAB_CACHE": str(tmp_path / "cache")}
-    with subprocess.Popen([sys.executable, "-c", PROGRAM, str(pipe)], env=environment, stderr=subprocess.PIPE, text=True) as build, pipe.open("rb", 0) as end:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(pipe)], env=environment, stderr=subprocess.PIPE, text=True
+        ) as build,
+        pipe.open("rb", 0) as end,
+    ):
         assert end.read(6) == b"ready\n"
         build.send_signal(number)
         assert build.wait(LIMIT_S) == 130

@@ -1,4 +1,6 @@
-"""The images of nodes: one list of packages each, shared with the guest image and the playbooks; programs that keep the contract without Docker."""
+"""The images of nodes: one list of packages each, shared with the guest image and the playbooks; programs that keep the
+contract without Docker.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def test_nodes_and_guest_have_the_same_packages():
 
 def test_no_image_lists_what_its_parent_has():
     parents = {"tcp-host": "base", "traffic": "base", "monitor": "base"}
-    assert {node: packages(node) & packages(parent) for node, parent in parents.items()} == {node: set() for node in parents}
+    assert {node: packages(node) & packages(parent) for node, parent in parents.items()} == {
+        node: set() for node in parents
+    }
 
 
 def test_packages_are_named_in_lists_only():
@@ -54,21 +58,28 @@ def test_every_image_says_what_it_is_and_is_no_root(node):
     assert "org.opencontainers.image.description=" in text
     users = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
     assert users[-1:] in ([], ["1000"])
-    assert node != "base" or {"HEALTHCHECK", "ENTRYPOINT", "STOPSIGNAL"} <= set(re.findall(r"^[A-Z]+", text, re.MULTILINE))
+    assert node != "base" or {"HEALTHCHECK", "ENTRYPOINT", "STOPSIGNAL"} <= set(
+        re.findall(r"^[A-Z]+", text, re.MULTILINE)
+    )
 
 
 def test_the_base_is_pinned_by_digest():
-    assert re.search(r"^ARG ROOT=debian:trixie-slim@sha256:[0-9a-f]{64}$", (IMAGES / "base" / "Dockerfile").read_text(), re.MULTILINE)
+    assert re.search(
+        r"^ARG ROOT=debian:trixie-slim@sha256:[0-9a-f]{64}$", (IMAGES / "base" / "Dockerfile").read_text(), re.MULTILINE
+    )
 
 
 def test_default_tags_are_the_versions_of_the_project():
     version = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert version
-    tags = {tag for file in IMAGES.glob("*/Dockerfile") for tag in re.findall(r"=scpslab/[a-z-]+:(\S+)", file.read_text())}
+    tags = {
+        tag for file in IMAGES.glob("*/Dockerfile") for tag in re.findall(r"=scpslab/[a-z-]+:(\S+)", file.read_text())
+    }
     assert tags == {version[1]}
 
 
-# Stand for Docker, mmdebstrap and Python: Docker knows the images whose names are files of the folder images, with the day on which each was made.
+# Stand for Docker, mmdebstrap and Python: Docker knows the images whose names are files of the folder images, with the
+# day on which each was made.
 FAKES = {
     "docker": """
 echo "docker $*" >>"$HOME/calls"
@@ -88,7 +99,9 @@ esac
 
 @pytest.fixture
 def base(tmp_path):
-    """Runs tools/build-images until it builds the first image, and returns the base that it chose and what it called."""
+    """Runs tools/build-images until it builds the first image, and returns the base that it chose and what it
+    called.
+    """
     shutil.copytree(IMAGES, tmp_path / "images_")
     (tmp_path / "images").mkdir()
     root = tmp_path / "clone"
@@ -108,7 +121,11 @@ def base(tmp_path):
             (tmp_path / name).touch()
         if made_on:
             (tmp_path / "images" / "scpslab_debian:13").write_text(made_on)
-        environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path), "SCPSLAB_IMAGE_BASE": choice}
+        environment = {
+            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+            "HOME": str(tmp_path),
+            "SCPSLAB_IMAGE_BASE": choice,
+        }
         subprocess.run([root / "tools" / "build-images"], env=environment, capture_output=True, check=False, timeout=60)
         calls = (tmp_path / "calls").read_text()
         chosen = re.search(r"--build-arg ROOT=(\S+)", calls)
@@ -136,7 +153,10 @@ def test_a_base_made_here_is_used_without_a_registry_and_made_anew_by_age(base):
 def test_an_old_base_stays_where_no_other_can_be_made(base):
     chosen, calls = base(LONG_AGO, "offline")
     assert chosen == "scpslab/debian:13"
-    assert [line for line in calls.splitlines() if line.startswith("mmdebstrap")] == ["mmdebstrap: main;security;", "mmdebstrap: main;"]
+    assert [line for line in calls.splitlines() if line.startswith("mmdebstrap")] == [
+        "mmdebstrap: main;security;",
+        "mmdebstrap: main;",
+    ]
     assert not re.search(r"image rm (--force )?scpslab/debian:13$", calls, re.MULTILINE)
 
 
@@ -160,7 +180,14 @@ def endpoint(tmp_path):
         target.chmod(0o755)
 
     def run(**environment: str) -> tuple[int, str]:
-        done = subprocess.run([tmp_path / "endpoint"], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run(
+            [tmp_path / "endpoint"],
+            env={"PATH": os.environ["PATH"], **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+        )
         return done.returncode, done.stderr
 
     return run
@@ -191,7 +218,9 @@ def test_a_wrong_environment_is_named(endpoint, environment, named):
 @pytest.mark.skipif(shutil.which("docker") is None, reason="build-images asks for Docker first")
 def test_a_wrong_base_is_named():
     environment = {**os.environ, "SCPSLAB_IMAGE_BASE": "nonsense"}
-    done = subprocess.run([ROOT / "tools" / "build-images"], env=environment, capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run(
+        [ROOT / "tools" / "build-images"], env=environment, capture_output=True, text=True, check=False, timeout=20
+    )
     if "no engine that answers" in done.stderr:
         pytest.skip("no Docker engine answers")
     assert done.returncode == 3

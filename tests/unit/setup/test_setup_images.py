@@ -36,7 +36,10 @@ def recipes(tmp_path, monkeypatch):
             else:
                 job.target.write_text((job.recipe / "list").read_text())
 
-    parts = tuple(images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of) for name in ("tools", "guest", "kernel"))
+    parts = tuple(
+        images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of)
+        for name in ("tools", "guest", "kernel")
+    )
     monkeypatch.setattr(images, "PARTS", parts)
     return tmp_path, built, parts
 
@@ -72,7 +75,9 @@ def test_a_failed_build_leaves_its_log_and_nothing_else(recipes, monkeypatch):
         (job.work / "read-only").chmod(0o500)
         job.run(["sh", "-c", "echo cannot do it; exit 7"])
 
-    monkeypatch.setattr(images, "PARTS", (*parts[:2], images.Part("kernel", "kernel", "kernel", build, "product", images.files_of)))
+    monkeypatch.setattr(
+        images, "PARTS", (*parts[:2], images.Part("kernel", "kernel", "kernel", build, "product", images.files_of))
+    )
     with pytest.raises(CapabilityError, match=r"sh: found exit code 7, last lines .cannot do it.; expected 0"):
         images.ensure(silent)
     assert list((folder / "cache" / "kernel").iterdir()) == []
@@ -144,7 +149,10 @@ def test_another_machine_is_told_of_engine_host(recipes, monkeypatch):
     """Before anything is downloaded for a kernel that it cannot run."""
     _, built, _ = recipes
     monkeypatch.setattr(images.platform, "machine", lambda: "aarch64")
-    with pytest.raises(CapabilityError, match=r"a machine of type aarch64 cannot build it; expected one from a machine of type x86_64.*--engine host"):
+    with pytest.raises(
+        CapabilityError,
+        match=r"a machine of type aarch64 cannot build it; expected one from a machine of type x86_64.*--engine host",
+    ):
         images.ensure(silent)
     assert built == []
 

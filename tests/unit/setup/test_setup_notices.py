@@ -27,10 +27,20 @@ def test_the_licences_of_the_libraries_that_cargo_compiled_are_gathered(tmp_path
         for file in files:
             (tmp_path / name / file).write_text(f"{file} of {name}")
     messages = [
-        {"reason": "compiler-artifact", "package_id": "registry+https://example.org#libc@0.2.1", "manifest_path": str(tmp_path / "libc-0.2.1" / "Cargo.toml")},
-        {"reason": "compiler-artifact", "package_id": "path+file:///x#scps-tp@0.2.0", "manifest_path": str(tmp_path / "scps-tp" / "Cargo.toml")},
+        {
+            "reason": "compiler-artifact",
+            "package_id": "registry+https://example.org#libc@0.2.1",
+            "manifest_path": str(tmp_path / "libc-0.2.1" / "Cargo.toml"),
+        },
+        {
+            "reason": "compiler-artifact",
+            "package_id": "path+file:///x#scps-tp@0.2.0",
+            "manifest_path": str(tmp_path / "scps-tp" / "Cargo.toml"),
+        },
         {"reason": "build-finished", "success": True},
     ]
-    said = "   Compiling libc v0.2.1\n" + "\n".join(json.dumps(message, separators=(",", ":")) for message in (*messages, messages[0]))
+    said = "   Compiling libc v0.2.1\n" + "\n".join(
+        json.dumps(message, separators=(",", ":")) for message in (*messages, messages[0])
+    )
     found = notices.of_crates(stack.libraries(said))
     assert found == "==== libc-0.2.1\n\nLICENSE-APACHE of libc-0.2.1\n\n==== libc-0.2.1\n\nLICENSE-MIT of libc-0.2.1\n"

@@ -1,4 +1,6 @@
-"""Parts that a wheel carries: packed to the same bytes everywhere, unpacked whole or not at all, once, and from a package that nobody can write to."""
+"""Parts that a wheel carries: packed to the same bytes everywhere, unpacked whole or not at all, once, and from a
+package that nobody can write to.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def recipe(tmp_path, monkeypatch):
     for name in ("tools", "guest"):
         (tmp_path / "recipes" / name).mkdir(parents=True)
         (tmp_path / "recipes" / name / "list").write_text(name)
-    parts = tuple(images.Part(name, name, name, build, product, images.files_of) for name, product in (("tools", "bin"), ("guest", "guest.erofs")))
+    parts = tuple(
+        images.Part(name, name, name, build, product, images.files_of)
+        for name, product in (("tools", "bin"), ("guest", "guest.erofs"))
+    )
     monkeypatch.setattr(images, "PROJECT", tmp_path / "recipes")
     monkeypatch.setattr(images, "NEEDED_BYTES", 1)
     monkeypatch.setattr(images, "ROOM_TO_RUN_BYTES", 1)
@@ -44,7 +49,13 @@ def recipe(tmp_path, monkeypatch):
     monkeypatch.setattr(project, "PACKED_PARTS", tmp_path / "no-wheel")
     monkeypatch.setattr(pack, "CARRIED", parts)
     monkeypatch.setattr(pack, "APPLIANCE", parts[1])
-    monkeypatch.setattr(pack, "ensure", lambda say: [images.find(part, images.cache_dir()) or images._build(part, images.cache_dir(), say) for part in parts])
+    monkeypatch.setattr(
+        pack,
+        "ensure",
+        lambda say: [
+            images.find(part, images.cache_dir()) or images._build(part, images.cache_dir(), say) for part in parts
+        ],
+    )
     monkeypatch.setattr(pack, "ensure_stack", lambda say: None)
     monkeypatch.setattr(pack, "ensure_appliance", lambda say: None)
     packed.index.cache_clear()
@@ -77,14 +88,20 @@ def test_a_part_of_the_wheel_is_unpacked_and_not_built(wheel):
     folder, (tools, guest), built = wheel
     assert (find(tools) / "init").read_text() == "init"
     assert (find(tools) / "init").stat().st_mode & 0o777 == 0o755
-    assert find(guest).read_bytes() == (folder / "cache" / "guest" / images.recipe_hash(guest) / "guest.erofs").read_bytes()
+    assert (
+        find(guest).read_bytes()
+        == (folder / "cache" / "guest" / images.recipe_hash(guest) / "guest.erofs").read_bytes()
+    )
     assert images.made(guest, images.cache_dir()) is not None
     assert built == []
 
 
 def test_the_folder_of_an_unpacked_part_has_the_hash_of_its_bytes(wheel):
     _, (tools, _), _ = wheel
-    assert find(tools).parent.name == f"{images.recipe_hash(tools)}-{images.made(tools, images.cache_dir())[0].sha256[:16]}"
+    assert (
+        find(tools).parent.name
+        == f"{images.recipe_hash(tools)}-{images.made(tools, images.cache_dir())[0].sha256[:16]}"
+    )
 
 
 def test_the_second_time_nothing_is_unpacked(wheel):
@@ -122,7 +139,9 @@ def test_a_damaged_archive_is_one_clear_error_and_leaves_nothing(wheel, damage, 
     folder, (_, guest), _ = wheel
     (folder / "wheel").chmod(0o755)
     damage(folder / "wheel" / "guest.tar.xz")
-    with pytest.raises(CapabilityError, match=rf"guest\.tar\.xz: found {said}.*pip install --force-reinstall .scpslab-\S+\.whl"):
+    with pytest.raises(
+        CapabilityError, match=rf"guest\.tar\.xz: found {said}.*pip install --force-reinstall .scpslab-\S+\.whl"
+    ):
         find(guest)
     assert files_in(folder / "empty") == ["guest.lock"]
 
@@ -144,7 +163,9 @@ def test_other_bytes_than_the_wheel_was_made_with_are_refused(wheel):
 def test_too_little_room_is_said_before_anything_is_unpacked(wheel, monkeypatch):
     folder, (_, guest), _ = wheel
     monkeypatch.setattr(images, "ROOM_TO_RUN_BYTES", 10**18)
-    with pytest.raises(CapabilityError, match=r"expected 1000000000\.1 GB for guest\. Free disk space, or set SCPSLAB_CACHE"):
+    with pytest.raises(
+        CapabilityError, match=r"expected 1000000000\.1 GB for guest\. Free disk space, or set SCPSLAB_CACHE"
+    ):
         find(guest)
     assert not (folder / "empty" / "guest").exists()
 
@@ -160,7 +181,9 @@ def test_a_disk_that_becomes_full_leaves_nothing_half_unpacked(wheel, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device", str(folder))
 
     monkeypatch.setattr(archive, "_block", full)
-    with pytest.raises(CapabilityError, match=r"found No space left on device; expected a writable folder with free space"):
+    with pytest.raises(
+        CapabilityError, match=r"found No space left on device; expected a writable folder with free space"
+    ):
         find(guest)
     assert files_in(folder / "empty") == ["guest.lock"]
 
@@ -175,7 +198,9 @@ def test_packing_elsewhere_and_later_gives_the_same_bytes(recipe, monkeypatch):
     pack.pack(folder / "two", silent)
     names = sorted(file.name for file in (folder / "one").iterdir())
     assert names == sorted([packed.INDEX, *(f"{part.name}.tar.xz" for part in parts)])
-    assert [(folder / "one" / name).read_bytes() for name in names] == [(folder / "two" / name).read_bytes() for name in names]
+    assert [(folder / "one" / name).read_bytes() for name in names] == [
+        (folder / "two" / name).read_bytes() for name in names
+    ]
 
 
 def test_a_wheel_without_the_appliance_is_made_without_building_it_and_the_minutes_are_said_before(recipe, monkeypatch):

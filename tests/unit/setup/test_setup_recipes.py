@@ -34,10 +34,18 @@ def test_no_option_is_said_twice():
     ("name", "text", "found"),
     [
         ("sources.list", "deb http://mirror.example/debian bookworm main\n", "http://mirror.example/debian"),
-        ("sources.list", "# a comment\ndeb [arch=amd64 signed-by=/k.gpg] https://mirror.example/debian/ bookworm main\n", "https://mirror.example/debian"),
+        (
+            "sources.list",
+            "# a comment\ndeb [arch=amd64 signed-by=/k.gpg] https://mirror.example/debian/ bookworm main\n",
+            "https://mirror.example/debian",
+        ),
         ("sources.list", "deb http://archive.example/ubuntu noble main\n", DEFAULT),
         ("sources.list", "deb http://mirror.example/debian-security bookworm-security main\n", DEFAULT),
-        ("sources.list.d/debian.sources", "Types: deb\nURIs: http://mirror.example/debian\nSuites: trixie\n", "http://mirror.example/debian"),
+        (
+            "sources.list.d/debian.sources",
+            "Types: deb\nURIs: http://mirror.example/debian\nSuites: trixie\n",
+            "http://mirror.example/debian",
+        ),
         ("sources.list.d/notes.txt", "deb http://mirror.example/debian bookworm main\n", DEFAULT),
     ],
 )
@@ -75,7 +83,10 @@ def test_lists_of_a_recipe_have_one_item_a_line():
 
 def test_a_program_that_is_not_there_is_named_with_what_to_run(tmp_path):
     build = job.Job("x", tmp_path, tmp_path / "product", tmp_path / "log", print)
-    with pytest.raises(CapabilityError, match=r"no-such-program: found no such program; expected it to be installed\. To fix: make packages\."):
+    with pytest.raises(
+        CapabilityError,
+        match=r"no-such-program: found no such program; expected it to be installed\. To fix: make packages\.",
+    ):
         build.run(["no-such-program"])
 
 

@@ -37,7 +37,9 @@ class Recorder:
         return "   Compiling scps-cli"
 
 
-@pytest.mark.parametrize(("version", "tool"), [((1, 95), "cargo"), ((1, 85), "cargo"), ((1, 63), "mmdebstrap"), (None, "mmdebstrap")])
+@pytest.mark.parametrize(
+    ("version", "tool"), [((1, 95), "cargo"), ((1, 85), "cargo"), ((1, 63), "mmdebstrap"), (None, "mmdebstrap")]
+)
 def test_an_old_or_missing_cargo_is_replaced_by_debians(version, tool, tmp_path, monkeypatch):
     monkeypatch.setattr(stack, "cargo_version", lambda: version)
     monkeypatch.setattr(stack, "sources_line", lambda: "deb http://example.org/debian trixie main")

@@ -31,7 +31,10 @@ def shared(tmp_path, monkeypatch):
         else:
             job.target.write_text(job.title)
 
-    parts = tuple(images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of) for name in ("tools", "guest", "kernel"))
+    parts = tuple(
+        images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of)
+        for name in ("tools", "guest", "kernel")
+    )
     monkeypatch.setattr(images, "PARTS", parts)
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "system"))
     images.ensure(silent)
@@ -43,7 +46,9 @@ def shared(tmp_path, monkeypatch):
 
 def everything(folder: Path) -> dict[str, tuple[int, bytes]]:
     """All files of a folder, with their times."""
-    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()
+    }
 
 
 def test_parts_are_used_where_they_are(shared):
@@ -73,7 +78,10 @@ def test_damage_is_named_and_nothing_is_built(shared, name):
     images.ensure(silent)
     path = next(folder.glob(name))
     path.write_bytes(path.read_bytes()[::-1])
-    with pytest.raises(CapabilityError, match=rf"{folder}.*found SHA-256 .*; expected the part that was built there.*SCPSLAB_SYSTEM_CACHE to nothing"):
+    with pytest.raises(
+        CapabilityError,
+        match=rf"{folder}.*found SHA-256 .*; expected the part that was built there.*SCPSLAB_SYSTEM_CACHE to nothing",
+    ):
         images.ensure(silent)
 
 

@@ -65,7 +65,9 @@ def planted(cache: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="files of another user take root to make")
 def test_root_does_not_take_what_another_user_has_planted(tmp_path, monkeypatch):
-    """Not from the cache it is told to use, and by sudo not from the calling user's either, which it does not even look at."""
+    """Not from the cache it is told to use, and by sudo not from the calling user's either, which it does not even look
+    at.
+    """
     planted(tmp_path / "cache")
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host, "PROGRAMS", tmp_path / "programs")

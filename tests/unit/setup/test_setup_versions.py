@@ -1,4 +1,6 @@
-"""The versions of recipes: files that are read strictly, places that are asked in order, and a first use that never fails for a version that is gone."""
+"""The versions of recipes: files that are read strictly, places that are asked in order, and a first use that never
+fails for a version that is gone.
+"""
 
 from __future__ import annotations
 
@@ -75,23 +77,36 @@ def shop(tmp_path, monkeypatch):
             """Returns the file's hash."""
             root = tmp_path / "roots" / place / version
             (root / "DEBIAN").mkdir(parents=True)
-            control = f"Package: {NAME}\nVersion: {version}\nArchitecture: all\nMaintainer: nobody\nDescription: made in {place}\n"
+            control = (
+                f"Package: {NAME}\nVersion: {version}\nArchitecture: all\nMaintainer: nobody\nDescription: "
+                f"made in {place}\n"
+            )
             (root / "DEBIAN" / "control").write_text(control)
-            folder = tmp_path / place / "dists" / (f"{apt.SUITE}-security" if place.endswith("-security") else apt.SUITE)
+            folder = (
+                tmp_path / place / "dists" / (f"{apt.SUITE}-security" if place.endswith("-security") else apt.SUITE)
+            )
             file = tmp_path / place / f"{NAME}_{version}_all.deb"
             (folder / "main/binary-amd64").mkdir(parents=True, exist_ok=True)
             subprocess.run(["dpkg-deb", "--build", "--root-owner-group", root, file], check=True, capture_output=True)
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
             with (folder / "main/binary-amd64/Packages").open("a") as index:
                 index.write(f"{control}Filename: {file.name}\nSize: {file.stat().st_size}\nSHA256: {digest}\n\n")
-            (folder / "Release").write_text(f"Suite: {folder.name}\nCodename: {folder.name}\nArchitectures: amd64\nComponents: main\n")
+            (folder / "Release").write_text(
+                f"Suite: {folder.name}\nCodename: {folder.name}\nArchitectures: amd64\nComponents: main\n"
+            )
             return digest
 
         def fetch(self, version: str, sha256: str) -> tuple[str, list[str]]:
             """The version that comes, and what differs."""
             work = tmp_path / "work"
             work.mkdir()
-            job = Job("kernel", tmp_path, work / "product", tmp_path / "log", lambda text, is_under_way=False: self.said.append(text))
+            job = Job(
+                "kernel",
+                tmp_path,
+                work / "product",
+                tmp_path / "log",
+                lambda text, is_under_way=False: self.said.append(text),
+            )
             file = source.fetch(Versions(DATE, (Package(NAME, version, sha256),)), work, job)
             return versions.of_file(file), job.differs
 
@@ -99,7 +114,11 @@ def shop(tmp_path, monkeypatch):
     monkeypatch.setenv("SCPSLAB_SNAPSHOT", f"file:{tmp_path}/snapshot")
     monkeypatch.delenv(source.VARIABLE, raising=False)
     # Unsigned: the folders have no key.
-    monkeypatch.setattr(apt, "_line", lambda address, suite, options="": f"deb [{options}trusted=yes allow-insecure=yes] {address} {suite} main")
+    monkeypatch.setattr(
+        apt,
+        "_line",
+        lambda address, suite, options="": f"deb [{options}trusted=yes allow-insecure=yes] {address} {suite} main",
+    )
     return Shop()
 
 
@@ -127,7 +146,10 @@ def test_no_snapshot_service_is_asked_that_nobody_named(shop, monkeypatch):
     wanted = shop.put(f"snapshot/{DATE}", "6.12.1-1")
     assert len(apt.places(DATE, security=True)) == 3
     monkeypatch.delenv("SCPSLAB_SNAPSHOT")
-    assert [place.title.rpartition("/")[2] for place in apt.places(DATE, security=True)] == ["debian", "debian-security"]
+    assert [place.title.rpartition("/")[2] for place in apt.places(DATE, security=True)] == [
+        "debian",
+        "debian-security",
+    ]
     assert shop.fetch("6.12.1-1", wanted) == ("6.12.9-1", ["linux-source-6.12 6.12.9-1 for 6.12.1-1"])
 
 
@@ -162,7 +184,9 @@ def test_the_published_file_is_read_back_and_strict(tmp_path):
     file.write_text(published.text([MADE]))
     assert published.read(file) == [MADE]
     file.write_text("kernel 0 a\n")
-    with pytest.raises(CapabilityError, match=r"published.txt:1: found \"kernel 0 a\"; expected PART RECIPE SHA256 TOOLS"):
+    with pytest.raises(
+        CapabilityError, match=r"published.txt:1: found \"kernel 0 a\"; expected PART RECIPE SHA256 TOOLS"
+    ):
         published.read(file)
 
 
@@ -196,5 +220,8 @@ def test_the_image_prefers_versions_only_while_it_is_built():
 
 
 def test_installed_packages_are_those_of_dpkg_that_are_installed():
-    status = "Package: a\nStatus: install ok installed\nDescription: x\n Version: 9\nVersion: 1\n\nPackage: b\nStatus: deinstall ok config-files\nVersion: 2\n"
+    status = (
+        "Package: a\nStatus: install ok installed\nDescription: x\n Version: 9\nVersion: 1\n\nPackage: b\nStatus: "
+        "deinstall ok config-files\nVersion: 2\n"
+    )
     assert guest._installed(status) == {"a": "1"}

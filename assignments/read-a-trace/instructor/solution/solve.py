@@ -1,6 +1,7 @@
 """The reference solution: `python3 solve.py CAPTURE LOSSES` prints causes.csv, and the counts after it.
 
-CAPTURE is the pcap of ws1, LOSSES the output of `scpslab losses RUN --format csv`. Only the standard library is used, as a student could.
+CAPTURE is the pcap of ws1, LOSSES the output of `scpslab losses RUN --format csv`. Only the standard library is used,
+as a student could.
 """
 
 from __future__ import annotations
@@ -29,13 +30,22 @@ def data_packets(content: bytes) -> Iterator[tuple[int, int, int, int]]:
         ip_header, length = (packet[0] & 15) * 4, int.from_bytes(packet[2:4], "big")
         payload = length - ip_header - (packet[ip_header + 12] >> 4) * 4
         if payload > 0:
-            yield frame, seconds * 10**9 + fraction, int.from_bytes(packet[ip_header + 4 : ip_header + 8], "big"), payload
+            yield (
+                frame,
+                seconds * 10**9 + fraction,
+                int.from_bytes(packet[ip_header + 4 : ip_header + 8], "big"),
+                payload,
+            )
 
 
 def main(capture: Path, losses: Path) -> None:
     """Prints the causes and the counts."""
     with losses.open(newline="") as file:
-        lost = {int(row["frame"]): row["cause"] for row in csv.DictReader(file) if row["direction"] == "data" and row["frame"]}
+        lost = {
+            int(row["frame"]): row["cause"]
+            for row in csv.DictReader(file)
+            if row["direction"] == "data" and row["frame"]
+        }
     copies: dict[int, list[tuple[int, int]]] = {}
     causes: list[str] = []
     first_repair = None

@@ -1,4 +1,6 @@
-"""Contradictions between or within the papers: claims that cannot all hold, shown side by side (analysis/contradictions.yaml)."""
+"""Contradictions between or within the papers: claims that cannot all hold, shown side by side
+(analysis/contradictions.yaml).
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,13 @@ class Contradiction(Part):
     """Claims that cannot all hold, and the probable reason."""
 
     title: Text = key(says="The question in dispute.", example="Does delay out to geostationary orbit cost anything?")
-    says: Text = key(says="What each paper finds.", example="SmallSat 2000 finds no penalty, JZUS 2005 a significant one.")
+    says: Text = key(
+        says="What each paper finds.", example="SmallSat 2000 finds no penalty, JZUS 2005 a significant one."
+    )
     likely: Text = key(says="The probable reason for the difference.", example="The response to loss.")
-    claims: Annotated[tuple[str, ...], Field(min_length=1)] = key(says="The claims, as PAPER/ID.", example=["smallsat2000/delay-3-vs-120-same"])
+    claims: Annotated[tuple[str, ...], Field(min_length=1)] = key(
+        says="The claims, as PAPER/ID.", example=["smallsat2000/delay-3-vs-120-same"]
+    )
 
 
 class ContradictionsFile(Part):

@@ -2,7 +2,8 @@
 
 - reproduced: the number is in the band; for a band with one side, the whole interval is in it.
 - different: the number is outside the band, but in the band of a deviation with a known reason.
-- undecided: the number is in neither band, but its interval reaches into the band, or it has no interval (one repeat). More repeats would decide it.
+- undecided: the number is in neither band, but its interval reaches into the band, or it has no interval (one repeat).
+  More repeats would decide it.
 - not reproduced: all other cases.
 """
 
@@ -75,7 +76,9 @@ class Verdict:
     results: tuple[CheckResult, ...] = field(default=())
 
     def outcome(self, era: Era | None = None) -> Outcome | None:
-        """The claim's outcome under the settings of an era (None: the paper's own, else today's); None if it has no check of that era."""
+        """The claim's outcome under the settings of an era (None: the paper's own, else today's); None if it has no
+        check of that era.
+        """
         if self.claim.not_testable:
             return Outcome.NOT_TESTABLE
         if era is None:
@@ -92,15 +95,30 @@ def together(outcomes: Iterable[Outcome]) -> Outcome:
 
 def evaluate(papers: Sequence[Paper], evidence: Evidence) -> list[Verdict]:
     """A verdict for every claim, in the order of the files."""
-    return [Verdict(paper, claim, tuple(_result(check, paper.file, evidence) for check in claim.checks)) for paper in papers for claim in paper.file.claims]
+    return [
+        Verdict(paper, claim, tuple(_result(check, paper.file, evidence) for check in claim.checks))
+        for paper in papers
+        for claim in paper.file.claims
+    ]
 
 
 def _result(check: Check, file: ClaimsFile, evidence: Evidence) -> CheckResult:
     combinations = [dict(zip(check.every, values, strict=True)) for values in itertools.product(*check.every.values())]
     if isinstance(check, Order | Trend):
         relations = [RELATIONS[check.kind](check, file, evidence, _as_tuples(at)) for at in combinations]
-        return CheckResult(check, tuple(_relation_finding(check, *item) for item in zip(combinations, relations, decide(relations), strict=True)))
-    return CheckResult(check, tuple(_number_finding(check, at, NUMBERS[check.kind](check, file, evidence, _as_tuples(at))) for at in combinations))
+        return CheckResult(
+            check,
+            tuple(
+                _relation_finding(check, *item) for item in zip(combinations, relations, decide(relations), strict=True)
+            ),
+        )
+    return CheckResult(
+        check,
+        tuple(
+            _number_finding(check, at, NUMBERS[check.kind](check, file, evidence, _as_tuples(at)))
+            for at in combinations
+        ),
+    )
 
 
 def _as_tuples(at: Mapping[str, AxisValue]) -> dict[str, tuple[AxisValue, ...]]:
@@ -124,7 +142,9 @@ def _number_finding(check: Check, at: Mapping[str, AxisValue], measured: Measure
     return Finding(at, outcome, measured.text, number, low, high)
 
 
-def _relation_finding(check: Order | Trend, at: Mapping[str, AxisValue], relation: Relation, holds: bool | None) -> Finding:
+def _relation_finding(
+    check: Order | Trend, at: Mapping[str, AxisValue], relation: Relation, holds: bool | None
+) -> Finding:
     if relation.missing:
         return Finding(at, Outcome.NO_DATA, relation.missing)
     if holds:
@@ -137,9 +157,11 @@ def _relation_finding(check: Order | Trend, at: Mapping[str, AxisValue], relatio
 
 
 def _is_certain(check: Check, low: float | None, high: float | None) -> bool:
-    """Whether the whole interval keeps to a band with one side: "more than" states a difference, and a difference must be certain.
+    """Whether the whole interval keeps to a band with one side: "more than" states a difference, and a difference must
+    be certain.
 
-    A band with two sides is a tolerance around the paper's number: only the mean must be inside. Completion is judged by its count.
+    A band with two sides is a tolerance around the paper's number: only the mean must be inside. Completion is judged
+    by its count.
     """
     if isinstance(check, Completion) or None not in (getattr(check, "at_least", None), getattr(check, "at_most", None)):
         return True

@@ -27,7 +27,10 @@ ENDED = ("completed", "incomplete")
 
 @dataclass(frozen=True)
 class Row:
-    """One cell: where it is from, the columns that say which it is, and its line of results.csv. `counts`: whether its variant is evidence for claims."""
+    """One cell: where it is from, the columns that say which it is, and its line of results.csv.
+
+    `counts`: whether its variant is evidence for claims.
+    """
 
     run: Path
     scenario: str
@@ -74,11 +77,15 @@ class Evidence:
         changed = {run: found for run in runs if (found := changes_of(run))}
         return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
 
-    def select(self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None) -> tuple[Row, ...]:
-        """The rows of a series whose columns also have the values `at`, each cell once; failed cells say nothing and are left out.
+    def select(
+        self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None
+    ) -> tuple[Row, ...]:
+        """The rows of a series whose columns also have the values `at`, each cell once; failed cells say nothing and
+        are left out.
 
-        Of a cell that is in several runs the first row counts that has the metric: one run may have had probes that another had not.
-        A condition on a metric lets a cell without that metric pass when it did not complete: it has no metrics at all.
+        Of a cell that is in several runs the first row counts that has the metric: one run may have had probes that
+        another had not. A condition on a metric lets a cell without that metric pass when it did not complete: it has
+        no metrics at all.
         """
         found: dict[tuple[object, ...], Row] = {}
         for row in self._of_series(series):
@@ -86,7 +93,9 @@ class Evidence:
                 found[row.identity] = row
         return tuple(found.values())
 
-    def sample(self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None) -> Sample:
+    def sample(
+        self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None
+    ) -> Sample:
         """The values of the operand's metric, or of `metric`, where its columns also have the values `at`."""
         name = operand.metric or metric
         rows = self.select(series, {**operand.at, **at}, name)
@@ -94,7 +103,9 @@ class Evidence:
         values = tuple(value for row in done if name and (value := number_in(row.values, name)) is not None)
         return Sample(values, len(done), len(rows) - len(done))
 
-    def axis(self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], name: str) -> list[tuple[float, str]]:
+    def axis(
+        self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], name: str
+    ) -> list[tuple[float, str]]:
         """The numbers that a column has among the operand's rows, rising, each with its text."""
         texts = {row.values.get(name, "") for row in self.select(series, {**operand.at, **at})}
         return sorted((number, text) for text in texts if (number := axis_number(text)) is not None)
@@ -124,11 +135,18 @@ def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterab
     # Of a scenario of a user's own, only its run says whether its cells are evidence.
     said = folder.manifest().get("evidence") if folder.manifest_file.is_file() else None
     for values in results.rows:
-        # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the variant.
+        # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the
+        # variant.
         scenario, _, variant = current_name(values["scenario"]).partition(":")
         variant = variant or (asked_variant if asked == scenario else "")
         is_evidence = said if isinstance(said, bool) else variant in evidence_variants(scenario)
-        yield Row(run, scenario, is_evidence and not is_changed, tuple(sorted((name, values[name]) for name in results.axes)), values)
+        yield Row(
+            run,
+            scenario,
+            is_evidence and not is_changed,
+            tuple(sorted((name, values[name]) for name in results.axes)),
+            values,
+        )
 
 
 def _is_of(row: Row, series: Series) -> bool:
@@ -154,7 +172,9 @@ def _has(row: Row, name: str, wanted: tuple[AxisValue, ...]) -> bool:
 
 
 def same(found: str, wanted: AxisValue) -> bool:
-    """Whether a column's text states the value that a claim names: the same text, or the same number, with or without unit."""
+    """Whether a column's text states the value that a claim names: the same text, or the same number, with or without
+    unit.
+    """
     text = str(wanted).lower() if isinstance(wanted, bool) else str(wanted)
     if found == text:
         return True

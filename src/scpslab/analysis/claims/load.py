@@ -54,13 +54,18 @@ def load_all(folder: Path = FOLDER) -> list[Paper]:
 
 
 def load_beside(runs: Sequence[Path], known: Sequence[Paper]) -> tuple[list[Paper], list[str]]:
-    """The files of claims that users put beside the scenarios of these runs (claims/*.yaml), and complaints about those that cannot be used."""
+    """The files of claims that users put beside the scenarios of these runs (claims/*.yaml), and complaints about those
+    that cannot be used.
+    """
     found: dict[str, Paper] = {}
     wrong: list[str] = []
     for folder in dict.fromkeys(RunFolder(run).beside().resolve() / CLAIMS for run in runs):
         for path in sorted(folder.glob("*.yaml")):
             if any(path.stem == paper.name for paper in known):
-                wrong.append(f"{path}: found the name of a file of {FOLDER.parent.name}/{FOLDER.name}/; expected another name. Rename the file.")
+                wrong.append(
+                    f"{path}: found the name of a file of {FOLDER.parent.name}/{FOLDER.name}/; "
+                    "expected another name. Rename the file."
+                )
             elif path.stem not in found:
                 try:
                     found[path.stem] = load(path)
@@ -84,4 +89,7 @@ def _problems(file: ClaimsFile, path: Path) -> Iterator[Complaint]:
         for number, check in enumerate(claim.checks):
             for operand in check.operands():
                 if operand.series not in file.series:
-                    yield ("claims", index, "checks", number), f'found the series "{operand.series}"; {one_of(operand.series, file.series)}'
+                    yield (
+                        ("claims", index, "checks", number),
+                        f'found the series "{operand.series}"; {one_of(operand.series, file.series)}',
+                    )

@@ -1,6 +1,8 @@
-"""The form of a file of claims (analysis/claims/*.yaml): findings of a paper, each bound to cells of results.csv by machine checks.
+"""The form of a file of claims (analysis/claims/*.yaml): findings of a paper, each bound to cells of results.csv by
+machine checks.
 
-A check has a kind. All kinds but two give one number, and the check states a band for it with a reason; `order` and `trend` compare means.
+A check has a kind. All kinds but two give one number, and the check states a band for it with a reason; `order` and
+`trend` compare means.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ class Series(Part):
     scenarios: Annotated[tuple[str, ...], Field(min_length=1)] = key(
         says="Names of scenarios, without a variant; * stands for anything.", example=["fy97/fig04"]
     )
-    where: dict[str, OneOrMore] = key({}, says="From each column of results.csv to its value, or a list of values.", example={"stack": "scps-rate"})
+    where: dict[str, OneOrMore] = key(
+        {}, says="From each column of results.csv to its value, or a list of values.", example={"stack": "scps-rate"}
+    )
 
 
 class Operand(Part):
@@ -100,8 +104,14 @@ class _Banded(_Band, _Check):
 
     @model_validator(mode="after")
     def _differs_outside(self) -> Self:
-        if self.different is not None and self.ends[0] <= self.different.ends[0] and self.different.ends[1] <= self.ends[1]:
-            raise ValueError("found the band of `different` inside the check's own; expected numbers that are not in it")
+        if (
+            self.different is not None
+            and self.ends[0] <= self.different.ends[0]
+            and self.different.ends[1] <= self.ends[1]
+        ):
+            raise ValueError(
+                "found the band of `different` inside the check's own; expected numbers that are not in it"
+            )
         return self
 
 
@@ -118,7 +128,10 @@ class Value(_Banded):
 
 
 class Ratio(_Banded):
-    """A mean divided by a mean. If a side names several operands, their product counts, which gives a ratio of ratios."""
+    """A mean divided by a mean.
+
+    If a side names several operands, their product counts, which gives a ratio of ratios.
+    """
 
     kind: Literal["ratio"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
@@ -131,7 +144,10 @@ class Ratio(_Banded):
 
 
 class Difference(_Banded):
-    """A mean minus a mean. If a side names several operands, their sum counts, which gives a difference of differences."""
+    """A mean minus a mean.
+
+    If a side names several operands, their sum counts, which gives a difference of differences.
+    """
 
     kind: Literal["difference"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
@@ -156,7 +172,9 @@ class Spread(_Banded):
 
 
 class Completion(_Banded):
-    """The share of completed transfers in percent, with its exact interval; Fisher's exact test compares it with a paper's count."""
+    """The share of completed transfers in percent, with its exact interval; Fisher's exact test compares it with a
+    paper's count.
+    """
 
     kind: Literal["completion"]
     of: Cells
@@ -168,9 +186,13 @@ class Completion(_Banded):
 
     @model_validator(mode="after")
     def _counts(self) -> Self:
-        if self.paper_count and not (0 <= self.paper_count[0] <= self.paper_count[1] <= MOST_TRANSFERS and self.paper_count[1] > 0):
+        if self.paper_count and not (
+            0 <= self.paper_count[0] <= self.paper_count[1] <= MOST_TRANSFERS and self.paper_count[1] > 0
+        ):
             found = f"found the paper_count {self.paper_count[0]} of {self.paper_count[1]}"
-            raise ValueError(f"{found}; expected completed of tried transfers, of at most {MOST_TRANSFERS}, such as [8, 10]")
+            raise ValueError(
+                f"{found}; expected completed of tried transfers, of at most {MOST_TRANSFERS}, such as [8, 10]"
+            )
         return self
 
     def operands(self) -> tuple[Operand, ...]:
@@ -179,7 +201,9 @@ class Completion(_Banded):
 
 
 class Crossover(_Banded):
-    """The value of an axis from which on the ratio of two means stays at or above a threshold; interpolated on a logarithmic axis."""
+    """The value of an axis from which on the ratio of two means stays at or above a threshold; interpolated on a
+    logarithmic axis.
+    """
 
     kind: Literal["crossover"]
     metric: str = key(says="A column of results.csv.", example="throughput_report_pct")
@@ -227,7 +251,9 @@ class Order(_Check):
 
 
 class Trend(_Check):
-    """Means that rise or fall along an axis: Welch's test confirms no step in the other direction, and confirms that the ends differ."""
+    """Means that rise or fall along an axis: Welch's test confirms no step in the other direction, and confirms that
+    the ends differ.
+    """
 
     kind: Literal["trend"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
@@ -240,21 +266,28 @@ class Trend(_Check):
         return (self.of,)
 
 
-Check = Annotated[Value | Ratio | Difference | Spread | Completion | Crossover | Arithmetic | Order | Trend, Field(discriminator="kind")]
+Check = Annotated[
+    Value | Ratio | Difference | Spread | Completion | Crossover | Arithmetic | Order | Trend,
+    Field(discriminator="kind"),
+]
 
 
 class Claim(Part):
     """One finding of a paper, in our words, with its checks; or the reason why it cannot be tested."""
 
     id: Name = key(says="Unique within the paper.", example="fig04-tp-clean")
-    weight: Literal["headline", "supporting", "context"] = key(says="The weight of the finding in the paper.", example="headline")
+    weight: Literal["headline", "supporting", "context"] = key(
+        says="The weight of the finding in the paper.", example="headline"
+    )
     source: Text = key(says="The place in the paper.", example="3.1.5.1, Fig 4")
     says: Text = key(says="The finding.", example="SCPS-TP fills 93 % of the link.")
     paper: str = key("", says="The paper's number, with its unit.", example="93 %")
     why: str = key("", says="The explanation, in plain language.", example="Nothing but headers is in the way.")
     figure: str | None = key(None, says="The figure recipe that shows it.", example="fy97-fig04")
     checks: tuple[Check, ...] = key((), says="The tests of the finding.")
-    not_testable: str | None = key(None, says="The reason why the finding cannot be tested.", example="The claim is a hope.")
+    not_testable: str | None = key(
+        None, says="The reason why the finding cannot be tested.", example="The claim is a hope."
+    )
 
     @model_validator(mode="after")
     def _is_tested_or_not(self) -> Self:

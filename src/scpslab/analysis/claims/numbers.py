@@ -9,7 +9,17 @@ from itertools import pairwise
 from typing import Any
 
 from scpslab.analysis.claims.evidence import Evidence, Sample
-from scpslab.analysis.claims.model import Arithmetic, ClaimsFile, Completion, Crossover, Difference, Operand, Ratio, Spread, Value
+from scpslab.analysis.claims.model import (
+    Arithmetic,
+    ClaimsFile,
+    Completion,
+    Crossover,
+    Difference,
+    Operand,
+    Ratio,
+    Spread,
+    Value,
+)
 from scpslab.analysis.statistics import Estimate, clopper_pearson, fisher_exact, mean_of, ratio_of, spread_of, sum_of
 from scpslab.documents.quantities import AxisValue
 
@@ -22,7 +32,10 @@ ENDS = ("number", "high", "low")
 
 @dataclass(frozen=True)
 class Measured:
-    """The number that a check gives; without an estimate the text says what is missing. `agrees`: a test with the paper's counts finds no difference."""
+    """The number that a check gives; without an estimate the text says what is missing.
+
+    `agrees`: a test with the paper's counts finds no difference.
+    """
 
     estimate: Estimate | None
     text: str
@@ -44,7 +57,9 @@ def ratio(check: Ratio, file: ClaimsFile, evidence: Evidence, at: At) -> Measure
     found = ratio_of(means[: len(check.of)], means[len(check.of) :])
     if found is None:
         return Measured(None, f"{check.metric}: found a mean that is not above 0; a ratio needs means above 0")
-    return _said(found, samples, " against ".join(_product(part) for part in (means[: len(check.of)], means[len(check.of) :])))
+    return _said(
+        found, samples, " against ".join(_product(part) for part in (means[: len(check.of)], means[len(check.of) :]))
+    )
 
 
 def difference(check: Difference, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
@@ -62,12 +77,19 @@ def spread(check: Spread, file: ClaimsFile, evidence: Evidence, at: At) -> Measu
     if isinstance(samples, Measured):
         return samples
     found = spread_of(samples[0].values)
-    lacks = "one repeat; a spread needs at least two" if len(samples[0].values) < 2 else f"a mean of 0 of {check.metric}; a spread is a share of the mean"
+    lacks = (
+        "one repeat; a spread needs at least two"
+        if len(samples[0].values) < 2
+        else f"a mean of 0 of {check.metric}; a spread is a share of the mean"
+    )
     return _said(found, samples) if found else Measured(None, f"found {lacks}")
 
 
 def completion(check: Completion, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
-    """The share of completed transfers in percent. It agrees if it is in the band, or if the test finds no difference from the paper's count."""
+    """The share of completed transfers in percent.
+
+    It agrees if it is in the band, or if the test finds no difference from the paper's count.
+    """
     sample = evidence.sample(file.series[check.of.series], check.of, at, None)
     if not sample.ended:
         return Measured(None, absent(check.of, file, at))
@@ -82,7 +104,9 @@ def completion(check: Completion, file: ClaimsFile, evidence: Evidence, at: At) 
 
 
 def crossover(check: Crossover, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
-    """The place where the ratio of two curves passes the threshold for good; the interval of the ratio gives the interval of that place."""
+    """The place where the ratio of two curves passes the threshold for good; the interval of the ratio gives the
+    interval of that place.
+    """
     points: list[tuple[float, Estimate]] = []
     samples: list[Sample] = []
     for number, text in evidence.axis(file.series[check.of.series], check.of, at, check.along):
@@ -93,22 +117,40 @@ def crossover(check: Crossover, file: ClaimsFile, evidence: Evidence, at: At) ->
             points.append((number, found))
             samples += pair
     if len(points) < 2:
-        lacking = next((item for item in (check.of, check.to) if len(evidence.axis(file.series[item.series], item, at, check.along)) < 2), check.of)
+        lacking = next(
+            (
+                item
+                for item in (check.of, check.to)
+                if len(evidence.axis(file.series[item.series], item, at, check.along)) < 2
+            ),
+            check.of,
+        )
         return Measured(None, f"{absent(lacking, file, at)} at least at two values of {check.along}")
-    crossing, first, last = (_crossing([(number, end) for number, found in points if (end := getattr(found, name)) is not None], check.ratio) for name in ENDS)
+    crossing, first, last = (
+        _crossing([(number, end) for number, found in points if (end := getattr(found, name)) is not None], check.ratio)
+        for name in ENDS
+    )
     if crossing is not None:
         return _said(Estimate(crossing, first, last), samples)
     curve = ", ".join(f"{number:g}: {found.number:.3g}" for number, found in points)
     if points[-1][1].number >= check.ratio:
-        return Measured(Estimate(0.0, 0.0, last or 0.0), f"if anywhere, below {points[0][0]:g}; the ratio by {check.along}: {curve}")
-    return Measured(Estimate(math.inf, first or math.inf, math.inf), f"if anywhere, above {points[-1][0]:g}; the ratio by {check.along}: {curve}")
+        return Measured(
+            Estimate(0.0, 0.0, last or 0.0), f"if anywhere, below {points[0][0]:g}; the ratio by {check.along}: {curve}"
+        )
+    return Measured(
+        Estimate(math.inf, first or math.inf, math.inf),
+        f"if anywhere, above {points[-1][0]:g}; the ratio by {check.along}: {curve}",
+    )
 
 
 def arithmetic(check: Arithmetic, file: ClaimsFile, evidence: Evidence, at: At) -> Measured:
     """A product over a product."""
     number = check.number
     below = f" / ({' * '.join(f'{item:g}' for item in check.divide)})" if check.divide else ""
-    return Measured(Estimate(number, number, number), f"{' * '.join(f'{item:g}' for item in check.multiply)}{below} = {shown(number)}")
+    return Measured(
+        Estimate(number, number, number),
+        f"{' * '.join(f'{item:g}' for item in check.multiply)}{below} = {shown(number)}",
+    )
 
 
 NUMBERS: dict[str, Callable[[Any, ClaimsFile, Evidence, At], Measured]] = {
@@ -122,7 +164,9 @@ NUMBERS: dict[str, Callable[[Any, ClaimsFile, Evidence, At], Measured]] = {
 }
 
 
-def samples_of(operands: Sequence[Operand], metric: str, file: ClaimsFile, evidence: Evidence, at: At) -> list[Sample] | Measured:
+def samples_of(
+    operands: Sequence[Operand], metric: str, file: ClaimsFile, evidence: Evidence, at: At
+) -> list[Sample] | Measured:
     """The samples of all operands, or a text that names the operand without values."""
     samples = [evidence.sample(file.series[operand.series], operand, at, metric) for operand in operands]
     for operand, sample in zip(operands, samples, strict=True):
@@ -137,7 +181,11 @@ def absent(operand: Operand, file: ClaimsFile, at: At) -> str:
     series = file.series[operand.series]
     wanted = {**series.where, **operand.at, **at}
     return " ".join(
-        ["no cells of", ", ".join(series.scenarios), *(f"{name}={'|'.join(str(value).lower() for value in values)}" for name, values in wanted.items())]
+        [
+            "no cells of",
+            ", ".join(series.scenarios),
+            *(f"{name}={'|'.join(str(value).lower() for value in values)}" for name, values in wanted.items()),
+        ]
     )
 
 
@@ -145,11 +193,17 @@ def _said(estimate: Estimate | None, samples: Sequence[Sample], how: str = "") -
     """The number in words: with its interval and the numbers of completed and incomplete transfers."""
     if estimate is None:
         return Measured(None, "no values")
-    interval = "" if estimate.low is None or estimate.high is None else f" [{shown(estimate.low)}, {shown(estimate.high)}]"
+    interval = (
+        "" if estimate.low is None or estimate.high is None else f" [{shown(estimate.low)}, {shown(estimate.high)}]"
+    )
     counts = sorted({len(sample.values) for sample in samples})
-    text = f"{shown(estimate.number)}{interval}, n = {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'}"
+    text = (
+        f"{shown(estimate.number)}{interval}, n = {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'}"
+    )
     incomplete = sum(sample.incomplete for sample in samples)
-    return Measured(estimate, text + (f" ({how})" if how else "") + (f"; {incomplete} did not complete" if incomplete else ""))
+    return Measured(
+        estimate, text + (f" ({how})" if how else "") + (f"; {incomplete} did not complete" if incomplete else "")
+    )
 
 
 def _product(means: Sequence[Any]) -> str:
@@ -165,7 +219,9 @@ def shown(number: float) -> str:
 
 
 def _crossing(points: Sequence[tuple[float, float]], threshold: float) -> float | None:
-    """The place where the curve, straight between points on logarithmic axes, rises above the threshold for good; None if it does not."""
+    """The place where the curve, straight between points on logarithmic axes, rises above the threshold for good; None
+    if it does not.
+    """
     for (x_before, before), (x_after, after) in reversed(list(pairwise(points))):
         if after < threshold:
             return None

@@ -15,7 +15,10 @@ from scpslab.analysis.statistics import difference_p, holm, mean_of
 
 @dataclass(frozen=True)
 class Step:
-    """From one mean to another. `p` is None if a mean has no spread; `is_needed`: the relation needs this step to be certain."""
+    """From one mean to another.
+
+    `p` is None if a mean has no spread; `is_needed`: the relation needs this step to be certain.
+    """
 
     rise: float
     p: float | None
@@ -24,7 +27,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Relation:
-    """Means in the order in which a claim says they rise; `number` is the last divided by the first. `missing` names the cells that are missing."""
+    """Means in the order in which a claim says they rise; `number` is the last divided by the first.
+
+    `missing` names the cells that are missing.
+    """
 
     text: str = ""
     number: float | None = None
@@ -35,7 +41,11 @@ class Relation:
 def order(check: Order, file: ClaimsFile, evidence: Evidence, at: At) -> Relation:
     """From each operand to the next."""
     samples = samples_of(check.rising, check.metric, file, evidence, at)
-    return Relation(missing=samples.text) if isinstance(samples, Measured) else _relation(samples, [step(*pair) for pair in pairwise(samples)], " < ")
+    return (
+        Relation(missing=samples.text)
+        if isinstance(samples, Measured)
+        else _relation(samples, [step(*pair) for pair in pairwise(samples)], " < ")
+    )
 
 
 def trend(check: Trend, file: ClaimsFile, evidence: Evidence, at: At) -> Relation:
@@ -62,7 +72,10 @@ def step(first: Sample, second: Sample, *, is_needed: bool = True) -> Step:
 
 
 def decide(relations: Sequence[Relation]) -> list[bool | None]:
-    """For each relation, whether its means rise as stated: True, False, or None if the spread leaves it open. Holm's correction covers all of them."""
+    """For each relation, whether its means rise as stated: True, False, or None if the spread leaves it open.
+
+    Holm's correction covers all of them.
+    """
     steps = [one for relation in relations for one in relation.steps]
     corrected = iter(holm([1.0 if one.p is None else one.p for one in steps]))
     decided: list[bool | None] = []
@@ -71,7 +84,11 @@ def decide(relations: Sequence[Relation]) -> list[bool | None]:
         if any(one.rise < 0 and is_certain for one, is_certain in certain):
             decided.append(False)
         else:
-            decided.append(True if relation.steps and all(one.rise > 0 and is_certain for one, is_certain in certain if one.is_needed) else None)
+            decided.append(
+                True
+                if relation.steps and all(one.rise > 0 and is_certain for one, is_certain in certain if one.is_needed)
+                else None
+            )
     return decided
 
 

@@ -26,12 +26,29 @@ STYLES = {
 }
 # A stack of today cannot reproduce what a paper says of another one: it can come to the same number.
 TODAY = {Outcome.REPRODUCED: "holds", Outcome.DIFFERENT: "differs", Outcome.NOT_REPRODUCED: "does not hold"}
-COLUMNS = ("paper", "claim", "weight", "era", "outcome", "check", "check_outcome", "at", "number", "ci95_low", "ci95_high", "band", "paper_says", "text")
+COLUMNS = (
+    "paper",
+    "claim",
+    "weight",
+    "era",
+    "outcome",
+    "check",
+    "check_outcome",
+    "at",
+    "number",
+    "ci95_low",
+    "ci95_high",
+    "band",
+    "paper_says",
+    "text",
+)
 
 
 @dataclass(frozen=True)
 class Score:
-    """The number of claims of a paper with each outcome, under the settings of an era (None: the paper's own, else today's)."""
+    """The number of claims of a paper with each outcome, under the settings of an era (None: the paper's own, else
+    today's).
+    """
 
     title: str
     era: Era | None
@@ -56,7 +73,9 @@ def scores(verdicts: Sequence[Verdict], era: Era | None = None) -> list[Score]:
 
 def decided(verdicts: Sequence[Verdict]) -> int:
     """The number of claims that the runs decide: all except those without data, undecided or not testable."""
-    return sum(verdict.outcome() in (Outcome.REPRODUCED, Outcome.DIFFERENT, Outcome.NOT_REPRODUCED) for verdict in verdicts)
+    return sum(
+        verdict.outcome() in (Outcome.REPRODUCED, Outcome.DIFFERENT, Outcome.NOT_REPRODUCED) for verdict in verdicts
+    )
 
 
 def band(check: Any) -> str:
@@ -73,14 +92,22 @@ def band(check: Any) -> str:
 
 def at_text(finding: Finding) -> str:
     """The combination of values of a finding: "ber 1e-05, level 150"."""
-    return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in finding.at.items())
+    return ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in finding.at.items()
+    )
 
 
 def subject(result: CheckResult) -> str:
     """The subject of a check: its kind, the metric, and the series."""
     check = result.check
     names = list(dict.fromkeys(operand.series for operand in check.operands()))
-    return " ".join([check.kind, *([check.metric] if hasattr(check, "metric") else []), *([f"({', '.join(names)})"] if names else [])])
+    return " ".join(
+        [
+            check.kind,
+            *([check.metric] if hasattr(check, "metric") else []),
+            *([f"({', '.join(names)})"] if names else []),
+        ]
+    )
 
 
 def word(outcome: Outcome, era: Era) -> str:
@@ -89,7 +116,9 @@ def word(outcome: Outcome, era: Era) -> str:
 
 
 def in_place(verdict: Verdict) -> str:
-    """What the checks of today measure in place of what the paper's statement is about: "bbr in place of scps-rate"; "" for the same stacks, set as today."""
+    """What the checks of today measure in place of what the paper's statement is about: "bbr in place of scps-rate"; ""
+    for the same stacks, set as today.
+    """
     today, paper = (_stacks(verdict, era) for era in ("modern", "period"))
     new, old = [name for name in today if name not in paper], [name for name in paper if name not in today]
     if not new:
@@ -98,15 +127,23 @@ def in_place(verdict: Verdict) -> str:
 
 
 def _stacks(verdict: Verdict, era: Era) -> list[str]:
-    """The stacks whose cells the checks of an era look at, each once; the name of a series where its cells are chosen by something else."""
-    series = [operand.series for result in verdict.results if result.check.era == era for operand in result.check.operands()]
+    """The stacks whose cells the checks of an era look at, each once; the name of a series where its cells are chosen
+    by something else.
+    """
+    series = [
+        operand.series for result in verdict.results if result.check.era == era for operand in result.check.operands()
+    ]
     found = [verdict.paper.file.series[name].where.get("stack", (name,)) for name in series]
     return list(dict.fromkeys(str(stack) for stacks in found for stack in stacks))
 
 
 def as_table(verdicts: Sequence[Verdict]) -> Table:
     """Outcomes by paper, both eras."""
-    table = Table(title="Claims by paper: settings of the papers' time; in brackets, stacks of today in their place", title_justify="left", header_style="bold")
+    table = Table(
+        title="Claims by paper: settings of the papers' time; in brackets, stacks of today in their place",
+        title_justify="left",
+        header_style="bold",
+    )
     table.add_column("paper")
     for outcome in Outcome:
         table.add_column(outcome.value, justify="right", style=STYLES[outcome])
@@ -115,7 +152,10 @@ def as_table(verdicts: Sequence[Verdict]) -> Table:
     for own, today in zip(scores(verdicts), scores(verdicts, "modern"), strict=True):
         row = [*own.counts.values(), own.total]
         totals.append(row)
-        cells = [f"{count}" + (f" ({today.counts[outcome]})" if today.counts[outcome] else "") for outcome, count in own.counts.items()]
+        cells = [
+            f"{count}" + (f" ({today.counts[outcome]})" if today.counts[outcome] else "")
+            for outcome, count in own.counts.items()
+        ]
         table.add_row(own.title, *cells, str(own.total))
     if len(totals) > 1:
         table.add_section()
@@ -130,12 +170,22 @@ def as_list(verdicts: Sequence[Verdict]) -> Table:
         table.add_column(name, overflow="fold")
     for verdict in verdicts:
         shown = _deciding(verdict)
-        coloured = [Text(word(outcome, era), STYLES[outcome]) if (outcome := verdict.outcome(era)) else Text("") for era in ERAS]
-        if verdict.outcome("modern") not in (None, Outcome.NO_DATA, Outcome.NOT_TESTABLE) and (said := in_place(verdict)):
+        coloured = [
+            Text(word(outcome, era), STYLES[outcome]) if (outcome := verdict.outcome(era)) else Text("") for era in ERAS
+        ]
+        if verdict.outcome("modern") not in (None, Outcome.NO_DATA, Outcome.NOT_TESTABLE) and (
+            said := in_place(verdict)
+        ):
             coloured[1].append(f" ({said})")
         # Text and no string: a table reads brackets in strings as styles.
         number = Text(shown[1].text if shown else verdict.claim.not_testable or "")
-        table.add_row(f"{verdict.paper.name}/{verdict.claim.id}", *coloured, number, band(shown[0].check) if shown else "", verdict.claim.paper)
+        table.add_row(
+            f"{verdict.paper.name}/{verdict.claim.id}",
+            *coloured,
+            number,
+            band(shown[0].check) if shown else "",
+            verdict.claim.paper,
+        )
     return table
 
 
@@ -145,12 +195,31 @@ def as_csv(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         claim = verdict.claim
         if claim.not_testable:
-            rows.append([verdict.paper.name, claim.id, claim.weight, "", Outcome.NOT_TESTABLE, *[""] * 7, claim.paper, claim.not_testable])
+            rows.append(
+                [
+                    verdict.paper.name,
+                    claim.id,
+                    claim.weight,
+                    "",
+                    Outcome.NOT_TESTABLE,
+                    *[""] * 7,
+                    claim.paper,
+                    claim.not_testable,
+                ]
+            )
         for result in verdict.results:
             era = result.check.era
             for finding in result.findings:
                 numbers = [_plain(number) for number in (finding.number, finding.low, finding.high)]
-                told = [subject(result), finding.outcome, at_text(finding), *numbers, band(result.check), claim.paper, finding.text]
+                told = [
+                    subject(result),
+                    finding.outcome,
+                    at_text(finding),
+                    *numbers,
+                    band(result.check),
+                    claim.paper,
+                    finding.text,
+                ]
                 rows.append([verdict.paper.name, claim.id, claim.weight, era, verdict.outcome(era), *told])
     return csv_text(rows)
 
@@ -185,7 +254,9 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     numbers = {"number": finding.number, "ci95_low": finding.low, "ci95_high": finding.high}
-    finite = {name: number if number is not None and abs(number) < float("inf") else None for name, number in numbers.items()}
+    finite = {
+        name: number if number is not None and abs(number) < float("inf") else None for name, number in numbers.items()
+    }
     return {"at": dict(finding.at), "outcome": finding.outcome, **finite, "text": finding.text}
 
 

@@ -1,4 +1,6 @@
-"""The words of a file of claims, held against the runs that it is tested on: what neither has would be "no data yet" for ever."""
+"""The words of a file of claims, held against the runs that it is tested on: what neither has would be "no data yet"
+for ever.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def strange_words(paper: Paper, evidence: Evidence) -> Iterator[Complaint]:
         for number, pattern in enumerate(series.scenarios):
             if not any(fnmatchcase(scenario, pattern) for scenario in known):
                 yield ("series", name, "scenarios", number), f'found "{pattern}"; {one_of(pattern, known)}'
-        of_series[name] = [row for row in evidence.rows if any(fnmatchcase(row.scenario, pattern) for pattern in series.scenarios)]
+        of_series[name] = [
+            row for row in evidence.rows if any(fnmatchcase(row.scenario, pattern) for pattern in series.scenarios)
+        ]
         columns[name] = {column for row in of_series[name] for column in row.values}
         yield from ((("series", name, "where", word), text) for word, text in _unknown(series.where, columns[name]))
     for index, claim in enumerate(paper.file.claims):

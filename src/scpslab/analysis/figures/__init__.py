@@ -1,7 +1,8 @@
 """Figures: recipes (analysis/figures/*.yaml) and records in, PNG and SVG out.
 
-Order of reading: recipe.py (the form of a recipe), found.py (which recipes there are for a run), source.py (the data of a figure),
-plots/ (one file per kind), canvas.py (the looks), drawing.py (files), kept.py (what need not be drawn again).
+Order of reading: recipe.py (the form of a recipe), found.py (which recipes there are for a run), source.py (the data of
+a figure), plots/ (one file per kind), canvas.py (the looks), drawing.py (files), kept.py (what need not be drawn
+again).
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ def draw(
     models: Sequence[str] = (),
     warn: Callable[[str], None] | None = None,
 ) -> list[Path]:
-    """See `scpslab.analysis.figures.drawing.draw`. Without names and cells, pictures that still show the run as it is are returned as they are."""
+    """See `scpslab.analysis.figures.drawing.draw`.
+
+    Without names and cells, pictures that still show the run as it is are returned as they are.
+    """
     if names or cells:
-        paths: list[Path] = _drawing().draw(run_dir, names, cells=cells, formats=formats, models=models, warn=warn or _drawing().refuse)
+        paths: list[Path] = _drawing().draw(
+            run_dir, names, cells=cells, formats=formats, models=models, warn=warn or _drawing().refuse
+        )
         return paths
     drawing = Drawing.of(run_dir, (formats, models))
     if (pictures := drawing.pictures()) is not None:

@@ -1,6 +1,7 @@
 """The looks of every picture, and its files: one size, one palette, the same bytes for the same content.
 
-Colours: Okabe & Ito 2008, which people with every form of colour vision can distinguish. Series also differ in marker and line style.
+Colours: Okabe & Ito 2008, which people with every form of colour vision can distinguish. Series also differ in marker
+and line style.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ MUTED = "#666666"
 FORMATS = ("png", "svg", "pdf")
 DEFAULT_FORMATS = ("png", "svg")
 # What a file would say of the day and the program that made it: the same picture is to have the same bytes.
-NO_METADATA: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
+NO_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 # Where a file has a picture's words: title, conditions and caption.
 TITLE_KEYS: dict[str, tuple[str, str, str | None]] = {
     "png": ("Title", "Description", "Comment"),
@@ -108,7 +113,8 @@ def new_figure(words: Words) -> Iterator[tuple[Figure, Axes]]:
 
 @contextmanager
 def new_panels(words: Words, names: Sequence[str]) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Like `new_figure`, with one pair of axes for each name, all with the same scales: up to three in a row, more in rows of two.
+    """Like `new_figure`, with one pair of axes for each name, all with the same scales: up to three in a row, more in
+    rows of two.
 
     Each panel shows its name; a single panel shows none.
     """
@@ -134,9 +140,20 @@ def new_panels(words: Words, names: Sequence[str]) -> Iterator[tuple[Figure, lis
         height = title_inches + axes_inches + bottom_inches
         figure.set_size_inches(WIDTH_INCHES, height)
         right = (WIDTH_INCHES - RIGHT_INCHES) / WIDTH_INCHES
-        figure.subplots_adjust(LEFT_INCHES / WIDTH_INCHES, bottom_inches / height, right, 1 - title_inches / height, wspace=0.08, hspace=0.12)
-        figure.text(MARGIN_INCHES / WIDTH_INCHES, 1 - 0.12 / height, words.title, va="top", fontsize=12, fontweight="bold")
-        figure.text(MARGIN_INCHES / WIDTH_INCHES, 1 - 0.38 / height, "\n".join(above), va="top", fontsize=9, color=MUTED)
+        figure.subplots_adjust(
+            LEFT_INCHES / WIDTH_INCHES,
+            bottom_inches / height,
+            right,
+            1 - title_inches / height,
+            wspace=0.08,
+            hspace=0.12,
+        )
+        figure.text(
+            MARGIN_INCHES / WIDTH_INCHES, 1 - 0.12 / height, words.title, va="top", fontsize=12, fontweight="bold"
+        )
+        figure.text(
+            MARGIN_INCHES / WIDTH_INCHES, 1 - 0.38 / height, "\n".join(above), va="top", fontsize=9, color=MUTED
+        )
         for name, axes in zip(names, panels, strict=True):
             axes.text(0.02, 0.97, name, transform=axes.transAxes, va="top", fontsize=9.5, fontweight="bold")
             axes.label_outer()
@@ -148,7 +165,8 @@ def new_panels(words: Words, names: Sequence[str]) -> Iterator[tuple[Figure, lis
 
 @contextmanager
 def new_stack(words: Words, heights: Sequence[float]) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Pairs of axes below each other that share their x axis, with heights as shares of a whole row; one legend below them.
+    """Pairs of axes below each other that share their x axis, with heights as shares of a whole row; one legend below
+    them.
 
     The figure is narrow, so that its letters are legible on a phone.
     """
@@ -159,7 +177,10 @@ def new_stack(words: Words, heights: Sequence[float]) -> Iterator[tuple[Figure, 
         yield figure, panels
         _shorten_numbers(panels)
         width, corner = STACK_WIDTH_INCHES, MARGIN_INCHES / STACK_WIDTH_INCHES
-        lines, title_lines = textwrap.wrap(words.caption, STACK_CAPTION_LETTERS), textwrap.wrap(words.title, STACK_TITLE_LETTERS)
+        lines, title_lines = (
+            textwrap.wrap(words.caption, STACK_CAPTION_LETTERS),
+            textwrap.wrap(words.title, STACK_TITLE_LETTERS),
+        )
         above = textwrap.wrap(words.conditions, STACK_CONDITIONS_LETTERS)
         handles, labels, columns = _legend(panels, STACK_COLUMNS)
         top_inches = len(title_lines) * TITLE_LINE_INCHES + len(above) * STACK_LINE_INCHES + 0.26
@@ -168,29 +189,49 @@ def new_stack(words: Words, heights: Sequence[float]) -> Iterator[tuple[Figure, 
         bottom_inches = caption_inches + legend_inches + XLABEL_INCHES
         height = top_inches + sum(heights) * STACK_ROW_INCHES + bottom_inches
         figure.set_size_inches(width, height)
-        figure.subplots_adjust(STACK_LEFT_INCHES / width, bottom_inches / height, 1 - RIGHT_INCHES / width, 1 - top_inches / height, hspace=STACK_GAP)
+        figure.subplots_adjust(
+            STACK_LEFT_INCHES / width,
+            bottom_inches / height,
+            1 - RIGHT_INCHES / width,
+            1 - top_inches / height,
+            hspace=STACK_GAP,
+        )
         figure.text(corner, 1 - 0.12 / height, "\n".join(title_lines), va="top", fontsize=13, fontweight="bold")
         below_title = 1 - (0.2 + len(title_lines) * TITLE_LINE_INCHES) / height
         figure.text(corner, below_title, "\n".join(above), va="top", fontsize=9.5, color=MUTED)
         figure.text(corner, 0.08 / height, "\n".join(lines), va="bottom", fontsize=9, color=MUTED)
         if labels:
-            figure.legend(handles, labels, loc="lower left", bbox_to_anchor=(corner, caption_inches / height), borderaxespad=0, ncols=columns)
+            figure.legend(
+                handles,
+                labels,
+                loc="lower left",
+                bbox_to_anchor=(corner, caption_inches / height),
+                borderaxespad=0,
+                ncols=columns,
+            )
         figure.align_ylabels(panels)
 
 
 def _shorten_numbers(panels: Sequence[Axes]) -> None:
     for axis in (axis for axes in panels for axis in (axes.xaxis, axes.yaxis)):
-        if isinstance(axis.get_major_formatter(), ScalarFormatter) and max(abs(end) for end in axis.get_view_interval()) >= LARGE:
+        if (
+            isinstance(axis.get_major_formatter(), ScalarFormatter)
+            and max(abs(end) for end in axis.get_view_interval()) >= LARGE
+        ):
             axis.set_major_formatter(EngFormatter())
 
 
 def _legend(panels: Sequence[Axes], most: Sequence[tuple[int, int]] = COLUMNS) -> tuple[list[Any], list[str], int]:
-    """The entries of the legend, own series before models and these before the papers' marks, each once, and the number of columns.
+    """The entries of the legend, own series before models and these before the papers' marks, each once, and the number
+    of columns.
 
     `most`: numbers of columns, and the letters up to which labels fit into so many.
     """
     named = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    found = sorted(((handle, label) for label, handle in named.items()), key=lambda item: (item[1].startswith(PAPER_PREFIX), item[1].startswith(MODEL_PREFIX)))
+    found = sorted(
+        ((handle, label) for label, handle in named.items()),
+        key=lambda item: (item[1].startswith(PAPER_PREFIX), item[1].startswith(MODEL_PREFIX)),
+    )
     if not found:
         return [], [], 1
     handles, labels = [handle for handle, _ in found], [label for _, label in found]
@@ -200,7 +241,10 @@ def _legend(panels: Sequence[Axes], most: Sequence[tuple[int, int]] = COLUMNS) -
 
 
 def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> list[Path]:
-    """Writes the picture in every format, its words in the file too; returns the paths. No dates, and SVG ids that depend on the name alone."""
+    """Writes the picture in every format, its words in the file too; returns the paths.
+
+    No dates, and SVG ids that depend on the name alone.
+    """
     own_folder(folder)
     paths = []
     for suffix in formats:

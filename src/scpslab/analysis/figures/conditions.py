@@ -1,4 +1,6 @@
-"""The conditions of a paper's figure or of a mark in it, as a recipe states them, compared with what the plan of a cell says."""
+"""The conditions of a paper's figure or of a mark in it, as a recipe states them, compared with what the plan of a cell
+says.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from scpslab.analysis.figures.facts import NOTHING_ELSE, Facts, ber_text, both, facts_of, rate_text, size_text, transfer_in
+from scpslab.analysis.figures.facts import (
+    NOTHING_ELSE,
+    Facts,
+    ber_text,
+    both,
+    facts_of,
+    rate_text,
+    size_text,
+    transfer_in,
+)
 from scpslab.core import units
 from scpslab.documents import Part, key
 from scpslab.documents.quantities import Duration, Probability, Rate, Size, SizeOrZero, as_several
@@ -35,7 +46,10 @@ Hosts = Annotated[tuple[Host, ...], BeforeValidator(as_several), Field(min_lengt
 
 
 class Conditions(Part):
-    """Where a key has several values, one of them must hold. A missing key says nothing, except `ber` and `level`, which are then 0 and 100."""
+    """Where a key has several values, one of them must hold.
+
+    A missing key says nothing, except `ber` and `level`, which are then 0 and 100.
+    """
 
     topology: Names | None = key(None, says="The topology.", example="fy97")
     workload: Names | None = key(None, says="The kind of the workload that is measured.", example="bulk")
@@ -46,8 +60,12 @@ class Conditions(Part):
     round_trip: Durations | None = key(None, says="Propagation there and back.", example="530 ms")
     framing: SizeOrZero | None = key(None, says="Framing bytes per packet on the slowest link.", example="4 B")
     ber: Ratios = key((0.0,), says="Bit error ratio in both directions. Over the axis `ber`: its value.", example=1e-5)
-    errors: Names | None = key(None, says="The error model, where there are bit errors.", example=["independent", "clustered"])
-    level: float = key(NOTHING_ELSE, says="Congestion level in percent, 100 for none. Over the axis `level`: its value.", example=150)
+    errors: Names | None = key(
+        None, says="The error model, where there are bit errors.", example=["independent", "clustered"]
+    )
+    level: float = key(
+        NOTHING_ELSE, says="Congestion level in percent, 100 for none. Over the axis `level`: its value.", example=150
+    )
     drops: bool = key(False, says="Whether packets are dropped by order.")
     hosts: Hosts | None = key(None, says="Both hosts, as in a scenario.", example={"preset": "fy97-reno"})
 
@@ -78,8 +96,12 @@ def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
     facts = facts_of(plan)
     found = [_compared(name, getattr(conditions, name), facts) for name in COMPARED]
     ratios = facts.ber if facts.ber[0] != facts.ber[1] else facts.ber[:1]
-    if len(ratios) > 1 or not any(ratios[0] is not None and math.isclose(ratios[0], wanted, rel_tol=1e-9) for wanted in conditions.ber):
-        found.append(Difference("bit error ratio", both(*map(ber_text, facts.ber)), " or ".join(map(ber_text, conditions.ber))))
+    if len(ratios) > 1 or not any(
+        ratios[0] is not None and math.isclose(ratios[0], wanted, rel_tol=1e-9) for wanted in conditions.ber
+    ):
+        found.append(
+            Difference("bit error ratio", both(*map(ber_text, facts.ber)), " or ".join(map(ber_text, conditions.ber)))
+        )
     if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
         found.append(Difference("error model", " and ".join(facts.models), " or ".join(conditions.errors)))
     if not math.isclose(facts.level, conditions.level, rel_tol=1e-6):
@@ -115,7 +137,11 @@ def _compared(name: str, wanted: Any, facts: Facts) -> Difference | None:
     if wanted is None:
         return None
     values, found = as_several(wanted), fact(facts)
-    return None if found in values else Difference(called, "none" if found is None else shown(found), " or ".join(map(shown, values)))
+    return (
+        None
+        if found in values
+        else Difference(called, "none" if found is None else shown(found), " or ".join(map(shown, values)))
+    )
 
 
 def _hosts(wanted: tuple[HostPart, ...], plan: Plan, transfer: Traffic) -> Difference | None:
@@ -141,9 +167,15 @@ def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
             return said
         # The routes to the prefixes of SCPS programs have no options.
         routes: list[RouteOptions | None] = [
-            RouteOptions(**{option: getattr(route, option) for option in asdict(expected.route_options())}) for route in node.routes
+            RouteOptions(**{option: getattr(route, option) for option in asdict(expected.route_options())})
+            for route in node.routes
         ]
-        routes += [end.route for link in plan.network.all_links for end in link.ends if end.node == name and end.route is not None]
+        routes += [
+            end.route
+            for link in plan.network.all_links
+            for end in link.ends
+            if end.node == name and end.route is not None
+        ]
         if expected.scps is None and any(route != expected.route_options() for route in routes):
             return "with other values of TCP on routes"
         if said := _program(getattr(transfer, end_key, None), expected, plan, transfer, name):
@@ -162,7 +194,11 @@ def _program(end: ScpsEnd | None, expected: NodePlan, plan: Plan, transfer: Traf
     if expected.paced_by_slowest_hop:
         there, back = ways(plan, transfer)
         hops = there if name == transfer.from_ else back
-        rate = rate_that_fits(end.settings, hops, header_bytes(expected), timestamps=expected.timestamps) if slowest(hops) else None
+        rate = (
+            rate_that_fits(end.settings, hops, header_bytes(expected), timestamps=expected.timestamps)
+            if slowest(hops)
+            else None
+        )
         wanted |= {"rate": str(rate)} if rate else {}
     return _first(found, wanted)
 
@@ -171,7 +207,11 @@ def _windows(expected: NodePlan, transfer: Traffic) -> str:
     """Where the transfer's own settings are not those that the hosts give it."""
     if getattr(transfer, "congestion", None) is not None:
         return f"with congestion control {transfer.congestion_control} for the transfer"
-    given = {"send_window_bytes": expected.send_window_bytes, "receive_window_bytes": expected.receive_window_bytes, "delayed_ack": expected.delayed_ack}
+    given = {
+        "send_window_bytes": expected.send_window_bytes,
+        "receive_window_bytes": expected.receive_window_bytes,
+        "delayed_ack": expected.delayed_ack,
+    }
     return _first({name: getattr(transfer, name) for name in given if hasattr(transfer, name)}, given, only_found=True)
 
 

@@ -38,12 +38,14 @@ def draw(
     models: Sequence[str] = (),
     warn: Warn = refuse,
 ) -> list[Path]:
-    """Draws the figures named (or in the file of a path), or all that apply to the run's scenario; returns the paths written, in the order of the names.
+    """Draws the figures named (or in the file of a path), or all that apply to the run's scenario; returns the paths
+    written, in the order of the names.
 
-    `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`: png, svg, pdf, xpl
-    (time-sequence graphs of the cells, for xplot). `models`: curves for figures of kind metric-vs-axis, besides those of the recipe.
-    Without names, figures of the project that this run has no data for are left out; `warn` hears of the user's own ones that cannot be drawn, and of
-    files with mistakes. Of several names, those that can be drawn are drawn before the others raise.
+    `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`:
+    png, svg, pdf, xpl (time-sequence graphs of the cells, for xplot). `models`: curves for figures of kind
+    metric-vs-axis, besides those of the recipe. Without names, figures of the project that this run has no data for are
+    left out; `warn` hears of the user's own ones that cannot be drawn, and of files with mistakes. Of several names,
+    those that can be drawn are drawn before the others raise.
 
     Raises:
         ResultError: there is no run, or the run has no data for a named figure.
@@ -51,7 +53,9 @@ def draw(
     """
     unknown = [item for item in formats if item not in (*FORMATS, XPL)]
     if unknown:
-        raise UsageError(f'--format: found "{unknown[0]}"; expected one of {", ".join((*FORMATS, XPL))}. Choose one of these.')
+        raise UsageError(
+            f'--format: found "{unknown[0]}"; expected one of {", ".join((*FORMATS, XPL))}. Choose one of these.'
+        )
     _check_models(models)
     source = Source(run_dir, tuple(cells))
     folder = RunFolder(run_dir).figures
@@ -59,13 +63,17 @@ def draw(
     paths: list[Path] = []
     if pictures:
         found = find(run_dir)
-        paths = (_draw_named if names else _draw_applicable)(found, source, names or (), lambda recipe: _one(recipe, source, folder, pictures, models), warn)
+        paths = (_draw_named if names else _draw_applicable)(
+            found, source, names or (), lambda recipe: _one(recipe, source, folder, pictures, models), warn
+        )
     if XPL in formats:
         paths += _write_xpl(source, folder)
     return paths
 
 
-def _draw_named(found: Found, _source: Source, names: Sequence[str], draw_one: Callable[[Recipe], list[Path]], _warn: Warn) -> list[Path]:
+def _draw_named(
+    found: Found, _source: Source, names: Sequence[str], draw_one: Callable[[Recipe], list[Path]], _warn: Warn
+) -> list[Path]:
     paths: list[Path] = []
     failed: list[ScpslabError] = []
     for name in names:
@@ -78,7 +86,9 @@ def _draw_named(found: Found, _source: Source, names: Sequence[str], draw_one: C
     return paths
 
 
-def _draw_applicable(found: Found, source: Source, _names: Sequence[str], draw_one: Callable[[Recipe], list[Path]], warn: Warn) -> list[Path]:
+def _draw_applicable(
+    found: Found, source: Source, _names: Sequence[str], draw_one: Callable[[Recipe], list[Path]], warn: Warn
+) -> list[Path]:
     for error in found.broken.values():
         warn(str(error))
     paths: list[Path] = []

@@ -1,4 +1,7 @@
-"""The conditions of a cell, from its plan alone: what titles, captions and the papers' marks go by. No recipe and no label says them."""
+"""The conditions of a cell, from its plan alone: what titles, captions and the papers' marks go by.
+
+No recipe and no label says them.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,12 @@ NOTHING_ELSE = 100.0  # the level of an idle link, in FY97's count
 
 @dataclass(frozen=True)
 class Facts:
-    """One cell in words and numbers. A number is None where the cell has none: a transfer without a size, a link without a rate.
+    """One cell in words and numbers.
 
-    `ber`, `models`: towards the receiver, and back. `level`: FY97's congestion level in percent. `disturbances`: what else changes packets or delays.
+    A number is None where the cell has none: a transfer without a size, a link without a rate.
+
+    `ber`, `models`: towards the receiver, and back. `level`: FY97's congestion level in percent. `disturbances`: what
+    else changes packets or delays.
     """
 
     topology: str
@@ -62,8 +68,12 @@ class Facts:
             "delay": self._delay(),
             "errors": self._errors(),
             "disturbances": ", ".join(self.disturbances),
-            "level": "" if self.level == NOTHING_ELSE else f"congestion of up to {self.level - NOTHING_ELSE:g} % of the link",
-            "others": f"also {', '.join(f'{count} x {kind}' for kind, count in Counter(self.others).items())}" if self.others else "",
+            "level": ""
+            if self.level == NOTHING_ELSE
+            else f"congestion of up to {self.level - NOTHING_ELSE:g} % of the link",
+            "others": f"also {', '.join(f'{count} x {kind}' for kind, count in Counter(self.others).items())}"
+            if self.others
+            else "",
         }
         return {name: text for name, text in found.items() if text}
 
@@ -85,7 +95,11 @@ class Facts:
         if self.ber == (0, 0):
             return "no bit errors"
         models = " and ".join(self.models)
-        return f"{models} errors" if self.ber == (None, None) else f"BER {both(*(ber_text(ber) for ber in self.ber))}, {models} errors"
+        return (
+            f"{models} errors"
+            if self.ber == (None, None)
+            else f"BER {both(*(ber_text(ber) for ber in self.ber))}, {models} errors"
+        )
 
 
 def both(there: str, back: str) -> str:
@@ -109,10 +123,14 @@ def ber_text(ber: float | None) -> str:
 
 
 def transfer_in(plan: Plan) -> Traffic | None:
-    """The workload that an experiment is about: the first required one that carries data, else the first; None if there is none."""
+    """The workload that an experiment is about: the first required one that carries data, else the first; None if there
+    is none.
+    """
     measured = [workload for workload in plan.cell.workloads if not DATA_FLOWS[workload.kind].is_load]
     carrying = [workload for workload in measured if hasattr(workload, "bytes_")]
-    return next((workload for workload in (*carrying, *measured) if workload.required), next(iter(plan.cell.workloads), None))
+    return next(
+        (workload for workload in (*carrying, *measured) if workload.required), next(iter(plan.cell.workloads), None)
+    )
 
 
 def facts_of(plan: Plan) -> Facts:
@@ -134,10 +152,20 @@ def facts_of(plan: Plan) -> Facts:
         delays_ns=(_delay_ns(there), _delay_ns(back)),
         framing_bytes=framing,
         ber=(_ber(plan, there), _ber(plan, back)),
-        models=tuple(dict.fromkeys(errors.model for hop in (*there, *back) if (errors := plan.cell.errors(*hop.place)) is not None and _is_at_work(errors))),
+        models=tuple(
+            dict.fromkeys(
+                errors.model
+                for hop in (*there, *back)
+                if (errors := plan.cell.errors(*hop.place)) is not None and _is_at_work(errors)
+            )
+        ),
         level=_level(plan, rates[0]),
         disturbances=tuple(dict.fromkeys(said for hop in (*there, *back) for said in _disturbances(plan, hop))),
-        others=tuple(workload.kind for workload in plan.cell.workloads if workload is not transfer and not DATA_FLOWS[workload.kind].is_load),
+        others=tuple(
+            workload.kind
+            for workload in plan.cell.workloads
+            if workload is not transfer and not DATA_FLOWS[workload.kind].is_load
+        ),
     )
 
 
@@ -167,7 +195,11 @@ def _transport_at(plan: Plan, transfer: Traffic, name: str) -> str:
     if STACKS[node.stack] is not KERNEL:
         return f"stack {node.stack}"
     of_kernel = transfer.congestion_control or node.sysctls.get("net.ipv4.tcp_congestion_control")
-    return f"kernel TCP, {of_kernel}" if of_kernel and hasattr(transfer, "bytes_") and not getattr(transfer, "udp_rate_bps", None) else ""
+    return (
+        f"kernel TCP, {of_kernel}"
+        if of_kernel and hasattr(transfer, "bytes_") and not getattr(transfer, "udp_rate_bps", None)
+        else ""
+    )
 
 
 def _delay_ns(hops: Way) -> int:
@@ -179,7 +211,9 @@ def _is_at_work(errors: Errors) -> bool:
 
 
 def _ber(plan: Plan, hops: Way) -> float | None:
-    """The bit error ratio of a way with one link that has errors; None where the model has no such number, or several links have one."""
+    """The bit error ratio of a way with one link that has errors; None where the model has no such number, or several
+    links have one.
+    """
     found = [errors for hop in hops if (errors := plan.cell.errors(*hop.place)) is not None and _is_at_work(errors)]
     ratios = [getattr(errors.settings, "ber", None) for errors in found]
     if None in ratios:
@@ -189,7 +223,9 @@ def _ber(plan: Plan, hops: Way) -> float | None:
 
 
 def _level(plan: Plan, rate_bps: int | None) -> float:
-    asked = sum(getattr(workload, "max_rate_bps", 0) for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load)
+    asked = sum(
+        getattr(workload, "max_rate_bps", 0) for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load
+    )
     return NOTHING_ELSE if not asked else NOTHING_ELSE + 100 * asked / rate_bps if rate_bps else float("inf")
 
 
@@ -197,7 +233,11 @@ def _disturbances(plan: Plan, hop: Hop) -> list[str]:
     direction, impairment = hop.direction, plan.cell.impairment(*hop.place)
     found = []
     if impairment and (errors := impairment.errors) is not None:
-        found += [f"{len(errors.drop_packets)} packet{'s' if len(errors.drop_packets) > 1 else ''} dropped by order"] if errors.drop_packets else []
+        found += (
+            [f"{len(errors.drop_packets)} packet{'s' if len(errors.drop_packets) > 1 else ''} dropped by order"]
+            if errors.drop_packets
+            else []
+        )
         found += ["outages"] if errors.outages else []
         found += ["bits flipped"] if errors.action == "flip" and _is_at_work(errors) else []
     if isinstance(direction, SerialDirection):

@@ -1,4 +1,5 @@
-"""The recipes from which a run's figures are drawn: those of the project, and the user's own in the folder figures/ beside the scenario.
+"""The recipes from which a run's figures are drawn: those of the project, and the user's own in the folder figures/
+beside the scenario.
 
 A file with a mistake costs what it says: the others are found all the same.
 """
@@ -18,7 +19,10 @@ SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Found:
-    """Recipes by name, and what is wrong with the files that are none. A recipe of the user's own hides one of the project's with its name."""
+    """Recipes by name, and what is wrong with the files that are none.
+
+    A recipe of the user's own hides one of the project's with its name.
+    """
 
     recipes: dict[str, Recipe]
     broken: dict[str, ScenarioError]

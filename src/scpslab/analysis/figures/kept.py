@@ -1,7 +1,7 @@
 """Whether a run's pictures still show what they were drawn from, so that asking again for the same run draws nothing.
 
-The file `drawn.json` beside the pictures holds a digest of everything that a drawing reads, and one of each picture. It holds no times, so that pictures
-that are drawn again have the same record.
+The file `drawn.json` beside the pictures holds a digest of everything that a drawing reads, and one of each picture. It
+holds no times, so that pictures that are drawn again have the same record.
 """
 
 from __future__ import annotations
@@ -41,13 +41,24 @@ class Drawing:
             ResultError: there is no run.
         """
         run = RunFolder(run_dir)
-        digest = hashlib.sha256(json.dumps([options, [version(name) for name in LIBRARIES], run.manifest().get("scenario")]).encode())
-        for root in (PACKAGE, RECIPES.parent, run.beside() / RunFolder(run_dir).figures.name, run.resolved, run.results, run.cells):
+        digest = hashlib.sha256(
+            json.dumps([options, [version(name) for name in LIBRARIES], run.manifest().get("scenario")]).encode()
+        )
+        for root in (
+            PACKAGE,
+            RECIPES.parent,
+            run.beside() / RunFolder(run_dir).figures.name,
+            run.resolved,
+            run.results,
+            run.cells,
+        ):
             digest.update(_digest(root, _files(root)))
         return cls(run.figures, digest.hexdigest())
 
     def pictures(self) -> list[Path] | None:
-        """The pictures, in the order in which they were drawn; None if one is missing, is not as it was drawn, or shows other inputs."""
+        """The pictures, in the order in which they were drawn; None if one is missing, is not as it was drawn, or shows
+        other inputs.
+        """
         try:
             record = json_object(self.folder / FILE)
         except ResultError:
@@ -56,7 +67,9 @@ class Drawing:
         if record.get("inputs") != self.inputs or not isinstance(drawn, dict):
             return None
         paths = [self.folder / Path(name).name for name in drawn]
-        intact = all(path.is_file() and _content(path) == known for path, known in zip(paths, drawn.values(), strict=True))
+        intact = all(
+            path.is_file() and _content(path) == known for path, known in zip(paths, drawn.values(), strict=True)
+        )
         return paths if intact else None
 
     def keep(self, pictures: Sequence[Path]) -> None:
@@ -67,13 +80,20 @@ class Drawing:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """The files that count below a folder, or the file itself: no compiled code, and no pictures, which are no inputs."""
+    """The files that count below a folder, or the file itself: no compiled code, and no pictures, which are no
+    inputs.
+    """
     if root.is_file():
         yield root
     for path in sorted(root.rglob("*")):
         # The package of an installation holds the project's other files too.
         is_other = "__pycache__" in path.parts or (root == PACKAGE and path.is_relative_to(CARRIED))
-        if path.is_file() and not is_other and path.suffix not in (".png", ".svg", ".pdf", ".xpl") and path.name != FILE:
+        if (
+            path.is_file()
+            and not is_other
+            and path.suffix not in (".png", ".svg", ".pdf", ".xpl")
+            and path.name != FILE
+        ):
             yield path
 
 

@@ -1,4 +1,6 @@
-"""The marks of a paper's values: drawn where the run has a cell under their conditions, else named in the caption with the reason."""
+"""The marks of a paper's values: drawn where the run has a cell under their conditions, else named in the caption with
+the reason.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,12 @@ def marks_of(recipe: Recipe, plans: Sequence[Plan]) -> list[Mark]:
 
 
 def mark_sentences(recipe: Recipe, panels: Sequence[Sequence[Mark]], before: str) -> list[str]:
-    """What the marks of all panels are, and which are left out and why; conditions that the text `before` names are not named again."""
-    drawn = list(dict.fromkeys(f"{mark.paper.label}: {mark.paper.source}" for marks in panels for mark in marks if mark.points))
+    """What the marks of all panels are, and which are left out and why; conditions that the text `before` names are not
+    named again.
+    """
+    drawn = list(
+        dict.fromkeys(f"{mark.paper.label}: {mark.paper.source}" for marks in panels for mark in marks if mark.points)
+    )
     reasons: dict[str, list[str]] = {}
     for mark in (mark for marks in panels for mark in marks):
         for reason in mark.left_out:

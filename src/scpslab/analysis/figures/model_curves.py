@@ -1,8 +1,10 @@
-"""What formulas say of a transfer: the floor that the line rate sets, and two models of TCP over losses that strike at random.
+"""What formulas say of a transfer: the floor that the line rate sets, and two models of TCP over losses that strike at
+random.
 
-Mathis: rate = MSS / RTT * sqrt(3 / (2 b p)) (Mathis, Semke, Mahdavi and Ott 1997, with C = sqrt(3/2) for b = 1). PFTK: the formula with timeouts of
-Padhye, Firoiu, Towsley and Kurose 1998, as RFC 5348 §3.1 has it. b = 1: Linux counts acknowledged bytes and not acknowledgements. Both hold for long
-transfers, know no slow start, no limit of a window and no recovery with SACK, and are bounded here by the floor.
+Mathis: rate = MSS / RTT * sqrt(3 / (2 b p)) (Mathis, Semke, Mahdavi and Ott 1997, with C = sqrt(3/2) for b = 1). PFTK:
+the formula with timeouts of Padhye, Firoiu, Towsley and Kurose 1998, as RFC 5348 §3.1 has it. b = 1: Linux counts
+acknowledged bytes and not acknowledgements. Both hold for long transfers, know no slow start, no limit of a window and
+no recovery with SACK, and are bounded here by the floor.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ RTO_ABOVE_RTT_S = 0.2
 
 @dataclass(frozen=True)
 class Path:
-    """What the formulas ask of a cell: the transfer's size, and a path with `loss` as the probability that a full segment is hit by bit errors."""
+    """What the formulas ask of a cell: the transfer's size, and a path with `loss` as the probability that a full
+    segment is hit by bit errors.
+    """
 
     total_bytes: int
     segment_bytes: int
@@ -59,15 +63,25 @@ def path_of(cell: RunCell) -> Path:
     """
     workload = transfer_of(cell)
     if not isinstance(workload, Bulk):
-        raise NothingToDrawError(f"{cell.folder}: models: found a workload of kind {workload.kind}; expected a bulk transfer. Leave out the models.")
+        raise NothingToDrawError(
+            f"{cell.folder}: models: found a workload of kind {workload.kind}; expected a bulk transfer. "
+            "Leave out the models."
+        )
     try:
         hops = flow(cell.plan.network.paths, workload)
     except NoPathError as error:
-        raise NothingToDrawError(f"{cell.folder}: models: found no path: {error}; expected one. Leave out the models.") from error
+        raise NothingToDrawError(
+            f"{cell.folder}: models: found no path: {error}; expected one. Leave out the models."
+        ) from error
     there, back = hops.there, hops.back or []
-    slowest = min((hop for hop in there if hop.direction.rate_bps), key=lambda hop: hop.direction.rate_bps or 0, default=None)
+    slowest = min(
+        (hop for hop in there if hop.direction.rate_bps), key=lambda hop: hop.direction.rate_bps or 0, default=None
+    )
     if slowest is None or not isinstance(slowest.direction, Direction) or slowest.direction.rate_bps is None:
-        raise NothingToDrawError(f"{cell.folder}: models: found no link of packets with a rate on the path; expected one. Leave out the models.")
+        raise NothingToDrawError(
+            f"{cell.folder}: models: found no link of packets with a rate on the path; expected one. "
+            "Leave out the models."
+        )
     header = HEADER_BYTES + (TIMESTAMP_BYTES if _has_timestamps(cell.plan, workload) else 0)
     full = workload.segment_bytes + header
     return Path(
@@ -98,7 +112,9 @@ def mathis_s(path: Path) -> float:
 def pftk_s(path: Path) -> float:
     """The transfer's time at the rate of PFTK's formula."""
     rto_s, loss, b = path.rtt_s + RTO_ABOVE_RTT_S, path.loss, SEGMENTS_PER_ACK
-    s_per_segment = path.rtt_s * math.sqrt(2 * b * loss / 3) + rto_s * min(1.0, 3 * math.sqrt(3 * b * loss / 8)) * loss * (1 + 32 * loss**2)
+    s_per_segment = path.rtt_s * math.sqrt(2 * b * loss / 3) + rto_s * min(
+        1.0, 3 * math.sqrt(3 * b * loss / 8)
+    ) * loss * (1 + 32 * loss**2)
     return max(floor_s(path), path.total_bytes / path.segment_bytes * s_per_segment)
 
 
@@ -111,7 +127,9 @@ METRICS: Mapping[str, Callable[[float, Path], float]] = MappingProxyType(
         "transfer_s": lambda time_s, _path: time_s,
         "goodput_bps": lambda time_s, path: path.total_bytes * 8 / time_s,
         "utilization": lambda time_s, path: path.total_bytes * 8 / (time_s * path.rate_bps),
-        "throughput_report_pct": lambda time_s, path: 100 * path.total_bytes * 8 / 1024 / (time_s * path.rate_bps / 1000),
+        "throughput_report_pct": lambda time_s, path: (
+            100 * path.total_bytes * 8 / 1024 / (time_s * path.rate_bps / 1000)
+        ),
     }
 )
 
@@ -120,7 +138,9 @@ def _seconds(hop: Hop, ip_bytes: int) -> float:
     """The time that a packet needs over a hop without a queue."""
     if not isinstance(hop.direction, Direction):
         return 0.0
-    sending_s = (ip_bytes + hop.direction.overhead_bytes) * 8 / hop.direction.rate_bps if hop.direction.rate_bps else 0.0
+    sending_s = (
+        (ip_bytes + hop.direction.overhead_bytes) * 8 / hop.direction.rate_bps if hop.direction.rate_bps else 0.0
+    )
     return hop.direction.delay_ns / 1e9 + sending_s
 
 
@@ -133,7 +153,10 @@ def _loss(cell: RunCell, hop: Hop, ip_bytes: int) -> float:
     hit = errors.settings.hit(bits) if not errors.settings.NAMES_PACKETS else None
     if hit is not None:
         return hit
-    raise NothingToDrawError(f"{cell.folder}: models: found the error model {errors.model}; expected independent, clustered or none. Leave out the models.")
+    raise NothingToDrawError(
+        f"{cell.folder}: models: found the error model {errors.model}; expected independent, clustered or none. "
+        "Leave out the models."
+    )
 
 
 def _has_timestamps(plan: Plan, workload: Transfer) -> bool:

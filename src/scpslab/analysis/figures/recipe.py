@@ -1,7 +1,9 @@
-"""Figure recipes: data from analysis/figures/*.yaml that say what to draw, from which runs, with which marks from the papers.
+"""Figure recipes: data from analysis/figures/*.yaml that say what to draw, from which runs, with which marks from the
+papers.
 
-A recipe may extend one base (a file whose name starts with "_", which is never drawn by itself); a base extends nothing.
-Keys of the recipe win over keys of the base; `x`, `y` and `conditions` are merged key by key, every other key is replaced whole.
+A recipe may extend one base (a file whose name starts with "_", which is never drawn by itself); a base extends
+nothing. Keys of the recipe win over keys of the base; `x`, `y` and `conditions` are merged key by key, every other key
+is replaced whole.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class AxisStyle(Part):
     """One axis of a picture."""
 
     label: Line = key(says="Label with its unit.", example="Transfer time at the sink (s)")
-    unit: Annotated[str, OneOf((*FACTORS, PERCENT))] | None = key(None, says="Unit in which the axis counts. Default: base units.", example="kbit/s")
+    unit: Annotated[str, OneOf((*FACTORS, PERCENT))] | None = key(
+        None, says="Unit in which the axis counts. Default: base units.", example="kbit/s"
+    )
     scale: Literal["linear", "log"] = key("linear", says="Linear or logarithmic.", example="log")
     min: float | None = key(None, says="Lower limit. Default: from the values.", example=0)
     max: float | None = key(None, says="Upper limit. Default: from the values.", example=105)
@@ -54,7 +58,10 @@ class AxisStyle(Part):
             raise ValueError(f"found min {self.min:g} on a logarithmic axis; expected a limit above 0")
         if self.max is not None and self.max <= (self.min or 0):
             # Without a lower limit, axes begin at 0.
-            raise ValueError(f"found max {self.max:g}, not above {'0' if self.min is None else f'min {self.min:g}'}; expected a larger one")
+            raise ValueError(
+                f"found max {self.max:g}, not above {'0' if self.min is None else f'min {self.min:g}'}; "
+                "expected a larger one"
+            )
         return self
 
     def divisor(self, metric: str | None = None) -> float:
@@ -81,22 +88,40 @@ class PaperSeries(Part):
 
     label: Line = key(says="Name in the legend.", example="TCP")
     source: Line = key(says="The place of each value in the paper, or its derivation.", example="3.1.5.1, Fig 4")
-    points: tuple[Annotated[tuple[float, float], PAIR], ...] = key(says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]])
-    conditions: Conditions | None = key(None, says="The conditions of these values, on top of the recipe's.", example={"hosts": {"preset": "fy97-reno"}})
+    points: tuple[Annotated[tuple[float, float], PAIR], ...] = key(
+        says="Pairs of x and y.", example=[[0, 74], [1e-6, 39]]
+    )
+    conditions: Conditions | None = key(
+        None, says="The conditions of these values, on top of the recipe's.", example={"hosts": {"preset": "fy97-reno"}}
+    )
     is_upper_bound: bool = key(False, says="Whether the paper says only that the values lie below these.")
 
 
 class Recipe(Part):
-    """The keys of every recipe. The name of the file is the name of the recipe. `takes_units`: whether pictures of the kind obey `unit`."""
+    """The keys of every recipe.
+
+    The name of the file is the name of the recipe. `takes_units`: whether pictures of the kind obey `unit`.
+    """
 
     takes_units: ClassVar[bool] = False
     kind: Literal["figure"]
     version: Version
     plot: str = key(says="Kind of picture.", example="metric-vs-axis")
-    title: Line = key(says="One line above the picture, without conditions: the line below it says them, from the plans.", example="Goodput against delay")
+    title: Line = key(
+        says="One line above the picture, without conditions: the line below it says them, from the plans.",
+        example="Goodput against delay",
+    )
     source: Line = key("", says="The figure of a paper that this one re-draws.", example="MITRE FY97 report, Fig 4")
-    conditions: Conditions | None = key(None, says="The conditions of that figure. The caption says where the run has others.", example={"size": "4000000 B"})
-    applies_to: tuple[str, ...] = key((), says="Names of the scenarios for whose runs it is drawn by default; * stands for anything.", example=["*fig04*"])
+    conditions: Conditions | None = key(
+        None,
+        says="The conditions of that figure. The caption says where the run has others.",
+        example={"size": "4000000 B"},
+    )
+    applies_to: tuple[str, ...] = key(
+        (),
+        says="Names of the scenarios for whose runs it is drawn by default; * stands for anything.",
+        example=["*fig04*"],
+    )
     stands_in: bool = key(False, says="Whether it is drawn by default only where no other recipe applies.")
     x: AxisStyle = key(says="The horizontal axis.")
     y: AxisStyle = key(says="The vertical axis.")
@@ -120,20 +145,29 @@ class Recipe(Part):
         return self._is_own
 
     def applies(self, scenario: str) -> bool:
-        """Whether `scpslab plot` draws this figure for runs of the scenario by default. One beside a scenario needs no `applies_to` for that."""
-        return (self._is_own and not self.applies_to) or any(fnmatchcase(scenario, pattern) for pattern in self.applies_to)
+        """Whether `scpslab plot` draws this figure for runs of the scenario by default.
+
+        One beside a scenario needs no `applies_to` for that.
+        """
+        return (self._is_own and not self.applies_to) or any(
+            fnmatchcase(scenario, pattern) for pattern in self.applies_to
+        )
 
 
 class CellRecipe(Recipe):
     """A recipe that draws single cells."""
 
     cells: tuple[CellChoice, ...] = key(
-        (), says="The cells to draw, by axis values; of each choice the first completed cell that fits.", example=[{"ber": 1e-6}]
+        (),
+        says="The cells to draw, by axis values; of each choice the first completed cell that fits.",
+        example=[{"ber": 1e-6}],
     )
 
 
 def load(path: Path, models: Mapping[str, type[Recipe]], *, is_own: bool = False) -> Recipe:
-    """Reads one recipe and merges its base; `models` holds the fields of each `plot`. `is_own`: it lies beside a scenario of the user's.
+    """Reads one recipe and merges its base; `models` holds the fields of each `plot`.
+
+    `is_own`: it lies beside a scenario of the user's.
 
     Raises:
         ScenarioError: all errors of the file, one line each.
@@ -146,9 +180,15 @@ def load(path: Path, models: Mapping[str, type[Recipe]], *, is_own: bool = False
     if model is None:
         # Without a valid kind of picture, only keys that no kind has are certainly wrong.
         known = {(name,) for every in models.values() for name in every.model_fields}
-        found = [(at, said) for at, said in complaints(document.data, Recipe) if at[:1] not in known or at[0] in Recipe.model_fields]
+        found = [
+            (at, said)
+            for at, said in complaints(document.data, Recipe)
+            if at[:1] not in known or at[0] in Recipe.model_fields
+        ]
         named = [] if plot is None else [(("plot",), f'found "{plot}"; {one_of(plot, sorted(models))}')]
-        raise document.places.error([*named, *(problem for problem in found if plot is None or problem[0] != ("plot",))])
+        raise document.places.error(
+            [*named, *(problem for problem in found if plot is None or problem[0] != ("plot",))]
+        )
     recipe = document.held_against(model)
     fixed = [name for name in ("x", "y") if not model.takes_units and getattr(recipe, name).unit]
     if fixed:
@@ -165,11 +205,25 @@ def _extended(document: Document) -> Document:
     folder, named = document.places.path.parent, document.data[EXTENDS]
     bases = sorted(path.stem.removeprefix("_") for path in folder.glob("_*.yaml"))
     if named not in bases:
-        said = f'found "{named}", but no file _{named}.yaml beside the recipe' if isinstance(named, str) else "found no name of a base"
+        said = (
+            f'found "{named}", but no file _{named}.yaml beside the recipe'
+            if isinstance(named, str)
+            else "found no name of a base"
+        )
         raise document.places.error([((EXTENDS,), f"{said}; {one_of(named, bases)}")])
     base = read(folder / f"_{named}.yaml", FORM)
     if EXTENDS in base.data:
-        raise base.places.error([((EXTENDS,), "found a base that extends another base; expected one level. Copy the keys of the other base into this one.")])
+        raise base.places.error(
+            [
+                (
+                    (EXTENDS,),
+                    (
+                        "found a base that extends another base; expected one level. "
+                        "Copy the keys of the other base into this one."
+                    ),
+                )
+            ]
+        )
     return own.extending(base, MERGED_KEYS)
 
 
@@ -189,4 +243,7 @@ def recipe_files(folder: Path) -> list[Path]:
 
 def near(name: str, recipes: Mapping[str, Recipe]) -> str:
     """What was expected in place of an unknown name: the nearest ones."""
-    return f"{one_of(name, recipes)} Recipes are in {RECIPES.parent.name}/{RECIPES.name}/; the path of a file, such as ./{name}.yaml, works too."
+    return (
+        f"{one_of(name, recipes)} Recipes are in {RECIPES.parent.name}/{RECIPES.name}/; "
+        f"the path of a file, such as ./{name}.yaml, works too."
+    )

@@ -1,4 +1,6 @@
-"""The input of a drawing function: the run, its table, and the chosen cells; read at most once for all figures of a call."""
+"""The input of a drawing function: the run, its table, and the chosen cells; read at most once for all figures of a
+call.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class NothingToDrawError(ResultError):
-    """The run lacks the data of a figure. This is an error for a figure requested by name; otherwise the figure is left out."""
+    """The run lacks the data of a figure.
+
+    This is an error for a figure requested by name; otherwise the figure is left out.
+    """
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,8 @@ class Source:
         return read_results(self.run_dir)
 
     def cells(self, choices: tuple[Mapping[str, object], ...]) -> list[RunCell]:
-        """The cells to draw: the wanted ones, else the first completed cell of each choice (axis values; numbers are compared as numbers).
+        """The cells to draw: the wanted ones, else the first completed cell of each choice (axis values; numbers are
+        compared as numbers).
 
         Raises:
             UsageError: there is no such cell.
@@ -56,8 +62,13 @@ class Source:
         chosen = [next((cell for cell in done if _fits(cell, choice)), None) for choice in choices or ({},)]
         found = list({cell.id: cell for cell in chosen if cell is not None}.values())
         if not found:
-            wanted = " or ".join(", ".join(f"{name} {value}" for name, value in choice.items()) for choice in choices) or "any axis values"
-            raise NothingToDrawError(f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another cell with --cell.")
+            wanted = (
+                " or ".join(", ".join(f"{name} {value}" for name, value in choice.items()) for choice in choices)
+                or "any axis values"
+            )
+            raise NothingToDrawError(
+                f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another cell with --cell."
+            )
         return found
 
     def _wanted(self, name: str) -> RunCell:
@@ -65,7 +76,9 @@ class Source:
             if name in (cell.id, cell.folder.name):
                 return cell
         ids = ", ".join(cell.id for cell in self.run.cells[:5])
-        raise UsageError(f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}. Choose one of these.')
+        raise UsageError(
+            f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}. Choose one of these.'
+        )
 
 
 def transfer_of(cell: RunCell) -> Transfer:
@@ -78,7 +91,9 @@ def transfer_of(cell: RunCell) -> Transfer:
         if DATA_FLOWS[workload.kind].carries:
             return cast("Transfer", workload)
     drawn = ", ".join(kind for kind, flow in DATA_FLOWS.items() if flow.carries)
-    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; expected one of kind {drawn}. Draw another cell.")
+    raise NothingToDrawError(
+        f"{cell.folder}: found no transfer among the workloads; expected one of kind {drawn}. Draw another cell."
+    )
 
 
 def flow_at(cell: RunCell, where: str) -> Flow:
@@ -101,13 +116,20 @@ def connection_at(cell: RunCell, where: str) -> Connection:
     workload, plan = transfer_of(cell), cell.plan
     probe = capture_near(plan, workload.from_) if where == "source" else capture_at(plan, workload.to)
     if probe is None:
-        raise NothingToDrawError(f"{cell.folder}: found no capture at the {where}; expected a capture probe there. Add one to the scenario's probes.")
+        raise NothingToDrawError(
+            f"{cell.folder}: found no capture at the {where}; expected a capture probe there. "
+            "Add one to the scenario's probes."
+        )
     path = CellFiles(cell.folder).capture(probe.name)
     if not path.is_file():
-        raise NothingToDrawError(f"{path}: found no capture; expected the file of the probe. Draw another cell. {AFRESH}")
+        raise NothingToDrawError(
+            f"{path}: found no capture; expected the file of the probe. Draw another cell. {AFRESH}"
+        )
     connection = DATA_FLOWS[workload.kind].connection(cell, workload, probe.name)
     if connection is None:
-        raise NothingToDrawError(f"{path}: found no packets of {workload.name}; expected its connection. Check the filter.")
+        raise NothingToDrawError(
+            f"{path}: found no packets of {workload.name}; expected its connection. Check the filter."
+        )
     return connection
 
 
@@ -134,6 +156,8 @@ def _fits(cell: RunCell, choice: Mapping[str, object]) -> bool:
     axes = {name: str(value) for name, value in cell.plan.cell.axes.items()}
     for name, value in choice.items():
         found, wanted = axes.get(name), str(value)
-        if found is None or (found != wanted and (axis_number(found) is None or axis_number(found) != axis_number(wanted))):
+        if found is None or (
+            found != wanted and (axis_number(found) is None or axis_number(found) != axis_number(wanted))
+        ):
             return False
     return True

@@ -16,7 +16,9 @@ from scpslab.plan import Plan
 def words(recipe: Recipe, cells: Sequence[RunCell], caption: str) -> Words:
     """Title, what the cells have in common, and the caption with the figure of the paper that the recipe re-draws."""
     plans = points(cells)
-    return Words(recipe.title, said([facts_of(plan) for plan in plans]), " ".join(filter(None, (caption, origin(recipe, plans)))))
+    return Words(
+        recipe.title, said([facts_of(plan) for plan in plans]), " ".join(filter(None, (caption, origin(recipe, plans))))
+    )
 
 
 def points(cells: Sequence[RunCell]) -> list[Plan]:
@@ -47,5 +49,7 @@ def origin(recipe: Recipe, plans: Sequence[Plan]) -> str:
         return f"As {recipe.source}."
     nearest = min(found, key=len)
     if not nearest:
-        return f"As {recipe.source}, but some cells have other conditions: {listed(next(item for item in found if item))}."
+        return (
+            f"As {recipe.source}, but some cells have other conditions: {listed(next(item for item in found if item))}."
+        )
     return f"Drawn like {recipe.source}, under other conditions: {listed(nearest)}."

@@ -1,4 +1,6 @@
-"""Metrics: one small file a family, whose name the kinds of workload that it measures have (scpslab.scenario.workloads). Their order is that of the columns."""
+"""Metrics: one small file a family, whose name the kinds of workload that it measures have
+(scpslab.scenario.workloads). Their order is that of the columns.
+"""
 
 from importlib import import_module
 from typing import Any

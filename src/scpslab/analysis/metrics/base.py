@@ -19,7 +19,10 @@ Planned_co = TypeVar("Planned_co", bound=Traffic, covariant=True)
 
 @dataclass(frozen=True)
 class Column:
-    """A column of results.csv. `decimals` is how a float is written (None: whole numbers and words); `meaning` goes into docs/results.md."""
+    """A column of results.csv.
+
+    `decimals` is how a float is written (None: whole numbers and words); `meaning` goes into docs/results.md.
+    """
 
     name: str
     decimals: int | None

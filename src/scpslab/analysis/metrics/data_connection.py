@@ -1,4 +1,6 @@
-"""A file's data connection among those of a file protocol, as captures on both hosts saw it: what FTP and SCPS-FP have in common."""
+"""A file's data connection among those of a file protocol, as captures on both hosts saw it: what FTP and SCPS-FP have
+in common.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,50 @@ if TYPE_CHECKING:
     from scpslab.analysis.run import RunCell
 
 CAPTURE_TRANSFER = Column(
-    "capture_transfer_s", 9, "At the receiving host: arrival of the data connection's first packet to sending of the acknowledgement of the last byte."
+    "capture_transfer_s",
+    9,
+    (
+        "At the receiving host: arrival of the data connection's first packet to sending of the acknowledgement of "
+        "the last byte."
+    ),
 )
-SENT_AGAIN = Column("data_retransmissions", None, "Data packets of the data connection seen at the sending host with bytes already sent.")
-ACK_LENGTH = Column("ack_bytes", None, "IP length of most acknowledgements without data on the data connection, at the receiving host.")
-RTT_MIN = Column("rtt_min_s", 9, "Smallest round trip of an acknowledgement of the data connection, at the sending host; none are taken around losses.")
-HANDSHAKE_RTT = Column("handshake_rtt_s", 9, "Round trip of the data connection's opening, SYN to its answer, at the host that opened it.")
+SENT_AGAIN = Column(
+    "data_retransmissions",
+    None,
+    "Data packets of the data connection seen at the sending host with bytes already sent.",
+)
+ACK_LENGTH = Column(
+    "ack_bytes", None, "IP length of most acknowledgements without data on the data connection, at the receiving host."
+)
+RTT_MIN = Column(
+    "rtt_min_s",
+    9,
+    (
+        "Smallest round trip of an acknowledgement of the data connection, at the sending host; "
+        "none are taken around losses."
+    ),
+)
+HANDSHAKE_RTT = Column(
+    "handshake_rtt_s", 9, "Round trip of the data connection's opening, SYN to its answer, at the host that opened it."
+)
 
 GOODPUT = Column("goodput_bps", 3, "bytes * 8 / transfer_s.")
 UTILIZATION = Column(
-    "utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path), start and stop bits of a serial line counted in that rate."
+    "utilization",
+    9,
+    (
+        "bytes * 8 / (transfer_s * rate of the slowest hop on the data path), start and stop bits of a serial line "
+        "counted in that rate."
+    ),
 )
-RTOS = Column("rtos", None, "Retransmission timeouts of the sending host's transport during the transfer, those of the control connection included.")
+RTOS = Column(
+    "rtos",
+    None,
+    (
+        "Retransmission timeouts of the sending host's transport during the transfer, those of the control "
+        "connection included."
+    ),
+)
 
 
 def rates(subject: Subject[Any], arrived_bytes: int | None, transfer_s: Value) -> dict[str, Value]:
@@ -41,14 +75,18 @@ def rates(subject: Subject[Any], arrived_bytes: int | None, transfer_s: Value) -
 
 
 def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> dict[str, Value]:
-    """Values by column name; `arrived_bytes` of the file, which one connection must have carried for its time to be that of the transfer."""
+    """Values by column name; `arrived_bytes` of the file, which one connection must have carried for its time to be
+    that of the transfer.
+    """
     values: dict[str, Value] = {}
     received, sent = (_data_connection(subject, node) for node in (subject.workload.to, subject.workload.from_))
     if received is not None:
         flow = flow_of(received, from_client=client_sends(received))
         times = transfer_times(flow)
         if times is not None and flow.total_bytes == arrived_bytes:
-            values[CAPTURE_TRANSFER.name] = times[1] - (flow.t_s[0] if flow.syn_t_s is None else min(flow.syn_t_s, float(flow.t_s[0])))
+            values[CAPTURE_TRANSFER.name] = times[1] - (
+                flow.t_s[0] if flow.syn_t_s is None else min(flow.syn_t_s, float(flow.t_s[0]))
+            )
         values[ACK_LENGTH.name] = _ack_bytes(received)
     if sent is not None:
         flow = flow_of(sent, from_client=client_sends(sent))
@@ -61,7 +99,9 @@ def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> dict[st
 
 
 def _handshake_rtt_s(at_client: Connection) -> float | None:
-    """From the only SYN to its answer; None when the SYN had to be repeated, for then it is not known which one was answered."""
+    """From the only SYN to its answer; None when the SYN had to be repeated, for then it is not known which one was
+    answered.
+    """
     opening = at_client.flags & SYN != 0
     asked, answered = at_client.t_s[opening & at_client.from_client], at_client.t_s[opening & ~at_client.from_client]
     return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
@@ -90,6 +130,8 @@ def client_sends(connection: Connection) -> bool:
 
 
 def _ack_bytes(connection: Connection) -> int | None:
-    is_bare = (connection.payload_bytes == 0) & (connection.flags & ACK != 0) & (connection.flags & (SYN | FIN | RST) == 0)
+    is_bare = (
+        (connection.payload_bytes == 0) & (connection.flags & ACK != 0) & (connection.flags & (SYN | FIN | RST) == 0)
+    )
     lengths = connection.ip_bytes[is_bare & (connection.from_client != client_sends(connection))]
     return int(np.bincount(lengths).argmax()) if len(lengths) else None

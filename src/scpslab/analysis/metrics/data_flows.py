@@ -1,4 +1,7 @@
-"""Where a workload's packets are in captures: what figures and metrics ask of one, whatever its kind. A kind's own answer is `KIND` in its metrics.py."""
+"""Where a workload's packets are in captures: what figures and metrics ask of one, whatever its kind.
+
+A kind's own answer is `KIND` in its metrics.py.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
 class DataFlow:
     """The base: a workload whose data no figure follows.
 
-    `carries`: its data can be followed. `is_load`: it is there to disturb what is measured. `has_own_port`: its plan's port tells its packets from all others.
+    `carries`: its data can be followed. `is_load`: it is there to disturb what is measured. `has_own_port`: its plan's
+    port tells its packets from all others.
     """
 
     carries: ClassVar[bool] = False

@@ -7,11 +7,20 @@ from scpslab.analysis.run import RunCell
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES
 
-OTHER = Column("other_lost_packets", None, "Packets lost on all other links, whatever the cause; not 0 means that something besides the hop shaped the result.")
+OTHER = Column(
+    "other_lost_packets",
+    None,
+    (
+        "Packets lost on all other links, whatever the cause; not 0 means that something besides the hop shaped the "
+        "result."
+    ),
+)
 
 
 def columns(plan: Plan) -> tuple[Column, ...]:
-    """Offered, delivered and lost packets by cause for both directions of every link with a delay stage, then all other links together."""
+    """Offered, delivered and lost packets by cause for both directions of every link with a delay stage, then all other
+    links together.
+    """
     found: list[Column] = []
     for link in plan.network.links:
         if link.via is None:
@@ -19,7 +28,10 @@ def columns(plan: Plan) -> tuple[Column, ...]:
         for direction in link.directions:
             stem, where = f"{link.name}_{direction.name}", f"{link.name}, {direction.name} direction"
             found.append(Column(f"{stem}_offered_packets", None, f"Packets that reached {where}."))
-            found += [Column(f"{stem}_lost_{cause}_packets", None, f"{where}: {meaning}.") for cause, meaning in LOSS_CAUSES.items()]
+            found += [
+                Column(f"{stem}_lost_{cause}_packets", None, f"{where}: {meaning}.")
+                for cause, meaning in LOSS_CAUSES.items()
+            ]
             found.append(Column(f"{stem}_flipped_packets", None, f"{where}: delivered with bits changed."))
             if direction.queue is not None and direction.queue.ecn:
                 found.append(Column(f"{stem}_marked_packets", None, f"{where}: marked by the queue (ECN)."))
@@ -40,5 +52,9 @@ def measure(cell: RunCell) -> dict[str, Value]:
         stem = f"{line.get('link')}_{line.get('direction')}"
         values[f"{stem}_offered_packets"] = count(line, "offered_packets")
         values |= {f"{stem}_lost_{cause}_packets": packets for cause, packets in lost.items()}
-        values |= {f"{stem}_{what}_packets": count(line, f"{what}_packets") for what in ("flipped", "marked") if f"{what}_packets" in line}
+        values |= {
+            f"{stem}_{what}_packets": count(line, f"{what}_packets")
+            for what in ("flipped", "marked")
+            if f"{what}_packets" in line
+        }
     return {**values, OTHER.name: other} if is_known else {}

@@ -8,7 +8,15 @@ from scpslab.analysis.capture import FIN, SYN, UDP, Bools, Connection, Floats, I
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value, number
 from scpslab.analysis.metrics.data_flows import load_ports
 from scpslab.analysis.run import RunCell
-from scpslab.analysis.traces import Flow, binned_rate, flight_bytes, flow_of, queue_estimate, round_trips, transfer_times
+from scpslab.analysis.traces import (
+    Flow,
+    binned_rate,
+    flight_bytes,
+    flow_of,
+    queue_estimate,
+    round_trips,
+    transfer_times,
+)
 from scpslab.analysis.viewpoints import bottleneck, capture_at, capture_beside, capture_near, queue_probe
 from scpslab.plan.ways import Hop
 
@@ -25,25 +33,61 @@ END_SHARE = 0.1  # the last tenth of a transfer is its end
 
 COLUMNS = (
     *(
-        Column(f"flight_{index}_segments", None, f"Data packets in flight {index} after the handshake; a pause of half a round trip ends a flight.")
+        Column(
+            f"flight_{index}_segments",
+            None,
+            f"Data packets in flight {index} after the handshake; a pause of half a round trip ends a flight.",
+        )
         for index in range(1, FLIGHTS + 1)
     ),
-    Column("first_ack_delay_s", 9, "At the sink: from the arrival of the first data to the first acknowledgement of it."),
-    Column("linear_from_s", 6, "From the SYN until what one round trip acknowledges first comes at 95 % of the final rate."),
+    Column(
+        "first_ack_delay_s", 9, "At the sink: from the arrival of the first data to the first acknowledgement of it."
+    ),
+    Column(
+        "linear_from_s", 6, "From the SYN until what one round trip acknowledges first comes at 95 % of the final rate."
+    ),
     Column("final_rate_bps", 3, "User bits per second acknowledged in the second half of the transfer's time."),
     Column("peak_rate_bps", 3, "Most user bits per second sent in a bin of 0.5 s."),
-    Column("queue_end_packets", 6, "Estimated queue, (RTT - smallest RTT) * rate, in the last tenth, in packets of a segment and 56 bytes."),
-    Column("queue_mean_bytes", 3, "True queue before the hop during the transfer, time average of the queue probe."),
-    Column("queue_estimate_r", 6, "Correlation of the estimated queue with the true one at the instants when the packets were sent."),
-    Column("repair_s", 9, "From the first sending of the first segment that is sent again to its second."),
-    Column("longest_silence_s", 9, "Longest time without a data packet from the sender after its first retransmission."),
-    Column("burst_segments", None, "Most data packets that the sender sent within 100 ms after its first retransmission."),
     Column(
-        "flight_share_after_recovery", 6, "Median flight between one and two seconds after the last retransmission, over the largest flight before the first."
+        "queue_end_packets",
+        6,
+        "Estimated queue, (RTT - smallest RTT) * rate, in the last tenth, in packets of a segment and 56 bytes.",
+    ),
+    Column("queue_mean_bytes", 3, "True queue before the hop during the transfer, time average of the queue probe."),
+    Column(
+        "queue_estimate_r",
+        6,
+        "Correlation of the estimated queue with the true one at the instants when the packets were sent.",
+    ),
+    Column("repair_s", 9, "From the first sending of the first segment that is sent again to its second."),
+    Column(
+        "longest_silence_s", 9, "Longest time without a data packet from the sender after its first retransmission."
+    ),
+    Column(
+        "burst_segments", None, "Most data packets that the sender sent within 100 ms after its first retransmission."
+    ),
+    Column(
+        "flight_share_after_recovery",
+        6,
+        (
+            "Median flight between one and two seconds after the last retransmission, over the largest flight "
+            "before the first."
+        ),
     ),
     Column("ack_bytes", None, "Most common length of a packet that only acknowledges, as IP packet, from the sink."),
-    Column("rate_congestion_r", 6, "Correlation of the transfer's sending rate with the congestion traffic's, in bins of 1 s from linear_from_s on."),
-    Column("window_growth_segments_per_s", 6, "Growth of the flight from 2 s after the first retransmission on, up to the next one or the end."),
+    Column(
+        "rate_congestion_r",
+        6,
+        (
+            "Correlation of the transfer's sending rate with the congestion traffic's, in bins of 1 s from "
+            "linear_from_s on."
+        ),
+    ),
+    Column(
+        "window_growth_segments_per_s",
+        6,
+        "Growth of the flight from 2 s after the first retransmission on, up to the next one or the end.",
+    ),
 )
 
 
@@ -133,7 +177,10 @@ def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value
     is_congestion = (packets.protocol == UDP) & np.isin(packets.destination_port, ports)
     congestion_t_s = (packets.t_ns[is_congestion] - (subject.cell.epoch_realtime_ns or 0)) / 1e9
     span = (CONGESTION_BIN_S, zero_s + linear_from_s, float(flow.t_s.max()))
-    rates = (binned_rate(flow.t_s, flow.end - flow.seq, *span)[1], binned_rate(congestion_t_s, packets.ip_bytes[is_congestion], *span)[1])
+    rates = (
+        binned_rate(flow.t_s, flow.end - flow.seq, *span)[1],
+        binned_rate(congestion_t_s, packets.ip_bytes[is_congestion], *span)[1],
+    )
     if len(rates[0]) < LEAST_BINS or min(rate.std() for rate in rates) == 0:
         return None
     return float(np.corrcoef(*rates)[0, 1])
@@ -159,10 +206,16 @@ def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> dict[str, Valu
 
 
 def queue_samples(cell: RunCell, hop: Hop) -> tuple[Floats, Floats]:
-    """Samples of the queue probe before the hop: seconds since the epoch and bytes, both float64[n]; empty without one."""
+    """Samples of the queue probe before the hop: seconds since the epoch and bytes, both float64[n]; empty without
+    one.
+    """
     probe = queue_probe(cell.plan, hop)
     lines = cell.records(probe.name) if probe else []
-    samples = [(t_s, size) for line in lines if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None]
+    samples = [
+        (t_s, size)
+        for line in lines
+        if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None
+    ]
     table = np.array(samples, dtype=np.float64).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
@@ -189,7 +242,11 @@ def _share_after(flow: Flow, again: Ints) -> dict[str, Value]:
     last_s = float(flow.t_s[again[-1]])
     before = flight[t_s < flow.t_s[again[0]]]
     after = flight[(t_s >= last_s + 1) & (t_s <= last_s + 2)]
-    return {"flight_share_after_recovery": float(np.median(after)) / int(before.max())} if len(before) and len(after) else {}
+    return (
+        {"flight_share_after_recovery": float(np.median(after)) / int(before.max())}
+        if len(before) and len(after)
+        else {}
+    )
 
 
 def _growth(flow: Flow, since_s: float, again: Ints) -> dict[str, Value]:

@@ -31,12 +31,22 @@ def measure(cell: RunCell) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for workload in _protected(cell.plan):
         for line in cell.records(workload.name):
-            if (end := line.get("event")) in ENDS and isinstance(report := line.get("scps"), dict) and isinstance(sp := report.get("sp"), dict):
+            if (
+                (end := line.get("event")) in ENDS
+                and isinstance(report := line.get("scps"), dict)
+                and isinstance(sp := report.get("sp"), dict)
+            ):
                 values |= {f"{workload.name}_{end}_sp_{what}": count(sp, what) for what in ("sealed", "opened")}
                 reasons = sp.get("dropped")
-                values[f"{workload.name}_{end}_sp_dropped"] = sum(count(reasons, reason) or 0 for reason in reasons) if isinstance(reasons, dict) else None
+                values[f"{workload.name}_{end}_sp_dropped"] = (
+                    sum(count(reasons, reason) or 0 for reason in reasons) if isinstance(reasons, dict) else None
+                )
     return values
 
 
 def _protected(plan: Plan) -> list[Bulk]:
-    return [workload for workload in plan.cell.workloads if isinstance(workload, Bulk) and workload.from_scps and workload.from_scps.sp]
+    return [
+        workload
+        for workload in plan.cell.workloads
+        if isinstance(workload, Bulk) and workload.from_scps and workload.from_scps.sp
+    ]

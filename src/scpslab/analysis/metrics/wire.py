@@ -12,7 +12,9 @@ COLUMNS = (
     Column("capture_retransmissions", None, "Data packets seen at the sender's side with bytes already sent."),
     Column("max_flight_bytes", None, "Most bytes sent and not yet cumulatively acknowledged, at the sender's side."),
     Column("max_advertised_window_bytes", None, "Largest window the receiver advertised, scaled."),
-    Column("rtt_min_s", 9, "Smallest round trip of an acknowledgement, at the sender's side; none are taken around losses."),
+    Column(
+        "rtt_min_s", 9, "Smallest round trip of an acknowledgement, at the sender's side; none are taken around losses."
+    ),
     Column("rtt_max_s", 9, "Largest such round trip."),
 )
 
@@ -28,7 +30,9 @@ def measure(subject: Subject[Bulk]) -> dict[str, Value]:
     return {
         "capture_retransmissions": int(flow.is_repeated.sum()),
         "max_flight_bytes": int(flight_bytes(flow)[1].max(initial=0)),
-        "max_advertised_window_bytes": int(flow.window_bytes.max()) if len(flow.window_bytes) and connection.is_window_scale_known else None,
+        "max_advertised_window_bytes": int(flow.window_bytes.max())
+        if len(flow.window_bytes) and connection.is_window_scale_known
+        else None,
         "rtt_min_s": float(rtt_s.min()) if len(rtt_s) else None,
         "rtt_max_s": float(rtt_s.max()) if len(rtt_s) else None,
     }

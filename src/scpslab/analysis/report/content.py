@@ -1,4 +1,7 @@
-"""The content of a report: runs with tables and figures, verdicts by paper, contradictions, and the method. Values only, no markup."""
+"""The content of a report: runs with tables and figures, verdicts by paper, contradictions, and the method.
+
+Values only, no markup.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class RunPart:
-    """One run: its question, its table, its figures. `changed`: its conditions that are not those of its scenario in the project.
+    """One run: its question, its table, its figures.
+
+    `changed`: its conditions that are not those of its scenario in the project.
 
     `varied`: those that its variant has and the whole scenario, which the description is about, has not.
     """
@@ -144,7 +149,9 @@ class Content:
 
     def picture_of(self, verdict: Verdict) -> Picture | None:
         """The figure that shows a claim, if a run of the report has drawn it."""
-        return next((picture for run in self.runs for picture in run.pictures if picture.name == verdict.claim.figure), None)
+        return next(
+            (picture for run in self.runs for picture in run.pictures if picture.name == verdict.claim.figure), None
+        )
 
 
 def gather(folder: Path, warn: Warn = refuse) -> Content:
@@ -171,14 +178,18 @@ def gather(folder: Path, warn: Warn = refuse) -> Content:
     runs = tuple(_run_part(run, evidence.changed.get(run, ()), warn) for run in folders)
     known = {f"{verdict.paper.name}/{verdict.claim.id}": verdict for verdict in shown}
     contradictions = tuple(
-        (item, tuple(known[name] for name in item.claims)) for item in load_contradictions(papers) if all(name in known for name in item.claims)
+        (item, tuple(known[name] for name in item.claims))
+        for item in load_contradictions(papers)
+        if all(name in known for name in item.claims)
     )
     title = campaign["title"] if campaign else (runs[0].title if runs else folder.name)
     return Content(folder.name, title, campaign, runs, shown, len(verdicts), contradictions, questions)
 
 
 def safe_command(facts: dict[str, Any]) -> str | None:
-    """The recorded command with every word quoted anew: the folder may come from a stranger, and a reader pastes the line into a shell."""
+    """The recorded command with every word quoted anew: the folder may come from a stranger, and a reader pastes the
+    line into a shell.
+    """
     found = facts.get("command")
     if not isinstance(found, str) or not found.isprintable():
         return None
@@ -196,18 +207,28 @@ def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
         shown = []
         for finding in result.findings:
             at = scoreboard.at_text(finding)
-            shown.append(f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, result.check.era)}")
+            shown.append(
+                f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, result.check.era)}"
+            )
         lines.append((result, shown))
     return lines
 
 
 def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:
     """The outcomes by era, for the eras that the claim has checks for."""
-    return [(era, outcome) for era in ERAS if (outcome := verdict.outcome(era)) is not None and (era == "period" or not verdict.claim.not_testable)]
+    return [
+        (era, outcome)
+        for era in ERAS
+        if (outcome := verdict.outcome(era)) is not None and (era == "period" or not verdict.claim.not_testable)
+    ]
 
 
 def _has_data(verdict: Verdict) -> bool:
-    return any(finding.outcome is not Outcome.NO_DATA and result.check.operands() for result in verdict.results for finding in result.findings)
+    return any(
+        finding.outcome is not Outcome.NO_DATA and result.check.operands()
+        for result in verdict.results
+        for finding in result.findings
+    )
 
 
 def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
@@ -251,7 +272,9 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 
 def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The run's table as texts: axes, metrics with intervals, then the numbers of completed and incomplete transfers."""
+    """The run's table as texts: axes, metrics with intervals, then the numbers of completed and incomplete
+    transfers.
+    """
     others = other_ends(summary.groups)
     header = [*summary.by, *summary.metrics, "n", *others]
     rows = []

@@ -1,4 +1,6 @@
-"""Turns content into one self-contained HTML file: styles, tables and pictures are inside; it has no scripts and fetches nothing."""
+"""Turns content into one self-contained HTML file: styles, tables and pictures are inside; it has no scripts and
+fetches nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ SIGNS = {
     Outcome.NOT_TESTABLE: "–",
 }
 MEANINGS = {
-    Outcome.REPRODUCED: "Our number is in the stated band, or the order is as the paper says and too clear to be chance.",
+    Outcome.REPRODUCED: (
+        "Our number is in the stated band, or the order is as the paper says and too clear to be chance."
+    ),
     Outcome.DIFFERENT: "Our number is outside the band, but in the band of a deviation with a known reason.",
     Outcome.NOT_REPRODUCED: "Our number is in neither band, so the result differs without a known reason.",
     Outcome.UNDECIDED: "Our interval crosses a bound, or the difference may be chance: more repeats would decide it.",
@@ -37,7 +41,9 @@ ERA_WORDS = {"period": "as then", "modern": "as today"}
 
 
 def write_report(folder: Path, warn: Warn = refuse) -> Path:
-    """Writes report.html into the folder of a run or campaign; returns its path. The same results give the same bytes. `warn`: see `figures.draw`.
+    """Writes report.html into the folder of a run or campaign; returns its path.
+
+    The same results give the same bytes. `warn`: see `figures.draw`.
 
     Raises:
         ResultError: a run that cannot be read.
@@ -50,7 +56,13 @@ def write_report(folder: Path, warn: Warn = refuse) -> Path:
 def render(folder: Path, warn: Warn = refuse) -> str:
     """The page as text."""
     # Content is text: everything is escaped except pictures, which are our own data.
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     template = environment.get_template("page.html.j2")
     return template.render(
         content=gather(folder, warn),

@@ -1,4 +1,7 @@
-"""The program that runs in the appliance: engine `virtual` itself, told which cells to run by the host. It ends when the host closes the port."""
+"""The program that runs in the appliance: engine `virtual` itself, told which cells to run by the host.
+
+It ends when the host closes the port.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,22 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scpslab import plan as plans
-from scpslab.engine.appliance.job import BOOT, CELL, CONSOLE, EXCHANGE, KERNEL, LAB, MACHINE, OUT, PORT, READY, TOOLS, Answer, Job, line
+from scpslab.engine.appliance.job import (
+    BOOT,
+    CELL,
+    CONSOLE,
+    EXCHANGE,
+    KERNEL,
+    LAB,
+    MACHINE,
+    OUT,
+    PORT,
+    READY,
+    TOOLS,
+    Answer,
+    Job,
+    line,
+)
 from scpslab.engine.base import LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.terminal import SessionConsole

@@ -1,4 +1,5 @@
-"""What host and appliance tell each other: one line of JSON for each job, one for each answer, and files in the exchange folder.
+"""What host and appliance tell each other: one line of JSON for each job, one for each answer, and files in the
+exchange folder.
 
 Of job 7 the exchange folder has 7/cell, what the lab reads; afterwards also 7/out, what it wrote, and 7/console.log.
 """
@@ -23,7 +24,8 @@ CELL, OUT, CONSOLE = "cell", "out", "console.log"
 class Job:
     """A guest to run. `boot`, `lab`: names of folders among those shared, "" if `lab` is in the exchange folder.
 
-    `is_cell`: a cell with a plan; else a guest of so much memory that runs the program of `lab`. `wall_s`: how long it may take, in this machine's time.
+    `is_cell`: a cell with a plan; else a guest of so much memory that runs the program of `lab`. `wall_s`: how long it
+    may take, in this machine's time.
     """
 
     id: int
@@ -37,7 +39,9 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """How a job ended: `ended`, why the machine ended it ("" if it ended by itself), and the exit code of the lab kernel."""
+    """How a job ended: `ended`, why the machine ended it ("" if it ended by itself), and the exit code of the lab
+    kernel.
+    """
 
     id: int
     ended: str

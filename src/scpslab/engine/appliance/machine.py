@@ -21,7 +21,20 @@ from scpslab.core.errors import CapabilityError
 from scpslab.core.project import PACKAGE
 from scpslab.core.scratch import scratch
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.job import BOOT, CONSOLE, EXCHANGE, KERNEL, LAB, OUT, PROGRAM, READY, TOOLS, Answer, Job, line
+from scpslab.engine.appliance.job import (
+    BOOT,
+    CONSOLE,
+    EXCHANGE,
+    KERNEL,
+    LAB,
+    OUT,
+    PROGRAM,
+    READY,
+    TOOLS,
+    Answer,
+    Job,
+    line,
+)
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import take
 from scpslab.setup.images import LAB_KERNEL_MACHINE
@@ -47,14 +60,16 @@ QEMU = "qemu-system-x86_64"
 KVM = Path("/dev/kvm")
 # linux/kvm.h; the answer is a file descriptor.
 KVM_CREATE_VM = 0xAE01
-# What software emulation costs at most: a second of work on this machine itself is 10 to so many in the emulated one (docs/decisions/0802).
+# What software emulation costs at most: a second of work on this machine itself is 10 to so many in the emulated one
+# (docs/decisions/0802).
 SLOWER = 20
 # Besides the guests' memory: the kernel, the guest image's pages, Python, and the files of a cell.
 OWN_MEMORY_MIB = 640
 START_LIMIT_S = 300
 # The usual start takes two seconds with KVM.
 ACCELERATED_START_LIMIT_S = 60
-# One that never came up does not see that its port is closed. So Linux ends it with the thread that started it: those of the executor live as long as its run.
+# One that never came up does not see that its port is closed. So Linux ends it with the thread that started it: those
+# of the executor live as long as its run.
 WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 END_LIMIT_S = 10
 # How long an answer may come after the job's own limit, at which the machine ends the job itself.
@@ -64,7 +79,10 @@ LAST_LINES = 6
 
 @dataclass(frozen=True)
 class Parts:
-    """The built parts that a machine uses, as the host has them. `boot`: the folder that holds boot folders; `first`: the name of one of them."""
+    """The built parts that a machine uses, as the host has them.
+
+    `boot`: the folder that holds boot folders; `first`: the name of one of them.
+    """
 
     appliance: Path
     kernel: Path
@@ -83,7 +101,8 @@ def find_qemu() -> str:
     found = shutil.which(QEMU)
     if found is None:
         raise CapabilityError(
-            f"{QEMU}: found no such program; expected it, because the lab kernel runs inside a small machine of QEMU's here. "
+            f"{QEMU}: found no such program; expected it, because the lab kernel runs inside a small machine of "
+            "QEMU's here. "
             "Install it: sudo apt-get install qemu-system-x86 (macOS: brew install qemu)."
         )
     return found
@@ -97,7 +116,10 @@ def is_accelerated() -> bool:
 
 @cache
 def can_virtualise(device: Path) -> bool:
-    """Whether KVM makes a machine. In some virtual machines its device can be opened, and yet no machine can be made."""
+    """Whether KVM makes a machine.
+
+    In some virtual machines its device can be opened, and yet no machine can be made.
+    """
     try:
         with device.open("r+b", buffering=0) as kvm:
             os.close(fcntl.ioctl(kvm, KVM_CREATE_VM, 0))
@@ -108,7 +130,14 @@ def can_virtualise(device: Path) -> bool:
 
 def command(parts: Parts, folder: Path, memory_mib: int, accelerated: bool) -> list[str]:
     """QEMU's command line. It has no network, no disks, and nothing of the host but the named folders."""
-    shares = {BOOT: parts.boot, LAB: parts.lab, KERNEL: parts.kernel.parent, TOOLS: parts.tools, PROGRAM: folder / PROGRAM, EXCHANGE: folder / EXCHANGE}
+    shares = {
+        BOOT: parts.boot,
+        LAB: parts.lab,
+        KERNEL: parts.kernel.parent,
+        TOOLS: parts.tools,
+        PROGRAM: folder / PROGRAM,
+        EXCHANGE: folder / EXCHANGE,
+    }
     words = [
         *(WITH_PARENT if shutil.which(WITH_PARENT[0]) else ()),
         find_qemu(),
@@ -123,9 +152,23 @@ def command(parts: Parts, folder: Path, memory_mib: int, accelerated: bool) -> l
         "qemu64",
     ]
     words += ["-accel", "kvm"] if accelerated else ["-accel", "tcg,thread=single"]
-    words += ["-m", f"{memory_mib}M", "-kernel", str(parts.appliance), "-append", f"console=ttyS0 quiet panic=-1 scpslab_boot={parts.first}"]
+    words += [
+        "-m",
+        f"{memory_mib}M",
+        "-kernel",
+        str(parts.appliance),
+        "-append",
+        f"console=ttyS0 quiet panic=-1 scpslab_boot={parts.first}",
+    ]
     words += ["-chardev", f"file,id=console,path={_escaped(folder / CONSOLE)}", "-serial", "chardev:console"]
-    words += ["-device", "virtio-serial-pci", "-chardev", "stdio,id=talk,signal=off", "-device", "virtserialport,chardev=talk,name=scpslab"]
+    words += [
+        "-device",
+        "virtio-serial-pci",
+        "-chardev",
+        "stdio,id=talk,signal=off",
+        "-device",
+        "virtserialport,chardev=talk,name=scpslab",
+    ]
     for name, path in shares.items():
         mode = "" if name == EXCHANGE else ",readonly=on"
         words += ["-virtfs", f"local,path={_escaped(path)},mount_tag={name},security_model=none,multidevs=remap{mode}"]
@@ -145,7 +188,11 @@ class Machine:
         copy_program(self._folder / PROGRAM)
         with (self._folder / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
-                command(parts, self._folder, memory_mib, accelerated), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+                command(parts, self._folder, memory_mib, accelerated),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
             )
         if core is not None:
             with suppress(OSError, AttributeError):
@@ -182,7 +229,10 @@ class Machine:
         # Filled where the machine does not reach it: it could put a link in the way.
         given.rename(place)
         with self._changed:
-            self._changed.wait_for(lambda: self._is_ready or self._is_over, ACCELERATED_START_LIMIT_S if self.accelerated else START_LIMIT_S)
+            self._changed.wait_for(
+                lambda: self._is_ready or self._is_over,
+                ACCELERATED_START_LIMIT_S if self.accelerated else START_LIMIT_S,
+            )
             self._answer = None
         if not self._is_ready:
             self.kill()
@@ -205,7 +255,11 @@ class Machine:
 
     def last_words(self) -> str:
         """The last lines that QEMU and the machine's kernel have said."""
-        said = "".join((self._folder / name).read_text(errors="replace") for name in ("qemu.log", CONSOLE) if (self._folder / name).exists())
+        said = "".join(
+            (self._folder / name).read_text(errors="replace")
+            for name in ("qemu.log", CONSOLE)
+            if (self._folder / name).exists()
+        )
         return "\n".join(said.strip().splitlines()[-LAST_LINES:])
 
     def kill(self) -> None:
@@ -263,7 +317,10 @@ class MachineCell:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end, and takes its files. The machine keeps the job's limit itself: only one that does not answer any more passes the timeout."""
+        """Waits for its end, and takes its files.
+
+        The machine keeps the job's limit itself: only one that does not answer any more passes the timeout.
+        """
         if self.returncode is None:
             answer = self._machine.wait(None if timeout is None else self._job.wall_s + GRACE_S)
             if answer is None or answer.id != self._job.id:
@@ -305,7 +362,13 @@ GUESTS = 2
 class Machines:
     """Machines for jobs side by side, on one core each where the jobs are."""
 
-    def __init__(self, parts: Parts, guest_mib: int, say: Callable[[str], None], make: Callable[[Parts, int, int | None, bool], Machine] = Machine) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        guest_mib: int,
+        say: Callable[[str], None],
+        make: Callable[[Parts, int, int | None, bool], Machine] = Machine,
+    ) -> None:
         """`guest_mib`: the memory of the largest guest."""
         self.guest_mib = guest_mib
         # KVM may make machines and yet not run them, as in some virtual machines. Then no further one tries it.
@@ -325,7 +388,9 @@ class Machines:
 
     @contextmanager
     def use(self, core: int | None) -> Iterator[Machine]:
-        """A machine for the time of a job, first the one that had the core before: it may have the template of the same network."""
+        """A machine for the time of a job, first the one that had the core before: it may have the template of the same
+        network.
+        """
         with self._lock:
             machine = next((one for wanted in (core, None) for one in self._free if one.core == wanted), None)
             if machine is not None:
@@ -371,7 +436,10 @@ class Machines:
         with self._lock:
             was, self.accelerated = self.accelerated, False
         if was:
-            self._say(f"engine virtual: KVM started no machine; cells run in machines without it, 10 to {SLOWER} times slower, with the same bytes")
+            self._say(
+                f"engine virtual: KVM started no machine; cells run in machines without it, 10 to {SLOWER} times "
+                "slower, with the same bytes"
+            )
 
     def _drop(self, machine: Machine) -> None:
         with self._lock:

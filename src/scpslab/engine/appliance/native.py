@@ -1,4 +1,6 @@
-"""Can the lab kernel run as a process of this machine? It is a program for x86-64 Linux that traces the guest's programs."""
+"""Can the lab kernel run as a process of this machine? It is a program for x86-64 Linux that traces the guest's
+programs.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,26 @@ import sys
 
 from scpslab.setup.images import LAB_KERNEL_MACHINE
 
-# 1: use the appliance although the lab kernel could run here; tcg: that, and without KVM, which does not work everywhere where it can be opened.
+# 1: use the appliance although the lab kernel could run here; tcg: that, and without KVM, which does not work
+# everywhere where it can be opened.
 VARIABLE = "SCPSLAB_APPLIANCE"
 FORCED, EMULATED = "1", "tcg"
-# Asks to be traced by its parent, in a process of its own: some filters kill whoever asks. Answers with the number of the error.
-TRY = "import ctypes, sys; libc = ctypes.CDLL(None, use_errno=True); sys.exit(ctypes.get_errno() if libc.ptrace(0, 0, None, None) else 0)"
+# Asks to be traced by its parent, in a process of its own: some filters kill whoever asks. Answers with the number of
+# the error.
+TRY = (
+    "import ctypes, sys; libc = ctypes.CDLL(None, use_errno=True); sys.exit(ctypes.get_errno() if libc.ptrace(0, 0, "
+    "None, None) else 0)"
+)
 
 
 def machine_trouble() -> str:
     """Why no lab kernel can run on a machine of this kind; "" if it can."""
     kind = (platform.system(), platform.machine())
-    return "" if kind == ("Linux", LAB_KERNEL_MACHINE) else f"this is a machine of type {' '.join(kind)}, and the lab kernel is a program for x86-64 Linux"
+    return (
+        ""
+        if kind == ("Linux", LAB_KERNEL_MACHINE)
+        else f"this is a machine of type {' '.join(kind)}, and the lab kernel is a program for x86-64 Linux"
+    )
 
 
 def trouble() -> str:

@@ -13,7 +13,20 @@ from scpslab.engine.hostlab.owned import CGROUPS
 from scpslab.engine.hostlab.start import PYTHON
 from scpslab.lab import docker
 
-PROGRAMS = ("ip", "tc", "unshare", "setpriv", "mount", "ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-dpctl", "tcpdump", "iperf3")
+PROGRAMS = (
+    "ip",
+    "tc",
+    "unshare",
+    "setpriv",
+    "mount",
+    "ovsdb-tool",
+    "ovsdb-server",
+    "ovs-vswitchd",
+    "ovs-vsctl",
+    "ovs-dpctl",
+    "tcpdump",
+    "iperf3",
+)
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OTHER_KERNEL = "use another kernel: the virtual machine that vagrant up makes has one (docs/vagrant.md)"
 PLAYBOOK = "ansible-playbook -i localhost, -c local playbooks/site.yml"
@@ -26,7 +39,9 @@ def _has(program: str) -> bool:
 def _in_a_namespace(script: str) -> str:
     """Runs a script in a network namespace of its own. Returns "" if it works, else its last line of output."""
     environment = {"PATH": PATH}
-    done = subprocess.run(["unshare", "--net", "sh", "-ec", script], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        ["unshare", "--net", "sh", "-ec", script], capture_output=True, text=True, env=environment, check=False
+    )
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 
@@ -44,7 +59,11 @@ def programs() -> Finding | None:
 def mininet() -> Finding | None:
     """Mininet for the system's Python."""
     code = "import sys; sys.path.append('/usr/lib/python3/dist-packages'); import mininet.net"
-    done = subprocess.run([PYTHON, "-S", "-E", "-c", code], capture_output=True, check=False) if Path(PYTHON).exists() else None
+    done = (
+        subprocess.run([PYTHON, "-S", "-E", "-c", code], capture_output=True, check=False)
+        if Path(PYTHON).exists()
+        else None
+    )
     has_it = done is not None and done.returncode == 0
     return None if has_it else Finding("mininet", "missing", f"no Mininet for {PYTHON}", PLAYBOOK)
 
@@ -70,7 +89,9 @@ def _try(name: str, script: str) -> Callable[[], Finding | None]:
 
 netem = _try("sch_netem", "tc qdisc add dev lo root netem delay 1ms")
 clsact = _try("sch_ingress", "tc qdisc add dev lo clsact")
-cls_bpf = _try("cls_bpf", "tc qdisc add dev lo clsact; tc filter add dev lo egress bpf bytecode '1,6 0 0 0' direct-action")
+cls_bpf = _try(
+    "cls_bpf", "tc qdisc add dev lo clsact; tc filter add dev lo egress bpf bytecode '1,6 0 0 0' direct-action"
+)
 veth = _try("veth", "ip link add name v0 type veth peer name v1")
 # Without its programs, at least whether there is such a module.
 open_vswitch = _try("openvswitch", "ovs-dpctl dump-dps" if _has("ovs-dpctl") else "modprobe --dry-run openvswitch")
@@ -84,7 +105,17 @@ def docker_engine() -> Finding | None:
     return Finding("docker", "missing", found, f"start it, or: {PLAYBOOK}")
 
 
-CHECKS: tuple[Callable[[], Finding | None], ...] = (root, programs, mininet, control_groups, veth, netem, clsact, cls_bpf, open_vswitch)
+CHECKS: tuple[Callable[[], Finding | None], ...] = (
+    root,
+    programs,
+    mininet,
+    control_groups,
+    veth,
+    netem,
+    clsact,
+    cls_bpf,
+    open_vswitch,
+)
 
 
 def missing(with_docker: bool) -> list[Finding]:

@@ -31,7 +31,9 @@ _numbers = itertools.count(1)
 
 
 def started_ticks(pid: int) -> int | None:
-    """The start time of a process in clock ticks since the machine started (proc(5), field 22); None if there is no such process, or it has ended."""
+    """The start time of a process in clock ticks since the machine started (proc(5), field 22); None if there is no
+    such process, or it has ended.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -66,7 +68,9 @@ def cgroup(lab: str) -> Path:
 
 
 def remove(lab: str) -> list[str]:
-    """Ends and removes a lab; returns what was found, in words. Safe to repeat, also after an interrupted removal, and by two commands at once.
+    """Ends and removes a lab; returns what was found, in words.
+
+    Safe to repeat, also after an interrupted removal, and by two commands at once.
 
     Raises:
         TimeoutError: processes or containers of the lab do not end.
@@ -113,7 +117,8 @@ def _end_processes(lab: str) -> int:
         (cgroup(lab) / "cgroup.kill").write_text("1\n")
         if time.monotonic() > limit:
             raise TimeoutError(
-                f"lab {lab}: found processes {_processes(lab)} still running after {KILL_LIMIT_S:.0f} s; expected none. Find out with ps what they wait for."
+                f"lab {lab}: found processes {_processes(lab)} still running after {KILL_LIMIT_S:.0f} s; "
+                "expected none. Find out with ps what they wait for."
             )
         time.sleep(LOOK_AGAIN_S)
     return count
@@ -153,14 +158,17 @@ def _remove_containers(lab: str) -> int:
             quiet_since = time.monotonic()
             if quiet_since > limit:
                 raise TimeoutError(
-                    f"lab {lab}: found container {container} still there after {CONTAINERS_LIMIT_S:.0f} s; expected none. Remove it with docker rm --force."
+                    f"lab {lab}: found container {container} still there after {CONTAINERS_LIMIT_S:.0f} s; "
+                    "expected none. Remove it with docker rm --force."
                 )
         time.sleep(LOOK_AGAIN_S)
     return len(found)
 
 
 def _restore_allowed(lab: str) -> None:
-    """Restores the machine's setting when the last lab ends; a lab that began while others ran found the setting of those."""
+    """Restores the machine's setting when the last lab ends; a lab that began while others ran found the setting of
+    those.
+    """
     note = STATE / lab / ALLOWED_BEFORE
     if not note.exists():
         return

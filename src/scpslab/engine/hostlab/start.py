@@ -38,7 +38,10 @@ exec "$@"
 
 
 class HostLab:
-    """One lab. `cell` holds its input (plan.json, vectors), `cell`/out will hold its output. `programs`: the lab program's folder."""
+    """One lab.
+
+    `cell` holds its input (plan.json, vectors), `cell`/out will hold its output. `programs`: the lab program's folder.
+    """
 
     def __init__(self, plan: Plan, programs: Path, cell: Path) -> None:
         self.plan, self.programs, self.cell = plan, programs, cell
@@ -80,10 +83,16 @@ class HostLab:
         owned.remove(self.id)
 
     def _allow_congestion_controls(self) -> None:
-        """Loads the congestion controls of the plan, and lets the lab's namespaces choose them. The old setting is kept for `owned.remove`."""
+        """Loads the congestion controls of the plan, and lets the lab's namespaces choose them.
+
+        The old setting is kept for `owned.remove`.
+        """
         wanted = {node.sysctls.get("net.ipv4.tcp_congestion_control") for node in self.plan.network.speaking}
         wanted |= {workload.congestion_control for workload in self.plan.cell.workloads}
-        modules = [*MODULES, *(f"tcp_{name}" for name in sorted(filter(None, wanted)) if name not in AVAILABLE.read_text().split())]
+        modules = [
+            *MODULES,
+            *(f"tcp_{name}" for name in sorted(filter(None, wanted)) if name not in AVAILABLE.read_text().split()),
+        ]
         for module in modules:
             if shutil.which("modprobe"):
                 # Whether a control is built in or missing shows when it is used.

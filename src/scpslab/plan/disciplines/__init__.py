@@ -38,6 +38,14 @@ class Queue:
         return self.limit_bytes if self.limit_bytes is not None else (self.limit_packets or 0) * FULL_PACKET_BYTES
 
 
-def without_settings(discipline: str = DEFAULT, limit_bytes: int | None = None, limit_packets: int | None = None, *, ecn: bool = False) -> Queue:
+def without_settings(
+    discipline: str = DEFAULT, limit_bytes: int | None = None, limit_packets: int | None = None, *, ecn: bool = False
+) -> Queue:
     """A queue of a discipline that has no settings; raises TypeError for one that needs some."""
-    return Queue(discipline=discipline, limit_bytes=limit_bytes, limit_packets=limit_packets, ecn=ecn, settings=DISCIPLINES[discipline]())
+    return Queue(
+        discipline=discipline,
+        limit_bytes=limit_bytes,
+        limit_packets=limit_packets,
+        ecn=ecn,
+        settings=DISCIPLINES[discipline](),
+    )

@@ -13,9 +13,9 @@ from scpslab.plan.places import Problem
 class QueueSettings:
     """The settings of a discipline that has none.
 
-    `SERIALISES`: stage 1 gives every packet its time on the line, keeps the limit exactly (eBPF), counts its own drops, and can change its rate;
-    otherwise the kernel's queue releases packets when their turn comes, stage 2 adds their time and keeps their order.
-    `MARKS`: it can mark packets instead of dropping them (ECN).
+    `SERIALISES`: stage 1 gives every packet its time on the line, keeps the limit exactly (eBPF), counts its own drops,
+    and can change its rate; otherwise the kernel's queue releases packets when their turn comes, stage 2 adds their
+    time and keeps their order. `MARKS`: it can mark packets instead of dropping them (ECN).
     """
 
     SERIALISES: ClassVar[bool] = False

@@ -11,8 +11,9 @@ from typing import ClassVar
 class ErrorSettings:
     """The settings of a model that has none.
 
-    `CHANNEL`: what `scps channel`, which draws on serial links, calls the settings of a model that it knows; None: it is given the model's bit map.
-    `NAMES_PACKETS`: the model draws numbers of packets, for a drop list, and no bit errors.
+    `CHANNEL`: what `scps channel`, which draws on serial links, calls the settings of a model that it knows; None: it
+    is given the model's bit map. `NAMES_PACKETS`: the model draws numbers of packets, for a drop list, and no bit
+    errors.
     """
 
     NAMES_PACKETS: ClassVar[bool] = False

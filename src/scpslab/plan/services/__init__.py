@@ -1,4 +1,6 @@
-"""Services as plans know them, daemons of nodes that a cell's workloads and commands use: a folder a kind in scpslab.kinds."""
+"""Services as plans know them, daemons of nodes that a cell's workloads and commands use: a folder a kind in
+scpslab.kinds.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Topologies as descriptions: nodes and links with parameters. This package touches no kernel.
 
-Standard library only, because topology files are read on the user's machine (to plan) and inside the guest (`mn --custom`).
+Standard library only, because topology files are read on the user's machine (to plan) and inside the guest (`mn
+--custom`).
 """
 
 from scpslab.plan.topology.description import Direction, Link, Network, Node, Queue, Serial

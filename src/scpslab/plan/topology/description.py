@@ -1,6 +1,7 @@
 """The parts of a network: hosts, routers, switches, and links with two directions that each have three stages.
 
-A description is a value. `scpslab.scenario.planning` turns it into a plan (addresses, MACs, sysctls), `scpslab.lab` builds the plan.
+A description is a value. `scpslab.scenario.planning` turns it into a plan (addresses, MACs, sysctls), `scpslab.lab`
+builds the plan.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ FULL_PACKET_BYTES = 1504
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue before a serialiser, and its discipline (plan/disciplines); exactly one of the limits is set (bytes on the wire, or packets)."""
+    """The queue before a serialiser, and its discipline (plan/disciplines); exactly one of the limits is set (bytes on
+    the wire, or packets).
+    """
 
     limit_bytes: int | None = None
     limit_packets: int | None = None
@@ -41,13 +44,17 @@ class Queue:
 
     @classmethod
     def of_one_product(cls, limit_bytes: int | None, rate_bps: int, rtt_ns: int) -> Queue:
-        """The stated limit, or one bandwidth-delay product (at least four full packets, so that a slow hop can work)."""
+        """The stated limit, or one bandwidth-delay product (at least four full packets, so that a slow hop can
+        work).
+        """
         return cls(limit_bytes=limit_bytes or max(rate_bps * rtt_ns // (8 * 10**9), 4 * FULL_PACKET_BYTES))
 
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a link: rate in bit/s (None: not limited), framing overhead in bytes per packet, queue, one-way delay in ns."""
+    """One direction of a link: rate in bit/s (None: not limited), framing overhead in bytes per packet, queue, one-way
+    delay in ns.
+    """
 
     name: str
     rate_bps: int | None = None
@@ -58,10 +65,12 @@ class Direction:
 
 @dataclass(frozen=True)
 class Serial:
-    """The properties of a serial line: a byte stream paced at the directions' rates, with the kernel's PPP on both ends, or SCPS-NP's routers (`is_np`).
+    """The properties of a serial line: a byte stream paced at the directions' rates, with the kernel's PPP on both
+    ends, or SCPS-NP's routers (`is_np`).
 
-    `bits_per_byte` counts start and stop bits. `buffer_bytes` may wait for the line in each direction. Error models draw a vector of `vector_bits`
-    and repeat it (0: never). PPP: `mru_bytes`, the characters that are escaped (`asyncmap`), Van Jacobson's header compression.
+    `bits_per_byte` counts start and stop bits. `buffer_bytes` may wait for the line in each direction. Error models
+    draw a vector of `vector_bits` and repeat it (0: never). PPP: `mru_bytes`, the characters that are escaped
+    (`asyncmap`), Van Jacobson's header compression.
     """
 
     bits_per_byte: int = 10
@@ -75,7 +84,10 @@ class Serial:
 
 @dataclass(frozen=True)
 class Link:
-    """Two ends and two directions (the first from `a` to `b`). `via` names the switch that holds the delay (a bent pipe)."""
+    """Two ends and two directions (the first from `a` to `b`).
+
+    `via` names the switch that holds the delay (a bent pipe).
+    """
 
     name: str
     a: str
@@ -102,7 +114,10 @@ class Network:
     def host(self, name: str, role: str = "") -> None:
         """Adds a host."""
         if role and role not in ROLES:
-            raise ValueError(f"node {shown(name)}: found the role {shown(role)}; expected one of {', '.join(ROLES)}. Correct the role, or leave it out.")
+            raise ValueError(
+                f"node {shown(name)}: found the role {shown(role)}; expected one of {', '.join(ROLES)}. "
+                "Correct the role, or leave it out."
+            )
         self._add(Node(name, "host"))
         if role:
             self.roles[role] = name
@@ -122,8 +137,9 @@ class Network:
     def route(self, node: str, to: str, via: str) -> None:
         """Adds a static route of a host or router. Each direction of a path has routes of its own.
 
-        `to`: a node (all its addresses), `NODE.LINK` (its address on that link), a prefix or address, or "default". `via`: the link that the packets take,
-        the neighbour that gets them (`NODE`, `NODE.LINK`), or its address. A later route to the same prefix replaces an earlier one.
+        `to`: a node (all its addresses), `NODE.LINK` (its address on that link), a prefix or address, or "default".
+        `via`: the link that the packets take, the neighbour that gets them (`NODE`, `NODE.LINK`), or its address. A
+        later route to the same prefix replaces an earlier one.
         """
         self.routes.append((node, to, via))
 
@@ -145,7 +161,10 @@ class Network:
         reverse = reverse or Direction("in")
         for direction in (forward, reverse):
             if direction.delay_ns and via is None:
-                raise ValueError(f"link {a}-{b}: found a delay without a via node; expected a switch that holds the delay. Name it with via.")
+                raise ValueError(
+                    f"link {a}-{b}: found a delay without a via node; expected a switch that holds the delay. "
+                    "Name it with via."
+                )
         self._join(Link(name or f"{a}-{b}", a, b, a_ip, b_ip, forward, reverse, mtu_bytes, via))
 
     def serial_link(
@@ -160,12 +179,16 @@ class Network:
         a_ip: str | None = None,
         b_ip: str | None = None,
     ) -> None:
-        """Joins hosts `a` and `b` by a serial line; both directions have a rate (baud) and may have a delay, the addresses share a subnet.
+        """Joins hosts `a` and `b` by a serial line; both directions have a rate (baud) and may have a delay, the
+        addresses share a subnet.
 
         With `serial.is_np` it joins routers of SCPS-NP, which have no addresses there.
         """
         if (a_ip is None or b_ip is None) != serial.is_np:
-            raise ValueError(f"serial link {name}: found addresses with SCPS-NP, or none with PPP; expected two with PPP, none with SCPS-NP")
+            raise ValueError(
+                f"serial link {name}: found addresses with SCPS-NP, or none with PPP; "
+                "expected two with PPP, none with SCPS-NP"
+            )
         for direction in (forward, reverse):
             if direction.rate_bps is None:
                 raise ValueError(f"serial link {name}: direction {direction.name} needs a rate")
@@ -186,17 +209,29 @@ class Network:
         if not is_name(node.name):
             raise ValueError(f"node: found the name {shown(node.name)}; expected {EXPECTED}. Rename the node.")
         if any(known.name == node.name for known in self.nodes):
-            raise ValueError(f"node {node.name}: found the name a second time; expected it once. Rename one of the nodes.")
+            raise ValueError(
+                f"node {node.name}: found the name a second time; expected it once. Rename one of the nodes."
+            )
         if len(self.nodes) == MOST:
-            raise ValueError(f"node {node.name}: found more than {MOST} nodes; expected a network that one guest holds. Describe a smaller one.")
+            raise ValueError(
+                f"node {node.name}: found more than {MOST} nodes; expected a network that one guest holds. "
+                "Describe a smaller one."
+            )
         self.nodes.append(node)
 
     def _join(self, link: Link) -> None:
         for name in (link.name, link.forward.name, link.reverse.name):
             if not is_name(name):
-                raise ValueError(f"link {shown(link.name)}: found the name {shown(name)}; expected {EXPECTED}. Rename it.")
+                raise ValueError(
+                    f"link {shown(link.name)}: found the name {shown(name)}; expected {EXPECTED}. Rename it."
+                )
         if any(known.name == link.name for known in self.links):
-            raise ValueError(f"link {link.name}: found the name a second time; expected it once. Rename one of the links.")
+            raise ValueError(
+                f"link {link.name}: found the name a second time; expected it once. Rename one of the links."
+            )
         if len(self.links) == MOST:
-            raise ValueError(f"link {link.name}: found more than {MOST} links; expected a network that one guest holds. Describe a smaller one.")
+            raise ValueError(
+                f"link {link.name}: found more than {MOST} links; expected a network that one guest holds. "
+                "Describe a smaller one."
+            )
         self.links.append(link)

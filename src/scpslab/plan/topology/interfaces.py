@@ -38,7 +38,11 @@ def addresses(network: Network) -> list[Address]:
     found = []
     for link in sorted(network.links, key=lambda link: link.serial is not None):
         ends = ((link.a, link.b, link.a_ip), (link.b, link.a, link.b_ip))
-        found += [Address(node, link.name, name, other, _address(link, ip)) for (node, other, ip), name in zip(ends, interfaces(link), strict=True) if ip]
+        found += [
+            Address(node, link.name, name, other, _address(link, ip))
+            for (node, other, ip), name in zip(ends, interfaces(link), strict=True)
+            if ip
+        ]
     return found
 
 
@@ -46,7 +50,10 @@ def _address(link: Link, ip: str) -> IPv4Interface:
     try:
         return IPv4Interface(ip)
     except ValueError as error:
-        raise ValueError(f"link {link.name}: found the address {shown(ip)}; expected one with its prefix, such as 10.1.0.1/24. Correct it.") from error
+        raise ValueError(
+            f"link {link.name}: found the address {shown(ip)}; expected one with its prefix, such as 10.1.0.1/24. "
+            "Correct it."
+        ) from error
 
 
 def interfaces(link: Link) -> tuple[str, str]:
@@ -65,5 +72,8 @@ def interface(node: str, other: str) -> str:
     """
     name = f"{node}-{other}"
     if len(name) > LONGEST_INTERFACE_NAME:
-        raise ValueError(f"interface {name}: found {len(name)} characters; expected at most {LONGEST_INTERFACE_NAME}. Use shorter node names.")
+        raise ValueError(
+            f"interface {name}: found {len(name)} characters; expected at most {LONGEST_INTERFACE_NAME}. "
+            "Use shorter node names."
+        )
     return name

@@ -1,4 +1,6 @@
-"""From a described network to the plan's nodes and links: addresses, MACs and interface names, always the same for the same network."""
+"""From a described network to the plan's nodes and links: addresses, MACs and interface names, always the same for the
+same network.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def _serial_link(link: Link, serial: Serial) -> SerialLink:
         bits_per_byte=serial.bits_per_byte,
         buffer_bytes=serial.buffer_bytes,
         vector_bits=serial.vector_bits,
-        ppp=None if serial.is_np else Ppp(mru_bytes=serial.mru_bytes, asyncmap=serial.asyncmap, header_compression=serial.header_compression),
+        ppp=None
+        if serial.is_np
+        else Ppp(mru_bytes=serial.mru_bytes, asyncmap=serial.asyncmap, header_compression=serial.header_compression),
         ends=(_serial_end(link.a, link.a_ip), _serial_end(link.b, link.b_ip)),
         np_mtu_bytes=serial.mru_bytes if serial.is_np else None,
         directions=(_serial_direction(link.forward, link.a, link.b), _serial_direction(link.reverse, link.b, link.a)),
@@ -81,7 +85,9 @@ def _serial_end(node: str, ip: str | None) -> SerialEnd:
 
 def _serial_direction(direction: Direction, start: str, end: str) -> SerialDirection:
     assert direction.rate_bps is not None  # Network.serial_link asks for it
-    return SerialDirection(name=direction.name, from_=start, to=end, rate_bps=direction.rate_bps, delay_ns=direction.delay_ns)
+    return SerialDirection(
+        name=direction.name, from_=start, to=end, rate_bps=direction.rate_bps, delay_ns=direction.delay_ns
+    )
 
 
 def _mac(number: int) -> str:

@@ -10,7 +10,10 @@ from scpslab.core import units
 
 @dataclass(frozen=True)
 class Parameter:
-    """One property that a scenario can set. `kind` is rate (bit/s), duration (ns), size (bytes) or count (a plain whole number)."""
+    """One property that a scenario can set.
+
+    `kind` is rate (bit/s), duration (ns), size (bytes) or count (a plain whole number).
+    """
 
     kind: str
     default: int | None

@@ -108,7 +108,9 @@ def _next_hop(network: Network, known: Sequence[Address], node: str, via: str) -
     found = [one for one in near if one.node == neighbour and link in ("", one.link, one.interface)]
     if len(found) > 1:
         return _only(f'"{via}", a neighbour on several links', [], [one.name for one in found])
-    return _only(f'"{via}", which is no neighbour of {node} and no link of it', found, [*links, *(one.name for one in near)])
+    return _only(
+        f'"{via}", which is no neighbour of {node} and no link of it', found, [*links, *(one.name for one in near)]
+    )
 
 
 def _only(what: str, found: Sequence[Address], choices: Sequence[str]) -> IPv4Address:

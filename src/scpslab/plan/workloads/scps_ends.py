@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
 def problems_of_ends(workload: Bulk | Fp, places: Places) -> Iterator[Problem]:
     """An end is a program exactly where its host's stack is scps."""
-    for key, name, end in (("from_scps", workload.from_, workload.from_scps), ("to_scps", workload.to, workload.to_scps)):
+    for key, name, end in (
+        ("from_scps", workload.from_, workload.from_scps),
+        ("to_scps", workload.to, workload.to_scps),
+    ):
         stack = places.stacks[name]
         if (end is not None) != (STACKS[stack] is SCPS):
-            yield key, f"found {'null' if end is None else 'an object'} for a host of stack {stack}; expected an object for scps only"
+            yield (
+                key,
+                (
+                    f"found {'null' if end is None else 'an object'} for a host of stack {stack}; "
+                    "expected an object for scps only"
+                ),
+            )

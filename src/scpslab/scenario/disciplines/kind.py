@@ -11,10 +11,14 @@ from scpslab.plan.disciplines.base import QueueSettings
 
 
 class Discipline:
-    """A queue discipline. Its `keys` stand flat in a scenario's `queue`, beside those of all others. `planned`: what a plan and the guest know of it.
+    """A queue discipline.
 
-    `says` and `limit_says`: what the reference says of it at the keys `discipline` and `limit`, if more than the name is needed.
-    `planned_as`: from keys of the plan's settings to those of a scenario, where the plan's rules are about one of them.
+    Its `keys` stand flat in a scenario's `queue`, beside those of all others. `planned`: what a plan and the guest know
+    of it.
+
+    `says` and `limit_says`: what the reference says of it at the keys `discipline` and `limit`, if more than the name
+    is needed. `planned_as`: from keys of the plan's settings to those of a scenario, where the plan's rules are about
+    one of them.
     """
 
     keys: ClassVar[type[Part]] = Part

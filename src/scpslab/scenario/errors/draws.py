@@ -1,7 +1,7 @@
 """Random draws that never change, whatever numpy, C library and processor do.
 
-They are raw 64-bit output of PCG64, of which a sample is compared, and logarithms made of operations that IEEE 754 rounds exactly. Library distributions
-and `log` promise neither.
+They are raw 64-bit output of PCG64, of which a sample is compared, and logarithms made of operations that IEEE 754
+rounds exactly. Library distributions and `log` promise neither.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ Floats = npt.NDArray[np.float64]
 NEVER = 2.0**62
 # What PCG64 gives first for seed 1997.
 SAMPLE = (12685338211655954053, 7224059681436585808, 4767347449767376722)
-# ln 2 in two parts: the first has zeros at its end, so that its product with an exponent is exact (W. J. Cody, W. Waite 1980).
+# ln 2 in two parts: the first has zeros at its end, so that its product with an exponent is exact (W. J. Cody, W. Waite
+# 1980).
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
-# atanh(s) = s + s^3/3 + s^5/5 + …; |s| is below 0.172 after the reduction, so the first term left out is below 1e-19 of the sum.
+# atanh(s) = s + s^3/3 + s^5/5 + …; |s| is below 0.172 after the reduction, so the first term left out is below 1e-19 of
+# the sum.
 ODD = tuple(range(25, 0, -2))
 
 
@@ -55,7 +57,9 @@ class Draws:
 
 
 def log(x: Floats) -> Floats:
-    """Natural logarithms of numbers above 0, within 2 units in the last place, by additions, multiplications and divisions alone."""
+    """Natural logarithms of numbers above 0, within 2 units in the last place, by additions, multiplications and
+    divisions alone.
+    """
     mantissa, exponent = np.frexp(x)
     is_low = mantissa < math.sqrt(0.5)
     mantissa = np.where(is_low, 2.0 * mantissa, mantissa)
@@ -87,5 +91,6 @@ def _check_generator() -> None:
     found = tuple(int(number) for number in np.random.PCG64(1997).random_raw(len(SAMPLE)))
     if found != SAMPLE:
         raise CapabilityError(
-            f"numpy {np.__version__}: found another stream of PCG64; expected that of numpy 1.17 to 2. Install the numpy that requirements.lock names."
+            f"numpy {np.__version__}: found another stream of PCG64; expected that of numpy 1.17 to 2. "
+            "Install the numpy that requirements.lock names."
         )

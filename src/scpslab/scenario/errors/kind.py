@@ -1,4 +1,6 @@
-"""What an error model is on the describing side: what a scenario says of it, how it is planned, where its errors fall."""
+"""What an error model is on the describing side: what a scenario says of it, how it is planned, where its errors
+fall.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ LONGEST_MAP_BITS = 1 << 28
 class ErrorModel:
     """An error model.
 
-    Its `keys` stand flat in a scenario's `errors`, beside those of all other models. `planned` is what a plan and the guest know of it.
-    Only who draws needs numpy, which takes as long to load as all the rest: it is imported where it is used.
+    Its `keys` stand flat in a scenario's `errors`, beside those of all other models. `planned` is what a plan and the
+    guest know of it. Only who draws needs numpy, which takes as long to load as all the rest: it is imported where it
+    is used.
     """
 
     keys: ClassVar[type[Part]] = Part
@@ -53,18 +56,23 @@ class ErrorModel:
         return self.planned(**{name: getattr(errors, name) for name in self.keys.model_fields})
 
     def gaps(self, settings: Any, n: int, draws: Draws) -> GapVector:
-        """Distances in bits from just before the first bit to the first error, and from each error to the next (each at least 1).
+        """Distances in bits from just before the first bit to the first error, and from each error to the next (each at
+        least 1).
 
         `n` of them, at least 2, or none when no bit is ever wrong. All but the first repeat.
         """
         raise NotImplementedError
 
     def lost_packets(self, settings: Any, n: int, draws: Draws) -> GapVector:
-        """Numbers of packets that are lost, counted from 1 and ascending, of a model whose plan says that it names packets; `n` of them."""
+        """Numbers of packets that are lost, counted from 1 and ascending, of a model whose plan says that it names
+        packets; `n` of them.
+        """
         raise NotImplementedError
 
     def bit_map(self, settings: Any, n: int, draws: Draws, bits: int) -> bytes:
-        """A map of `bits` bits, first bit first, in which 1 is an error: what a serial link repeats of a model that its channel does not know."""
+        """A map of `bits` bits, first bit first, in which 1 is an error: what a serial link repeats of a model that its
+        channel does not know.
+        """
         return bits_at(self.gaps(settings, n, draws), bits)
 
 

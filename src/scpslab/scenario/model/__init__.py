@@ -1,4 +1,7 @@
-"""What a scenario file may say: strict and frozen, unknown keys refused, units mandatory. Begin with scenario_file.py."""
+"""What a scenario file may say: strict and frozen, unknown keys refused, units mandatory.
+
+Begin with scenario_file.py.
+"""
 
 from scpslab.documents.parts import Part
 from scpslab.scenario.model.links import DelayStep, Direction, Errors, Outage, Queue

@@ -21,15 +21,18 @@ class Outage(Part):
     @model_validator(mode="after")
     def _has_length(self) -> Self:
         if self.to <= self.from_:
-            raise ValueError(f'found an outage from "{self.from_.text}" to "{self.to.text}"; expected its end after its start')
+            raise ValueError(
+                f'found an outage from "{self.from_.text}" to "{self.to.text}"; expected its end after its start'
+            )
         return self
 
 
 class Errors(PartOfKinds):
     """Stage 3 of a direction: bit errors, drop lists and outages.
 
-    Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model. On a serial link the wrong bits are changed
-    in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` and packet-loss are for links of packets.
+    Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model. On a serial
+    link the wrong bits are changed in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` and
+    packet-loss are for links of packets.
     """
 
     KINDS: ClassVar = {name: model.keys for name, model in MODELS.items()}
@@ -40,13 +43,23 @@ class Errors(PartOfKinds):
         example="clustered",
     )
     action: Literal["drop", "flip"] = key(
-        "drop", says="drop: the frame check discards a packet with errors; flip: its bits are changed, and checksums must detect the change.", example="flip"
+        "drop",
+        says="drop: the frame check discards a packet with errors; flip: its bits are changed, and checksums must "
+        "detect the change.",
+        example="flip",
     )
-    drop_packets: tuple[Count, ...] = key((), says="Drop these packets of the direction, counted from 1.", example=[10, 11, 40])
+    drop_packets: tuple[Count, ...] = key(
+        (), says="Drop these packets of the direction, counted from 1.", example=[10, 11, 40]
+    )
     drop_min_bytes: SizeOrZero = key(
-        "0 B", says="For drop_packets and packet-loss, count only packets of at least this size on the wire: data, not acknowledgements.", example="500 B"
+        "0 B",
+        says="For drop_packets and packet-loss, count only packets of at least this size on the wire: "
+        "data, not acknowledgements.",
+        example="500 B",
     )
-    outages: tuple[Outage, ...] = key((), says="Periods in which nothing arrives.", example=[{"from": "10 s", "to": "12 s"}])
+    outages: tuple[Outage, ...] = key(
+        (), says="Periods in which nothing arrives.", example=[{"from": "10 s", "to": "12 s"}]
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -69,7 +82,9 @@ class DelayStep(Part):
 
 def _of_each(word: str) -> str:
     """What the disciplines say of a key of all of them."""
-    return "".join(f"; {name}: {said}" for name, discipline in DISCIPLINES.items() if (said := getattr(discipline, word)))
+    return "".join(
+        f"; {name}: {said}" for name, discipline in DISCIPLINES.items() if (said := getattr(discipline, word))
+    )
 
 
 class Queue(PartOfKinds):
@@ -77,30 +92,50 @@ class Queue(PartOfKinds):
 
     KINDS: ClassVar = {name: discipline.keys for name, discipline in DISCIPLINES.items()}
 
-    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(None, says=f"Queue discipline{_of_each('says')}.", example="red")
-    limit: QueueLimit | None = key(None, says=f"Most that may wait: bytes on the wire, or packets{_of_each('limit_says')}.", example="132.5 kB")
+    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(
+        None, says=f"Queue discipline{_of_each('says')}.", example="red"
+    )
+    limit: QueueLimit | None = key(
+        None, says=f"Most that may wait: bytes on the wire, or packets{_of_each('limit_says')}.", example="132.5 kB"
+    )
     ecn: bool | None = key(None, says=f"Mark packets instead of dropping them ({', '.join(MARKING)}).", example=True)
 
 
 class Direction(Part):
-    """Overrides of one direction of a link. Missing keys keep the topology's values. Asymmetric links have overrides for each direction.
+    """Overrides of one direction of a link.
+
+    Missing keys keep the topology's values. Asymmetric links have overrides for each direction.
 
     A serial link has `rate` (baud), `delay` and `errors`; everything else is a parameter of its topology.
     """
 
     rate: Rate | None = key(None, says="Rate of the serialiser.", example="2 Mbit/s")
-    overhead: SizeOrZero | None = key(None, says="Framing bytes of each packet on the wire, in addition to its IP length.", example="4 B")
-    queue: Queue | None = key(None, says="The queue before the serialiser.", example={"discipline": "red", "limit": "132.5 kB"})
-    delay: Duration | None = key(None, says="One-way delay; only on links that go through a relay, and on serial links.", example="265 ms")
+    overhead: SizeOrZero | None = key(
+        None, says="Framing bytes of each packet on the wire, in addition to its IP length.", example="4 B"
+    )
+    queue: Queue | None = key(
+        None, says="The queue before the serialiser.", example={"discipline": "red", "limit": "132.5 kB"}
+    )
+    delay: Duration | None = key(
+        None, says="One-way delay; only on links that go through a relay, and on serial links.", example="265 ms"
+    )
     delay_table: Annotated[tuple[DelayStep, ...], Field(max_length=100_000)] = key(
         (),
-        says="A delay that changes in steps, in ascending order of time; packets are reordered only if jitter asks for it.",
+        says="A delay that changes in steps, in ascending order of time; packets are reordered only if jitter asks "
+        "for it.",
         example=[{"at": "5 s", "delay": "300 ms"}],
     )
     jitter: PositiveDuration | None = key(
         None,
-        says="Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake each other.",
+        says="Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake "
+        "each other.",
         example="20 ms",
     )
-    duplicate: Probability | None = key(None, says="Probability that a delivered packet is delivered twice.", example=0.01)
-    errors: Errors | None = key(None, says="Bit errors, drop lists and outages at the receiving end.", example={"model": "independent", "ber": 1e-6})
+    duplicate: Probability | None = key(
+        None, says="Probability that a delivered packet is delivered twice.", example=0.01
+    )
+    errors: Errors | None = key(
+        None,
+        says="Bit errors, drop lists and outages at the receiving end.",
+        example={"model": "independent", "ber": 1e-6},
+    )

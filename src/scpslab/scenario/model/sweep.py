@@ -13,7 +13,9 @@ from scpslab.documents.quantities import AxisValue
 class Values(Part):
     """An axis of values: each value is set at all paths."""
 
-    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(says="Paths at which each value is set.", example=["links.hop.*.errors.ber"])
+    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(
+        says="Paths at which each value is set.", example=["links.hop.*.errors.ber"]
+    )
     values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values.", example=[0, 1e-6, 1e-5])
 
 

@@ -6,4 +6,16 @@ from scpslab.scenario.planning.estimate import Cost, Expected, expected, least_v
 from scpslab.scenario.planning.flows import open_choices, paths_text, short_paths
 from scpslab.scenario.planning.plan import plan, plans
 
-__all__ = ["Cost", "Expected", "doubts", "expected", "least_virtual_s", "open_choices", "paths_text", "plan", "plans", "short_paths", "warnings"]
+__all__ = [
+    "Cost",
+    "Expected",
+    "doubts",
+    "expected",
+    "least_virtual_s",
+    "open_choices",
+    "paths_text",
+    "plan",
+    "plans",
+    "short_paths",
+    "warnings",
+]

@@ -31,7 +31,10 @@ def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model
 
 
 def _talks(model: ScenarioFile, node: str, neighbours: set[str]) -> bool:
-    """Whether a host talks to a neighbour. What commands do nobody knows: with a script or services, or without workloads, everybody may talk to everybody."""
+    """Whether a host talks to a neighbour.
+
+    What commands do nobody knows: with a script or services, or without workloads, everybody may talk to everybody.
+    """
     pairs = [{workload.sender, workload.receiver} for workload in model.workloads]
     if model.script or model.services or not pairs:
         return len(neighbours) > 1

@@ -16,10 +16,16 @@ NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
 DOCKER_MEMORY_MIB = 1280
 
 
-def with_containers(nodes: Iterable[Node], workloads: tuple[Workload, ...], hosts: Mapping[str, NodePlan], gateways: Collection[str] = ()) -> tuple[Node, ...]:
+def with_containers(
+    nodes: Iterable[Node],
+    workloads: tuple[Workload, ...],
+    hosts: Mapping[str, NodePlan],
+    gateways: Collection[str] = (),
+) -> tuple[Node, ...]:
     """Every node with its `container` (docs/plan-format.md), but the switches.
 
-    `hosts` says what is planned for the hosts, where anything is; `gateways` are the nodes that make the devices of one.
+    `hosts` says what is planned for the hosts, where anything is; `gateways` are the nodes that make the devices of
+    one.
     """
     nodes = tuple(nodes)
     others = _ends(workloads, is_load=False)
@@ -31,7 +37,8 @@ def with_containers(nodes: Iterable[Node], workloads: tuple[Workload, ...], host
         if own is not None:
             return _container(own.image, own.memory_bytes, is_admin=own.device, has_tun=own.device)
         makes_device = STACKS[node.stack].makes_device or node.name in gateways
-        # For its device; and for a receive buffer that a fixed window needs, which is more than the machine allows everybody.
+        # For its device; and for a receive buffer that a fixed window needs, which is more than the machine allows
+        # everybody.
         is_admin = makes_device or (node.name in hosts and hosts[node.name].receive_window_bytes is not None)
         image = f"scpslab/{_kind(node, node.name in mirrors, node.name in loads)}:{version()}"
         return _container(image, NODE_MEMORY_BYTES, is_admin, has_tun=makes_device)

@@ -1,4 +1,6 @@
-"""Words of a scenario that a lab would take in silence, and that can hardly be meant: warnings, for a sweep or an override may have its reasons."""
+"""Words of a scenario that a lab would take in silence, and that can hardly be meant: warnings, for a sweep or an
+override may have its reasons.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
                 unused.setdefault(at, f"warning: {cell.places.of(at)}: {text}")
             else:
                 used.add(at)
-        found |= {f"warning: {cell.places.of(at)}: {text}": None for at, text in (*_too_late(cell.model), *_queues(plan), *_closed(plan))}
+        found |= {
+            f"warning: {cell.places.of(at)}: {text}": None
+            for at, text in (*_too_late(cell.model), *_queues(plan), *_closed(plan))
+        }
     return [*(text for at, text in unused.items() if at not in used), *found, *open_choices(cells)]
 
 
@@ -48,14 +53,24 @@ def _uses(cell: Cell, plan: Plan) -> Iterator[Use]:
         given = cell.model.links.get(link.name, {}).get(direction.name, model.Direction())
         if given.delay is not None:
             is_replaced = bool(given.delay_table) and given.delay_table[0].at == 0
-            yield (*at, "delay"), "found a delay beside a delay_table from 0 s on, which replaces it; expected one of them. Remove one." if is_replaced else ""
+            yield (
+                (*at, "delay"),
+                "found a delay beside a delay_table from 0 s on, which replaces it; expected one of them. Remove one."
+                if is_replaced
+                else "",
+            )
         yield from ((((*at, *key)), text) for key, text in _errors(given))
         yield from ((((*at, *key)), text) for key, text in _after_the_end(given, cell.model.limits.virtual))
         if given.queue is not None and direction.queue is not None:
             yield from ((((*at, "queue", name)), text) for name, text in _settings(given.queue, direction.queue))
         if direction.queue is not None and direction.queue.ecn:
             found = "found a queue that marks (ecn), and no workload with ECN on both hosts, so that it drops instead"
-            yield (*at, "queue", "ecn"), "" if _asks_for_marks(plan) else f'{found}; expected hosts with "ecn: true". Set it for both, such as hosts.*.ecn.'
+            yield (
+                (*at, "queue", "ecn"),
+                ""
+                if _asks_for_marks(plan)
+                else f'{found}; expected hosts with "ecn: true". Set it for both, such as hosts.*.ecn.',
+            )
 
 
 def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
@@ -63,8 +78,16 @@ def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
     for owner, discipline in DISCIPLINES.items():
         for name in discipline.keys.model_fields:
             if getattr(given.of(owner), name) is not None:
-                found = f"found {name} on a queue of discipline {queue.discipline}, which does not use it; expected discipline {owner}"
-                yield name, "" if name in DISCIPLINES[queue.discipline].keys.model_fields else f"{found}. Remove the key, or choose {owner}."
+                found = (
+                    f"found {name} on a queue of discipline {queue.discipline}, which does not use it; "
+                    f"expected discipline {owner}"
+                )
+                yield (
+                    name,
+                    ""
+                    if name in DISCIPLINES[queue.discipline].keys.model_fields
+                    else f"{found}. Remove the key, or choose {owner}.",
+                )
 
 
 def _errors(given: model.Direction) -> Iterator[Use]:
@@ -74,23 +97,35 @@ def _errors(given: model.Direction) -> Iterator[Use]:
     for owner in MODELS:
         for name in sorted(errors.of(owner).model_fields_set):
             found = f"found {name} with the error model {errors.model}, which does not use it; expected model {owner}"
-            yield ("errors", name), "" if name in MODELS[errors.model].keys.model_fields else f"{found}. Remove the key, or choose {owner}."
+            yield (
+                ("errors", name),
+                ""
+                if name in MODELS[errors.model].keys.model_fields
+                else f"{found}. Remove the key, or choose {owner}.",
+            )
 
 
 def _after_the_end(given: model.Direction, limit: Quantity) -> Iterator[Use]:
     """The changes of a direction, and why no cell sees them."""
     outages = given.errors.outages if given.errors is not None else ()
-    times: list[tuple[KeyPath, Quantity]] = [(("errors", "outages", index, "from"), outage.from_) for index, outage in enumerate(outages)]
+    times: list[tuple[KeyPath, Quantity]] = [
+        (("errors", "outages", index, "from"), outage.from_) for index, outage in enumerate(outages)
+    ]
     times += [(("delay_table", index, "at"), step.at) for index, step in enumerate(given.delay_table)]
     for key, time in times:
-        text = f'found "{time.text}", after limits.virtual ("{limit.text}"), at which the cell ends; expected less. Remove it, or raise the limit.'
+        text = (
+            f'found "{time.text}", after limits.virtual ("{limit.text}"), at which the cell ends; expected less. '
+            "Remove it, or raise the limit."
+        )
         yield key, text if time >= limit else ""
 
 
 def _asks_for_marks(plan: Plan) -> bool:
     """Whether a connection with ECN is possible; whoever runs commands or images of their own may have one."""
     hosts = {node.name: node for node in plan.network.nodes if isinstance(node, Host)}
-    return bool(plan.cell.script) or any(_knows_ecn(hosts[one.from_]) and _knows_ecn(hosts[one.to]) for one in plan.cell.workloads)
+    return bool(plan.cell.script) or any(
+        _knows_ecn(hosts[one.from_]) and _knows_ecn(hosts[one.to]) for one in plan.cell.workloads
+    )
 
 
 def _knows_ecn(host: Host) -> bool:
@@ -109,7 +144,10 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Doubt]:
                 continue
             begins = part.at if isinstance(part, model.RunStep | model.LinkStep) else part.start
             if begins + patience > limit:
-                found = f'found "{patience.text}" from {begins.text} on, beyond limits.virtual ("{limit.text}"), at which the cell fails'
+                found = (
+                    f'found "{patience.text}" from {begins.text} on, beyond limits.virtual ("{limit.text}"), at '
+                    "which the cell fails"
+                )
                 yield (section, index, "patience"), f"{found}; expected less. Lower it, or raise the limit."
 
 
@@ -128,8 +166,17 @@ def _queues(plan: Plan) -> Iterator[Doubt]:
             yield (*at, "limit"), f"{found} and are always dropped; expected room for one. Raise the limit."
         yield from (((*at, key), text) for key, text in DISCIPLINES[queue.discipline].doubts(queue.settings, packet_ns))
         if queue.settings.MARKS and direction.from_ in hosts:
-            found = f"found {queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a connection in its own queue"
-            yield (*at, "discipline"), f"{found}; expected a queue that others send into. Use a topology with a router before this link, such as fy97."
+            found = (
+                f"found {queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a "
+                "connection in its own queue"
+            )
+            yield (
+                (*at, "discipline"),
+                (
+                    f"{found}; expected a queue that others send into. Use a topology with a router before this "
+                    "link, such as fy97."
+                ),
+            )
 
 
 def _closed(plan: Plan) -> Iterator[Doubt]:
@@ -141,7 +188,10 @@ def _closed(plan: Plan) -> Iterator[Doubt]:
         hit = errors.settings.hit(8 * (SHORTEST_PACKET_BYTES + direction.overhead_bytes))
         if hit is not None and 1 - hit < LEAST_PASSING:
             found = f"found errors by which a packet of {SHORTEST_PACKET_BYTES} B passes with probability {1 - hit:.1g}"
-            yield ("links", link.name, direction.name, "errors"), f"{found}; expected a link that something passes. Lower the rate, or say outages."
+            yield (
+                ("links", link.name, direction.name, "errors"),
+                f"{found}; expected a link that something passes. Lower the rate, or say outages.",
+            )
 
 
 def _directions(plan: Plan) -> Iterator[tuple[Link, Direction]]:

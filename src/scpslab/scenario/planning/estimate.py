@@ -13,8 +13,9 @@ from scpslab.plan.workloads import Traffic
 from scpslab.scenario.workloads import KINDS
 
 SECOND_NS = 10**9
-# What a cell costs in virtual time on a core of 2024: starting the lab, and each packet of data with its acknowledgements, on a way of three nodes. A run
-# that goes on corrects them by the cells that have ended (cli/remaining.py).
+# What a cell costs in virtual time on a core of 2024: starting the lab, and each packet of data with its
+# acknowledgements, on a way of three nodes. A run that goes on corrects them by the cells that have ended
+# (cli/remaining.py).
 START_S, PACKET_S = 0.7, 80e-6
 # A guest and the template that it is forked from, for each core; and the program around them.
 GUESTS_PER_CORE, PROGRAM_MIB = 2, 300
@@ -36,7 +37,9 @@ def expected(plan: Plan, *, in_virtual_time: bool = True) -> Expected:
 
 def least_virtual_s(plan: Plan) -> float:
     """Virtual seconds until the last required workload can be over when nothing is lost and nothing waits."""
-    return max((_end_ns(plan, workload) for workload in plan.cell.workloads if workload.required), default=0) / SECOND_NS
+    return (
+        max((_end_ns(plan, workload) for workload in plan.cell.workloads if workload.required), default=0) / SECOND_NS
+    )
 
 
 def least_packets(plan: Plan) -> int:
@@ -48,7 +51,11 @@ def _packets(plan: Plan, workload: Traffic) -> int:
     found, _ = ways(plan, workload)
     hop = slowest(found)
     mtu_bytes = min((one.mtu_bytes for one in found), default=0)
-    return KINDS[workload.kind].least_packets(workload, hop.direction.rate_bps if hop else None, mtu_bytes) if mtu_bytes else 0
+    return (
+        KINDS[workload.kind].least_packets(workload, hop.direction.rate_bps if hop else None, mtu_bytes)
+        if mtu_bytes
+        else 0
+    )
 
 
 def _end_ns(plan: Plan, workload: Traffic) -> int:

@@ -38,13 +38,18 @@ def short_paths(planned: Mapping[str, Plan]) -> list[str]:
         for workload in plan.cell.workloads:
             line = workload.name, _short(flow(paths, workload))
             found[line] = found.get(line, 0) + 1
-    lines = [f"{name}: {text}" + ("" if number == len(planned) else f" ({number} of {len(planned)} cells)") for (name, text), number in found.items()]
+    lines = [
+        f"{name}: {text}" + ("" if number == len(planned) else f" ({number} of {len(planned)} cells)")
+        for (name, text), number in found.items()
+    ]
     more = len(lines) - MOST_LINES
     return lines if more <= 0 else [*lines[:MOST_LINES], f"… and {more} more: scpslab plan SCENARIO --paths"]
 
 
 def open_choices(cells: Iterable[Cell]) -> list[str]:
-    """A warning for each end of a workload whose host can be reached by several paths, where the scenario does not say which it means."""
+    """A warning for each end of a workload whose host can be reached by several paths, where the scenario does not say
+    which it means.
+    """
     return list(dict.fromkeys(warning for cell in cells for warning in _open(cell)))
 
 
@@ -64,7 +69,8 @@ def _open(cell: Cell) -> Iterable[str]:
         if any(way != ways[0] for way in ways):
             names = " or ".join(one.name for one in own)
             yield (
-                f'warning: {cell.places.of(("workloads", index, ends.contacted_key))}: found "{ends.contacted}", which has {len(own)} addresses on different '
+                f"warning: {cell.places.of(('workloads', index, ends.contacted_key))}: "
+                f'found "{ends.contacted}", which has {len(own)} addresses on different '
                 f"paths; expected {names}. Packets go to {own[0].name} ({own[0].ip.ip}): write the one that you mean."
             )
 
@@ -72,13 +78,21 @@ def _open(cell: Cell) -> Iterable[str]:
 def _described(plan: Plan) -> str:
     paths = plan.network.paths
     blocks = [_block(plan, flow(paths, workload)) for workload in plan.cell.workloads]
-    return "\n".join(blocks) if blocks else f"{INDENT}no workload: which hosts the script's commands contact is not known\n"
+    return (
+        "\n".join(blocks)
+        if blocks
+        else f"{INDENT}no workload: which hosts the script's commands contact is not known\n"
+    )
 
 
 def _block(plan: Plan, found: Flow) -> str:
     workload = found.workload
-    lines = [f"{INDENT}{workload.name} ({workload.kind}): {workload.from_} {found.from_ip} → {workload.to} {found.to_ip}"]
-    directions = [(workload.from_, workload.to, found.there)] + ([(workload.to, workload.from_, found.back)] if found.back is not None else [])
+    lines = [
+        f"{INDENT}{workload.name} ({workload.kind}): {workload.from_} {found.from_ip} → {workload.to} {found.to_ip}"
+    ]
+    directions = [(workload.from_, workload.to, found.there)] + (
+        [(workload.to, workload.from_, found.back)] if found.back is not None else []
+    )
     rows = [_row(plan, hop) for _, _, hops in directions for hop in hops]
     widths = [max(len(row[column]) for row in (*rows, COLUMNS)) for column in range(len(COLUMNS))]
     for start, end, hops in directions:
@@ -92,7 +106,14 @@ def _block(plan: Plan, found: Flow) -> str:
 def _row(plan: Plan, hop: Hop) -> tuple[str, ...]:
     direction = hop.direction
     rate = NOTHING if direction.rate_bps is None else units.text("rate", direction.rate_bps)
-    return f"{hop.link.name}.{direction.name}", direction.from_, direction.to, rate, _delay(hop), _errors(plan.cell.errors(*hop.place))
+    return (
+        f"{hop.link.name}.{direction.name}",
+        direction.from_,
+        direction.to,
+        rate,
+        _delay(hop),
+        _errors(plan.cell.errors(*hop.place)),
+    )
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
@@ -134,7 +155,10 @@ def _short(found: Flow) -> str:
     there = _line(found.workload.from_, found.there)
     if found.back is None:
         return there
-    return f"{there}; back {'the same way' if _same_way(found.there, found.back) else _line(found.workload.to, found.back)}"
+    return (
+        f"{there}; back "
+        f"{'the same way' if _same_way(found.there, found.back) else _line(found.workload.to, found.back)}"
+    )
 
 
 def _same_way(there: Way, back: Way) -> bool:

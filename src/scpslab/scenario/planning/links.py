@@ -20,7 +20,11 @@ VECTOR_ERRORS = 65_536
 def plan_impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
     """What the scenario says that goes wrong, direction by direction."""
     places = [(link.name, direction.name) for link in network.all_links for direction in link.directions]
-    found = (_impairment(given, cell, place) for place in places if (given := cell.model.links.get(place[0], {}).get(place[1])) is not None)
+    found = (
+        _impairment(given, cell, place)
+        for place in places
+        if (given := cell.model.links.get(place[0], {}).get(place[1])) is not None
+    )
     return tuple(impairment for impairment in found if impairment is not None)
 
 
@@ -38,10 +42,16 @@ def _impairment(given: model.Direction, cell: Cell, place: tuple[str, str]) -> I
 
 
 def plan_errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
-    """The plan's `errors`. The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR 0011)."""
+    """The plan's `errors`.
+
+    The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR
+    0011).
+    """
     chosen = MODELS[errors.model]
     drawn_from = {name: getattr(errors.settings, name) for name in chosen.drawn_from()}
-    seed = stream(cell.scenario.seed, "errors", *place, errors.model, json.dumps(drawn_from, sort_keys=True), cell.repeat)
+    seed = stream(
+        cell.scenario.seed, "errors", *place, errors.model, json.dumps(drawn_from, sort_keys=True), cell.repeat
+    )
     has_errors = chosen.has_errors(errors.settings)
     return Errors(
         model=errors.model if has_errors else NO_MODEL,

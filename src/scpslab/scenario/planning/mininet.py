@@ -76,14 +76,19 @@ def _link(laid: links.Link, described: Described, number: int, seed: int) -> tup
     own = described.links[number].ends
     earlier = sum({end.node for end in link.ends} == {end.node for end in own} for link in described.links[:number])
     name = "-".join(end.node for end in own) + (f".{earlier + 1}" if earlier else "")
-    ends = [replace(end, interface=said.interface, mac=said.mac or end.mac) for end, said in zip(laid.ends, own, strict=True)]
+    ends = [
+        replace(end, interface=said.interface, mac=said.mac or end.mac)
+        for end, said in zip(laid.ends, own, strict=True)
+    ]
     there, back = (_direction(*both) for both in zip(laid.directions, own, strict=True))
     impairments = []
     for direction, said in ((there, own[0]), (back, own[1])):
         drawn = stream(seed, "mn", number, direction.to)
         if said.loss or said.jitter_ns:
             errors = _errors(said.loss, drawn) if said.loss else None
-            impairments.append(Impairment(link=name, direction=direction.name, errors=errors, seed=drawn if said.jitter_ns else None))
+            impairments.append(
+                Impairment(link=name, direction=direction.name, errors=errors, seed=drawn if said.jitter_ns else None)
+            )
     return replace(laid, name=name, ends=(ends[0], ends[1]), directions=(there, back)), impairments
 
 
@@ -127,7 +132,8 @@ def _no_loop(described: Described) -> None:
         if first is not None and second is not None:
             if first == second:
                 raise ValueError(
-                    f"link {'-'.join(end.node for end in link.ends)}: found a loop of switches; expected a tree, because the bridges here "
+                    f"link {'-'.join(end.node for end in link.ends)}: found a loop of switches; "
+                    "expected a tree, because the bridges here "
                     "have no spanning tree protocol. Leave a link out, or put a router into the loop."
                 )
             group = {name: first if one == second else one for name, one in group.items()}

@@ -1,7 +1,9 @@
-"""What nodes that speak SCPS-NP know: the NP addresses of all programs and routers, and for each the node that is next on the way.
+"""What nodes that speak SCPS-NP know: the NP addresses of all programs and routers, and for each the node that is next
+on the way.
 
-Every program on such a host has an NP address of its own, as it has an IPv4 address of its own (planning/scps.py): host and program, both in two octets.
-A way is that of the fewest links; over LANs and IP routers the next NP node is reached in IP, over a serial line it is the other end.
+Every program on such a host has an NP address of its own, as it has an IPv4 address of its own (planning/scps.py): host
+and program, both in two octets. A way is that of the fewest links; over LANs and IP routers the next NP node is reached
+in IP, over a serial line it is the other end.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class NpNetwork:
     def hosts(self) -> tuple[NpHost, ...]:
         """Everybody's addresses: the same table on every node."""
         return tuple(
-            NpHost(ip=ADDRESS.format(host=self.numbers[name], program=program), np=np_address(self.numbers[name], program))
+            NpHost(
+                ip=ADDRESS.format(host=self.numbers[name], program=program), np=np_address(self.numbers[name], program)
+            )
             for name, count in self.programs.items()
             for program in range(1, count + 1)
         )
@@ -68,8 +72,24 @@ class NpNetwork:
         queue = NpQueue(limit=settings.queue_limit, purge=settings.queue_purge, rule=settings.discard)
         mtus = [link.mtu_bytes for link in self.network.links if router in (link.ends[0].node, link.ends[1].node)]
         neighbours = tuple(dict.fromkeys(hop.via for hop in hops if hop.via != SERIAL_HOP))
-        lan = NpInterface(name=LAN, line=None, neighbours=neighbours, mtu_bytes=min(mtus), rate_bps=None, bits_per_byte=8, queue=queue) if neighbours else None
-        lines = [self._line(link, router, queue) for link in self.network.serial_links if router in (link.ends[0].node, link.ends[1].node)]
+        lan = (
+            NpInterface(
+                name=LAN,
+                line=None,
+                neighbours=neighbours,
+                mtu_bytes=min(mtus),
+                rate_bps=None,
+                bits_per_byte=8,
+                queue=queue,
+            )
+            if neighbours
+            else None
+        )
+        lines = [
+            self._line(link, router, queue)
+            for link in self.network.serial_links
+            if router in (link.ends[0].node, link.ends[1].node)
+        ]
         return NpRouterService(
             name=router,
             node=router,
@@ -80,7 +100,10 @@ class NpNetwork:
             hop_count=HOPS,
             hosts=self.hosts(),
             next_hops=hops,
-            interfaces=tuple(replace(interface, sp=self._rule(settings, interface.name)) for interface in (*((lan,) if lan else ()), *lines)),
+            interfaces=tuple(
+                replace(interface, sp=self._rule(settings, interface.name))
+                for interface in (*((lan,) if lan else ()), *lines)
+            ),
         )
 
     @staticmethod

@@ -56,7 +56,9 @@ class _Point:
 
     def __init__(self, cell: Cell) -> None:
         self.model = model = cell.model
-        self._hosts = {node.name: plan_node(model.host(node.name)) for node in cell.network.nodes if node.kind == "host"}
+        self._hosts = {
+            node.name: plan_node(model.host(node.name)) for node in cell.network.nodes if node.kind == "host"
+        }
         routers = [node.name for node in cell.network.nodes if node.kind == "scps-router"]
         self._with_addresses = [*(name for name, node in self._hosts.items() if node.scps is not None), *routers]
         self._addresses = _addresses(cell)
@@ -66,7 +68,12 @@ class _Point:
         network = _configured(network, self._hosts, model)
         self._np = _np(network, cell, self._hosts, scps, routers)
         if model.containers == "docker":
-            network = replace(network, nodes=with_containers(network.nodes, model.workloads, self._hosts, gateway_nodes(model, list(self._hosts))))
+            network = replace(
+                network,
+                nodes=with_containers(
+                    network.nodes, model.workloads, self._hosts, gateway_nodes(model, list(self._hosts))
+                ),
+            )
         self._network = network
         # With the routes that workloads ask for, which are those of every repeat.
         self._final: NetworkPlan | None = None
@@ -100,7 +107,9 @@ class _Point:
                 limits=_limits(self.model.limits),
                 impairments=plan_impairments(network, cell),
                 workloads=tuple(planned),
-                probes=tuple(probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in self.model.probes),
+                probes=tuple(
+                    probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in self.model.probes
+                ),
                 services=_services(Site(cell, setting, self._np)),
                 script=plan_script(cell, network),
             ),
@@ -117,27 +126,40 @@ def _addresses(cell: Cell) -> dict[str, str]:
 
 
 def _services(site: Site) -> tuple[Daemon, ...]:
-    """The services in the order in which they start: those of the lab's own before those of the scenario, which use them."""
+    """The services in the order in which they start: those of the lab's own before those of the scenario, which use
+    them.
+    """
     own = (daemon for kind in services.KINDS.values() for daemon in kind.of_lab(site))
     given = enumerate(site.cell.model.services)
-    return (*own, *(services.KINDS[service.kind].plan(service, replace(site, number=number)) for number, service in given))
+    return (
+        *own,
+        *(services.KINDS[service.kind].plan(service, replace(site, number=number)) for number, service in given),
+    )
 
 
 def _limits(limits: model.Limits) -> Limits:
-    return Limits(virtual_s=-(-limits.virtual // SECOND_NS), wall_s=-(-limits.wall // SECOND_NS), late_ns=limits.lateness)
+    return Limits(
+        virtual_s=-(-limits.virtual // SECOND_NS), wall_s=-(-limits.wall // SECOND_NS), late_ns=limits.lateness
+    )
 
 
 def _configured(network: NetworkPlan, hosts: Mapping[str, NodePlan], scenario: ScenarioFile) -> NetworkPlan:
     """The network with the hosts' stacks, kernel settings and route options."""
     serial_links = []
     for link in network.serial_links:
-        first, second = (replace(end, route=hosts[end.node].route_options()) if end.node in hosts else end for end in link.ends)
+        first, second = (
+            replace(end, route=hosts[end.node].route_options()) if end.node in hosts else end for end in link.ends
+        )
         serial_links.append(replace(link, ends=(first, second)))
     nodes = tuple(_node(node, hosts) for node in network.nodes)
-    return replace(network, nodes=nodes, links=with_connected(network.links, hosts, scenario), serial_links=tuple(serial_links))
+    return replace(
+        network, nodes=nodes, links=with_connected(network.links, hosts, scenario), serial_links=tuple(serial_links)
+    )
 
 
-def _np(network: NetworkPlan, cell: Cell, hosts: Mapping[str, NodePlan], scps: ScpsAddresses, routers: list[str]) -> NpNetwork:
+def _np(
+    network: NetworkPlan, cell: Cell, hosts: Mapping[str, NodePlan], scps: ScpsAddresses, routers: list[str]
+) -> NpNetwork:
     """The nodes that speak SCPS-NP; a host has as many programs as workloads."""
     ends = Counter(end for workload in cell.model.workloads for end in (workload.sender, workload.receiver))
     programs = {name: ends[name] for name, node in hosts.items() if node.np_precedence is not None}

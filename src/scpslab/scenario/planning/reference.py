@@ -66,7 +66,9 @@ def page(path: Path) -> str:
 
 def tables() -> str:
     """A table of the parts, and one of each sort of thing that has kinds."""
-    shared = {sort: set(keys_of(base)) for sort, base in (("Workloads", Traffic), ("Probes", Observer), ("Services", Daemon))}
+    shared = {
+        sort: set(keys_of(base)) for sort, base in (("Workloads", Traffic), ("Probes", Observer), ("Services", Daemon))
+    }
     sorts = (
         ("Nodes", NODES),
         ("Queue disciplines (`settings`)", DISCIPLINES),
@@ -77,13 +79,20 @@ def tables() -> str:
     kinds = (*sorts, ("Steps of `script`", STEPS), ("Services", SERVICES))
     found = ["## Parts", *_table("part", PARTS, set())]
     for title, classes in kinds:
-        found += ["", f"## {title}", *_table("kind", {f"`{kind}`": part for kind, part in classes.items()}, shared.get(title, set()))]
+        found += [
+            "",
+            f"## {title}",
+            *_table("kind", {f"`{kind}`": part for kind, part in classes.items()}, shared.get(title, set())),
+        ]
     return "\n".join(found) + "\n"
 
 
 def _table(first: str, parts: Mapping[str, type], without: set[str]) -> list[str]:
     rows = [
-        f"| {name.strip()} | {', '.join(_key(key) for key in keys_of(part).values() if key.name not in without)} | {_says(part)} |"
+        (
+            f"| {name.strip()} | "
+            f"{', '.join(_key(key) for key in keys_of(part).values() if key.name not in without)} | {_says(part)} |"
+        )
         for name, part in parts.items()
     ]
     return [f"| {first} | keys | |", "|---|---|---|", *rows]

@@ -1,6 +1,8 @@
-"""Addresses of SCPS programs: the kernel must not own them, so each host with the stack `scps` has a prefix of its own, routed to it.
+"""Addresses of SCPS programs: the kernel must not own them, so each host with the stack `scps` has a prefix of its own,
+routed to it.
 
-A program takes an address of the prefix and a TUN device; the host's kernel passes packets between that device and its links (stack/README.md).
+A program takes an address of the prefix and a TUN device; the host's kernel passes packets between that device and its
+links (stack/README.md).
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class ScpsAddresses:
 
 
 def with_routes(network: NetworkPlan, scps: ScpsAddresses) -> NetworkPlan:
-    """The network with every SCPS host's prefix routed to it; on the host itself what no program has is dropped, or it would go round in circles."""
+    """The network with every SCPS host's prefix routed to it; on the host itself what no program has is dropped, or it
+    would go round in circles.
+    """
     ends: dict[str, list[str]] = {}
     for name, cidr in network.addresses():
         ends.setdefault(name, []).append(cidr)
@@ -45,12 +49,15 @@ def with_routes(network: NetworkPlan, scps: ScpsAddresses) -> NetworkPlan:
                 continue
             via = None if node.name == host else _next_hop(paths, node.name, ends[host])
             if via or node.name == host:
-                nodes[index] = replace(node, routes=(*node.routes, Route(to=PREFIX.format(host=number), via=via, **NO_OPTIONS)))
+                nodes[index] = replace(
+                    node, routes=(*node.routes, Route(to=PREFIX.format(host=number), via=via, **NO_OPTIONS))
+                )
     return replace(network, nodes=tuple(nodes))
 
 
 def _next_hop(paths: Paths, node: str, cidrs: list[str]) -> str | None:
-    """Where a node sends packets for a host: to where its routes send those for the first of the host's addresses that they reach.
+    """Where a node sends packets for a host: to where its routes send those for the first of the host's addresses that
+    they reach.
 
     A router of SCPS-NP has an address on each of its LANs, and no IP routes lead from one LAN to the other.
     """

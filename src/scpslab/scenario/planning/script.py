@@ -11,7 +11,10 @@ from scpslab.scenario.model import LinkStep, RunStep
 
 def plan_script(cell: Cell, network: NetworkPlan) -> tuple[planned.Step, ...]:
     """The steps of a cell in the order of their times."""
-    steps = [_link(step, number, cell, network) if isinstance(step, LinkStep) else _run(step) for number, step in enumerate(cell.model.script or ())]
+    steps = [
+        _link(step, number, cell, network) if isinstance(step, LinkStep) else _run(step)
+        for number, step in enumerate(cell.model.script or ())
+    ]
     return tuple(sorted(steps, key=lambda step: step.t_ns))
 
 
@@ -26,7 +29,9 @@ def _link(step: LinkStep, number: int, cell: Cell, network: NetworkPlan) -> plan
         change=change,
         value=value,
         # The directions' errors are independent of each other.
-        seeds=tuple(stream(cell.scenario.seed, "script", number, name, cell.repeat) for name in names) if change == "ber" else None,
+        seeds=tuple(stream(cell.scenario.seed, "script", number, name, cell.repeat) for name in names)
+        if change == "ber"
+        else None,
     )
 
 

@@ -1,8 +1,8 @@
 """Routes for ends of workloads that name a link: packets go to that address, and come back to it.
 
-A kernel chooses the address that it sends from by the destination. So the host that contacts the other one has a route to this one address, which says
-what it sends from: that holds for every program, whatever workload it is of. A `scps` program has an address of its own, which is routed as the
-address would be that the end names.
+A kernel chooses the address that it sends from by the destination. So the host that contacts the other one has a route
+to this one address, which says what it sends from: that holds for every program, whatever workload it is of. A `scps`
+program has an address of its own, which is routed as the address would be that the end names.
 """
 
 from __future__ import annotations
@@ -26,12 +26,17 @@ def with_sources(network: NetworkPlan, pairs: list[tuple[Traffic, Planned]], set
     for workload, planned in pairs:
         for node, route in (*_source(workload, planned, setting), *_programs(workload, planned, network, setting)):
             wanted.setdefault(node, {})[route.to] = route
-    nodes = tuple(node if isinstance(node, Switch) else replace(node, routes=(*node.routes, *wanted.get(node.name, {}).values())) for node in network.nodes)
+    nodes = tuple(
+        node if isinstance(node, Switch) else replace(node, routes=(*node.routes, *wanted.get(node.name, {}).values()))
+        for node in network.nodes
+    )
     return replace(network, nodes=nodes)
 
 
 def _source(workload: Traffic, planned: Planned, setting: Setting) -> Iterator[tuple[str, Route]]:
-    """The route of the host that contacts the other one, if it names a link and its kernel would choose another address."""
+    """The route of the host that contacts the other one, if it names a link and its kernel would choose another
+    address.
+    """
     sends = planned.opener == planned.from_
     end, program = (workload.from_, planned.sending_program) if sends else (workload.to, planned.receiving_program)
     host, link = node_and_link(end)
@@ -42,7 +47,9 @@ def _source(workload: Traffic, planned: Planned, setting: Setting) -> Iterator[t
         yield host, _route(host, planned.contacted_ip, found.ip, setting.hosts, setting.addresses[end])
 
 
-def _programs(workload: Traffic, planned: Planned, network: NetworkPlan, setting: Setting) -> Iterator[tuple[str, Route]]:
+def _programs(
+    workload: Traffic, planned: Planned, network: NetworkPlan, setting: Setting
+) -> Iterator[tuple[str, Route]]:
     """The routes to programs at ends that name a link, on every node that would send them elsewhere."""
     for end, program in ((workload.from_, planned.sending_program), (workload.to, planned.receiving_program)):
         host, link = node_and_link(end)

@@ -1,4 +1,6 @@
-"""Preset `modern`: the kernel as it comes, with buffers large enough that they are never the limit on the paths of the lab."""
+"""Preset `modern`: the kernel as it comes, with buffers large enough that they are never the limit on the paths of the
+lab.
+"""
 
 from scpslab.scenario.presets.settings import KernelSettings
 

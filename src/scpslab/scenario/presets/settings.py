@@ -38,8 +38,8 @@ class KernelSettings:
 def reno(**settings: Any) -> KernelSettings:
     """TCP Reno of the papers' time, 1997 to 2005: with what came later switched off.
 
-    RACK, tail loss probes and F-RTO would repair what the papers saw time out; socket buffers were asked for and fixed. Every second segment is
-    acknowledged, or after 200 ms; a kernel of today would answer the first dozen at once.
+    RACK, tail loss probes and F-RTO would repair what the papers saw time out; socket buffers were asked for and fixed.
+    Every second segment is acknowledged, or after 200 ms; a kernel of today would answer the first dozen at once.
     """
     then: dict[str, Any] = dict.fromkeys(("rack", "tail_loss_probe", "f_rto", "autotuning"), False)
     return KernelSettings(**then | {"congestion": "reno", "delayed_ack": True} | settings)

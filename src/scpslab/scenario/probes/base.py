@@ -39,8 +39,9 @@ def _no_memory(_probe: Any, _packets: int) -> int:
 class Kind(Generic[Model, Planned]):
     """One kind of probe.
 
-    `model`: what a scenario says of it. `default_name`: its name where the scenario gives none. `plan`: its part of the plan, given its name.
-    `problems`: what does not fit the network. `memory_bytes`: what it keeps in the guest's memory of so many packets.
+    `model`: what a scenario says of it. `default_name`: its name where the scenario gives none. `plan`: its part of the
+    plan, given its name. `problems`: what does not fit the network. `memory_bytes`: what it keeps in the guest's memory
+    of so many packets.
     """
 
     model: type[Model]

@@ -1,7 +1,9 @@
-"""What is certainly wrong in a tcpdump filter (pcap-filter(7)), without libpcap, which is not on every machine: neighbours that no filter has.
+"""What is certainly wrong in a tcpdump filter (pcap-filter(7)), without libpcap, which is not on every machine:
+neighbours that no filter has.
 
-Only libpcap compiles filters, and the lab does so before anything is sent. Names of hosts, ports and networks are not looked up here, and a filter that
-passes may still be refused there. A filter that is refused here is refused there too (a test compares both).
+Only libpcap compiles filters, and the lab does so before anything is sent. Names of hosts, ports and networks are not
+looked up here, and a filter that passes may still be refused there. A filter that is refused here is refused there too
+(a test compares both).
 """
 
 from __future__ import annotations
@@ -12,17 +14,19 @@ import re
 PROTOCOLS = re.findall(
     r"\S+",
     """
-    ether link ppp slip fddi tr wlan ip ip6 arp rarp tcp udp sctp icmp icmp6 igmp igrp pim vrrp carp ah esp atalk aarp decnet lat sca moprc mopdl iso
-    esis es-is isis is-is l1 l2 iih lsp snp csnp psnp clnp stp ipx netbeui radio lane llc metac bcc sc ilmic oam oamf4 oamf4ec oamf4sc connectmsg
-    metaconnect fisu lssu lsu msu hfisu hlssu hmsu broadcast multicast inbound outbound vlan mpls pppoed pppoes geneve vxlan len length
+    ether link ppp slip fddi tr wlan ip ip6 arp rarp tcp udp sctp icmp icmp6 igmp igrp pim vrrp carp ah esp atalk aarp
+    decnet lat sca moprc mopdl iso esis es-is isis is-is l1 l2 iih lsp snp csnp psnp clnp stp ipx netbeui radio lane llc
+    metac bcc sc ilmic oam oamf4 oamf4ec oamf4sc connectmsg metaconnect fisu lssu lsu msu hfisu hlssu hmsu broadcast
+    multicast inbound outbound vlan mpls pppoed pppoes geneve vxlan len length
     """,
 )
 # Words that need a value, or a group of values in parentheses.
 NEEDY = re.findall(
     r"\S+",
     """
-    host net mask port portrange proto protochain gateway src dst less greater type subtype dir direction addr1 addr2 addr3 addr4 address1 address2
-    address3 address4 ra ta byte ifindex vpi vci on ifname rset ruleset rnr rulenum srnr subrulenum reason action sio opc dpc sls hsio hopc hdpc hsls
+    host net mask port portrange proto protochain gateway src dst less greater type subtype dir direction addr1 addr2
+    addr3 addr4 address1 address2 address3 address4 ra ta byte ifindex vpi vci on ifname rset ruleset rnr rulenum srnr
+    subrulenum reason action sio opc dpc sls hsio hopc hdpc hsls
     """,
 )
 AFTER_A_VALUE = ("mask", "subtype")
@@ -34,7 +38,8 @@ TOKENS = re.compile(
   | (?P<negation>!|not(?![-\w.]))
   | (?P<opened>[(\[])
   | (?P<closed>[)\]])
-  | (?P<value>\\[^\s!()]+|\$[0-9A-Fa-f]+|[0-9A-Fa-f]*(?:[:.-][0-9A-Fa-f]+){5}|[0-9A-Fa-f]*(?::[0-9A-Fa-f]*)+|[A-Za-z0-9](?:[-\w.]*[.A-Za-z0-9])?)
+  | (?P<value>\\[^\s!()]+|\$[0-9A-Fa-f]+|[0-9A-Fa-f]*(?:[:.-][0-9A-Fa-f]+){5}
+    |[0-9A-Fa-f]*(?::[0-9A-Fa-f]*)+|[A-Za-z0-9](?:[-\w.]*[.A-Za-z0-9])?)
   | (?P<operator><<|>>|[-+*/&|%^:])
     )""",
     re.VERBOSE,
@@ -46,7 +51,9 @@ UNFINISHED = ("logic", "negation", "relation", "operator", "needy", "either")
 
 
 def certain_mistake(text: str) -> str | None:
-    """What is certainly wrong in a filter: what was found, for a sentence that begins with "found"; None if nothing is certain."""
+    """What is certainly wrong in a filter: what was found, for a sentence that begins with "found"; None if nothing is
+    certain.
+    """
     open_brackets: list[str] = []
     previous, before = "start", ""
     at = 0

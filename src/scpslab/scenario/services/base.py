@@ -28,7 +28,9 @@ class Service(Part):
 
 @dataclass(frozen=True)
 class Site:
-    """What services are planned in: the cell, what its workloads are planned in, and the nodes that speak SCPS-NP. `number`: which of the scenario it is."""
+    """What services are planned in: the cell, what its workloads are planned in, and the nodes that speak SCPS-NP.
+    `number`: which of the scenario it is.
+    """
 
     cell: Cell
     setting: Setting
@@ -60,11 +62,12 @@ def _no_names(_model: ScenarioFile, _nodes: Mapping[str, str]) -> Iterable[str]:
 class Kind:
     """One kind of service.
 
-    `model`: what a scenario says of it; None for one that scenarios do not name. `plan`: its part of the plan. `problems`: what does not fit, given the
-    addresses of the network with their nodes. `nodes`: the kinds of nodes that it runs on. `listens_at`: the port that is no other service's.
-    `of_lab`: those that the lab has of its own in a cell. `own_names`: what these are called, given the kind of each node.
-    `is_alone`: a node has one at most. `writes_record`: its account is a record. `makes_device`: it makes a TUN device.
-    `runs_commands`: it runs programs that know the kernel's TCP only.
+    `model`: what a scenario says of it; None for one that scenarios do not name. `plan`: its part of the plan.
+    `problems`: what does not fit, given the addresses of the network with their nodes. `nodes`: the kinds of nodes that
+    it runs on. `listens_at`: the port that is no other service's. `of_lab`: those that the lab has of its own in a
+    cell. `own_names`: what these are called, given the kind of each node. `is_alone`: a node has one at most.
+    `writes_record`: its account is a record. `makes_device`: it makes a TUN device. `runs_commands`: it runs programs
+    that know the kernel's TCP only.
     """
 
     model: type[Service] | None = None

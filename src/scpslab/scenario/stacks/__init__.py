@@ -1,4 +1,6 @@
-"""What carries transport on a host: one file a stack, and one line in the registry (plan/stacks.py), which names the file."""
+"""What carries transport on a host: one file a stack, and one line in the registry (plan/stacks.py), which names the
+file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ STACKS: Layer[Stack] = Layer("stacks", "scenario")
 
 
 def stack(host: Any) -> str:
-    """The stack that a host names; one that names none has the kernel's, and what is no host at all is that stack's to refuse."""
+    """The stack that a host names; one that names none has the kernel's, and what is no host at all is that stack's to
+    refuse.
+    """
     return str(host.get("stack", "kernel") if isinstance(host, dict) else getattr(host, "stack", "kernel"))
 
 

@@ -1,4 +1,6 @@
-"""What every stack is: the model of what a scenario says of such a host, the function that plans it, and what else the project asks of a stack."""
+"""What every stack is: the model of what a scenario says of such a host, the function that plans it, and what else the
+project asks of a stack.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,11 @@ def nothing_settled(_host: Any) -> Mapping[str, Any]:
 class Stack:
     """A stack. `plan` makes what a plan says of a host of the model `host`.
 
-    `image`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides). `makes_device`: they make a network
-    device of their own. `presets`: the title of each of its presets. `problems`: what does not fit a host of the stack, given the scenario's
-    `containers`: key and text. `settled`: settings of a host by name, from its preset and its own words (None: left to the kernel), as far as results
-    that carry the name of a preset promise them.
+    `image`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides).
+    `makes_device`: they make a network device of their own. `presets`: the title of each of its presets. `problems`:
+    what does not fit a host of the stack, given the scenario's `containers`: key and text. `settled`: settings of a
+    host by name, from its preset and its own words (None: left to the kernel), as far as results that carry the name of
+    a preset promise them.
     """
 
     host: type[HostPart]

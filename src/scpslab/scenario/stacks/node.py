@@ -11,7 +11,9 @@ from scpslab.plan.values import AxisValue
 
 @dataclass(frozen=True)
 class OwnImage:
-    """A host's own image: its name, what its container may use, whether it makes a network device, further words for its roles."""
+    """A host's own image: its name, what its container may use, whether it makes a network device, further words for
+    its roles.
+    """
 
     image: str
     memory_bytes: int
@@ -35,11 +37,13 @@ class HostSp:
 
 @dataclass(frozen=True)
 class NodePlan:
-    """Kernel settings, options of every route, and what workloads on the host start from (None: the kernel's own choice).
+    """Kernel settings, options of every route, and what workloads on the host start from (None: the kernel's own
+    choice).
 
-    `scps`: settings of the SCPS stack on the host (None: the kernel carries its transport); `paced_by_slowest_hop`: they lack a rate, which
-    the slowest hop on the way of a workload gives. `image`: what the host's own image is and may (None: one of images/).
-    `np_precedence`: the default precedence of SCPS-NP (None: the host speaks IP). `sp`: how its programs protect segments (None: they do not).
+    `scps`: settings of the SCPS stack on the host (None: the kernel carries its transport); `paced_by_slowest_hop`:
+    they lack a rate, which the slowest hop on the way of a workload gives. `image`: what the host's own image is and
+    may (None: one of images/). `np_precedence`: the default precedence of SCPS-NP (None: the host speaks IP). `sp`: how
+    its programs protect segments (None: they do not).
     """
 
     stack: str
@@ -72,4 +76,10 @@ class NodePlan:
 
     def route_options(self) -> RouteOptions:
         """The options that each of the host's routes carries."""
-        return RouteOptions(initcwnd=self.initcwnd, initrwnd=self.initrwnd, advmss=self.advmss, rto_min_ms=self.rto_min_ms, quickack=self.quickack)
+        return RouteOptions(
+            initcwnd=self.initcwnd,
+            initrwnd=self.initrwnd,
+            advmss=self.advmss,
+            rto_min_ms=self.rto_min_ms,
+            quickack=self.quickack,
+        )

@@ -1,7 +1,7 @@
 """What generates traffic, as scenarios and planning know it: a folder a kind in scpslab.kinds.
 
-A kind has the model of what a scenario says of it, and everything that follows from that; `base.py` says what that is. The other modules here are what
-several kinds share.
+A kind has the model of what a scenario says of it, and everything that follows from that; `base.py` says what that is.
+The other modules here are what several kinds share.
 """
 
 from __future__ import annotations

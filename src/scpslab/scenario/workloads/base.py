@@ -43,9 +43,19 @@ class Traffic(Part):
     """The keys of every workload."""
 
     name: Name = key(says="Name of the workload and of its record.", example="transfer")
-    from_: End = key(alias="from", says="The host that sends, or HOST.LINK: the host with its address on that link, which answers go to.", example="ws1")
-    to: End = key(says="The host that receives, or HOST.LINK: its address on that link, which the packets go to. Default: its first address.", example="ws2")
-    start: Duration = key("1 s", says="Start time, counted from the epoch (the moment when the network is up).", example="1 s")
+    from_: End = key(
+        alias="from",
+        says="The host that sends, or HOST.LINK: the host with its address on that link, which answers go to.",
+        example="ws1",
+    )
+    to: End = key(
+        says="The host that receives, or HOST.LINK: its address on that link, which the packets go to. Default: "
+        "its first address.",
+        example="ws2",
+    )
+    start: Duration = key(
+        "1 s", says="Start time, counted from the epoch (the moment when the network is up).", example="1 s"
+    )
 
     if TYPE_CHECKING:
         # Each kind declares it where it stands among its keys.
@@ -68,11 +78,12 @@ Planned = TypeVar("Planned", bound=planned.Traffic)
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a workload is held against in a scenario: what carries transport on a host, what nodes are, and the way between its ends.
+    """What a workload is held against in a scenario: what carries transport on a host, what nodes are, and the way
+    between its ends.
 
     `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else.
-    `mtu_bytes`: the largest IP packet that fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time;
-    `folder`: where the scenario's own files are.
+    `mtu_bytes`: the largest IP packet that fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of
+    virtual time; `folder`: where the scenario's own files are.
     """
 
     host: Callable[[str], HostPart]
@@ -90,10 +101,12 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Setting:
-    """What workloads are planned in: what is planned for hosts, the address of every end that a workload has, and where seeds come from.
+    """What workloads are planned in: what is planned for hosts, the address of every end that a workload has, and where
+    seeds come from.
 
-    `paths`: those of the network; `take_scps`: the address and device of a host's next `scps` program; `np_end`: what such a program knows of SCPS-NP,
-    given its default precedence; `virtual_ns`: the limit of virtual time; `folder`: where the scenario's own files are.
+    `paths`: those of the network; `take_scps`: the address and device of a host's next `scps` program; `np_end`: what
+    such a program knows of SCPS-NP, given its default precedence; `virtual_ns`: the limit of virtual time; `folder`:
+    where the scenario's own files are.
     """
 
     paths: Paths
@@ -111,7 +124,9 @@ class Setting:
         return self.paths.path(node_and_link(source)[0], node_and_link(destination)[0], self.addresses[destination])
 
     def source(self, opener: str, contacted: str) -> str:
-        """The address that one end contacts another one from: the one that it names, or the one that the host's routes give."""
+        """The address that one end contacts another one from: the one that it names, or the one that the host's routes
+        give.
+        """
         host, link = node_and_link(opener)
         return self.addresses[opener] if link else self.paths.source(host, self.addresses[contacted])
 
@@ -170,13 +185,14 @@ def _no_packets(_workload: Any) -> int:
 class Kind(Generic[Model, Planned]):
     """One kind of workload.
 
-    `model`: what a scenario says of it. `plan`: its part of the plan. `problems`: what does not fit once both hosts are known. `serves`: the host
-    and port where it listens. `busy_ns`: how long it takes at least, given the slowest rate on its way. `packets`: how many a capture may see of it.
-    `least_packets`: how many packets of data it sends at least, given that rate and the smallest MTU.
-    `families`: its metrics, the kind's own, or modules of analysis/metrics, in the order of their columns.
-    `is_unmodified`: its programs know the kernel's TCP only, so that hosts of stack `scps` need a gateway of their own.
-    `knows_images`: hosts may be images of somebody else's. `needs_file`: it asks for a file beside the scenario.
-    `is_load`: others are measured under it; a host that does nothing else has the image of generators.
+    `model`: what a scenario says of it. `plan`: its part of the plan. `problems`: what does not fit once both hosts are
+    known. `serves`: the host and port where it listens. `busy_ns`: how long it takes at least, given the slowest rate
+    on its way. `packets`: how many a capture may see of it. `least_packets`: how many packets of data it sends at
+    least, given that rate and the smallest MTU. `families`: its metrics, the kind's own, or modules of
+    analysis/metrics, in the order of their columns. `is_unmodified`: its programs know the kernel's TCP only, so that
+    hosts of stack `scps` need a gateway of their own. `knows_images`: hosts may be images of somebody else's.
+    `needs_file`: it asks for a file beside the scenario. `is_load`: others are measured under it; a host that does
+    nothing else has the image of generators.
     """
 
     model: type[Model]

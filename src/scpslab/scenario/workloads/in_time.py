@@ -41,7 +41,13 @@ def fits_in_time(workload: HasSize, around: Surroundings) -> Iterator[Problem]:
     for limit, time in (("patience", workload.patience), ("limits.virtual", around.virtual)):
         if need_ns > time:
             shown = f"{need_ns / SECOND_NS:.6g} s at the slowest hop"
-            yield ("size",), f'found "{workload.size.text}", {shown}; expected it to fit in {limit}, "{time.text}". Send less or raise {limit}.'
+            yield (
+                ("size",),
+                (
+                    f'found "{workload.size.text}", {shown}; expected it to fit in {limit}, "{time.text}". '
+                    f"Send less or raise {limit}."
+                ),
+            )
             return
 
 

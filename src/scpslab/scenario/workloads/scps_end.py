@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from scpslab.scenario.stacks import NodePlan
     from scpslab.scenario.workloads.base import Setting, Surroundings, Traffic
 
-# What PPP adds to an IP packet: protocol field (compressed), frame check, flag; flag and escape are always escaped, one byte each.
+# What PPP adds to an IP packet: protocol field (compressed), frame check, flag; flag and escape are always escaped, one
+# byte each.
 PPP_BYTES, PPP_ALWAYS_ESCAPED, OCTETS = 4, 2, 256
 TCP_HEADER_BYTES = 20
 IP_HEADER_BYTES = IP_TCP_HEADERS_BYTES - TCP_HEADER_BYTES
@@ -29,14 +30,21 @@ IP_HEADER_BYTES = IP_TCP_HEADERS_BYTES - TCP_HEADER_BYTES
 NP_HEADER_BYTES = 12
 
 
-def scps_ends(workload: Traffic, segment: Size | None, setting: Setting, precedence: int | None = None) -> tuple[ScpsEnd | None, ScpsEnd | None]:
+def scps_ends(
+    workload: Traffic, segment: Size | None, setting: Setting, precedence: int | None = None
+) -> tuple[ScpsEnd | None, ScpsEnd | None]:
     """The programs at the sending and the receiving end; who accepts a connection answers at its precedence."""
-    sender, receiver = _end(workload, workload.from_, workload.to, segment, setting), _end(workload, workload.to, workload.from_, segment, setting)
+    sender, receiver = (
+        _end(workload, workload.from_, workload.to, segment, setting),
+        _end(workload, workload.to, workload.from_, segment, setting),
+    )
     if sender is not None and precedence is not None:
         sender = replace(sender, settings={**sender.settings, "precedence": precedence})
     if sender is None or receiver is None:
         return sender, receiver
-    return _protected(sender, receiver.ip, workload.sender, setting), _protected(receiver, sender.ip, workload.receiver, setting)
+    return _protected(sender, receiver.ip, workload.sender, setting), _protected(
+        receiver, sender.ip, workload.receiver, setting
+    )
 
 
 def _protected(end: ScpsEnd, peer: str, host: str, setting: Setting) -> ScpsEnd:
@@ -44,24 +52,43 @@ def _protected(end: ScpsEnd, peer: str, host: str, setting: Setting) -> ScpsEnd:
     sp = setting.hosts[host].sp
     if sp is None:
         return end
-    return replace(end, sp=SpEnd(peer=peer, suite=sp.suite, services=sp.services, key_name=sp.key_name, key_seed=setting.key_seed(sp.key_name)))
+    return replace(
+        end,
+        sp=SpEnd(
+            peer=peer,
+            suite=sp.suite,
+            services=sp.services,
+            key_name=sp.key_name,
+            key_seed=setting.key_seed(sp.key_name),
+        ),
+    )
 
 
 def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
     """Hosts that speak different network layers, or none that crosses the routers between them."""
-    layers = {name: "ip" if around.node(name).np_precedence is None else "np" for name in (workload.sender, workload.receiver)}
+    layers = {
+        name: "ip" if around.node(name).np_precedence is None else "np" for name in (workload.sender, workload.receiver)
+    }
     if len(set(layers.values())) > 1:
         found = " and ".join(f"network {layer} on {name}" for name, layer in layers.items())
         yield ("to",), f"found {found}; expected one network layer at both ends. Set network on the hosts."
     elif around.has_np_router and "ip" in layers.values():
-        yield ("to",), f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins; expected it. Add network: np to the hosts."
+        yield (
+            ("to",),
+            (
+                f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins; "
+                "expected it. Add network: np to the hosts."
+            ),
+        )
     yield from _same_protection(workload, around)
 
 
 def _same_protection(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
     """SCPS-SP at one end only, or another one at each. Keys may differ: that is a mistake to be watched."""
     ends = {name: around.node(name).sp for name in (workload.sender, workload.receiver)}
-    said = {name: "no sp" if sp is None else f"sp with {sp.suite} and {', '.join(sp.services)}" for name, sp in ends.items()}
+    said = {
+        name: "no sp" if sp is None else f"sp with {sp.suite} and {', '.join(sp.services)}" for name, sp in ends.items()
+    }
     if len(set(said.values())) > 1:
         found = " and ".join(f"{what} on {name}" for name, what in said.items())
         yield ("to",), f"found {found}; expected the same at both ends. Set sp on the hosts."
@@ -77,7 +104,9 @@ def _end(workload: Traffic, end: str, other: str, segment: Size | None, setting:
     settings = {**node.scps, "mtu": min(hop.mtu_bytes for hop in found)}
     if segment is not None:
         settings["segment"] = segment
-    if node.paced_by_slowest_hop and (rate := rate_that_fits(settings, found, header_bytes(node), timestamps=node.timestamps)):
+    if node.paced_by_slowest_hop and (
+        rate := rate_that_fits(settings, found, header_bytes(node), timestamps=node.timestamps)
+    ):
         settings["rate"] = str(rate)
     ip, device = setting.take_scps(host)
     np = None if node.np_precedence is None else setting.np_end(host, node.np_precedence)
@@ -90,8 +119,12 @@ def header_bytes(node: NodePlan) -> int:
     return network + (node.sp.overhead_bytes if node.sp else 0)
 
 
-def rate_that_fits(settings: Mapping[str, AxisValue], found: Way, network_bytes: int = IP_HEADER_BYTES, *, timestamps: bool) -> int | None:
-    """Bits per second of packets, `network_bytes` included, with which full segments just fill the slowest hop of a way; framing is extra."""
+def rate_that_fits(
+    settings: Mapping[str, AxisValue], found: Way, network_bytes: int = IP_HEADER_BYTES, *, timestamps: bool
+) -> int | None:
+    """Bits per second of packets, `network_bytes` included, with which full segments just fill the slowest hop of a
+    way; framing is extra.
+    """
     hop = slowest(found)
     if hop is None or hop.direction.rate_bps is None:
         return None

@@ -18,17 +18,31 @@ SMALLEST_TCP_MAXSEG = 88  # TCP_MIN_MSS of Linux: a smaller TCP_MAXSEG is refuse
 
 
 def fits_mtu(workload: Traffic, segment: Size, around: Surroundings) -> Iterator[Problem]:
-    """A segment with its headers, SCPS-NP and SCPS-SP among them, must fit through the way, and the kernel, if it sends it, must be able to make it."""
+    """A segment with its headers, SCPS-NP and SCPS-SP among them, must fit through the way, and the kernel, if it sends
+    it, must be able to make it.
+    """
     mtu = around.mtu_bytes
     ends = [around.node(host) for host in (workload.sender, workload.receiver)]
     options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
-    beneath = max((NP_HEADER_BYTES if end.np_precedence is not None else 0) + (end.sp.overhead_bytes if end.sp else 0) for end in ends)
+    beneath = max(
+        (NP_HEADER_BYTES if end.np_precedence is not None else 0) + (end.sp.overhead_bytes if end.sp else 0)
+        for end in ends
+    )
     room = mtu - IP_TCP_HEADERS_BYTES - options - beneath
     if segment > room:
-        yield ("segment",), f'found "{segment.text}"; expected at most the {room} B that an MTU of {mtu} B leaves. Correct segment or the parameter mtu.'
+        yield (
+            ("segment",),
+            (
+                f'found "{segment.text}"; expected at most the {room} B that an MTU of {mtu} B leaves. '
+                "Correct segment or the parameter mtu."
+            ),
+        )
     elif segment + options < SMALLEST_TCP_MAXSEG and segment != room and around.host(workload.sender).carrier is KERNEL:
         exact = segment + IP_TCP_HEADERS_BYTES + options
         yield (
             ("segment",),
-            f'found "{segment.text}", smaller than the kernel allows by itself; expected an MTU that forces it. Set the parameter mtu to {exact} B.',
+            (
+                f'found "{segment.text}", smaller than the kernel allows by itself; expected an MTU that forces it. '
+                f"Set the parameter mtu to {exact} B."
+            ),
         )

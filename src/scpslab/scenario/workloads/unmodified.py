@@ -1,4 +1,7 @@
-"""Unmodified programs: they know the kernel's TCP only. On a host of stack `scps` the host's own gateway carries their connections over SCPS-TP."""
+"""Unmodified programs: they know the kernel's TCP only.
+
+On a host of stack `scps` the host's own gateway carries their connections over SCPS-TP.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,33 @@ def gateways_fit(workload: Traffic, what: str, around: Surroundings) -> Iterator
             continue
         if why := around.node(end).no_gateway:
             found = f"found {what} on {end}, which has {why}"
-            yield ("kind",), f"{found}; expected a host whose gateway carries unmodified programs. Remove the setting from the host, or use kind bulk or fp."
+            yield (
+                ("kind",),
+                (
+                    f"{found}; expected a host whose gateway carries unmodified programs. "
+                    "Remove the setting from the host, or use kind bulk or fp."
+                ),
+            )
     if around.has_np_router:
-        yield ("to",), f"found {what} on a path with a router of SCPS-NP, which forwards no IP; expected routers of IP. Use kind bulk or fp."
+        yield (
+            ("to",),
+            (
+                f"found {what} on a path with a router of SCPS-NP, which forwards no IP; expected routers of IP. "
+                "Use kind bulk or fp."
+            ),
+        )
 
 
 def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterator[Problem]:
-    """A setting of the kernel's TCP, which on a host of stack `scps` would reach no further than the host's own gateway."""
+    """A setting of the kernel's TCP, which on a host of stack `scps` would reach no further than the host's own
+    gateway.
+    """
     if getattr(workload, key) is None:
         return
     if ends := [end for end in (workload.sender, workload.receiver) if around.host(end).carrier.runs_scps]:
         value = getattr(workload, key)
-        found = f'found "{value.text if isinstance(value, Quantity) else value}" for a flow of {ends[0]}, whose gateway carries it over SCPS-TP'
+        found = (
+            f'found "{value.text if isinstance(value, Quantity) else value}" for a flow of {ends[0]}, whose gateway '
+            "carries it over SCPS-TP"
+        )
         yield (key,), f"{found}; expected none. Remove the key; settings of SCPS-TP belong to the host."

@@ -1,4 +1,6 @@
-"""A metric against a swept axis, mean with bars (95 %, or the range of few values), one series per combination of the other axes (FY97 Figs 4 to 18)."""
+"""A metric against a swept axis, mean with bars (95 %, or the range of few values), one series per combination of the
+other axes (FY97 Figs 4 to 18).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 from pydantic import model_validator
 
-from scpslab.analysis.figures.canvas import COLOURS, LINE_STYLES, MARKERS, MODEL_PREFIX, MUTED, PAPER_COLOUR, PAPER_MARKERS, PAPER_PREFIX, new_panels
+from scpslab.analysis.figures.canvas import (
+    COLOURS,
+    LINE_STYLES,
+    MARKERS,
+    MODEL_PREFIX,
+    MUTED,
+    PAPER_COLOUR,
+    PAPER_MARKERS,
+    PAPER_PREFIX,
+    new_panels,
+)
 from scpslab.analysis.figures.marks import Mark, mark_sentences, marks_of
 from scpslab.analysis.figures.model_curves import METRICS, OF_LOSSES, TITLES, Path, path_of
 from scpslab.analysis.figures.model_curves import MODELS as MODEL_CURVES
@@ -42,15 +54,21 @@ class MetricVsAxis(Recipe):
     plot: Literal["metric-vs-axis"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
     axis: str = key(says="The axis of the sweep.", example="ber")
-    series: tuple[str, ...] = key((), says="The axes whose values make a series. Default: all others.", example=["stack"])
+    series: tuple[str, ...] = key(
+        (), says="The axes whose values make a series. Default: all others.", example=["stack"]
+    )
     panels: str | None = key(None, says="The axis that has one panel for each value.", example="timestamps")
-    where: dict[str, OneOrMore] = key({}, says="The cells to draw: axes, with a value or values for each.", example={"level": 150})
+    where: dict[str, OneOrMore] = key(
+        {}, says="The cells to draw: axes, with a value or values for each.", example={"level": 150}
+    )
     paper: tuple[PaperSeries, ...] = key((), says="The values that the paper states.")
 
     @model_validator(mode="after")
     def _marks_have_conditions(self) -> Self:
         if self.conditions is None and any(paper.conditions is None for paper in self.paper):
-            raise ValueError("found values of a paper without conditions; expected conditions in the recipe or beside the values")
+            raise ValueError(
+                "found values of a paper without conditions; expected conditions in the recipe or beside the values"
+            )
         return self
 
     @model_validator(mode="after")
@@ -62,7 +80,9 @@ class MetricVsAxis(Recipe):
         return self
 
     models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
-        (), says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.", example=["floor", "mathis"]
+        (),
+        says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.",
+        example=["floor", "mathis"],
     )
 
 
@@ -76,11 +96,14 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
     for name, known in ((recipe.axis, results.axes), (recipe.metric, results.metrics)):
         if name not in known:
             raise NothingToDrawError(
-                f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; expected one of {", ".join(known)}. Correct the recipe.'
+                f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; '
+                f"expected one of {', '.join(known)}. Correct the recipe."
             )
     rows = _rows_meant(recipe, source)
     used = (recipe.axis, recipe.panels)
-    series_axes = recipe.series or tuple(name for name in results.axes if name not in used and len({row[name] for row in rows}) > 1)
+    series_axes = recipe.series or tuple(
+        name for name in results.axes if name not in used and len({row[name] for row in rows}) > 1
+    )
     series_axes = tuple(name for name in series_axes if name in results.axes)
     panel_axes = tuple(name for name in (recipe.panels,) if name in results.axes)
     groups = group_rows(rows, (*panel_axes, *series_axes, recipe.axis), (recipe.metric,))
@@ -92,11 +115,18 @@ def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
         by_panel.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
     keys = list(dict.fromkeys(group.key[:-1] for own in by_panel.values() for group in own))
     cells = _cells(recipe, source)
-    in_panel = {name: [cell for cell in cells if not panel_axes or _panel_name(recipe, _axes(cell)[panel_axes[0]]) == name] for name in by_panel}
+    in_panel = {
+        name: [cell for cell in cells if not panel_axes or _panel_name(recipe, _axes(cell)[panel_axes[0]]) == name]
+        for name in by_panel
+    }
     marks = {name: marks_of(recipe, points(own)) for name, own in in_panel.items()}
-    pooled = [name for name in results.axes if name not in (*used, *series_axes) and len({row[name] for row in rows}) > 1]
+    pooled = [
+        name for name in results.axes if name not in (*used, *series_axes) and len({row[name] for row in rows}) > 1
+    ]
     around = words(recipe, cells, _caption(recipe, source.run_dir.name, groups, pooled))
-    around = replace(around, caption=" ".join([around.caption, *mark_sentences(recipe, list(marks.values()), around.caption)]))
+    around = replace(
+        around, caption=" ".join([around.caption, *mark_sentences(recipe, list(marks.values()), around.caption)])
+    )
     with new_panels(around, list(by_panel)) as (figure, panels):
         for (panel_name, own), axes in zip(by_panel.items(), panels, strict=True):
             _draw_series(axes, recipe, keys, own, position)
@@ -119,7 +149,9 @@ def _rows_meant(recipe: MetricVsAxis, source: Source) -> list[dict[str, str]]:
         unknown = [name for name in names if name not in (results.columns if word == "where" else results.axes)]
         # A recipe of the project is for several scenarios, of which some lack an axis.
         if unknown and recipe.is_own:
-            raise NothingToDrawError(f'{source.run_dir}: {word}: found "{unknown[0]}"; {one_of(unknown[0], results.axes)}')
+            raise NothingToDrawError(
+                f'{source.run_dir}: {word}: found "{unknown[0]}"; {one_of(unknown[0], results.axes)}'
+            )
     rows = [row for row in results.rows if _is_meant(row, recipe.where)]
     if not rows:
         raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: {_no_cell(recipe, results)}")
@@ -135,7 +167,9 @@ def _axis_numbers(recipe: MetricVsAxis, source: Source, groups: Sequence[Group])
         if number is None:
             raise NothingToDrawError(f'{where}: found "{text}"; expected numbers. Choose another axis in the recipe.')
         if unit is not None and not _counts_in(unit, text):
-            units = [name for units in KINDS.values() if any(_counts_in(other, text) for other in units) for name in units]
+            units = [
+                name for units in KINDS.values() if any(_counts_in(other, text) for other in units) for name in units
+            ]
             raise NothingToDrawError(f'{where}: found "{text}", and x.unit {unit} in the recipe; {one_of(unit, units)}')
         found.append(number)
     return found
@@ -146,14 +180,24 @@ def _no_cell(recipe: MetricVsAxis, results: Results) -> str:
     asked = {name: f"{name} {' or '.join(map(str, wanted))}" for name, wanted in recipe.where.items()}
     for name, wanted in recipe.where.items():
         if not any(_is_meant(row, {name: wanted}) for row in results.rows):
-            return f"found no cell with {asked[name]}; {one_of(wanted[0], dict.fromkeys(row[name] for row in results.rows))}"
-    return f"found no cell with {', '.join(asked.values())} together; expected at least one. Correct `where` in the recipe, or draw another run."
+            return (
+                f"found no cell with {asked[name]}; "
+                f"{one_of(wanted[0], dict.fromkeys(row[name] for row in results.rows))}"
+            )
+    return (
+        f"found no cell with {', '.join(asked.values())} together; expected at least one. "
+        "Correct `where` in the recipe, or draw another run."
+    )
 
 
 def _counts_in(unit: str, text: str) -> bool:
     """Whether an axis value is of the kind that a unit counts. Percent are of plain numbers."""
     try:
-        return float(text) >= 0 if unit == PERCENT else any(parse(kind, text) >= 0 for kind, units in KINDS.items() if unit in units)
+        return (
+            float(text) >= 0
+            if unit == PERCENT
+            else any(parse(kind, text) >= 0 for kind, units in KINDS.items() if unit in units)
+        )
     except ValueError:
         return False
 
@@ -170,7 +214,10 @@ def _panel_name(recipe: MetricVsAxis, value: str) -> str:
 
 def _axes(cell: RunCell) -> dict[str, str]:
     """A cell's axis values as results.csv has them."""
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in cell.plan.cell.axes.items()}
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in cell.plan.cell.axes.items()
+    }
 
 
 def _cells(recipe: MetricVsAxis, source: Source) -> list[RunCell]:
@@ -178,7 +225,9 @@ def _cells(recipe: MetricVsAxis, source: Source) -> list[RunCell]:
     return [cell for cell in source.run.cells if _is_meant(_axes(cell), recipe.where)]
 
 
-def _draw_models(axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: tuple[str, ...], panel_name: str, position: _Positions) -> None:
+def _draw_models(
+    axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: tuple[str, ...], panel_name: str, position: _Positions
+) -> None:
     """A curve for each model through the points of the axis, from the paths that the cells' plans state."""
     if recipe.metric not in METRICS:
         found = f'found models for "{recipe.metric}"; expected {", ".join(METRICS)}. Leave out the models.'
@@ -191,16 +240,30 @@ def _draw_models(axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: t
             continue
         path = path_of(cell)
         if paths.setdefault(number, path) != path:
-            found = f"found cells with several paths at {recipe.axis} {values[recipe.axis]}; expected one path. Choose cells with where, or use panels."
+            found = (
+                f"found cells with several paths at {recipe.axis} {values[recipe.axis]}; expected one path. "
+                "Choose cells with where, or use panels."
+            )
             raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: models: {found}")
     numbers = sorted(paths)
     for index, model in enumerate(recipe.models):
-        points = [METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) / recipe.y.divisor(recipe.metric) for number in numbers]
+        points = [
+            METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) / recipe.y.divisor(recipe.metric)
+            for number in numbers
+        ]
         if model in OF_LOSSES and any(path.loss for path in paths.values()):
-            # Without losses these formulas say nothing, and a line from there would lead through values that they do not have.
+            # Without losses these formulas say nothing, and a line from there would lead through values that they do
+            # not have.
             points = [point if paths[number].loss else math.nan for number, point in zip(numbers, points, strict=True)]
         style = LINE_STYLES[(index + 1) % len(LINE_STYLES)]
-        axes.plot([position(number) for number in numbers], points, color=MUTED, linestyle=style, linewidth=1.1, label=MODEL_PREFIX + TITLES[model])
+        axes.plot(
+            [position(number) for number in numbers],
+            points,
+            color=MUTED,
+            linestyle=style,
+            linewidth=1.1,
+            label=MODEL_PREFIX + TITLES[model],
+        )
 
 
 def _number(recipe: MetricVsAxis, text: str) -> float | None:
@@ -209,7 +272,10 @@ def _number(recipe: MetricVsAxis, text: str) -> float | None:
 
 
 def _is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) -> bool:
-    """Whether a row has the values of `where`. Numbers are compared as numbers; axes that the run does not have are ignored."""
+    """Whether a row has the values of `where`.
+
+    Numbers are compared as numbers; axes that the run does not have are ignored.
+    """
     for name, wanted in where.items():
         if name not in row:
             continue
@@ -221,7 +287,10 @@ def _is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) 
 
 
 class _Positions:
-    """The place of a number on the x axis: the number itself, but 0 on a log axis is left of a break. Series are drawn side by side."""
+    """The place of a number on the x axis: the number itself, but 0 on a log axis is left of a break.
+
+    Series are drawn side by side.
+    """
 
     def __init__(self, numbers: Sequence[float], *, is_log: bool) -> None:
         above_zero = sorted({number for number in numbers if number > 0})
@@ -238,25 +307,38 @@ class _Positions:
         self._least = 0.0 if each and each[0] >= 0 else -math.inf
 
     def __call__(self, number: float, place: float = 0.0) -> float:
-        """`place` is the distance from the number in steps, so that error bars of several series do not hide each other."""
+        """`place` is the distance from the number in steps, so that error bars of several series do not hide each
+        other.
+        """
         if self.is_log:
             return (self.zero if number <= 0 else number) * 10 ** (place * STEP_DECADES)
         # No series stands at a negative error rate, delay or load.
         return max(self._least, number + place * self._step)
 
 
-def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...]], groups: Sequence[Group], position: _Positions) -> None:
+def _draw_series(
+    axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...]], groups: Sequence[Group], position: _Positions
+) -> None:
     # The first axis of a series chooses colour and marker, the others the line style and whether markers are filled.
     first = list(dict.fromkeys(key[:1] for key in keys))
     rest = list(dict.fromkeys(key[1:] for key in keys))
     for index, group_key in enumerate(keys):
         colour_at, style_at = first.index(group_key[:1]), rest.index(group_key[1:])
         colour = COLOURS[colour_at % len(COLOURS)]
-        members = sorted((group for group in groups if group.key[:-1] == group_key), key=lambda group: _number(recipe, group.key[-1]) or 0.0)
-        drawn = [(position(_number(recipe, group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members]
+        members = sorted(
+            (group for group in groups if group.key[:-1] == group_key),
+            key=lambda group: _number(recipe, group.key[-1]) or 0.0,
+        )
+        drawn = [
+            (position(_number(recipe, group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members
+        ]
         points = [(x, group.means[recipe.metric]) for x, group in drawn]
         by = recipe.y.divisor(recipe.metric)
-        known = [(x, mean.mean / by, tuple(end / by for end in mean.shown or (mean.mean, mean.mean))) for x, mean in points if mean.mean is not None]
+        known = [
+            (x, mean.mean / by, tuple(end / by for end in mean.shown or (mean.mean, mean.mean)))
+            for x, mean in points
+            if mean.mean is not None
+        ]
         # A series without a completed cell keeps its place in the legend.
         axes.errorbar(
             [x for x, _, _ in known],
@@ -273,7 +355,15 @@ def _draw_series(axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...
                 note = f"{group.completed}/{_ended(group)} done"
                 # At the right edge there is room to the left only.
                 aside, side = (-6, "right") if position.is_log and x > position.largest / 2 else (6, "left")
-                axes.annotate(note, (x, mean.mean / by), xytext=(aside, 6), textcoords="offset points", fontsize=7.5, color=colour, ha=side)
+                axes.annotate(
+                    note,
+                    (x, mean.mean / by),
+                    xytext=(aside, 6),
+                    textcoords="offset points",
+                    fontsize=7.5,
+                    color=colour,
+                    ha=side,
+                )
 
 
 def _ended(group: Group) -> int:
@@ -287,7 +377,11 @@ def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group], pooled: Se
     means = [group.means[recipe.metric] for group in groups]
     bars = "95 % Student-t intervals" if any(mean.shown and not mean.has_range for mean in means) else ""
     if any(mean.has_range for mean in means):
-        where = f" (where n is below {ENOUGH}, or the interval would reach below 0 or above the link's rate)" if bars else ""
+        where = (
+            f" (where n is below {ENOUGH}, or the interval would reach below 0 or above the link's rate)"
+            if bars
+            else ""
+        )
         few = f"bars from the least to the greatest value{where}"
         bars = " or ".join(filter(None, (bars, few)))
     around = f"Means and {bars}" if bars else "Means"
@@ -296,12 +390,17 @@ def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group], pooled: Se
         sentences.append("Series are drawn side by side, so that their bars can be seen.")
     if pooled:
         sentences.append(f"Taken together: all values of {', '.join(pooled)}.")
-    empty = [f"{', '.join(group.key[:-1])} at {group.key[-1]} (0/{_ended(group)})".strip() for group in groups if not group.completed]
+    empty = [
+        f"{', '.join(group.key[:-1])} at {group.key[-1]} (0/{_ended(group)})".strip()
+        for group in groups
+        if not group.completed
+    ]
     if empty:
         sentences.append(f"None completed: {'; '.join(empty)}.")
     if recipe.models:
         sentences.append(
-            "Grey lines are models of the path and not measurements: losses by bit errors alone, no slow start, no window's limit, never faster than the line."
+            "Grey lines are models of the path and not measurements: losses by bit errors alone, no slow start, no "
+            "window's limit, never faster than the line."
         )
     return " ".join(sentences)
 
@@ -346,12 +445,32 @@ def _mark_decades(axes: Axes, position: _Positions) -> None:
     low, high = math.floor(math.log10(position.smallest) + 1e-9), math.ceil(math.log10(position.largest) - 1e-9)
     decades = [10.0**exponent for exponent in range(low, high + 1)]
     ticks = ([position.zero] if position.has_zero else []) + decades
-    labels = (["0"] if position.has_zero else []) + [f"10{str(exponent).translate(RAISED)}" for exponent in range(low, high + 1)]
+    labels = (["0"] if position.has_zero else []) + [
+        f"10{str(exponent).translate(RAISED)}" for exponent in range(low, high + 1)
+    ]
     axes.set_xticks(ticks, labels)
     axes.xaxis.set_minor_locator(FixedLocator([digit * decade for decade in decades[:-1] for digit in range(2, 10)]))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlim((position.zero if position.has_zero else decades[0]) / 1.6, position.largest * 1.6)
     if position.has_zero:
         at = math.sqrt(position.zero * decades[0])
-        axes.plot([at], [0], transform=axes.get_xaxis_transform(), marker=[(-0.6, -1), (-0.1, 1)], color="black", markersize=9, clip_on=False, linestyle="none")
-        axes.plot([at], [0], transform=axes.get_xaxis_transform(), marker=[(0.1, -1), (0.6, 1)], color="black", markersize=9, clip_on=False, linestyle="none")
+        axes.plot(
+            [at],
+            [0],
+            transform=axes.get_xaxis_transform(),
+            marker=[(-0.6, -1), (-0.1, 1)],
+            color="black",
+            markersize=9,
+            clip_on=False,
+            linestyle="none",
+        )
+        axes.plot(
+            [at],
+            [0],
+            transform=axes.get_xaxis_transform(),
+            marker=[(0.1, -1), (0.6, 1)],
+            color="black",
+            markersize=9,
+            clip_on=False,
+            linestyle="none",
+        )

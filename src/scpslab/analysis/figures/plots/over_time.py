@@ -1,4 +1,6 @@
-"""A transfer over time: windows and flight, round-trip time, queue, losses, bytes arrived, throughput; one cell, or several over each other."""
+"""A transfer over time: windows and flight, round-trip time, queue, losses, bytes arrived, throughput; one cell, or
+several over each other.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,14 @@ KILO, MEGA, MS_PER_S = 1e3, 1e6, 1e3
 MOST_CELLS = 4  # that are drawn over each other without being asked for
 NO_THRESHOLD = 4.0  # a threshold above this many largest windows is the stack's word for "none yet"
 CAUSES = (*LOSS_CAUSES, FLIPPED)
-WINDOW, ROUND_TRIP, DEPTH, LOST, ARRIVED, RATE = "window (kB)", "round trip (ms)", "queue (kB)", "lost", "arrived (kB)", "rate (Mbit/s)"
+WINDOW, ROUND_TRIP, DEPTH, LOST, ARRIVED, RATE = (
+    "window (kB)",
+    "round trip (ms)",
+    "queue (kB)",
+    "lost",
+    "arrived (kB)",
+    "rate (Mbit/s)",
+)
 PANELS = (WINDOW, ROUND_TRIP, DEPTH, LOST, ARRIVED, RATE)
 CAUSE_HEIGHT = 0.22  # a row of marks in the panel of losses, as a share of a panel
 ROW_LETTERS = 12  # of a row's direction and flow, beside the panel
@@ -47,14 +56,19 @@ NO_LOG = "Without a verdict log, only those losses are shown that a queue probe 
 # Whose packets a row of losses shows; the last where no capture tells.
 OWN, OTHERS, ALL = "its own", "other flows", "all flows"
 FLOWS = (OWN, OTHERS, ALL)
-SHOWN_RATE = 0.3  # the link rate is drawn where some throughput comes up to this share of it: else it would flatten the curves
+SHOWN_RATE = (
+    0.3  # the link rate is drawn where some throughput comes up to this share of it: else it would flatten the curves
+)
 
 Series: TypeAlias = tuple[Floats, Floats]  # seconds since the transfer's start, values
 NOTHING: Series = (np.zeros(0), np.zeros(0))
 
 
 class OverTime(CellRecipe):
-    """Panels without data are left out. Without `cells`, the first repeat of each point of the sweep is drawn: four at most, of comparable durations."""
+    """Panels without data are left out.
+
+    Without `cells`, the first repeat of each point of the sweep is drawn: four at most, of comparable durations.
+    """
 
     plot: Literal["over-time"]
     bin_s: BinWidth = BIN
@@ -112,10 +126,16 @@ def draw(recipe: OverTime, source: Source) -> tuple[Figure, str]:
     histories = [_history(cell, recipe.bin_s) for cell in cells]
     drawn = [panel for panel in PANELS if any(_has(history, panel) for history in histories)]
     if not drawn:
-        raise NothingToDrawError(f"{cells[0].folder}: found no capture, no tcp_info and no queue probe of the transfer; expected one. Add one to the probes.")
+        raise NothingToDrawError(
+            f"{cells[0].folder}: found no capture, no tcp_info and no queue probe of the transfer; expected one. "
+            "Add one to the probes."
+        )
     rows = sorted({row for history in histories for row in history.losses})
     heights = [CAUSE_HEIGHT * (len(rows) + 0.5) if panel == LOST else 1.0 for panel in drawn]
-    with new_stack(words(recipe, cells, _caption(source, cells, histories, left_out, recipe)), heights) as (figure, panels):
+    with new_stack(words(recipe, cells, _caption(source, cells, histories, left_out, recipe)), heights) as (
+        figure,
+        panels,
+    ):
         for panel, axes in zip(drawn, panels, strict=True):
             for index, history in enumerate(histories):
                 if panel == LOST:
@@ -131,7 +151,9 @@ def draw(recipe: OverTime, source: Source) -> tuple[Figure, str]:
                 axes.set_ylim(0, 1.08 * max(axes.dataLim.y1, 1e-9))
         panels[-1].set_xlabel(recipe.x.label)
         panels[-1].set_xlim(recipe.x.min or 0, recipe.x.max)
-    return figure, "-".join([recipe.name, *(cell.folder.name for cell in cells)]) if source.wanted_cells else recipe.name
+    return figure, "-".join(
+        [recipe.name, *(cell.folder.name for cell in cells)]
+    ) if source.wanted_cells else recipe.name
 
 
 def _cells(recipe: OverTime, source: Source) -> tuple[list[RunCell], int]:
@@ -151,7 +173,9 @@ def _cells(recipe: OverTime, source: Source) -> tuple[list[RunCell], int]:
 
 
 def _comparable(source: Source, cells: list[RunCell]) -> list[RunCell]:
-    """The cells that one time axis can show: as many as possible whose transfers last at most MOST_RATIO times the shortest of them."""
+    """The cells that one time axis can show: as many as possible whose transfers last at most MOST_RATIO times the
+    shortest of them.
+    """
     rows = {row["cell"]: row for row in source.results.rows}
     times = {cell.id: number_in(rows.get(cell.id, {}), TRANSFER_TIME) for cell in cells}
     known = [time for time in times.values() if time is not None]
@@ -200,12 +224,18 @@ def _history(cell: RunCell, bin_s: float) -> _History:
 
 
 def _samples(cell: RunCell, workload: Transfer) -> list[dict[str, float]]:
-    """The sender's own view, in bytes and milliseconds: an SCPS program's trace, else the tcp_info samples of the connection."""
+    """The sender's own view, in bytes and milliseconds: an SCPS program's trace, else the tcp_info samples of the
+    connection.
+    """
     trace = cell.records(f"{workload.name}-{workload.from_}-trace")
     if trace:
-        keys: dict[str, tuple[str, float]] = {name: (its, 1) for name, its in (("cwnd", "cwnd"), ("ssthresh", "ssthresh"), ("flight", "flight_size"))}
+        keys: dict[str, tuple[str, float]] = {
+            name: (its, 1) for name, its in (("cwnd", "cwnd"), ("ssthresh", "ssthresh"), ("flight", "flight_size"))
+        }
         return [_plain(line, {**keys, "srtt_ms": ("srtt_s", MS_PER_S)}) for line in trace]
-    probe = next((probe for probe in cell.plan.cell.probes if isinstance(probe, TcpInfo) and probe.node == workload.from_), None)
+    probe = next(
+        (probe for probe in cell.plan.cell.probes if isinstance(probe, TcpInfo) and probe.node == workload.from_), None
+    )
     connections: dict[str, list[dict[str, Any]]] = {}
     for line in cell.records(probe.name) if probe else ():
         if _is_of(workload, str(line.get("remote"))):
@@ -215,15 +245,24 @@ def _samples(cell: RunCell, workload: Transfer) -> list[dict[str, float]]:
     found = []
     for line in lines:
         mss = number(line, "mss_bytes") or 0
-        keys = {"cwnd": ("cwnd_segments", mss), "ssthresh": ("ssthresh_segments", mss), "flight": ("unacked", mss), "srtt_ms": ("srtt_ms", 1)}
+        keys = {
+            "cwnd": ("cwnd_segments", mss),
+            "ssthresh": ("ssthresh_segments", mss),
+            "flight": ("unacked", mss),
+            "srtt_ms": ("srtt_ms", 1),
+        }
         found.append(_plain(line, keys))
     return found
 
 
 def _is_of(workload: Transfer, remote: str) -> bool:
-    """Whether a connection of the sender with this other end may carry the transfer: a file's data connection has a port of its own."""
+    """Whether a connection of the sender with this other end may carry the transfer: a file's data connection has a
+    port of its own.
+    """
     address, _, port = remote.rpartition(":")
-    return address == workload.to_ip and (port != str(workload.port) if not DATA_FLOWS[workload.kind].has_own_port else port == str(workload.port))
+    return address == workload.to_ip and (
+        port != str(workload.port) if not DATA_FLOWS[workload.kind].has_own_port else port == str(workload.port)
+    )
 
 
 def _plain(line: dict[str, Any], keys: dict[str, tuple[str, float]]) -> dict[str, float]:
@@ -233,7 +272,9 @@ def _plain(line: dict[str, Any], keys: dict[str, tuple[str, float]]) -> dict[str
 
 
 def _column(samples: list[dict[str, float]], name: str, start_s: float) -> Series:
-    table = np.array([(line["t_s"] - start_s, line[name]) for line in samples if name in line and "t_s" in line], dtype=np.float64).reshape(-1, 2)
+    table = np.array(
+        [(line["t_s"] - start_s, line[name]) for line in samples if name in line and "t_s" in line], dtype=np.float64
+    ).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 
@@ -246,12 +287,17 @@ def _flow(cell: RunCell, where: str) -> Flow | None:
 
 def _rate(cell: RunCell, flow: Flow, start_s: float, bin_s: float) -> Series:
     """User bits per second; bytes that were seen before do not count."""
-    at, rate = rate_in_bins(cell, flow.t_s - start_s, new_bytes(flow), bin_s, float(flow.t_s.max(initial=start_s)) - start_s)
+    at, rate = rate_in_bins(
+        cell, flow.t_s - start_s, new_bytes(flow), bin_s, float(flow.t_s.max(initial=start_s)) - start_s
+    )
     return at + bin_s / 2, rate / MEGA
 
 
 def new_bytes(flow: Flow) -> Ints:
-    """For each data packet, its bytes that no earlier packet had: int64[n]. At the sink a retransmission that fills a hole is new."""
+    """For each data packet, its bytes that no earlier packet had: int64[n].
+
+    At the sink a retransmission that fills a hole is new.
+    """
     edges = np.unique(np.concatenate([flow.seq, flow.end]))
     width, is_seen = np.diff(edges), np.zeros(max(len(edges) - 1, 0), dtype=np.bool_)
     found = np.zeros(len(flow.seq), dtype=np.int64)
@@ -262,21 +308,29 @@ def new_bytes(flow: Flow) -> Ints:
     return found
 
 
-def _queue_and_losses(cell: RunCell, workload: Transfer, start_s: float) -> tuple[str, Series, dict[_Row, Floats], tuple[str, ...]]:
-    """The slowest hop's direction, the depth of the queue before it, times of losses, and what a reader must know of these."""
+def _queue_and_losses(
+    cell: RunCell, workload: Transfer, start_s: float
+) -> tuple[str, Series, dict[_Row, Floats], tuple[str, ...]]:
+    """The slowest hop's direction, the depth of the queue before it, times of losses, and what a reader must know of
+    these.
+    """
     hop = bottleneck(cell.plan, workload)
     drawn = (hop.link.name, hop.direction.name) if hop else ("", "")
     where = f"{drawn[0]}, {drawn[1]} direction" if hop else ""
     probe = queue_probe(cell.plan, hop) if hop else None
     lines = cell.records(probe.name) if probe else []
-    table = np.array([[number(line, name) or 0.0 for name in ("t_s", "bytes", "drops")] for line in lines], dtype=np.float64).reshape(-1, 3)
+    table = np.array(
+        [[number(line, name) or 0.0 for name in ("t_s", "bytes", "drops")] for line in lines], dtype=np.float64
+    ).reshape(-1, 3)
     depth = (table[:, 0] - start_s, table[:, 1])
     if any(isinstance(probe, Verdicts) for probe in cell.plan.cell.probes):
         found = find_losses(cell, "")
         ends = _ends(cell)
         times: dict[_Row, list[float]] = {}
         for lost in found.lost:
-            times.setdefault(_row(lost.cause, (lost.link, lost.direction), _flow_of(lost, ends), drawn), []).append(lost.t_s - start_s)
+            times.setdefault(_row(lost.cause, (lost.link, lost.direction), _flow_of(lost, ends), drawn), []).append(
+                lost.t_s - start_s
+            )
         return where, depth, {row: np.array(t_s) for row, t_s in times.items()}, found.notes
     dropped = np.flatnonzero(np.diff(table[:, 2]) > 0) + 1
     losses = {_row(QUEUE, drawn, ALL, drawn): depth[0][dropped]} if len(dropped) else {}
@@ -284,7 +338,9 @@ def _queue_and_losses(cell: RunCell, workload: Transfer, start_s: float) -> tupl
 
 
 def _row(cause: str, place: tuple[str, str], flow: str, drawn: tuple[str, str]) -> _Row:
-    return _Row(place != drawn, *place, FLOWS.index(flow), CAUSES.index(cause) if cause in CAUSES else len(CAUSES), cause)
+    return _Row(
+        place != drawn, *place, FLOWS.index(flow), CAUSES.index(cause) if cause in CAUSES else len(CAUSES), cause
+    )
 
 
 def _ends(cell: RunCell) -> set[str]:
@@ -324,11 +380,32 @@ def _draw_windows(axes: Axes, history: _History, index: int, *, is_alone: bool) 
         return name if is_alone and len(t_s) else None
 
     t_s, flight = history.flight
-    axes.plot(t_s, flight / KILO, color=COLOURS[1] if is_alone else colour, linewidth=0.7, alpha=0.75, label=label("flight", t_s))
+    axes.plot(
+        t_s,
+        flight / KILO,
+        color=COLOURS[1] if is_alone else colour,
+        linewidth=0.7,
+        alpha=0.75,
+        label=label("flight", t_s),
+    )
     t_s, cwnd = history.cwnd
-    axes.plot(t_s, cwnd / KILO, color=colour, linewidth=1.7, linestyle=_style(index), label=label("cwnd", t_s) if is_alone else history.label)
+    axes.plot(
+        t_s,
+        cwnd / KILO,
+        color=colour,
+        linewidth=1.7,
+        linestyle=_style(index),
+        label=label("cwnd", t_s) if is_alone else history.label,
+    )
     t_s, ssthresh = history.ssthresh
-    axes.plot(t_s, ssthresh / KILO, color=COLOURS[2] if is_alone else colour, linewidth=1.2, linestyle=":", label=label("ssthresh", t_s))
+    axes.plot(
+        t_s,
+        ssthresh / KILO,
+        color=COLOURS[2] if is_alone else colour,
+        linewidth=1.2,
+        linestyle=":",
+        label=label("ssthresh", t_s),
+    )
 
 
 def _draw_round_trip(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
@@ -341,7 +418,12 @@ def _draw_round_trip(axes: Axes, history: _History, index: int, *, is_alone: boo
 
 def _draw_queue(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
     t_s, depth = history.depth
-    style: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)], "linestyle": _style(index), "linewidth": 1.1, "label": None if is_alone else history.label}
+    style: dict[str, Any] = {
+        "color": COLOURS[index % len(COLOURS)],
+        "linestyle": _style(index),
+        "linewidth": 1.1,
+        "label": None if is_alone else history.label,
+    }
     axes.plot(t_s, depth / KILO, drawstyle="steps-post", **style)
 
 
@@ -350,23 +432,47 @@ def _draw_losses(axes: Axes, history: _History, rows: list[_Row], index: int, ce
     for row, times in history.losses.items():
         height = np.full(len(times), rows.index(row) + (index - (cells - 1) / 2) * 0.7 / cells)
         size = 9.0 if cells == 1 else 5.0
-        axes.plot(times, height, linestyle="none", marker="|", markersize=size, markeredgewidth=1.3, color=COLOURS[index % len(COLOURS)])
+        axes.plot(
+            times,
+            height,
+            linestyle="none",
+            marker="|",
+            markersize=size,
+            markeredgewidth=1.3,
+            color=COLOURS[index % len(COLOURS)],
+        )
 
 
 def _draw_arrived(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
-    style: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)], "linestyle": _style(index), "label": None if is_alone else history.label}
+    style: dict[str, Any] = {
+        "color": COLOURS[index % len(COLOURS)],
+        "linestyle": _style(index),
+        "label": None if is_alone else history.label,
+    }
     axes.plot(*history.arrived, drawstyle="steps-post", linewidth=1.4, **style)
 
 
 def _draw_rate(axes: Axes, history: _History, index: int, *, is_alone: bool) -> None:
-    axes.plot(*history.rate, color=COLOURS[index % len(COLOURS)], linestyle=_style(index), linewidth=1.4, label=None if is_alone else history.label)
+    axes.plot(
+        *history.rate,
+        color=COLOURS[index % len(COLOURS)],
+        linestyle=_style(index),
+        linewidth=1.4,
+        label=None if is_alone else history.label,
+    )
     if history.link_bps and len(history.rate[1]) and history.rate[1].max() >= SHOWN_RATE * history.link_bps / MEGA:
         label = f"link rate {units.text('rate', history.link_bps)}"
         if label not in axes.get_legend_handles_labels()[1]:
             axes.axhline(history.link_bps / MEGA, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=label)
 
 
-_DRAWN = {WINDOW: _draw_windows, ROUND_TRIP: _draw_round_trip, DEPTH: _draw_queue, ARRIVED: _draw_arrived, RATE: _draw_rate}
+_DRAWN = {
+    WINDOW: _draw_windows,
+    ROUND_TRIP: _draw_round_trip,
+    DEPTH: _draw_queue,
+    ARRIVED: _draw_arrived,
+    RATE: _draw_rate,
+}
 
 
 def _style(index: int) -> str:
@@ -379,9 +485,15 @@ def _caption(source: Source, cells: list[RunCell], histories: list[_History], le
     places = " and ".join(sorted({history.rate_at for history in histories if len(history.rate[0])}))
     sentences = [f"Run {source.run_dir.name}, {shown}."]
     if places:
-        sentences.append(f"Arrived and rate: user bytes seen for the first time at the {places}; rate in bins of {recipe.bin_s:g} s.")
+        sentences.append(
+            f"Arrived and rate: user bytes seen for the first time at the {places}; rate in bins of {recipe.bin_s:g} s."
+        )
     if len(cells) > 1:
-        sentences.append("Thin: flight." if not any(len(history.ssthresh[0]) for history in histories) else "Thin: flight; dotted: ssthresh.")
+        sentences.append(
+            "Thin: flight."
+            if not any(len(history.ssthresh[0]) for history in histories)
+            else "Thin: flight; dotted: ssthresh."
+        )
     if any(len(history.round_trip[0]) and not history.is_round_trip_smoothed for history in histories):
         sentences.append("Round trips: single samples from the capture at the source.")
     rates = sorted({history.link_bps for history in histories if history.link_bps})
@@ -393,7 +505,8 @@ def _caption(source: Source, cells: list[RunCell], histories: list[_History], le
     sentences += _on_losses(histories)
     if left_out:
         sentences.append(
-            f"{left_out} other points of the sweep are not drawn (four at most, whose transfers last up to {MOST_RATIO:g} times as long as the shortest):"
+            f"{left_out} other points of the sweep are not drawn (four at most, whose transfers last up to "
+            f"{MOST_RATIO:g} times as long as the shortest):"
             " choose cells with --cell."
         )
     return " ".join(sentences)
@@ -407,6 +520,11 @@ def _on_losses(histories: list[_History]) -> list[str]:
     places: dict[tuple[str, str, int], list[str]] = {}
     for row in sorted(lost):
         places.setdefault((row.link, row.direction, row.flow), []).append(f"{lost[row]} {row.word}")
-    said = [f"on {link}, {direction} direction, {FLOWS[flow]}: {', '.join(counts)}" for (link, direction, flow), counts in places.items()]
-    notes = dict.fromkeys(note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_LOG)
+    said = [
+        f"on {link}, {direction} direction, {FLOWS[flow]}: {', '.join(counts)}"
+        for (link, direction, flow), counts in places.items()
+    ]
+    notes = dict.fromkeys(
+        note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_LOG
+    )
     return [f"Lost {'; '.join(said)}.", *notes] if said else []

@@ -1,4 +1,7 @@
-"""One metric of every cell: a row for each point of the sweep, a dot for each repeat, and how many completed. It needs no probe."""
+"""One metric of every cell: a row for each point of the sweep, a dot for each repeat, and how many completed.
+
+It needs no probe.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ class Points(Recipe):
     """Dots are single cells, the bar is their mean. Points of the sweep without a value keep their row."""
 
     plot: Literal["points"]
-    metric: str | None = key(None, says="A column of results.csv. Default: the first telling one that the run has.", example="goodput_bps")
+    metric: str | None = key(
+        None, says="A column of results.csv. Default: the first telling one that the run has.", example="goodput_bps"
+    )
     x: AxisStyle = key(AxisStyle(label="(the metric)"), says="Not used: the metric has its own unit.")
     y: AxisStyle = key(AxisStyle(label="(points of the sweep)"), says="Not used: rows are points of the sweep.")
 
@@ -47,7 +52,10 @@ def draw(recipe: Points, source: Source) -> tuple[Figure, str]:
     values = _values(results.rows, varied, metric)
     caption = _caption(source.run_dir.name, groups, varied)
     around = words(recipe, source.run.cells, caption)
-    with new_stack(replace(around, title=f"{around.title}: {metric}"), [max(0.6, ROW_SHARE * (len(shown) + 0.6))]) as (figure, (axes,)):
+    with new_stack(replace(around, title=f"{around.title}: {metric}"), [max(0.6, ROW_SHARE * (len(shown) + 0.6))]) as (
+        figure,
+        (axes,),
+    ):
         for row, group in enumerate(shown):
             _draw_row(axes, row, group, values.get(group.key, []), metric)
         axes.set_ylim(len(shown) - 0.2, -0.95)
@@ -65,10 +73,15 @@ def _metric(recipe: Points, source: Source, results: Results) -> str:
         if name in results.metrics and any(number_in(row, name) is not None for row in results.rows):
             return name
     known = ", ".join(results.metrics) or "a workload with metrics"
-    raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: found no value of {recipe.metric or 'any metric'}; expected one of {known}.")
+    raise NothingToDrawError(
+        f"{source.run_dir}: figure {recipe.name}: found no value of {recipe.metric or 'any metric'}; "
+        f"expected one of {known}."
+    )
 
 
-def _values(rows: Sequence[Mapping[str, str]], varied: Sequence[str], metric: str) -> dict[tuple[str, ...], list[float]]:
+def _values(
+    rows: Sequence[Mapping[str, str]], varied: Sequence[str], metric: str
+) -> dict[tuple[str, ...], list[float]]:
     found: dict[tuple[str, ...], list[float]] = {}
     for row in rows:
         value = number_in(row, metric)
@@ -85,18 +98,30 @@ def _draw_row(axes: Axes, row: int, group: Group, values: Sequence[float], metri
     # Labels stand in the panel, above the dots: they are as long as they are, and a phone is narrow.
     axes.text(0.005, row - 0.32, label[:LONGEST_LABEL], transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.axhline(row + 0.12, color="#EEEEEE", linewidth=0.7, zorder=0)
-    axes.plot(values, [row + 0.12] * len(values), linestyle="none", marker="o", markersize=5, markerfacecolor="none", color=COLOURS[0])
+    axes.plot(
+        values,
+        [row + 0.12] * len(values),
+        linestyle="none",
+        marker="o",
+        markersize=5,
+        markerfacecolor="none",
+        color=COLOURS[0],
+    )
     mean = group.means[metric].mean
     if mean is not None and len(values) > 1:
         axes.plot([mean], [row + 0.12], linestyle="none", marker="|", markersize=12, markeredgewidth=2, color=MUTED)
 
 
 def _caption(run: str, groups: Sequence[Group], varied: Sequence[str]) -> str:
-    sentences = [f"Run {run}. Circles are single cells, bars their means; incomplete transfers are counted, not averaged."]
+    sentences = [
+        f"Run {run}. Circles are single cells, bars their means; incomplete transfers are counted, not averaged."
+    ]
     if varied:
         sentences.append(f"Rows: {', '.join(varied)}.")
     if len(groups) > MOST_ROWS:
-        sentences.append(f"{len(groups) - MOST_ROWS} other points of the sweep are not drawn: scpslab results lists all.")
+        sentences.append(
+            f"{len(groups) - MOST_ROWS} other points of the sweep are not drawn: scpslab results lists all."
+        )
     return " ".join(sentences)
 
 

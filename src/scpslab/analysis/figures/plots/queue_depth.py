@@ -1,4 +1,6 @@
-"""The router's queue over time: its true depth, and FY97's estimate from round trips (apparatus M-08; Figs A-12, A-17)."""
+"""The router's queue over time: its true depth, and FY97's estimate from round trips (apparatus M-08; Figs A-12,
+A-17).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ KILO = 1000
 
 
 class QueueDepth(CellRecipe):
-    """Draws the first queue probe on the data path, and the estimate from the capture near the source; either may be missing."""
+    """Draws the first queue probe on the data path, and the estimate from the capture near the source; either may be
+    missing.
+    """
 
     plot: Literal["queue-depth"]
 
@@ -38,16 +42,32 @@ def draw(recipe: QueueDepth, source: Source) -> tuple[Figure, str]:
     estimate_t_s, estimate_bytes = _estimate(cell)
     if not len(true_t_s) and not len(estimate_t_s):
         raise NothingToDrawError(
-            f"{cell.folder}: found neither a queue probe on the data path nor a capture near the source; expected one of them. Add it to the probes."
+            f"{cell.folder}: found neither a queue probe on the data path nor a capture near the source; "
+            "expected one of them. Add it to the probes."
         )
     caption = f"Run {source.run_dir.name}, {label_of(cell)}, repeat {cell.plan.cell.repeat}."
     if len(estimate_t_s):
         caption += " Estimate: (RTT - smallest RTT) x link rate / 8."
     with new_figure(words(recipe, [cell], caption)) as (figure, axes):
         if len(true_t_s):
-            axes.plot(true_t_s, true_bytes / KILO, drawstyle="steps-post", color=COLOURS[0], linewidth=1.2, label=f"queue before {_named(cell)}")
+            axes.plot(
+                true_t_s,
+                true_bytes / KILO,
+                drawstyle="steps-post",
+                color=COLOURS[0],
+                linewidth=1.2,
+                label=f"queue before {_named(cell)}",
+            )
         if len(estimate_t_s):
-            axes.plot(estimate_t_s, estimate_bytes / KILO, linestyle="none", marker="x", markersize=4, color=COLOURS[1], label="estimate from round trips")
+            axes.plot(
+                estimate_t_s,
+                estimate_bytes / KILO,
+                linestyle="none",
+                marker="x",
+                markersize=4,
+                color=COLOURS[1],
+                label="estimate from round trips",
+            )
         axes.set_xlabel(recipe.x.label)
         axes.set_ylabel(recipe.y.label)
         axes.set_xlim(recipe.x.min or 0, recipe.x.max)

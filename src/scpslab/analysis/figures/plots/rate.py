@@ -1,4 +1,6 @@
-"""Rates in bins: the transfer's user bytes (apparatus M-06; FY97 Fig A-3), and bulk plus congestion against the link rate (apparatus M-07; Figs A-10, A-11)."""
+"""Rates in bins: the transfer's user bytes (apparatus M-06; FY97 Fig A-3), and bulk plus congestion against the link
+rate (apparatus M-07; Figs A-10, A-11).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ CROWD = 120  # bins above which only the line is drawn
 
 
 class DataRate(CellRecipe):
-    """User bytes only, no headers. At the source retransmissions count as sent; at the sink only arrived bytes count."""
+    """User bytes only, no headers.
+
+    At the source retransmissions count as sent; at the sink only arrived bytes count.
+    """
 
     plot: Literal["data-rate"]
     capture: Literal["source", "sink"] = key("source", says="The place of the capture.", example="sink")
@@ -37,7 +42,9 @@ class DataRate(CellRecipe):
 
 
 class AggregateRate(CellRecipe):
-    """Bulk and congestion traffic in whole IP packets, and their sum compared with the link's rate, seen on the source LAN."""
+    """Bulk and congestion traffic in whole IP packets, and their sum compared with the link's rate, seen on the source
+    LAN.
+    """
 
     plot: Literal["aggregate-rate"]
     bin_s: BinWidth = BIN
@@ -51,12 +58,17 @@ def draw_data(recipe: DataRate, source: Source) -> tuple[Figure, str]:
         NothingToDrawError: no capture at the place the recipe names.
     """
     cells = source.cells(recipe.cells)
-    caption = f"Run {source.run_dir.name}, {_shown(cells)}; user bytes in {recipe.bin_s:g} s bins, captured at the {recipe.capture}."
+    caption = (
+        f"Run {source.run_dir.name}, {_shown(cells)}; user bytes in {recipe.bin_s:g} s bins, captured at the "
+        f"{recipe.capture}."
+    )
     with new_figure(words(recipe, cells, caption)) as (figure, axes):
         for index, cell in enumerate(cells):
             flow = flow_at(cell, recipe.capture)
             zero = start_of(flow)
-            at, rate = rate_in_bins(cell, flow.t_s - zero, flow.end - flow.seq, recipe.bin_s, float(flow.t_s.max(initial=zero)) - zero)
+            at, rate = rate_in_bins(
+                cell, flow.t_s - zero, flow.end - flow.seq, recipe.bin_s, float(flow.t_s.max(initial=zero)) - zero
+            )
             _draw_bins(axes, at + recipe.bin_s / 2, rate, index, label_of(cell))
         _draw_link_rates(axes, cells)
         _finish(axes, recipe)
@@ -73,7 +85,10 @@ def draw_aggregate(recipe: AggregateRate, source: Source) -> tuple[Figure, str]:
     cells = source.cells(recipe.cells)[:1]
     cell = cells[0]
     bulk, congestion = _sizes(cell)
-    caption = f"Run {source.run_dir.name}, {_shown(cells)}; whole IP packets towards the sink in {recipe.bin_s:g} s bins, captured near the source."
+    caption = (
+        f"Run {source.run_dir.name}, {_shown(cells)}; whole IP packets towards the sink in {recipe.bin_s:g} s bins, "
+        "captured near the source."
+    )
     with new_figure(words(recipe, cells, caption)) as (figure, axes):
         end_s = float(bulk[0].max(initial=0.0))
         at, bulk_rate = rate_in_bins(cell, *bulk, recipe.bin_s, end_s)
@@ -95,21 +110,30 @@ def rate_in_bins(cell: RunCell, t_s: Floats, size_bytes: Ints, bin_s: float, end
         NothingToDrawError: too many bins.
     """
     if end_s > MOST_BINS * bin_s:
-        found = f"found a bin_s of {bin_s:g} for {end_s:g} s; expected at most {MOST_BINS} bins. Choose a larger one in the recipe."
+        found = (
+            f"found a bin_s of {bin_s:g} for {end_s:g} s; expected at most {MOST_BINS} bins. "
+            "Choose a larger one in the recipe."
+        )
         raise NothingToDrawError(f"{cell.folder}: {found}")
     return binned_rate(t_s, size_bytes, bin_s, 0.0, end_s)
 
 
 def _sizes(cell: RunCell) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-    """Times since the epoch and IP bytes of the transfer's packets, and of the congestion generator's, both towards the sink."""
+    """Times since the epoch and IP bytes of the transfer's packets, and of the congestion generator's, both towards the
+    sink.
+    """
     workload = transfer_of(cell)
     if not DATA_FLOWS[workload.kind].has_own_port:
-        raise NothingToDrawError(f"{cell.folder}: found a workload of kind {workload.kind}, whose data connection has no port of its own; expected another.")
+        raise NothingToDrawError(
+            f"{cell.folder}: found a workload of kind {workload.kind}, whose data connection has no port of its "
+            "own; expected another."
+        )
     probe = capture_beside(cell.plan, workload.from_) or capture_at(cell.plan, workload.from_)
     packets = cell.packets(probe.name) if probe else None
     if packets is None:
         raise NothingToDrawError(
-            f"{cell.folder}: found no capture near {workload.from_}; expected one on the source or on its LAN's monitor. Add a capture probe there."
+            f"{cell.folder}: found no capture near {workload.from_}; expected one on the source or on its LAN's "
+            "monitor. Add a capture probe there."
         )
     ports = load_ports(cell.plan)
     t_s = (packets.t_ns - (cell.epoch_realtime_ns or 0)) / 1e9
@@ -134,7 +158,13 @@ def _draw_bins(axes: Axes, middle_s: Floats, rate_bps: Floats, index: int, label
 def _draw_link_rates(axes: Axes, cells: list[RunCell]) -> None:
     rates_bps = {bottleneck_bps(cell.plan, transfer_of(cell)) for cell in cells}
     for rate_bps in sorted(filter(None, rates_bps)):
-        axes.axhline(rate_bps / MBIT, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=f"link rate {rate_bps / MBIT:g} Mbit/s")
+        axes.axhline(
+            rate_bps / MBIT,
+            color=MUTED,
+            linewidth=1,
+            linestyle=(0, (6, 3)),
+            label=f"link rate {rate_bps / MBIT:g} Mbit/s",
+        )
 
 
 def _finish(axes: Axes, recipe: Recipe) -> None:

@@ -1,4 +1,6 @@
-"""Sequence number against time: data as crosses, acknowledgements as dashes, retransmissions marked (apparatus M-05; FY97 Figs A-1, A-2)."""
+"""Sequence number against time: data as crosses, acknowledgements as dashes, retransmissions marked (apparatus M-05;
+FY97 Figs A-1, A-2).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ KIBI = 1024  # the report's axis: sequence number / 1024
 
 
 class TimeSequence(CellRecipe):
-    """`cells` selects cells by axis values. One cell is drawn packet by packet, several as lines in one graph (FY97 Figs A-9, A-21)."""
+    """`cells` selects cells by axis values.
+
+    One cell is drawn packet by packet, several as lines in one graph (FY97 Figs A-9, A-21).
+    """
 
     plot: Literal["time-sequence"]
     capture: Literal["source", "sink"] = key("source", says="The place of the capture.", example="sink")
@@ -63,8 +68,24 @@ def _draw_packets(axes: Axes, flow: Flow, to_s: float | None) -> None:
     first, again = ~flow.is_repeated, flow.is_repeated
     in_view = int(np.count_nonzero(t_s <= (np.inf if to_s is None else to_s)))
     size = 6 if in_view < CROWD else 4
-    axes.plot(t_s[first], flow.seq[first] / KIBI, linestyle="none", marker="x", markersize=size, color=COLOURS[0], label="data")
-    axes.plot(ack_t_s, flow.ack / KIBI, linestyle="none", marker="_", markersize=size + 2, color=COLOURS[4], label="acknowledgement")
+    axes.plot(
+        t_s[first],
+        flow.seq[first] / KIBI,
+        linestyle="none",
+        marker="x",
+        markersize=size,
+        color=COLOURS[0],
+        label="data",
+    )
+    axes.plot(
+        ack_t_s,
+        flow.ack / KIBI,
+        linestyle="none",
+        marker="_",
+        markersize=size + 2,
+        color=COLOURS[4],
+        label="acknowledgement",
+    )
     if np.any(again):
         axes.plot(
             t_s[again],
@@ -81,19 +102,34 @@ def _draw_packets(axes: Axes, flow: Flow, to_s: float | None) -> None:
 
 def _draw_lines(axes: Axes, cells: list[RunCell], flows: list[Flow]) -> None:
     for index, (cell, flow) in enumerate(zip(cells, flows, strict=True)):
-        style = LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)] if index >= len(COLOURS) else LINE_STYLES[index % len(LINE_STYLES)]
+        style = (
+            LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)]
+            if index >= len(COLOURS)
+            else LINE_STYLES[index % len(LINE_STYLES)]
+        )
         colour, t_s, again = COLOURS[index % len(COLOURS)], flow.t_s - start_of(flow), flow.is_repeated
         # The line leads through new data alone: a retransmission would draw it down to old bytes and up again.
         axes.plot(t_s[~again], flow.seq[~again] / KIBI, linestyle=style, color=colour, label=label_of(cell))
         marker = MARKERS[index % len(MARKERS)]
-        axes.plot(t_s[again], flow.seq[again] / KIBI, linestyle="none", marker=marker, markersize=4, markerfacecolor="none", color=colour)
+        axes.plot(
+            t_s[again],
+            flow.seq[again] / KIBI,
+            linestyle="none",
+            marker=marker,
+            markersize=4,
+            markerfacecolor="none",
+            color=colour,
+        )
 
 
 def _fit_height(axes: Axes, flows: list[Flow], recipe: TimeSequence) -> None:
     """The y range of the points inside the x range, so that a detail of the first seconds fills the picture."""
     to_s = np.inf if recipe.x.max is None else recipe.x.max
     highest = max((int(flow.end[flow.t_s - start_of(flow) <= to_s].max(initial=0)) for flow in flows), default=0)
-    axes.set_ylim(-0.02 * highest / KIBI if recipe.y.min is None else recipe.y.min, 1.06 * highest / KIBI if recipe.y.max is None else recipe.y.max)
+    axes.set_ylim(
+        -0.02 * highest / KIBI if recipe.y.min is None else recipe.y.min,
+        1.06 * highest / KIBI if recipe.y.max is None else recipe.y.max,
+    )
 
 
 def _stem(recipe: TimeSequence, source: Source, cells: list[RunCell]) -> str:

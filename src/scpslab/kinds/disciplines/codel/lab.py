@@ -19,7 +19,10 @@ class Codel(TokenBucket):
         assert isinstance(settings, planned.Codel)
         packets = queue.limit_packets or max(1, queue.room_bytes // FULL_PACKET_BYTES)
         ecn = "ecn" if queue.ecn else "noecn"
-        return f"codel limit {packets} target {settings.target_ns // 1000}us interval {settings.interval_ns // 1000}us {ecn}"
+        return (
+            f"codel limit {packets} target {settings.target_ns // 1000}us interval {settings.interval_ns // 1000}us "
+            f"{ecn}"
+        )
 
 
 KIND = Codel()

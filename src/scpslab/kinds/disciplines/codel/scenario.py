@@ -19,10 +19,14 @@ class Keys(Part):
     """What a scenario says of CoDel."""
 
     codel_target: PositiveDuration | None = key(
-        None, says="codel: acceptable time in the queue. Default: 5 ms. Must cover the time of a packet.", example="5 ms"
+        None,
+        says="codel: acceptable time in the queue. Default: 5 ms. Must cover the time of a packet.",
+        example="5 ms",
     )
     codel_interval: PositiveDuration | None = key(
-        None, says="codel: longest time for which the target may be missed. Default: 100 ms. Should cover a round trip.", example="600 ms"
+        None,
+        says="codel: longest time for which the target may be missed. Default: 100 ms. Should cover a round trip.",
+        example="600 ms",
     )
 
 
@@ -33,7 +37,9 @@ class Codel(Discipline):
     planned = Planned
 
     def settings(self, given: Keys, queue: Queue) -> Planned:
-        """RFC 8289 §4.4: 5 ms and 100 ms, for round trips of the Internet; a geostationary hop needs the scenario's own."""
+        """RFC 8289 §4.4: 5 ms and 100 ms, for round trips of the Internet; a geostationary hop needs the scenario's
+        own.
+        """
         return Planned(target_ns=given.codel_target or 5 * MS_NS, interval_ns=given.codel_interval or 100 * MS_NS)
 
     def doubts(self, settings: Planned, packet_ns: int) -> Iterator[tuple[str, str]]:
@@ -41,7 +47,10 @@ class Codel(Discipline):
         target, interval = (units.text("duration", value) for value in (settings.target_ns, settings.interval_ns))
         if settings.target_ns < packet_ns:
             found = f"found a target of {target}, where a full packet takes {packet_ns / 1e6:.3g} ms"
-            yield "codel_target", f"{found}, so that waiting for one packet is too long; expected at least that. Raise the target."
+            yield (
+                "codel_target",
+                f"{found}, so that waiting for one packet is too long; expected at least that. Raise the target.",
+            )
         if settings.target_ns >= settings.interval_ns:
             found = f"found a target of {target}, not below the interval, {interval}"
             yield "codel_target", f"{found}; expected a tenth of it or less. Lower it, or raise the interval."

@@ -22,9 +22,13 @@ class Red(TokenBucket):
         settings = queue.settings
         assert isinstance(settings, planned.Red)
         least, most = settings.min_bytes, settings.max_bytes
-        # tc cannot state a probability of 0: the least that it can is a packet in many millions for each byte between the two thresholds.
+        # tc cannot state a probability of 0: the least that it can is a packet in many millions for each byte between
+        # the two thresholds.
         probability = settings.probability or (most - least) * LEAST_SLOPE
-        words = f"red limit {queue.room_bytes} min {least} max {most} avpkt {AVERAGE_PACKET_BYTES} burst {burst_packets(least, most)}"
+        words = (
+            f"red limit {queue.room_bytes} min {least} max {most} avpkt {AVERAGE_PACKET_BYTES} burst "
+            f"{burst_packets(least, most)}"
+        )
         words += f" probability {probability} bandwidth {rate_bps}bit"
         return f"{words} ecn" if queue.ecn else words
 

@@ -21,7 +21,9 @@ AVERAGE_BITS = 31
 
 @dataclass(frozen=True, kw_only=True)
 class Red(QueueSettings):
-    """The average queue at which dropping begins, that at which every packet is dropped, and the probability just below it."""
+    """The average queue at which dropping begins, that at which every packet is dropped, and the probability just below
+    it.
+    """
 
     MARKS: ClassVar[bool] = True
 
@@ -50,7 +52,9 @@ def burst_packets(least_bytes: int, most_bytes: int) -> int:
 
 
 def is_possible(least_bytes: int, most_bytes: int) -> bool:
-    """Whether tc and the kernel have a weight for these thresholds: tc looks for one that lets the burst pass, the kernel has bits for the average."""
+    """Whether tc and the kernel have a weight for these thresholds: tc looks for one that lets the burst pass, the
+    kernel has bits for the average.
+    """
     burst = burst_packets(least_bytes, most_bytes)
     wanted = burst + 1 - least_bytes / AVERAGE_PACKET_BYTES
     if wanted < 1:

@@ -15,9 +15,15 @@ from scpslab.kinds.disciplines.red.plan import Red as Planned
 class Keys(Part):
     """What a scenario says of RED."""
 
-    red_min: Size | None = key(None, says="red: average queue at which dropping begins. Default: a quarter of the limit.", example="33 kB")
-    red_max: Size | None = key(None, says="red: average queue at which every packet is dropped. Default: half of the limit.", example="66 kB")
-    red_probability: Probability | None = key(None, says="red: probability of dropping just below red_max. Default: 0.1.", example=0.1)
+    red_min: Size | None = key(
+        None, says="red: average queue at which dropping begins. Default: a quarter of the limit.", example="33 kB"
+    )
+    red_max: Size | None = key(
+        None, says="red: average queue at which every packet is dropped. Default: half of the limit.", example="66 kB"
+    )
+    red_probability: Probability | None = key(
+        None, says="red: probability of dropping just below red_max. Default: 0.1.", example=0.1
+    )
 
 
 class Red(Discipline):
@@ -30,12 +36,17 @@ class Red(Discipline):
     def settings(self, given: Keys, queue: Queue) -> Planned:
         """Floyd's advice for RED: from a quarter to a half of the buffer, one packet in ten at the upper end."""
         least, most = thresholds(given, queue.room_bytes)
-        return Planned(min_bytes=least, max_bytes=most, probability=0.1 if given.red_probability is None else given.red_probability)
+        return Planned(
+            min_bytes=least, max_bytes=most, probability=0.1 if given.red_probability is None else given.red_probability
+        )
 
 
 def thresholds(given: Keys, room_bytes: int) -> tuple[int, int]:
     """The two thresholds of a queue with room for so many bytes."""
-    return room_bytes // 4 if given.red_min is None else given.red_min, room_bytes // 2 if given.red_max is None else given.red_max
+    return (
+        room_bytes // 4 if given.red_min is None else given.red_min,
+        room_bytes // 2 if given.red_max is None else given.red_max,
+    )
 
 
 KIND = Red()

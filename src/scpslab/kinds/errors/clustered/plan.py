@@ -17,7 +17,11 @@ Mean = Annotated[float, Range(least=1, most=1e15)]
 class Clustered(ErrorSettings):
     """Error events with several wrong bits each."""
 
-    CHANNEL: ClassVar[Mapping[str, str]] = {"ber": "ber", "mean_errors_per_burst": "burst-errors", "mean_gap_in_burst": "burst-gap"}
+    CHANNEL: ClassVar[Mapping[str, str]] = {
+        "ber": "ber",
+        "mean_errors_per_burst": "burst-errors",
+        "mean_gap_in_burst": "burst-gap",
+    }
 
     ber: Probability
     mean_errors_per_burst: Mean

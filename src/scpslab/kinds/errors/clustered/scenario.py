@@ -1,7 +1,9 @@
-"""Clustered errors, as a Viterbi decoder without an interleaver makes them (apparatus §8, error-clustering calibration).
+"""Clustered errors, as a Viterbi decoder without an interleaver makes them (apparatus §8, error-clustering
+calibration).
 
 Error events come independently; an event holds a geometric number of bit errors with the stated mean, a few bits apart.
-The mean bit error rate is kept: events are as much rarer as they are larger. A vector begins anywhere in the channel's life, seldom inside an event.
+The mean bit error rate is kept: events are as much rarer as they are larger. A vector begins anywhere in the channel's
+life, seldom inside an event.
 """
 
 from __future__ import annotations
@@ -21,8 +23,15 @@ if TYPE_CHECKING:
 class Keys(BitErrorRate):
     """What a scenario says of clusters."""
 
-    mean_errors_per_burst: float = key(4.0, says="clustered: mean number of bit errors in an error event; 4 fits the FY97 measurements.", least=1, example=4.0)
-    mean_gap_in_burst: float = key(3.0, says="clustered: mean distance from one error of an event to the next, in bits.", least=1, example=3.0)
+    mean_errors_per_burst: float = key(
+        4.0,
+        says="clustered: mean number of bit errors in an error event; 4 fits the FY97 measurements.",
+        least=1,
+        example=4.0,
+    )
+    mean_gap_in_burst: float = key(
+        3.0, says="clustered: mean distance from one error of an event to the next, in bits.", least=1, example=3.0
+    )
 
 
 class ClusteredModel(ErrorModel):
@@ -34,17 +43,23 @@ class ClusteredModel(ErrorModel):
     def incomplete(self, errors: Keys) -> str | None:
         """A rate that is higher than within a cluster."""
         densest = errors.mean_errors_per_burst / ((errors.mean_errors_per_burst - 1) * errors.mean_gap_in_burst + 1)
-        return f"found ber {errors.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster" if errors.ber > densest else None
+        return (
+            f"found ber {errors.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster"
+            if errors.ber > densest
+            else None
+        )
 
     def has_errors(self, errors: Keys) -> bool:
         """At a rate above 0."""
         return errors.ber != 0
 
     def gaps(self, settings: Clustered, n: int, draws: Draws) -> GapVector:
-        """Gaps of `ber`, `mean_errors_per_burst` (default 4, the FY97 calibration) and `mean_gap_in_burst` (bits, default 3).
+        """Gaps of `ber`, `mean_errors_per_burst` (default 4, the FY97 calibration) and `mean_gap_in_burst` (bits,
+        default 3).
 
-        Gaps are a renewal process of two geometric laws. From a bit that is chosen at random the next error is as far as in its stationary state (Feller,
-        An Introduction to Probability Theory, vol. 2, XI.4): each law as often as the bits that it covers, and a geometric law has no memory.
+        Gaps are a renewal process of two geometric laws. From a bit that is chosen at random the next error is as far
+        as in its stationary state (Feller, An Introduction to Probability Theory, vol. 2, XI.4): each law as often as
+        the bits that it covers, and a geometric law has no memory.
         """
         import numpy as np
 
@@ -53,7 +68,8 @@ class ClusteredModel(ErrorModel):
             return np.zeros(0, dtype=np.uint64)
         mean = settings.mean_errors_per_burst
         inner = settings.mean_gap_in_burst
-        # One burst and the gap before it hold `mean` errors in outer + (mean - 1) inner bits, and that ratio is the bit error rate.
+        # One burst and the gap before it hold `mean` errors in outer + (mean - 1) inner bits, and that ratio is the bit
+        # error rate.
         outer = max(mean / ber - (mean - 1.0) * inner, 1.0)
         starts = draws.uniform(n) <= 1.0 / mean
         outer_bits, inner_bits = outer / mean, (1.0 - 1.0 / mean) * inner

@@ -17,7 +17,12 @@ Transition = Annotated[float, Range(above=0, most=1)]
 class GilbertElliott(ErrorSettings):
     """A good and a bad state."""
 
-    CHANNEL: ClassVar[Mapping[str, str]] = {"p_good_bad": "p-good-bad", "p_bad_good": "p-bad-good", "ber_good": "ber-good", "ber_bad": "ber-bad"}
+    CHANNEL: ClassVar[Mapping[str, str]] = {
+        "p_good_bad": "p-good-bad",
+        "p_bad_good": "p-bad-good",
+        "ber_good": "ber-good",
+        "ber_bad": "ber-bad",
+    }
 
     p_good_bad: Transition
     p_bad_good: Transition

@@ -1,4 +1,6 @@
-"""The Gilbert–Elliott channel (Gilbert 1960, Elliott 1963), bit by bit: a good and a bad state with a bit error rate each."""
+"""The Gilbert–Elliott channel (Gilbert 1960, Elliott 1963), bit by bit: a good and a bad state with a bit error rate
+each.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,12 @@ BLOCK = 1 << 14
 class Keys(Part):
     """What a scenario says of the two states."""
 
-    p_good_bad: Probability = key(0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6)
-    p_bad_good: Probability = key(0.0, says="gilbert-elliott: probability per bit of a transition from the bad to the good state.", example=1e-3)
+    p_good_bad: Probability = key(
+        0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6
+    )
+    p_bad_good: Probability = key(
+        0.0, says="gilbert-elliott: probability per bit of a transition from the bad to the good state.", example=1e-3
+    )
     ber_good: Probability = key(0.0, says="gilbert-elliott: bit error rate in the good state.", example=0.0)
     ber_bad: Probability = key(0.0, says="gilbert-elliott: bit error rate in the bad state.", example=1e-2)
 

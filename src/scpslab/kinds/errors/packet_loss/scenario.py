@@ -1,4 +1,6 @@
-"""Packet loss as other emulators have it (netem's `loss`, Mininet's TCLink): a share of the packets, drawn over their numbers. It ignores length."""
+"""Packet loss as other emulators have it (netem's `loss`, Mininet's TCLink): a share of the packets, drawn over their
+numbers. It ignores length.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ class Keys(Part):
     """What a scenario says of packet loss."""
 
     loss: Probability = key(
-        0.0, says="packet-loss: probability that a packet is lost, whatever its length (drop_min_bytes spares the short ones).", example=0.01
+        0.0,
+        says="packet-loss: probability that a packet is lost, whatever its length (drop_min_bytes spares the short "
+        "ones).",
+        example=0.01,
     )
 
 

@@ -2,7 +2,8 @@
 
 Two formats: text with one gap in bits per line, or `.bits`, raw bytes in which every 1 is a wrong bit, first bit first.
 
-A plan names its vector by an absolute path. Plans of somebody else's run are read and carried out within `of_a_run`, which opens no file of that name.
+A plan names its vector by an absolute path. Plans of somebody else's run are read and carried out within `of_a_run`,
+which opens no file of that name.
 """
 
 from __future__ import annotations
@@ -53,13 +54,16 @@ class Stored:
     contents: Mapping[str, bytes]
 
 
-# The run whose vectors alone are known, if there is one. Cells run in threads of this process, so it holds for all of them.
+# The run whose vectors alone are known, if there is one. Cells run in threads of this process, so it holds for all of
+# them.
 _RUNS: list[Stored] = []
 
 
 @contextmanager
 def of_a_run(stored: Stored) -> Iterator[None]:
-    """Until its end, a vector is one of these or none: the files that plans and scenarios name are not even looked for."""
+    """Until its end, a vector is one of these or none: the files that plans and scenarios name are not even looked
+    for.
+    """
     _RUNS.append(stored)
     try:
         yield
@@ -72,7 +76,8 @@ class Keys(Part):
 
     file: str | None = key(
         None,
-        says="vector-file: stored error vector in the scenario's folder, relative to the scenario file; text with one distance in bits per line, "
+        says="vector-file: stored error vector in the scenario's folder, relative to the scenario file; "
+        "text with one distance in bits per line, "
         "or with the suffix .bits a bit map in which 1 is an error.",
         example="vectors/awgn-1e-5.bits",
     )
@@ -90,16 +95,29 @@ class VectorFileModel(ErrorModel):
 
     def incomplete(self, errors: Keys) -> str | None:
         """No file."""
-        return "found the model vector-file without a file; expected file, the name of an error vector" if errors.file is None else None
+        return (
+            "found the model vector-file without a file; expected file, the name of an error vector"
+            if errors.file is None
+            else None
+        )
 
     def problems(self, errors: Keys, folder: Path) -> Iterator[Problem]:
         """A file that is not there, is not in the scenario's folder, or is no error vector."""
         if errors.file is None or (_RUNS and _named(errors.file)):
             return
         if not _is_within(errors.file):
-            yield ("file",), f'found {shown(errors.file)}; expected the path of a file in the scenario\'s folder, without "..". Put the vector there.'
+            yield (
+                ("file",),
+                (
+                    f"found {shown(errors.file)}; expected the path of a file in the scenario's folder, without "
+                    '"..". Put the vector there.'
+                ),
+            )
         elif _RUNS:
-            yield ("file",), f"found no file {shown(errors.file)} beside the scenario; expected an error vector. Correct the name."
+            yield (
+                ("file",),
+                f"found no file {shown(errors.file)} beside the scenario; expected an error vector. Correct the name.",
+            )
         elif said := _wrong_beside(folder, errors.file):
             yield ("file",), said
 
@@ -118,14 +136,16 @@ class VectorFileModel(ErrorModel):
         """Gaps of the file `settings.file`.
 
         Raises:
-            ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the plan was made.
+            ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the
+                plan was made.
         """
         path = Path(settings.file)
         data = _checked(path, _read(path, settings.sha256))
         return gaps_of_bits(data) if path.suffix == ".bits" else _repeating(gaps_of_text(data), 0)
 
     def bit_map(self, settings: VectorFile, n: int, draws: Draws, bits: int) -> bytes:
-        """The file as it is, whatever the length of drawn vectors; gaps end with their last error, filled up to a whole byte.
+        """The file as it is, whatever the length of drawn vectors; gaps end with their last error, filled up to a whole
+        byte.
 
         Raises:
             ScenarioError: as for `gaps`.
@@ -138,7 +158,10 @@ class VectorFileModel(ErrorModel):
         # As floats, which do not overflow.
         total = float(gaps.astype("float64").sum())
         if total > LONGEST_MAP_BITS:
-            raise ScenarioError(f"{path}: found gaps that add up to {total:.3g} bits; expected at most {LONGEST_MAP_BITS}. Use a shorter vector.")
+            raise ScenarioError(
+                f"{path}: found gaps that add up to {total:.3g} bits; expected at most {LONGEST_MAP_BITS}. "
+                "Use a shorter vector."
+            )
         return bits_at(gaps, int(total))
 
 
@@ -156,7 +179,12 @@ def content(settings: VectorFile) -> bytes:
 
 def _is_within(name: str) -> bool:
     parts = name.split("/")
-    return name.isprintable() and not name.startswith("/") and ".." not in parts and all(len(part.encode()) <= LONGEST_PART_BYTES for part in parts)
+    return (
+        name.isprintable()
+        and not name.startswith("/")
+        and ".." not in parts
+        and all(len(part.encode()) <= LONGEST_PART_BYTES for part in parts)
+    )
 
 
 def _wrong_beside(folder: Path, name: str) -> str:
@@ -168,7 +196,10 @@ def _wrong_beside(folder: Path, name: str) -> str:
         if not path.is_file():
             return f"found no file {shown(name)} beside the scenario; expected an error vector. Correct the name."
         if not path.resolve().is_relative_to(folder.resolve()):
-            return f"found {shown(name)}, a link out of the scenario's folder; expected a file in it. Copy the vector there."
+            return (
+                f"found {shown(name)}, a link out of the scenario's folder; expected a file in it. "
+                "Copy the vector there."
+            )
         state = path.stat()
         return _wrong_in_file(path, name, state.st_mtime_ns, state.st_size)
     except OSError as error:
@@ -194,7 +225,10 @@ def _wrong_in(suffix: str, data: bytes) -> str:
 def _wrong_in_bits(data: bytes) -> str:
     count = sum(int.from_bytes(data[at : at + BLOCK_BYTES]).bit_count() for at in range(0, len(data), BLOCK_BYTES))
     if count > MOST_ERRORS:
-        return f": found {count} wrong bits of {len(data) * 8}; expected at most {MOST_ERRORS}, because each takes memory. Use a shorter vector."
+        return (
+            f": found {count} wrong bits of {len(data) * 8}; expected at most {MOST_ERRORS}, because each takes "
+            "memory. Use a shorter vector."
+        )
     return ""
 
 
@@ -210,25 +244,37 @@ def _wrong_in_text(data: bytes) -> str:
                 return f":{number}: found {found}; {expected}. Correct the line, or use the suffix .bits for raw bits."
             count += 1
             if count > MOST_ERRORS:
-                return f": found more than {MOST_ERRORS} gaps; expected at most that many, because each takes memory. Use a shorter vector."
+                return (
+                    f": found more than {MOST_ERRORS} gaps; expected at most that many, because each takes memory. "
+                    "Use a shorter vector."
+                )
     return "" if count else ": found no gap; expected one gap in bits per line. Fill the file, or use the model none."
 
 
 def _named(name: str) -> VectorFile | None:
     """The vector of the run that has this name at the end of its path."""
     parts = Path(name).parts
-    return next((one for one in _RUNS[-1].named if _is_within(name) and parts and Path(one.file).parts[-len(parts) :] == parts), None)
+    return next(
+        (one for one in _RUNS[-1].named if _is_within(name) and parts and Path(one.file).parts[-len(parts) :] == parts),
+        None,
+    )
 
 
 def _read(path: Path, sha256: str) -> bytes:
     if _RUNS:
         if sha256 not in _RUNS[-1].contents:
-            raise ScenarioError(f"{shown(str(path))}: found no such vector in the run; expected the vectors of its plans. Export the run again.")
+            raise ScenarioError(
+                f"{shown(str(path))}: found no such vector in the run; expected the vectors of its plans. "
+                "Export the run again."
+            )
         data = _RUNS[-1].contents[sha256]
     else:
         data = _content(path)
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise ScenarioError(f"{path}: found another content than the plan was made with; expected the same bytes. Put the file of then there.")
+        raise ScenarioError(
+            f"{path}: found another content than the plan was made with; expected the same bytes. "
+            "Put the file of then there."
+        )
     return data
 
 
@@ -237,13 +283,19 @@ def _content(path: Path) -> bytes:
         # A plan may come from anywhere: a device or a pipe would be read for ever.
         if not path.is_file():
             found = instead_of_a_file(path) or "no file of that name"
-            raise ScenarioError(f"{path}: found {found}; expected an error vector. Put it there, or name another one in the scenario.")
+            raise ScenarioError(
+                f"{path}: found {found}; expected an error vector. Put it there, or name another one in the scenario."
+            )
         if (size := path.stat().st_size) > LARGEST_BYTES:
-            raise ScenarioError(f"{path}: found {size} bytes; expected an error vector of at most {LARGEST_BYTES}. Use a shorter one.")
+            raise ScenarioError(
+                f"{path}: found {size} bytes; expected an error vector of at most {LARGEST_BYTES}. Use a shorter one."
+            )
         # The kernel's files say that they are empty, and some, such as /proc/kmsg, never end.
         return path.read_bytes() if size else b""
     except OSError as error:
-        raise ScenarioError(f"{path}: found {error.strerror}; expected an error vector. Name a file that can be read.") from error
+        raise ScenarioError(
+            f"{path}: found {error.strerror}; expected an error vector. Name a file that can be read."
+        ) from error
 
 
 def _checked(path: Path, data: bytes) -> bytes:
@@ -260,11 +312,16 @@ def gaps_of_text(data: bytes) -> npt.NDArray[np.uint64]:
 
 
 def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
-    """Gaps of a bit map in which 1 is an error; the last one leads over its end to the first error, so that the period is the map's length."""
+    """Gaps of a bit map in which 1 is an error; the last one leads over its end to the first error, so that the period
+    is the map's length.
+    """
     import numpy as np
 
     octets = np.frombuffer(data, dtype=np.uint8)
-    blocks = (np.flatnonzero(np.unpackbits(octets[at : at + BLOCK_BYTES])) + at * 8 for at in range(0, len(octets), BLOCK_BYTES))
+    blocks = (
+        np.flatnonzero(np.unpackbits(octets[at : at + BLOCK_BYTES])) + at * 8
+        for at in range(0, len(octets), BLOCK_BYTES)
+    )
     positions = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
     gaps = np.diff(positions, prepend=-1).astype(np.uint64)
     return _repeating(gaps, len(data) * 8 - 1 - int(positions[-1]) if len(positions) else 0)

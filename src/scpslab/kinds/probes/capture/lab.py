@@ -1,7 +1,8 @@
-"""Everything that passes one interface, in a file: by `labtool capture`, or by tcpdump where there is a filter or the interface is a serial link's.
+"""Everything that passes one interface, in a file: by `labtool capture`, or by tcpdump where there is a filter or the
+interface is a serial link's.
 
-Either writes into memory; the cell copies the file out at its end, because a write to the user's machine in the middle of a run would change
-the packets' timing from run to run.
+Either writes into memory; the cell copies the file out at its end, because a write to the user's machine in the middle
+of a run would change the packets' timing from run to run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from scpslab.lab.probes import Probe
 
 from scpslab.kinds.probes.capture import plan as planned
 
-# What tcpdump says of a filter that libpcap cannot compile. That compiler is in the lab, but not on every machine that validates a scenario.
+# What tcpdump says of a filter that libpcap cannot compile. That compiler is in the lab, but not on every machine that
+# validates a scenario.
 BAD_FILTER = "can't parse filter expression"
 
 
@@ -26,15 +28,19 @@ class FilterError(ValueError):
 class Capture(Probe[planned.Capture]):
     """captures/<name>.pcap, nanosecond time stamps."""
 
-    # The kernel hands over whole blocks of packets, the last one after a second; what a program has not got when it is told to end is lost.
+    # The kernel hands over whole blocks of packets, the last one after a second; what a program has not got when it is
+    # told to end is lost.
     settle_ns = 1_200_000_000
 
     def prepare(self) -> None:
         """Starts the program and waits until it listens."""
         spec = self.spec
-        # Run from outside the node (its namespace is entered for the network only), so that the file lands in the cell's folder.
+        # Run from outside the node (its namespace is entered for the network only), so that the file lands in the
+        # cell's folder.
         prefix = [] if self.network.pid(spec.node) is None else [LABTOOL, "exec-net", str(self.network.pid(spec.node))]
-        self.process = subprocess.Popen([*prefix, *self._command()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [*prefix, *self._command()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         assert self.process.stderr is not None
         self.said: list[str] = []
         self.ended = False
@@ -43,7 +49,10 @@ class Capture(Probe[planned.Capture]):
         self.context.loop.run_until(lambda: self.ended or any("listening on" in line for line in self.said))
         if self.ended and any(BAD_FILTER in line for line in self.said):
             what = " ".join(self.said).partition(BAD_FILTER)[2].strip(" :")
-            raise FilterError(f'probe {self.name}: found the filter "{spec.filter_}" ({what}); expected one of pcap-filter(7). Correct the filter.')
+            raise FilterError(
+                f'probe {self.name}: found the filter "{spec.filter_}" ({what}); expected one of pcap-filter(7). '
+                "Correct the filter."
+            )
         if self.ended:
             raise OSError(self.process.returncode, f"capture {self.name}: {' '.join(self.said)}")
 

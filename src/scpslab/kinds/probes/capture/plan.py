@@ -27,7 +27,10 @@ class Capture(Observer):
     def problems(self, places: Places) -> Iterator[Problem]:
         """The interface is the node's."""
         if (self.node, self.interface) not in places.interfaces:
-            yield "interface", f"found {shown(self.interface)} of {shown(self.node)}; expected an interface of a link at that node"
+            yield (
+                "interface",
+                f"found {shown(self.interface)} of {shown(self.node)}; expected an interface of a link at that node",
+            )
 
 
 KIND = Capture

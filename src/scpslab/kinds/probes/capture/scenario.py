@@ -28,11 +28,14 @@ class Capture(Observer):
     kind: Literal["capture"] = key(says="The kind of probe.", example="capture")
     name: Name | None = key(None, says="Name of the file. Default: the node's name.", example="sink")
     node: Name = key(says="Where.", example="ws2")
-    link: str | None = key(None, says="Capture on the node's interface to this link. Default: its first interface.", example="hop")
+    link: str | None = key(
+        None, says="Capture on the node's interface to this link. Default: its first interface.", example="hop"
+    )
     snaplen: Snaplen = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
     filter: str = key(
         "",
-        says="tcpdump filter, as in pcap-filter(7). `validate` finds most mistakes, and the lab the others before anything is sent.",
+        says="tcpdump filter, as in pcap-filter(7). `validate` finds most mistakes, and the lab the others before "
+        "anything is sent.",
         example="tcp port 5001",
     )
 
@@ -42,11 +45,27 @@ def problems(probe: Capture, network: Network) -> Iterator[Problem]:
     if missing := list(not_a_node(probe.node, (node.name for node in network.nodes))):
         yield from missing
     elif probe.filter.lstrip().startswith("-"):
-        yield ("filter",), f'found "{probe.filter}", which tcpdump would take for an option; expected a filter. Write "not" for a minus.'
+        yield (
+            ("filter",),
+            (
+                f'found "{probe.filter}", which tcpdump would take for an option; expected a filter. '
+                'Write "not" for a minus.'
+            ),
+        )
     elif mistake := certain_mistake(probe.filter):
-        yield ("filter",), f'found "{probe.filter}": {mistake}; expected a filter as in pcap-filter(7), such as "tcp port 5001". Correct the filter.'
+        yield (
+            ("filter",),
+            (
+                f'found "{probe.filter}": {mistake}; expected a filter as in pcap-filter(7), such as "tcp port '
+                '5001". Correct the filter.'
+            ),
+        )
     elif probe.link is not None:
-        near = [link.name for link in network.links if probe.node in (link.a, link.b, link.via) and not (link.serial and link.serial.is_np)]
+        near = [
+            link.name
+            for link in network.links
+            if probe.node in (link.a, link.b, link.via) and not (link.serial and link.serial.is_np)
+        ]
         if probe.link not in near:
             yield ("link",), f'found "{probe.link}"; {one_of(probe.link, near)}'
 
@@ -56,7 +75,12 @@ def plan(name: str, probe: Capture, network: NetworkPlan) -> planned.Capture:
     ends = [(link.name, end) for link in network.all_links for end in link.ends if end.node == probe.node]
     # A serial line of SCPS-NP has no interface that a capture could listen to.
     interfaces = [(link, end.interface) for link, end in ends if end.interface is not None]
-    interfaces += [(link.name, interface) for link in network.links if link.via == probe.node for interface in link.relay_interfaces or ()]
+    interfaces += [
+        (link.name, interface)
+        for link in network.links
+        if link.via == probe.node
+        for interface in link.relay_interfaces or ()
+    ]
     return planned.Capture(
         name=name,
         node=probe.node,
@@ -71,4 +95,6 @@ def memory_bytes(probe: Capture, packets: int) -> int:
     return packets * (probe.snaplen + PCAP_RECORD_BYTES)
 
 
-KIND = Kind(model=Capture, default_name=lambda probe: probe.node, plan=plan, problems=problems, memory_bytes=memory_bytes)
+KIND = Kind(
+    model=Capture, default_name=lambda probe: probe.node, plan=plan, problems=problems, memory_bytes=memory_bytes
+)

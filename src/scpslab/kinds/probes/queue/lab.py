@@ -20,7 +20,9 @@ class QueueDepth(Sampler[planned.QueueDepth]):
         self.direction = self.network.direction(self.spec.link, self.spec.direction)
         index = self.direction.entering if self.spec.stage == "queue" else self.direction.relay
         if index is None:
-            raise ValueError(f"probe {self.name}: link {self.spec.link} has no delay stage; expected a link with a via node")
+            raise ValueError(
+                f"probe {self.name}: link {self.spec.link} has no delay stage; expected a link with a via node"
+            )
         self.index = index
         with self.network.where(index):
             self.netlink = Netlink(socket.NETLINK_ROUTE)
@@ -31,7 +33,12 @@ class QueueDepth(Sampler[planned.QueueDepth]):
         roots = [qdisc for qdisc in self.netlink.qdiscs() if qdisc["index"] == self.index and qdisc["parent"] == ROOT]
         drops = self.network.account(self.direction)["queue_packets"]
         for root in roots:
-            self.records.write(t_s=self.context.epoch.now_s(), packets=root["backlog_packets"], bytes=root["backlog_bytes"], drops=drops + root["drops"])
+            self.records.write(
+                t_s=self.context.epoch.now_s(),
+                packets=root["backlog_packets"],
+                bytes=root["backlog_bytes"],
+                drops=drops + root["drops"],
+            )
 
     def stop(self) -> None:
         """Closes socket and file."""

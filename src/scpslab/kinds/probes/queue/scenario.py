@@ -26,7 +26,9 @@ class QueueDepth(Observer):
     link: str = key(says="Link.", example="hop")
     direction: Name = key(says="Direction.", example="data")
     stage: Literal["queue", "delay"] = key(
-        "queue", says="queue: stage 1, the buffer before the serialiser; delay: stage 2, the packets in propagation.", example="queue"
+        "queue",
+        says="queue: stage 1, the buffer before the serialiser; delay: stage 2, the packets in propagation.",
+        example="queue",
     )
     interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
 
@@ -34,14 +36,26 @@ class QueueDepth(Observer):
 def problems(probe: QueueDepth, network: Network) -> Iterator[Problem]:
     """What does not fit."""
     yield from not_a_direction(probe, network)
-    if probe.stage == "delay" and any(link.name == probe.link and link.via is None and link.serial is None for link in network.links):
-        yield ("stage",), f"found the delay stage of {probe.link}, which has none; expected a link that goes through a switch. Use stage queue."
+    if probe.stage == "delay" and any(
+        link.name == probe.link and link.via is None and link.serial is None for link in network.links
+    ):
+        yield (
+            ("stage",),
+            (
+                f"found the delay stage of {probe.link}, which has none; expected a link that goes through a "
+                "switch. Use stage queue."
+            ),
+        )
 
 
 def plan(name: str, probe: QueueDepth, _network: NetworkPlan) -> planned.QueueDepth:
     """Its part of a plan."""
     interval_ns = probe.interval
-    return planned.QueueDepth(name=name, link=probe.link, direction=probe.direction, stage=probe.stage, interval_ns=interval_ns)
+    return planned.QueueDepth(
+        name=name, link=probe.link, direction=probe.direction, stage=probe.stage, interval_ns=interval_ns
+    )
 
 
-KIND = Kind(model=QueueDepth, default_name=lambda probe: f"queue-{probe.link}-{probe.direction}", plan=plan, problems=problems)
+KIND = Kind(
+    model=QueueDepth, default_name=lambda probe: f"queue-{probe.link}-{probe.direction}", plan=plan, problems=problems
+)

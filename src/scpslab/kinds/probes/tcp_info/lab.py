@@ -1,4 +1,6 @@
-"""The view that a node's transport has of its connections: the kernel's (struct tcp_info of Linux 6.12) by inet_diag, SCPS programs' by their traces."""
+"""The view that a node's transport has of its connections: the kernel's (struct tcp_info of Linux 6.12) by inet_diag,
+SCPS programs' by their traces.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ MS_PER_S = 1000
 
 
 def with_epoch(trace: Trace, offset_s: float) -> list[dict[str, Any]]:
-    """The trace's lines with `t_s` since the epoch, which lies `offset_s` before its time zero; the file is rewritten likewise."""
+    """The trace's lines with `t_s` since the epoch, which lies `offset_s` before its time zero; the file is rewritten
+    likewise.
+    """
     lines = [json.loads(line) for line in trace.path.read_text().splitlines()]
     for line in lines:
         line["t_s"] = round(line["t_s"] + offset_s, 9)
@@ -28,7 +32,9 @@ def with_epoch(trace: Trace, offset_s: float) -> list[dict[str, Any]]:
 
 
 def samples(trace: Trace, lines: list[dict[str, Any]], interval_s: float) -> Iterator[dict[str, Any]]:
-    """One line per interval of the epoch's grid while the connection has events; keys as a kernel's sample has them, null where there is no such thing."""
+    """One line per interval of the epoch's grid while the connection has events; keys as a kernel's sample has them,
+    null where there is no such thing.
+    """
     if not lines:
         return
     resent, at = 0, 0
@@ -39,7 +45,13 @@ def samples(trace: Trace, lines: list[dict[str, Any]], interval_s: float) -> Ite
             resent += lines[at]["event"] == "resent"
             at += 1
         if at:
-            yield {"t_s": t_s, "local": trace.local, "remote": trace.remote, **_fields(lines[at - 1], trace.mss_bytes), "retrans_total": resent}
+            yield {
+                "t_s": t_s,
+                "local": trace.local,
+                "remote": trace.remote,
+                **_fields(lines[at - 1], trace.mss_bytes),
+                "retrans_total": resent,
+            }
         tick += 1
 
 

@@ -13,7 +13,9 @@ from scpslab.plan.values import Name, Period
 
 @dataclass(frozen=True, kw_only=True)
 class TcpInfo(Sampling):
-    """Samples of a node's TCP connections: `records/<name>.jsonl`; of SCPS programs on it also their traces: `records/<workload>-<node>-trace.jsonl`."""
+    """Samples of a node's TCP connections: `records/<name>.jsonl`; of SCPS programs on it also their traces:
+    `records/<workload>-<node>-trace.jsonl`.
+    """
 
     kind: Literal["tcp_info"] = "tcp_info"
     node: Name

@@ -19,7 +19,13 @@ class VerdictLog(Probe[planned.Verdicts]):
         records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
         for verdict in verdicts:
             t_s = self.context.epoch.monotonic_t_s(verdict.at_ns)
-            records.write(t_s=t_s, ordinal=verdict.ordinal, wire_bytes=verdict.wire_bytes, verdict=verdict.word, bit_errors=verdict.bit_errors)
+            records.write(
+                t_s=t_s,
+                ordinal=verdict.ordinal,
+                wire_bytes=verdict.wire_bytes,
+                verdict=verdict.word,
+                bit_errors=verdict.bit_errors,
+            )
         if missing:
             records.write(event="log-full", missing=missing)
         records.close()

@@ -29,4 +29,9 @@ def plan(name: str, probe: Verdicts, _network: NetworkPlan) -> planned.Verdicts:
     return planned.Verdicts(name=name, link=probe.link, direction=probe.direction)
 
 
-KIND = Kind(model=Verdicts, default_name=lambda probe: f"verdicts-{probe.link}-{probe.direction}", plan=plan, problems=not_a_direction)
+KIND = Kind(
+    model=Verdicts,
+    default_name=lambda probe: f"verdicts-{probe.link}-{probe.direction}",
+    plan=plan,
+    problems=not_a_direction,
+)

@@ -1,4 +1,6 @@
-"""A third party's service: a command in a node's shell, ready when it listens at a port or a command of the user's says so."""
+"""A third party's service: a command in a node's shell, ready when it listens at a port or a command of the user's says
+so.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Command(Service):
     def _says_yes(self, command: str) -> bool:
         if self._question is None:
             nothing = subprocess.DEVNULL
-            self._question = self.network.node(self.node).start(["sh", "-c", command], stdin=nothing, stdout=nothing, stderr=nothing, cwd="/tmp")
+            self._question = self.network.node(self.node).start(
+                ["sh", "-c", command], stdin=nothing, stdout=nothing, stderr=nothing, cwd="/tmp"
+            )
             return False
         answer = self._question.poll()
         if answer is not None:

@@ -14,7 +14,9 @@ from scpslab.plan.values import Period, PlainText, Port
 
 @dataclass(frozen=True, kw_only=True)
 class CommandService(Daemon):
-    """A command that a node's shell runs until the cell ends. It is ready when it listens at `ready_port`, or `ready_command` ends with 0.
+    """A command that a node's shell runs until the cell ends.
+
+    It is ready when it listens at `ready_port`, or `ready_command` ends with 0.
 
     Without either it is ready once it runs.
     """

@@ -14,19 +14,33 @@ from scpslab.kinds.services.command import plan as planned
 
 
 class CommandService(Service):
-    """A command that runs in a node's shell until the cell ends. If it ends before, the cell has failed. What it prints is in the logs (the first MiB)."""
+    """A command that runs in a node's shell until the cell ends.
+
+    If it ends before, the cell has failed. What it prints is in the logs (the first MiB).
+    """
 
     kind: Literal["command"] = key(says="The kind of service.", example="command")
     name: Name = key(says="Name; its log is logs/NAME-NODE.log.", example="web")
     node: Name = key(says="Host or router.", example="ws2")
-    command: Annotated[str, Field(min_length=1)] = key(says="The command; sh runs it.", example="python3 -m http.server 8080")
-    ready_port: int | None = key(None, says="It is ready when something in the node accepts TCP connections at this port.", least=1, most=65_535, example=8080)
+    command: Annotated[str, Field(min_length=1)] = key(
+        says="The command; sh runs it.", example="python3 -m http.server 8080"
+    )
+    ready_port: int | None = key(
+        None,
+        says="It is ready when something in the node accepts TCP connections at this port.",
+        least=1,
+        most=65_535,
+        example=8080,
+    )
     ready_command: Annotated[str, Field(min_length=1)] | None = key(
         None,
-        says="It is ready when this command, run in the node again and again, ends with 0. Default: at once, unless ready_port is given.",
+        says="It is ready when this command, run in the node again and again, ends with 0. Default: "
+        "at once, unless ready_port is given.",
         example="test -e /tmp/ready",
     )
-    patience: PositiveDuration = key("30 s", says="Time in which it has to be ready; a cell whose service is not has failed.", example="60 s")
+    patience: PositiveDuration = key(
+        "30 s", says="Time in which it has to be ready; a cell whose service is not has failed.", example="60 s"
+    )
 
     @model_validator(mode="after")
     def _asks_once(self) -> Self:

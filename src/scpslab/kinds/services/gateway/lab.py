@@ -1,4 +1,6 @@
-"""`scps gateway` on a router: connections of unmodified programs over SCPS-TP. Its account becomes records/<name>.jsonl."""
+"""`scps gateway` on a router: connections of unmodified programs over SCPS-TP. Its account becomes
+records/<name>.jsonl.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,15 @@ class Gateway(Service):
     def argv(self) -> list[str]:
         """The gateway, with its settings."""
         program = self.network.node(self.node).program("scps")
-        return [program, "gateway", self._file("json"), "--seed", str(self.plan.seed), "--counters", self._file("jsonl")]
+        return [
+            program,
+            "gateway",
+            self._file("json"),
+            "--seed",
+            str(self.plan.seed),
+            "--counters",
+            self._file("jsonl"),
+        ]
 
     def hear(self, line: str) -> None:
         """Takes an event."""

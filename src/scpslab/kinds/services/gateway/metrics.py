@@ -1,4 +1,6 @@
-"""Gateways: what became of the octets that they took from either side, of all connections together, and what they sent again over the link."""
+"""Gateways: what became of the octets that they took from either side, of all connections together, and what they sent
+again over the link.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ if TYPE_CHECKING:
     from scpslab.analysis.run import RunCell
     from scpslab.plan import Plan
 
-CONNECTIONS = {"finished": "connections whose octets and ends all arrived", "broken": "connections that ended otherwise"}
+CONNECTIONS = {
+    "finished": "connections whose octets and ends all arrived",
+    "broken": "connections that ended otherwise",
+}
 SIDES = {"from_lan": "from the LAN", "from_wan": "from the link"}
 OCTETS = {
     "received": "bytes taken",
@@ -29,8 +34,13 @@ def columns(plan: Plan) -> tuple[Column, ...]:
     for name in _names(plan):
         found += [Column(f"{name}_{what}", None, f"{name}: {meaning}.") for what, meaning in CONNECTIONS.items()]
         for side, where in SIDES.items():
-            found += [Column(f"{name}_{side}_{what}_bytes", None, f"{name}, {where}: {meaning}.") for what, meaning in OCTETS.items()]
-        found.append(Column(f"{name}_closes", None, f"{name}: whether received is delivered + buffered + lost, both ways."))
+            found += [
+                Column(f"{name}_{side}_{what}_bytes", None, f"{name}, {where}: {meaning}.")
+                for what, meaning in OCTETS.items()
+            ]
+        found.append(
+            Column(f"{name}_closes", None, f"{name}: whether received is delivered + buffered + lost, both ways.")
+        )
         found.append(Column(f"{name}_resends", None, f"{name}: segments sent again over the link."))
     return tuple(found)
 

@@ -12,7 +12,8 @@ from scpslab.plan.values import Amount, Destination, Interface, Ip, Nanoseconds,
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayService(Daemon):
-    """`scps gateway` on a router: connections to `far`, the networks behind the gateway `peer`, are TCP on its LAN and SCPS-TP between the two, in UDP.
+    """`scps gateway` on a router: connections to `far`, the networks behind the gateway `peer`, are TCP on its LAN and
+    SCPS-TP between the two, in UDP.
 
     `device` is its TUN device, `rate_bps` null for a link without rate control. Its account is in records/NAME.jsonl.
     """

@@ -24,9 +24,11 @@ MTU_LEAST, MTU_MOST = 576, 65_535
 
 
 class GatewayService(Service):
-    """A gateway on a router (`scps gateway`): connections of unmodified programs are TCP on its LAN and SCPS-TP to the gateway at the other end, in UDP.
+    """A gateway on a router (`scps gateway`): connections of unmodified programs are TCP on its LAN and SCPS-TP to the
+    gateway at the other end, in UDP.
 
-    What is not TCP passes. The routes to the far networks must be shorter prefixes than `far`, or default routes: those of `far` lead into the gateway.
+    What is not TCP passes. The routes to the far networks must be shorter prefixes than `far`, or default routes: those
+    of `far` lead into the gateway.
     """
 
     kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
@@ -34,18 +36,29 @@ class GatewayService(Service):
     node: Name = key(says="Router.", example="g1")
     peer: str = key(says="Address of the gateway at the other end.", example="10.9.0.2")
     far: tuple[str, ...] = key(says="Networks behind it.", example=["10.2.0.0/24"])
-    rate: Rate | Literal["none"] = key(says="Rate of the link, all headers included; none for no rate control.", example="2 Mbit/s")
+    rate: Rate | Literal["none"] = key(
+        says="Rate of the link, all headers included; none for no rate control.", example="2 Mbit/s"
+    )
     rtt: PositiveDuration | None = key(
         None,
-        says="Round-trip time of the link; with the rate it gives the buffers. Default: the delays of the link to `peer`, both ways.",
+        says="Round-trip time of the link; with the rate it gives the buffers. Default: "
+        "the delays of the link to `peer`, both ways.",
         example="530 ms",
     )
     mtu: Size = key("1500 B", says="MTU of the link.", example="1500 B")
     congestion: Literal["none", "vj", "vegas"] = key("none", says="Congestion control on the link.", example="vegas")
-    loss: Literal["congestion", "corruption"] = key("corruption", says="The meaning of a loss on the link.", example="congestion")
-    buffer: Size | None = key(None, says="Each of a connection's four buffers. Default: twice the bandwidth-delay product, at least 256 KiB.", example="1 MB")
+    loss: Literal["congestion", "corruption"] = key(
+        "corruption", says="The meaning of a loss on the link.", example="congestion"
+    )
+    buffer: Size | None = key(
+        None,
+        says="Each of a connection's four buffers. Default: twice the bandwidth-delay product, at least 256 KiB.",
+        example="1 MB",
+    )
     set_up: Literal["connect-first", "accept-first", "early"] = key(
-        "connect-first", says="When a client is answered: after the server, at once, or at once with a closed window.", example="early"
+        "connect-first",
+        says="When a client is answered: after the server, at once, or at once with a closed window.",
+        example="early",
     )
     patience: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
 
@@ -75,9 +88,21 @@ def problems(service: GatewayService, known: Mapping[str, str]) -> Iterator[Prob
     others = [ip for ip, node in known.items() if node != service.node]
     if service.peer not in others:
         example = others[0] if others else "10.9.0.2"
-        yield ("peer",), f'found "{service.peer}"; expected the address of another node, such as {example}. Give that of the other gateway.'
+        yield (
+            ("peer",),
+            (
+                f'found "{service.peer}"; expected the address of another node, such as {example}. '
+                "Give that of the other gateway."
+            ),
+        )
     if not service.far:
-        yield ("far",), "found no network; expected those behind the other gateway, such as 10.2.0.0/24. Without one no connection comes to the gateway."
+        yield (
+            ("far",),
+            (
+                "found no network; expected those behind the other gateway, such as 10.2.0.0/24. "
+                "Without one no connection comes to the gateway."
+            ),
+        )
     for number, text in enumerate(service.far):
         try:
             IPv4Network(text)
@@ -94,8 +119,18 @@ def _delays_ns(service: GatewayService, paths: Paths) -> int:
     try:
         link = paths.next_hop(service.node, service.peer).link
     except NoPathError as error:
-        raise ScenarioError(f"services.{service.name}: {error}; expected a route to the other gateway. Give rtt, or a route.") from error
+        raise ScenarioError(
+            f"services.{service.name}: {error}; expected a route to the other gateway. Give rtt, or a route."
+        ) from error
     return max(1, sum(direction.delay_ns for direction in link.directions))
 
 
-KIND = Kind(model=GatewayService, plan=plan, problems=problems, nodes=("router",), is_alone=True, writes_record=True, makes_device=True)
+KIND = Kind(
+    model=GatewayService,
+    plan=plan,
+    problems=problems,
+    nodes=("router",),
+    is_alone=True,
+    writes_record=True,
+    makes_device=True,
+)

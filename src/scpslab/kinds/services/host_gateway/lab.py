@@ -1,10 +1,12 @@
-"""`scps gateway` on a host, for the host's own unmodified programs: both sides are TUN devices, and packets keep the host's addresses on either.
+"""`scps gateway` on a host, for the host's own unmodified programs: both sides are TUN devices, and packets keep the
+host's addresses on either.
 
 Rules of policy routing tell the sides apart by the interface where a packet comes from (docs/decisions/0105):
 
 1. TCP that a link brings for the host goes to the gateway, before it counts as the host's own;
 2. what is the host's own is delivered: what the gateway has written for the host's programs;
-3. TCP that the host's programs send elsewhere goes to the gateway; what the gateway has written for others takes the host's routes.
+3. TCP that the host's programs send elsewhere goes to the gateway; what the gateway has written for others takes the
+host's routes.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ FROM_LINKS, LOCAL, FROM_PROGRAMS = 100, 200, 300
 LAN_TABLE, WAN_TABLE = 7168, 7169
 LOOPBACK = "lo"
 TCP, SCPS_COMPRESSED = 6, 105
-# The kernel is the peer: there is no delay to fill, and what lies between the gateway and a program is in no account of SCPS-TP.
+# The kernel is the peer: there is no delay to fill, and what lies between the gateway and a program is in no account of
+# SCPS-TP.
 LAN_BUFFER_BYTES = 1 << 16
-# The connection of a program and that of SCPS-TP have the same addresses and ports: a packet of the link must not be taken for one of the program's.
+# The connection of a program and that of SCPS-TP have the same addresses and ports: a packet of the link must not be
+# taken for one of the program's.
 NO_EARLY_DEMUX = {"net.ipv4.tcp_early_demux": "0"}
 
 
@@ -34,9 +38,16 @@ class HostGateway(Gateway):
 
     def settings(self) -> dict[str, Any]:
         """Those of the host's SCPS-TP on the side of the links. Links judge packets one by one, so none is joined."""
-        lan, wan = ({"kind": "tun", "device": device, "offload": False} for device in (self.plan.lan_device, self.plan.wan_device))
+        lan, wan = (
+            {"kind": "tun", "device": device, "offload": False}
+            for device in (self.plan.lan_device, self.plan.wan_device)
+        )
         return {
-            "lan": {"kind": "tcp", "carrier": lan, "transport": {"buffer": LAN_BUFFER_BYTES, "mtu": self.plan.settings.get("mtu")}},
+            "lan": {
+                "kind": "tcp",
+                "carrier": lan,
+                "transport": {"buffer": LAN_BUFFER_BYTES, "mtu": self.plan.settings.get("mtu")},
+            },
             "wan": {"kind": "scps", "carrier": wan, "transport": self.plan.settings},
             "limits": LIMITS,
         }
@@ -46,7 +57,12 @@ class HostGateway(Gateway):
         super().wait()
         plan = self.plan
         links = self.network.plan.all_links
-        ends = [end for link in links for end in link.ends if end.node == self.node and end.ip is not None and end.interface is not None]
+        ends = [
+            end
+            for link in links
+            for end in link.ends
+            if end.node == self.node and end.ip is not None and end.interface is not None
+        ]
         # The gateway's packets have the host's own address, and come from a device.
         settings = {f"net.ipv4.conf.{plan.wan_device}.accept_local": "1"}
         self.network.node(self.node).sysctls(NO_EARLY_DEMUX | settings)

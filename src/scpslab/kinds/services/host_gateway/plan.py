@@ -13,9 +13,11 @@ from scpslab.plan.values import AxisValue, Interface, Period, WholeSeed, Word
 
 @dataclass(frozen=True, kw_only=True)
 class HostGatewayService(Daemon):
-    """`scps gateway` on a host of stack `scps`, for the host's own unmodified programs: TCP with its kernel, SCPS-TP (or TCP, as the peer can) on its links.
+    """`scps gateway` on a host of stack `scps`, for the host's own unmodified programs: TCP with its kernel, SCPS-TP
+    (or TCP, as the peer can) on its links.
 
-    `lan_device` and `wan_device` are its TUN devices, `settings` those of SCPS-TP (`scps send --config`). Its account is in records/NAME.jsonl.
+    `lan_device` and `wan_device` are its TUN devices, `settings` those of SCPS-TP (`scps send --config`). Its account
+    is in records/NAME.jsonl.
     """
 
     kind: Literal["host-gateway"] = "host-gateway"

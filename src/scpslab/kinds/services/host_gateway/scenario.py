@@ -1,4 +1,5 @@
-"""The gateways (`scps gateway`) of hosts of stack `scps`, which the lab has of its own: where unmodified programs run, workloads or commands.
+"""The gateways (`scps gateway`) of hosts of stack `scps`, which the lab has of its own: where unmodified programs run,
+workloads or commands.
 
 Each is told what `scps send` on its host would be, for all that the host talks to.
 """
@@ -47,11 +48,17 @@ def of_lab(site: Site) -> tuple[HostGatewayService, ...]:
 
 def own_names(model: ScenarioFile, nodes: Mapping[str, str]) -> Iterable[str]:
     """One a host that needs it."""
-    return (NAME.format(host=host) for host in gateway_hosts(model, [name for name, kind in nodes.items() if kind == "host"]))
+    return (
+        NAME.format(host=host)
+        for host in gateway_hosts(model, [name for name, kind in nodes.items() if kind == "host"])
+    )
 
 
 def _settings(site: Site, host: str) -> dict[str, AxisValue]:
-    """Those of the host. Its packets fit through every path, and without congestion control their rate is that of the slowest."""
+    """Those of the host.
+
+    Its packets fit through every path, and without congestion control their rate is that of the slowest.
+    """
     setting = site.setting
     node = setting.hosts[host]
     assert node.scps is not None  # the host's stack is `scps`
@@ -60,7 +67,11 @@ def _settings(site: Site, host: str) -> dict[str, AxisValue]:
     if mtus := [hop.mtu_bytes for way in found for hop in way]:
         settings["mtu"] = min(mtus)
     if node.paced_by_slowest_hop and "mtu" in settings:
-        rates = [rate for way in found if (rate := rate_that_fits(settings, way, header_bytes(node), timestamps=node.timestamps))]
+        rates = [
+            rate
+            for way in found
+            if (rate := rate_that_fits(settings, way, header_bytes(node), timestamps=node.timestamps))
+        ]
         if rates:
             settings["rate"] = str(min(rates))
     settings.setdefault("rate", str(RATE_BPS))

@@ -1,4 +1,7 @@
-"""A router of SCPS-NP: `scps router` on a node, started in the cell, before the epoch, until nothing is under way. Its counters become records/<node>.jsonl."""
+"""A router of SCPS-NP: `scps router` on a node, started in the cell, before the epoch, until nothing is under way.
+
+Its counters become records/<node>.jsonl.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +59,14 @@ class NpRouter(Service):
             errors = opened.enter_context(self.log.open("wb"))
             # A container has terminals of its own; it gets those of the lines open.
             terminals = self.network.terminals.get(self.node, {})
-            lines = {link: opened.enter_context(open(terminal, "rb", buffering=0, opener=_terminal)).fileno() for link, terminal in terminals.items()}
+            lines = {
+                link: opened.enter_context(open(terminal, "rb", buffering=0, opener=_terminal)).fileno()
+                for link, terminal in terminals.items()
+            }
             paths = {link: str(Path("/dev/fd") / str(number)) for link, number in lines.items()}
-            self.network.inside(self.node, SETTINGS).write_text(json.dumps(router_file(self.plan, paths), indent=1) + "\n")
+            self.network.inside(self.node, SETTINGS).write_text(
+                json.dumps(router_file(self.plan, paths), indent=1) + "\n"
+            )
             self.process = self._popen(subprocess.PIPE, errors.fileno(), keep=tuple(lines.values()))
         assert self.process.stdout is not None
         self.loop.on_lines(self.process.stdout, self.hear)

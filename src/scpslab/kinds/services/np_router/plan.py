@@ -19,7 +19,8 @@ HopCount = Annotated[int, Range(1, 255)]
 
 @dataclass(frozen=True, kw_only=True)
 class NpRouterService(Daemon):
-    """`scps router` on a `scps-router`, whose name it has: `ip` is the program's address, `device` its TUN device, `hosts` and `next_hops` its tables.
+    """`scps router` on a `scps-router`, whose name it has: `ip` is the program's address, `device` its TUN device,
+    `hosts` and `next_hops` its tables.
 
     It runs before any probe does, and until nothing is under way. Its counters are in records/NAME.jsonl.
     """
@@ -42,16 +43,23 @@ class NpRouterService(Daemon):
         return isinstance(node, ScpsRouter)
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """Interfaces that are no lines of its node, queues that cannot purge so much, and next hops that are behind none of its interfaces."""
+        """Interfaces that are no lines of its node, queues that cannot purge so much, and next hops that are behind
+        none of its interfaces.
+        """
         lines = [link.name for link in network.serial_links if self.node in {end.node for end in link.ends}]
         behind: set[str] = set()
         for number, interface in enumerate(self.interfaces):
             if interface.line is not None and interface.line not in lines:
                 yield f"interfaces[{number}].line", one_of(interface.line, lines)
             if interface.queue.purge > interface.queue.limit:
-                yield f"interfaces[{number}].queue.purge", f"found {interface.queue.purge}; expected at most the limit of {interface.queue.limit}"
+                yield (
+                    f"interfaces[{number}].queue.purge",
+                    f"found {interface.queue.purge}; expected at most the limit of {interface.queue.limit}",
+                )
             behind |= set(interface.neighbours)
-        yield from (("next_hops", f"found {hop.via}; expected a neighbour") for hop in self.next_hops if hop.via not in behind)
+        yield from (
+            ("next_hops", f"found {hop.via}; expected a neighbour") for hop in self.next_hops if hop.via not in behind
+        )
 
 
 KIND = NpRouterService

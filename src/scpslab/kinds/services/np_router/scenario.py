@@ -1,4 +1,7 @@
-"""The programs of routers of SCPS-NP: each node of that kind has one, which the lab starts. `routers` of a scenario has its settings."""
+"""The programs of routers of SCPS-NP: each node of that kind has one, which the lab starts.
+
+`routers` of a scenario has its settings.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
 def of_lab(site: Site) -> tuple[NpRouterService, ...]:
     """One for each router."""
     cell = site.cell
-    return tuple(site.np.service(router, cell.model.router(router), cell.scenario.seed, cell.repeat) for router in site.np.routers)
+    return tuple(
+        site.np.service(router, cell.model.router(router), cell.scenario.seed, cell.repeat)
+        for router in site.np.routers
+    )
 
 
 def own_names(_model: ScenarioFile, nodes: Mapping[str, str]) -> Iterable[str]:

@@ -1,4 +1,7 @@
-"""Stack `image`: a Docker image of somebody else's that keeps images/CONTRACT.md. Workloads of kind endpoint use it; the kernel's TCP is there as it comes."""
+"""Stack `image`: a Docker image of somebody else's that keeps images/CONTRACT.md.
+
+Workloads of kind endpoint use it; the kernel's TCP is there as it comes.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,21 @@ SPELT = Spelt(IMAGE, "the name of an image as Docker has it, such as vendor/stac
 
 
 class ImageHost(HostPart):
-    """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)). Needs `containers: docker`; supports only `endpoint` workloads."""
+    """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)).
+
+    Needs `containers: docker`; supports only `endpoint` workloads.
+    """
 
     stack: Literal["image"] = key(says="The stack: the programs of an image.", example="image")
-    image: Annotated[str, SPELT] = key(says="The name of the image in this machine's Docker.", example="vendor/stack:1.0")
+    image: Annotated[str, SPELT] = key(
+        says="The name of the image in this machine's Docker.", example="vendor/stack:1.0"
+    )
     options: str = key("", says="Further arguments for the image's roles (SCPSLAB_OPTIONS).", example="--window 4M")
-    device: bool = key(False, says="Whether the image makes a network device of its own; it then gets /dev/net/tun and NET_ADMIN.", example=True)
+    device: bool = key(
+        False,
+        says="Whether the image makes a network device of its own; it then gets /dev/net/tun and NET_ADMIN.",
+        example=True,
+    )
     memory: Size = key("256 MiB", says="Most memory that the container may use.", example="512 MiB")
 
 
@@ -41,7 +53,10 @@ def image_node(host: ImageHost) -> NodePlan:
 def image_problems(_host: ImageHost, containers: str) -> Iterator[Problem]:
     """An image can only be run as one."""
     if containers != "docker":
-        yield ("stack",), "found stack image with nodes that are processes; expected containers. Add containers: docker."
+        yield (
+            ("stack",),
+            "found stack image with nodes that are processes; expected containers. Add containers: docker.",
+        )
 
 
 KIND = Stack(ImageHost, image_node, problems=image_problems)

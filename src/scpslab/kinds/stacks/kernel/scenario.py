@@ -1,4 +1,7 @@
-"""Stack `kernel`: the kernel's own TCP. Settings come from a preset; what the scenario says goes on top. Names are those of Linux 6.12."""
+"""Stack `kernel`: the kernel's own TCP. Settings come from a preset; what the scenario says goes on top.
+
+Names are those of Linux 6.12.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,26 @@ from scpslab.scenario.stacks.node import NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
 Congestion = Literal[
-    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"
+    "bbr",
+    "bic",
+    "cdg",
+    "cubic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "reno",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
 ]
-# tcp_rmem and tcp_wmem are triples: least, at first, most. The most suits a geostationary hop at 240 Mbit/s, where the kernel's own suits a LAN.
+# tcp_rmem and tcp_wmem are triples: least, at first, most. The most suits a geostationary hop at 240 Mbit/s, where the
+# kernel's own suits a LAN.
 LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16_777_216
 
 
@@ -26,30 +46,61 @@ class KernelHost(HostPart):
     preset: Preset = key("modern", says="The preset that gives all other settings.", example="fy97-reno")
     congestion: Congestion | None = key(None, says="Congestion control.", example="bbr")
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
-    sack: bool | None = key(None, says="Selective acknowledgements (RFC 2018), and with them DSACK (RFC 2883).", example=False)
-    window_scaling: bool | None = key(None, says="TCP window scaling (RFC 7323): windows above 65,535 bytes.", example=True)
+    sack: bool | None = key(
+        None, says="Selective acknowledgements (RFC 2018), and with them DSACK (RFC 2883).", example=False
+    )
+    window_scaling: bool | None = key(
+        None, says="TCP window scaling (RFC 7323): windows above 65,535 bytes.", example=True
+    )
     ecn: bool | None = key(None, says="Explicit congestion notification (RFC 3168).", example=False)
-    initial_window: int | None = key(None, says="Initial congestion window, in segments.", least=1, most=1000, example=1)
-    initial_receive_window: int | None = key(None, says="First advertised window, in segments.", least=1, most=1000, example=10)
+    initial_window: int | None = key(
+        None, says="Initial congestion window, in segments.", least=1, most=1000, example=1
+    )
+    initial_receive_window: int | None = key(
+        None, says="First advertised window, in segments.", least=1, most=1000, example=10
+    )
     mss: Size | None = key(None, says="Largest segment that the host announces, options included.", example="1412 B")
-    rto_min: PositiveDuration | None = key(None, says="Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.", example="1 s")
-    send_buffer: Size | None = key(None, says="Most data that a bulk transfer has in flight. Default: the kernel's autotuning.", example="168000 B")
-    receive_buffer: Size | None = key(None, says="Largest window that a bulk transfer advertises. Default: the kernel's autotuning.", example="200200 B")
+    rto_min: PositiveDuration | None = key(
+        None, says="Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.", example="1 s"
+    )
+    send_buffer: Size | None = key(
+        None, says="Most data that a bulk transfer has in flight. Default: the kernel's autotuning.", example="168000 B"
+    )
+    receive_buffer: Size | None = key(
+        None,
+        says="Largest window that a bulk transfer advertises. Default: the kernel's autotuning.",
+        example="200200 B",
+    )
     quick_ack: bool | None = key(
-        None, says="Acknowledge every segment at once; otherwise the kernel acknowledges every second segment of a stream.", example=True
+        None,
+        says="Acknowledge every segment at once; otherwise the kernel acknowledges every second segment of a stream.",
+        example=True,
     )
     delayed_ack: bool | None = key(
         None,
-        says="Delay acknowledgements of bulk transfers from the first segment on; otherwise the kernel acknowledges the first segments at once.",
+        says="Delay acknowledgements of bulk transfers from the first segment on; "
+        "otherwise the kernel acknowledges the first segments at once.",
         example=True,
     )
 
 
 def settings_of(host: KernelHost) -> KernelSettings:
     """The preset with the scenario's own words on top."""
-    plain = ("congestion", "timestamps", "sack", "window_scaling", "ecn", "initial_window", "initial_receive_window", "delayed_ack", "quick_ack")
+    plain = (
+        "congestion",
+        "timestamps",
+        "sack",
+        "window_scaling",
+        "ecn",
+        "initial_window",
+        "initial_receive_window",
+        "delayed_ack",
+        "quick_ack",
+    )
     given: dict[str, Any] = {name: value for name in plain if (value := getattr(host, name)) is not None}
-    given |= {name: value for name in ("mss", "send_buffer", "receive_buffer") if (value := getattr(host, name)) is not None}
+    given |= {
+        name: value for name in ("mss", "send_buffer", "receive_buffer") if (value := getattr(host, name)) is not None
+    }
     if host.rto_min is not None:
         given["rto_min_ms"] = max(1, host.rto_min // 10**6)
     return replace(PRESETS[host.preset], **given)
@@ -75,8 +126,11 @@ def kernel_node(host: KernelHost) -> NodePlan:
 
 def sysctls(settings: KernelSettings) -> dict[str, str]:
     """Kernel settings of the host's network namespace."""
-    # Half of a receive buffer counts as window (tcp_adv_win_scale 1); without autotuning it has to be right from the start.
-    first_receive = FIRST_RECEIVE if settings.autotuning or settings.receive_buffer is None else 2 * settings.receive_buffer
+    # Half of a receive buffer counts as window (tcp_adv_win_scale 1); without autotuning it has to be right from the
+    # start.
+    first_receive = (
+        FIRST_RECEIVE if settings.autotuning or settings.receive_buffer is None else 2 * settings.receive_buffer
+    )
     return {
         "net.ipv4.tcp_congestion_control": settings.congestion,
         "net.ipv4.tcp_sack": _flag(settings.sack),
@@ -95,7 +149,8 @@ def sysctls(settings: KernelSettings) -> dict[str, str]:
         "net.ipv4.tcp_moderate_rcvbuf": _flag(settings.autotuning),
         # RACK (RFC 8985): loss by time. Off means duplicate acknowledgements decide, as before 2017.
         "net.ipv4.tcp_recovery": "1" if settings.rack else "0",
-        # Tail loss probes (RFC 8985 §7): 3 sends one after two round trips of silence, 0 leaves the end of a transfer to the timeout.
+        # Tail loss probes (RFC 8985 §7): 3 sends one after two round trips of silence, 0 leaves the end of a transfer
+        # to the timeout.
         "net.ipv4.tcp_early_retrans": "3" if settings.tail_loss_probe else "0",
         # F-RTO (RFC 5682): 2 looks for timeouts that were spurious, 0 believes every one.
         "net.ipv4.tcp_frto": "2" if settings.f_rto else "0",

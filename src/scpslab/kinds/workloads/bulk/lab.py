@@ -1,4 +1,6 @@
-"""A bulk transfer over the kernel's TCP or SCPS-TP, each end for itself, measured at both ends (FY97's measure, apparatus M-01, and the user's own)."""
+"""A bulk transfer over the kernel's TCP or SCPS-TP, each end for itself, measured at both ends (FY97's measure,
+apparatus M-01, and the user's own).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ RECEIVER_EXTRA_NS = 120 * SECOND_NS
 
 
 class Bulk(Workload[planned.Bulk]):
-    """`labtool bulk-send` or `scps send` at one node, `bulk-recv` or `scps recv` at the other; completed when both say so and every byte is right."""
+    """`labtool bulk-send` or `scps send` at one node, `bulk-recv` or `scps recv` at the other; completed when both say
+    so and every byte is right.
+    """
 
     def prepare(self) -> None:
         """Starts the receiver, and states the send window's ceiling for its port where the kernel sends."""
@@ -34,7 +38,9 @@ class Bulk(Workload[planned.Bulk]):
         patience_ns = spec.start_ns + spec.patience_ns + RECEIVER_EXTRA_NS
         if spec.to_scps:
             with self.trace(spec.to) as trace:
-                command = scps_end.receive_command(self.scps(spec.to), spec.to_scps, spec, patience_ns / SECOND_NS, trace)
+                command = scps_end.receive_command(
+                    self.scps(spec.to), spec.to_scps, spec, patience_ns / SECOND_NS, trace
+                )
                 self.run(spec.to, command, self._line, self._exit, keep=trace)
         else:
             options = {
@@ -56,7 +62,9 @@ class Bulk(Workload[planned.Bulk]):
         spec = self.spec
         if spec.from_scps:
             with self.trace(spec.from_) as trace:
-                command = scps_end.send_command(self.scps(spec.from_), spec.from_scps, spec, spec.patience_ns / SECOND_NS, trace)
+                command = scps_end.send_command(
+                    self.scps(spec.from_), spec.from_scps, spec, spec.patience_ns / SECOND_NS, trace
+                )
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
         timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
@@ -74,7 +82,9 @@ class Bulk(Workload[planned.Bulk]):
 
     @contextmanager
     def trace(self, node: str) -> Iterator[int | None]:
-        """A descriptor for the SCPS program's trace, where a tcp_info probe looks at the node: what the kernel samples is in there."""
+        """A descriptor for the SCPS program's trace, where a tcp_info probe looks at the node: what the kernel samples
+        is in there.
+        """
         if node not in self.context.settled.sampled:
             yield None
             return
@@ -86,7 +96,9 @@ class Bulk(Workload[planned.Bulk]):
         path, report = trace_path(self.context.folders.records, self.name, node), self.reports.get(node)
         if report is None or not path.exists():
             return []
-        return [Trace(path, report["origin_ns"], report["local"], report["remote"], report["negotiated"]["segment_bytes"])]
+        return [
+            Trace(path, report["origin_ns"], report["local"], report["remote"], report["negotiated"]["segment_bytes"])
+        ]
 
     def _line(self, line: str) -> None:
         fields = json.loads(line)

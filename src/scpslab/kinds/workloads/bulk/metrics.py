@@ -13,21 +13,55 @@ from scpslab.analysis.viewpoints import bottleneck_bps, capture_at
 from scpslab.kinds.workloads.bulk.plan import Bulk
 
 # The clock starts when the first segment has arrived, so that few segments seem faster than the link.
-NO_RATE = "Empty, as the next two, for a transfer of one segment, or of so few that leaving out the first one's time gives more than the slowest hop's rate."
+NO_RATE = (
+    "Empty, as the next two, for a transfer of one segment, or of so few that leaving out the first one's time "
+    "gives more than the slowest hop's rate."
+)
 COLUMNS = (
     Column("bytes", None, "Payload bytes that the sink received."),
-    Column("transfer_s", 9, "FY97's delay (apparatus M-01), at the sink: arrival of the first data packet to sending of the acknowledgement of the last byte."),
-    Column("transfer_source", None, "`capture`: from the packets at the sink; `record`: no usable capture there, first to last read of the receiving program."),
-    Column("transfer_from_syn_s", 9, "The same end, counted from the arrival of the SYN (apparatus M-01 leaves open which first packet is meant)."),
+    Column(
+        "transfer_s",
+        9,
+        (
+            "FY97's delay (apparatus M-01), at the sink: arrival of the first data packet to sending of the "
+            "acknowledgement of the last byte."
+        ),
+    ),
+    Column(
+        "transfer_source",
+        None,
+        (
+            "`capture`: from the packets at the sink; `record`: no usable capture there, first to last read of the "
+            "receiving program."
+        ),
+    ),
+    Column(
+        "transfer_from_syn_s",
+        9,
+        "The same end, counted from the arrival of the SYN (apparatus M-01 leaves open which first packet is meant).",
+    ),
     Column("user_s", 9, "Connect to close at the source: what a user waits."),
     Column("goodput_bps", 3, f"bytes * 8 / transfer_s. {NO_RATE}"),
-    Column("throughput_report_pct", 6, "FY97's unit: bytes * 8 / 1024 as a share of transfer_s * link rate / 1000, in percent. SI percent is this * 1.024."),
+    Column(
+        "throughput_report_pct",
+        6,
+        (
+            "FY97's unit: bytes * 8 / 1024 as a share of transfer_s * link rate / 1000, in percent. "
+            "SI percent is this * 1.024."
+        ),
+    ),
     Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path)."),
     Column("retransmissions", None, "Segments sent again, as the sender's TCP counts them."),
-    Column("superfluous_resends", None, "SCPS-TP: segments sent again whose first copy had arrived, by the sender's own estimate."),
+    Column(
+        "superfluous_resends",
+        None,
+        "SCPS-TP: segments sent again whose first copy had arrived, by the sender's own estimate.",
+    ),
     Column("rtos", None, "Retransmission timeouts of the sender's TCP."),
     Column("mss_bytes", None, "Payload bytes of a full segment."),
-    Column("payload_match", None, "`true` when every byte arrived as it was sent (compared byte by byte, or by SHA-256)."),
+    Column(
+        "payload_match", None, "`true` when every byte arrived as it was sent (compared byte by byte, or by SHA-256)."
+    ),
 )
 
 
@@ -46,7 +80,10 @@ def measure(subject: Subject[Bulk]) -> dict[str, Value]:
         "mss_bytes": count(sender, "mss_bytes"),
         "payload_match": _payload_match(sender, receiver),
     }
-    values |= _transfer(subject, received_bytes) or {"transfer_s": _elapsed(receiver, "first_data_t_s", "last_data_t_s"), "transfer_source": "record"}
+    values |= _transfer(subject, received_bytes) or {
+        "transfer_s": _elapsed(receiver, "first_data_t_s", "last_data_t_s"),
+        "transfer_source": "record",
+    }
     transfer_s, rate_bps = values["transfer_s"], bottleneck_bps(cell.plan, workload)
     if received_bytes and isinstance(transfer_s, float) and transfer_s > 0 and _has_rate(values, transfer_s, rate_bps):
         values["goodput_bps"] = received_bytes * 8 / transfer_s
@@ -57,12 +94,16 @@ def measure(subject: Subject[Bulk]) -> dict[str, Value]:
 
 
 def report_pct(payload_bytes: int, transfer_s: float, rate_bps: float) -> float:
-    """Throughput in the FY97 report's unit: Kibit (1024) over a link rate in kbit/s (1000), in percent (apparatus §8)."""
+    """Throughput in the FY97 report's unit: Kibit (1024) over a link rate in kbit/s (1000), in percent (apparatus
+    §8).
+    """
     return 100 * (payload_bytes * 8 / 1024) / (transfer_s * rate_bps / 1000)
 
 
 def _has_rate(values: Mapping[str, Value], transfer_s: float, rate_bps: int | None) -> bool:
-    """False for one segment, and where only the first one, whose time on the link is not counted, lifts the rate above the slowest hop's."""
+    """False for one segment, and where only the first one, whose time on the link is not counted, lifts the rate above
+    the slowest hop's.
+    """
     received_bytes, segment_bytes = values["bytes"], values["mss_bytes"]
     if not isinstance(received_bytes, int) or not isinstance(segment_bytes, int):
         return True

@@ -15,9 +15,11 @@ from scpslab.plan.workloads.scps_ends import problems_of_ends
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk(Traffic):
-    """A transfer over TCP. Windows None: the kernel's own sizing; `congestion` None: the node's; `delayed_ack`: the receiver delays from the start.
+    """A transfer over TCP. Windows None: the kernel's own sizing; `congestion` None: the node's; `delayed_ack`: the
+    receiver delays from the start.
 
-    `patience_ns`: it is given up after that. `from_scps`, `to_scps` None: the kernel carries that end; else `to_ip` is the program's address.
+    `patience_ns`: it is given up after that. `from_scps`, `to_scps` None: the kernel carries that end; else `to_ip` is
+    the program's address.
     """
 
     kind: Literal["bulk"] = "bulk"

@@ -19,18 +19,37 @@ from scpslab.kinds.workloads.bulk import plan as planned
 
 
 class Bulk(Traffic):
-    """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the acknowledgement of the last."""
+    """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the
+    acknowledgement of the last.
+    """
 
     kind: Literal["bulk"] = key(says="The kind of workload.", example="bulk")
     size: Size = key(says="Bytes to send.", example="4000000 B")
     segment: Size = key(
-        "1400 B", says="Data bytes per segment, without headers and options. Below 76 bytes the topology's MTU must force the size.", example="512 B"
+        "1400 B",
+        says="Data bytes per segment, without headers and options. Below 76 bytes the topology's MTU must force the "
+        "size.",
+        example="512 B",
     )
-    congestion: Congestion | None = key(None, says="Congestion control of this transfer. Default: the sending host's.", example="vegas")
-    precedence: int | None = key(None, says="SCPS-NP: precedence of all packets of the connection. Default: the sending host's.", least=0, most=15, example=9)
+    congestion: Congestion | None = key(
+        None, says="Congestion control of this transfer. Default: the sending host's.", example="vegas"
+    )
+    precedence: int | None = key(
+        None,
+        says="SCPS-NP: precedence of all packets of the connection. Default: the sending host's.",
+        least=0,
+        most=15,
+        example=9,
+    )
     port: Port = key(5001, says="TCP port.", example=5001)
-    patience: PositiveDuration = key("3000 s", says="Time after which the sender gives up; the cell then counts as incomplete.", example="3000 s")
-    required: bool = key(True, says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.", example=True)
+    patience: PositiveDuration = key(
+        "3000 s", says="Time after which the sender gives up; the cell then counts as incomplete.", example="3000 s"
+    )
+    required: bool = key(
+        True,
+        says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
+        example=True,
+    )
 
 
 def problems(workload: Bulk, around: Surroundings) -> Iterator[Problem]:
@@ -38,10 +57,15 @@ def problems(workload: Bulk, around: Surroundings) -> Iterator[Problem]:
     if workload.congestion is not None and around.host(workload.sender).carrier is not KERNEL:
         yield (
             ("congestion",),
-            f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; expected none. Set it on the host.',
+            (
+                f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; '
+                "expected none. Set it on the host."
+            ),
         )
     if workload.precedence is not None and around.node(workload.sender).np_precedence is None:
-        found = f"found precedence {workload.precedence} for a transfer from {workload.from_}, which does not speak SCPS-NP"
+        found = (
+            f"found precedence {workload.precedence} for a transfer from {workload.from_}, which does not speak SCPS-NP"
+        )
         yield ("precedence",), f"{found}; expected none. Add network: np to both hosts."
     yield from same_network(workload, around)
     yield from fits_mtu(workload, workload.segment, around)

@@ -17,7 +17,10 @@ def measure(subject: Subject[Congestion]) -> dict[str, Value]:
     """Values by column name from the generator's summary."""
     lines = subject.cell.records(subject.workload.name)
     summary = next((line for line in lines if line.get("event") == "summary"), {})
-    return {"congestion_offered_packets": count(summary, "sent_packets"), "congestion_offered_bytes": count(summary, "sent_bytes")}
+    return {
+        "congestion_offered_packets": count(summary, "sent_packets"),
+        "congestion_offered_bytes": count(summary, "sent_bytes"),
+    }
 
 
 FAMILY = Family(Congestion, COLUMNS, measure)

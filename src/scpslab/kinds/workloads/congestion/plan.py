@@ -11,7 +11,9 @@ from scpslab.plan.workloads.base import Traffic
 
 @dataclass(frozen=True, kw_only=True)
 class Congestion(Traffic):
-    """FY97's generator. The rates were drawn when the plan was made; each is held for `redraw_ns`; `packet_bytes` is the IP length.
+    """FY97's generator.
+
+    The rates were drawn when the plan was made; each is held for `redraw_ns`; `packet_bytes` is the IP length.
 
     It is never required: it stops with the last required workload.
     """

@@ -21,7 +21,9 @@ class EndOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint(Traffic):
-    """A transfer by programs that keep images/CONTRACT.md; `options`: further words for the image at either end (`from`, `to`)."""
+    """A transfer by programs that keep images/CONTRACT.md; `options`: further words for the image at either end
+    (`from`, `to`).
+    """
 
     kind: Literal["endpoint"] = "endpoint"
     bytes_: Amount

@@ -1,4 +1,6 @@
-"""A file or a record of it by SCPS-FP: `scps fpd` on one node, `scps fp` on the other, over what carries transport on each, timed as the client reports it."""
+"""A file or a record of it by SCPS-FP: `scps fpd` on one node, `scps fp` on the other, over what carries transport on
+each, timed as the client reports it.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,16 @@ class FpServer(Service):
 
     def argv(self) -> list[str]:
         """The server and its options."""
-        argv = [self.network.node(self.node).program("scps"), "fpd", "--listen", self.ip, "--port", str(self.port), "--open", f"{self.folder}/files"]
+        argv = [
+            self.network.node(self.node).program("scps"),
+            "fpd",
+            "--listen",
+            self.ip,
+            "--port",
+            str(self.port),
+            "--open",
+            f"{self.folder}/files",
+        ]
         return [*argv, "--ready-file", f"{self.folder}/{READY}", *self.options]
 
     def is_ready(self) -> bool:
@@ -72,7 +83,21 @@ FILE, OLD, EDITED, PART = "file.bin", "old.bin", "edited.bin", ".fppart~file.bin
 COUNTERS = "counters"
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 # What the client's report of a command says of the transfer; the rest of it is text for people.
-KEPT = ("command", "status", "reply", "octets", "octets_after_restart", "size", "marker", "restarts", "markers", "seconds", "integrity", "crc", "filled")
+KEPT = (
+    "command",
+    "status",
+    "reply",
+    "octets",
+    "octets_after_restart",
+    "size",
+    "marker",
+    "restarts",
+    "markers",
+    "seconds",
+    "integrity",
+    "crc",
+    "filled",
+)
 
 
 class Fp(Workload[planned.Fp]):
@@ -83,7 +108,9 @@ class Fp(Workload[planned.Fp]):
         spec = self.spec
         from_client = spec.command not in ("get", "read")
         self.client, self.server = (spec.from_, spec.to) if from_client else (spec.to, spec.from_)
-        self.client_scps, self.server_scps = (spec.from_scps if end == spec.from_ else spec.to_scps for end in (self.client, self.server))
+        self.client_scps, self.server_scps = (
+            spec.from_scps if end == spec.from_ else spec.to_scps for end in (self.client, self.server)
+        )
         self.text: list[str] = []
         self.starts = {"client": 0, "server": 0}
         self.folders = {node: self.network.inside(node, self.folder) for node in (self.client, self.server)}
@@ -111,7 +138,11 @@ class Fp(Workload[planned.Fp]):
         whole, record = draw.randbytes(spec.bytes_), draw.randbytes(spec.record_bytes)
         at, end = spec.record_at, spec.record_at + spec.record_bytes
         sender, receiver = (self.folders[host] / "files" for host in (spec.from_, spec.to))
-        wanted = {"insert": whole[:at] + record + whole[at:], "replace": whole[:at] + record + whole[end:], "delete": whole[:at] + whole[end:]}
+        wanted = {
+            "insert": whole[:at] + record + whole[at:],
+            "replace": whole[:at] + record + whole[end:],
+            "delete": whole[:at] + whole[end:],
+        }
         self.data = wanted.get(spec.command, whole[at:end] if spec.command == "read" else whole)
         if spec.command in wanted:
             for folder in (sender, receiver):
@@ -161,10 +192,18 @@ class Fp(Workload[planned.Fp]):
             *(["--local", end.ip] if end else []),
             *self._options(end, "client", self.client),
         ]
-        argv += [*(["--passive"] if spec.mode == "passive" else []), "--keep-going", "--quiet", "-e", "; ".join(commands)]
+        argv += [
+            *(["--passive"] if spec.mode == "passive" else []),
+            "--keep-going",
+            "--quiet",
+            "-e",
+            "; ".join(commands),
+        ]
         self.text.clear()
         self.client_start_t_s = self.context.epoch.now_s()
-        self.client_process = self.run(self.client, [*argv, spec.server_ip, str(spec.port)], self.text.append, self._client_exit)
+        self.client_process = self.run(
+            self.client, [*argv, spec.server_ip, str(spec.port)], self.text.append, self._client_exit
+        )
 
     def _options(self, end: ScpsEnd | None, which: str, node: str) -> list[str]:
         transport = ["--transport", "tcp"]
@@ -173,7 +212,10 @@ class Fp(Workload[planned.Fp]):
             if node == self.spec.from_:
                 transport += ["--counters", f"{self.folder}/{COUNTERS}-{self.starts[which]}"]
         self.starts[which] += 1
-        return [*transport, *(word for name, value in self.spec.tunables.items() for word in ("--set", f"{name}={value}"))]
+        return [
+            *transport,
+            *(word for name, value in self.spec.tunables.items() for word in ("--set", f"{name}={value}")),
+        ]
 
     def _watch(self) -> None:
         """Kills what is to be killed once enough is stored at the receiver."""
@@ -204,7 +246,13 @@ class Fp(Workload[planned.Fp]):
 
     def _client_exit(self, code: int) -> None:
         reports = [{key: line[key] for key in KEPT if key in line} for line in map(json.loads, self.text)]
-        self.records.write(event="client", start_t_s=self.client_start_t_s, end_t_s=self.context.epoch.now_s(), exit_code=code, reports=reports)
+        self.records.write(
+            event="client",
+            start_t_s=self.client_start_t_s,
+            end_t_s=self.context.epoch.now_s(),
+            exit_code=code,
+            reports=reports,
+        )
         if self.outcome:
             return
         transfers = [report for report in reports if report["command"].split()[0] in TRANSFERS]
@@ -221,11 +269,22 @@ class Fp(Workload[planned.Fp]):
         left = next((report for report in reports if report["command"] in (f"size {FILE}", f"lsize {FILE}")), None)
         if not done:
             said = f"{transfers[-1]['command']}: {transfers[-1]['status']}" if transfers else "no transfer"
-            self.finish("incomplete", f"{self.name}: scps fp exit code {code}: {said}; see logs/{self.name}-{self.client}.log")
+            self.finish(
+                "incomplete", f"{self.name}: scps fp exit code {code}: {said}; see logs/{self.name}-{self.client}.log"
+            )
         elif arrived != self.data and not transfers[-1].get("filled"):
-            self.finish("incomplete", f"{self.name}: found {len(arrived)} bytes that differ from those sent; expected {len(self.data)} bytes as sent")
+            self.finish(
+                "incomplete",
+                (
+                    f"{self.name}: found {len(arrived)} bytes that differ from those sent; "
+                    f"expected {len(self.data)} bytes as sent"
+                ),
+            )
         elif expected and transfers[0]["status"] != expected:
-            self.finish("incomplete", f"{self.name}: found a transfer that is {transfers[0]['status']}; expected it to be {expected}")
+            self.finish(
+                "incomplete",
+                f"{self.name}: found a transfer that is {transfers[0]['status']}; expected it to be {expected}",
+            )
         elif left is not None and left["status"] == "complete":
             self.finish("incomplete", f"{self.name}: found a file after an aborted transfer; expected none")
         else:
@@ -251,7 +310,9 @@ class Fp(Workload[planned.Fp]):
         return arrived
 
     def _sender_counts(self) -> dict[str, int]:
-        """What the sending host's transport counted, control connection included; nothing if a killed program took its counts with it."""
+        """What the sending host's transport counted, control connection included; nothing if a killed program took its
+        counts with it.
+        """
         if not self.spec.from_scps:
             return {"rtos": self.kernel_timeouts(self.spec.from_) - self.timeouts_before}
         counts = [json.loads(path.read_text()) for path in self.folders[self.spec.from_].glob(f"{COUNTERS}-*[0-9]")]

@@ -1,4 +1,6 @@
-"""A file or record by SCPS-FP: its time as the client reports it and as the packets show it, what restarts cost, and what became of every byte."""
+"""A file or record by SCPS-FP: its time as the client reports it and as the packets show it, what restarts cost, and
+what became of every byte.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,19 @@ from scpslab.kinds.workloads.fp.plan import Fp
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 COLUMNS = (
     Column("bytes", None, "Bytes of the file that arrived; of the record, where one was read."),
-    Column("transfer_s", 6, "The client's time for its transfer commands, restarts and their pauses included; without a value where a client was killed."),
-    Column("client_total_s", 6, "From the client's start to the end of the last transfer command, connecting and set-up included."),
+    Column(
+        "transfer_s",
+        6,
+        (
+            "The client's time for its transfer commands, restarts and their pauses included; "
+            "without a value where a client was killed."
+        ),
+    ),
+    Column(
+        "client_total_s",
+        6,
+        "From the client's start to the end of the last transfer command, connecting and set-up included.",
+    ),
     CAPTURE_TRANSFER,
     GOODPUT,
     UTILIZATION,
@@ -39,15 +52,23 @@ COLUMNS = (
     RTT_MIN,
     HANDSHAKE_RTT,
     Column("restarts", None, "Automatic restarts, and continuations or repetitions by the user or by another client."),
-    Column("moved_bytes", None, "File bytes over all data connections, as the clients that lived to tell it count them."),
+    Column(
+        "moved_bytes", None, "File bytes over all data connections, as the clients that lived to tell it count them."
+    ),
     Column("resumed_at_bytes", None, "Bytes safely stored at which the transfer last went on."),
-    Column("integrity_ok", None, "`true` when the protocol's own comparison of checksum and length succeeded at the end."),
+    Column(
+        "integrity_ok", None, "`true` when the protocol's own comparison of checksum and length succeeded at the end."
+    ),
     Column("payload_match", None, "`true` when the file arrived as it was sent (SHA-256)."),
     Column("lost_bytes", None, "Bytes sent that are nowhere in what arrived."),
     Column("duplicated_bytes", None, "Bytes sent that are in it more than once."),
     Column("damaged_bytes", None, "Bytes in it that were not sent there."),
     Column("filled_bytes", None, "Gaps that best effort filled."),
-    Column("wire_data_bytes", None, "IP bytes that the sending host sent, control connection and resent packets included, at its own capture."),
+    Column(
+        "wire_data_bytes",
+        None,
+        "IP bytes that the sending host sent, control connection and resent packets included, at its own capture.",
+    ),
     Column("wire_ack_bytes", None, "IP bytes that arrived there."),
 )
 
@@ -59,11 +80,15 @@ def measure(subject: Subject[Fp]) -> dict[str, Value]:
     file: dict[str, Any] = next((line for line in lines if line.get("event") == "file"), {})
     clients = [line for line in lines if line.get("event") == "client"]
     arrived = count(file, "bytes")
-    values: dict[str, Value] = {name: count(file, name) for name in ("bytes", "lost_bytes", "duplicated_bytes", "damaged_bytes")}
+    values: dict[str, Value] = {
+        name: count(file, name) for name in ("bytes", "lost_bytes", "duplicated_bytes", "damaged_bytes")
+    }
     values["payload_match"] = file.get("sha256") == file.get("sent_sha256") if file else None
     values["rtos"] = count(next((line for line in lines if line.get("event") == "sender"), {}), "rtos")
     values |= _said(clients)
-    return values | rates(subject, arrived, values.get("transfer_s")) | measure_capture(subject, arrived) | _wire(subject)
+    return (
+        values | rates(subject, arrived, values.get("transfer_s")) | measure_capture(subject, arrived) | _wire(subject)
+    )
 
 
 def _said(clients: list[dict[str, Any]]) -> dict[str, Value]:
@@ -90,7 +115,10 @@ def _said(clients: list[dict[str, Any]]) -> dict[str, Value]:
 
 
 def _wire(subject: Subject[Fp]) -> dict[str, Value]:
-    """IP bytes each way at the sending host, of the connections between the hosts. The first packet of all is the client's request for one."""
+    """IP bytes each way at the sending host, of the connections between the hosts.
+
+    The first packet of all is the client's request for one.
+    """
     probe = capture_at(subject.cell.plan, subject.workload.from_)
     packets = subject.cell.packets(probe.name) if probe else None
     if packets is None:
@@ -102,7 +130,10 @@ def _wire(subject: Subject[Fp]) -> dict[str, Value]:
     from_client = (packets.source == client) & (packets.destination == server)
     from_server = (packets.source == server) & (packets.destination == client)
     from_source, to_source = (from_client, from_server) if _source_has_client(subject) else (from_server, from_client)
-    return {"wire_data_bytes": int(packets.ip_bytes[from_source].sum()), "wire_ack_bytes": int(packets.ip_bytes[to_source].sum())}
+    return {
+        "wire_data_bytes": int(packets.ip_bytes[from_source].sum()),
+        "wire_ack_bytes": int(packets.ip_bytes[to_source].sum()),
+    }
 
 
 def _source_has_client(subject: Subject[Fp]) -> bool:

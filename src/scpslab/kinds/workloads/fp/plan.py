@@ -16,10 +16,12 @@ from scpslab.plan.workloads.scps_ends import problems_of_ends
 
 @dataclass(frozen=True, kw_only=True)
 class Fp(Traffic):
-    """A file by SCPS-FP. `get`, `read`: the receiving host has the client; the others: the sending one. `bytes_` of the file, before an edit.
+    """A file by SCPS-FP. `get`, `read`: the receiving host has the client; the others: the sending one.
 
-    The record of `record_bytes` lies at `record_at`. A stop happens when `stop_at` bytes have moved. `tunables`: name to whole number, as `scps fp --set`.
-    `from_scps`, `to_scps` as for bulk.
+    `bytes_` of the file, before an edit.
+
+    The record of `record_bytes` lies at `record_at`. A stop happens when `stop_at` bytes have moved. `tunables`: name
+    to whole number, as `scps fp --set`. `from_scps`, `to_scps` as for bulk.
     """
 
     kind: Literal["fp"] = "fp"
@@ -66,7 +68,10 @@ class Fp(Traffic):
     def problems(self, places: Places) -> Iterator[Problem]:
         """A stop has its place, and programs are where their stack is."""
         if (self.stop_at is None) != (self.stop == "none"):
-            yield "stop_at", f"found {shown(self.stop_at)} with stop {shown(self.stop)}; expected null exactly for a stop of none"
+            yield (
+                "stop_at",
+                f"found {shown(self.stop_at)} with stop {shown(self.stop)}; expected null exactly for a stop of none",
+            )
         yield from problems_of_ends(self, places)
 
 

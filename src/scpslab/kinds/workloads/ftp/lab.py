@@ -47,7 +47,9 @@ class FtpServer(Service):
 
     what = "vsftpd"
 
-    def __init__(self, name: str, node: str, network: LabNetwork, loop: Loop, *, root: str, port: int, patience_s: int) -> None:
+    def __init__(
+        self, name: str, node: str, network: LabNetwork, loop: Loop, *, root: str, port: int, patience_s: int
+    ) -> None:
         super().__init__(name, node, network, loop)
         self.root, self.port, self.patience_s = root, port, patience_s
 
@@ -94,7 +96,15 @@ class Ftp(Workload[planned.Ftp]):
         (self.folders[spec.from_] / FILE).write_bytes(self.data)
         patience_s = -(-spec.patience_ns // 10**9)
         self.serve(
-            FtpServer(self.name, self.server, self.network, self.context.loop, root=self.folder, port=spec.port, patience_s=patience_s),
+            FtpServer(
+                self.name,
+                self.server,
+                self.network,
+                self.context.loop,
+                root=self.folder,
+                port=spec.port,
+                patience_s=patience_s,
+            ),
         )
 
     def start(self) -> None:
@@ -137,12 +147,23 @@ class Ftp(Workload[planned.Ftp]):
             **times,
             error=said.get("errormsg"),
         )
-        self.records.write(event="file", bytes=len(arrived), sha256=hashlib.sha256(arrived).hexdigest(), sent_sha256=hashlib.sha256(self.data).hexdigest())
+        self.records.write(
+            event="file",
+            bytes=len(arrived),
+            sha256=hashlib.sha256(arrived).hexdigest(),
+            sent_sha256=hashlib.sha256(self.data).hexdigest(),
+        )
         self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec.from_) - self.timeouts_before)
         if code:
             self.finish("incomplete", f"{self.name}: curl exit code {code}: {said.get('errormsg')}")
         elif arrived != self.data:
-            self.finish("incomplete", f"{self.name}: found {len(arrived)} bytes that differ from those sent; expected {self.spec.bytes_} bytes as sent")
+            self.finish(
+                "incomplete",
+                (
+                    f"{self.name}: found {len(arrived)} bytes that differ from those sent; "
+                    f"expected {self.spec.bytes_} bytes as sent"
+                ),
+            )
         else:
             self.finish("completed")
         self.stop()

@@ -22,7 +22,14 @@ from scpslab.kinds.workloads.ftp.plan import Ftp
 
 COLUMNS = (
     Column("bytes", None, "Bytes of the file that arrived."),
-    Column("transfer_s", 6, "The client's time for the transfer alone: from the end of log-in and set-up commands to the server's word that all is done."),
+    Column(
+        "transfer_s",
+        6,
+        (
+            "The client's time for the transfer alone: from the end of log-in and set-up commands to the server's "
+            "word that all is done."
+        ),
+    ),
     Column("client_total_s", 6, "The client's time for everything, connecting and logging in included."),
     CAPTURE_TRANSFER,
     GOODPUT,
@@ -42,7 +49,11 @@ def measure(subject: Subject[Ftp]) -> dict[str, Value]:
     lines = {str(line.get("event")): line for line in cell.records(workload.name)}
     client, file = lines.get("client", {}), lines.get("file", {})
     arrived, total_s, before_s = count(file, "bytes"), number(client, "total_s"), number(client, "before_transfer_s")
-    values: dict[str, Value] = {"bytes": arrived, "client_total_s": total_s, "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None}
+    values: dict[str, Value] = {
+        "bytes": arrived,
+        "client_total_s": total_s,
+        "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None,
+    }
     if not gateway_of(cell.plan, workload.from_):
         # The kernel's connection ends at the host's own gateway.
         values["rtos"] = count(lines.get("sender", {}), "rtos")

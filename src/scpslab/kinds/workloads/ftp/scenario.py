@@ -20,13 +20,24 @@ class Ftp(Traffic):
 
     kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
     size: Size = key(says="Bytes of the file.", example="100 kB")
-    command: Literal["get", "put"] = key("get", says="get: the client runs on the receiving host; put: it runs on the sending host.", example="put")
+    command: Literal["get", "put"] = key(
+        "get", says="get: the client runs on the receiving host; put: it runs on the sending host.", example="put"
+    )
     mode: Literal["active", "passive"] = key(
-        "active", says="Which end opens the data connection: active: the server (PORT, as with clients of the period); passive: the client.", example="passive"
+        "active",
+        says="Which end opens the data connection: active: the server (PORT, as with clients of the period); "
+        "passive: the client.",
+        example="passive",
     )
     port: Port = key(21, says="TCP port of the control connection.", example=21)
-    patience: PositiveDuration = key("900 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="900 s")
-    required: bool = key(True, says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.", example=True)
+    patience: PositiveDuration = key(
+        "900 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="900 s"
+    )
+    required: bool = key(
+        True,
+        says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
+        example=True,
+    )
 
 
 def problems(workload: Ftp, around: Surroundings) -> Iterator[Problem]:

@@ -25,7 +25,8 @@ class Iperf3(Workload[planned.Iperf3]):
         self.listening = False
         argv = [*self._program(self.spec.to), "--server", "--one-off", "--forceflush", "--port", str(self.spec.port)]
         if self.spec.udp_rate_bps is not None:
-            # A server of datagrams answers from whatever address its routes give; the client hears the one that it has contacted.
+            # A server of datagrams answers from whatever address its routes give; the client hears the one that it has
+            # contacted.
             argv += ["--bind", self.spec.to_ip]
         self.server_exit: int | None = None
         self.run(self.spec.to, argv, self._server_line, self._server_exit)
@@ -34,7 +35,16 @@ class Iperf3(Workload[planned.Iperf3]):
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
         spec = self.spec
-        argv = [*self._program(spec.from_), "--json", "--client", spec.to_ip, "--port", str(spec.port), "--parallel", str(spec.parallel)]
+        argv = [
+            *self._program(spec.from_),
+            "--json",
+            "--client",
+            spec.to_ip,
+            "--port",
+            str(spec.port),
+            "--parallel",
+            str(spec.parallel),
+        ]
         argv += ["--time", str(spec.duration_ns // 10**9)] if spec.duration_ns else ["--bytes", str(spec.bytes_)]
         if self._sends_size:
             argv += ["--length", str(self._block_bytes()), "--interval", LOOK_S]
@@ -61,7 +71,9 @@ class Iperf3(Workload[planned.Iperf3]):
         return -(-size // blocks)
 
     def _program(self, node: str) -> list[str]:
-        """iperf3, with the library that makes it sleep where it would turn in a loop (images/guest/tools/iperf3-sleep.c)."""
+        """iperf3, with the library that makes it sleep where it would turn in a loop
+        (images/guest/tools/iperf3-sleep.c).
+        """
         return ["env", f"LD_PRELOAD={self.network.node(node).program('iperf3-sleep.so')}", "iperf3"]
 
     def _server_line(self, line: str) -> None:

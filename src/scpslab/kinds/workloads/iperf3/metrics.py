@@ -17,7 +17,11 @@ COLUMNS = (
     Column("bytes", None, "Payload bytes received (iperf3's own count at the receiver)."),
     Column("transfer_s", 9, "Seconds over which iperf3 counted them."),
     Column("goodput_bps", 3, "Received payload bits per second, as iperf3 reports them."),
-    Column("retransmissions", None, "Segments sent again (TCP only); on a host of stack scps by its gateway, for all its connections."),
+    Column(
+        "retransmissions",
+        None,
+        "Segments sent again (TCP only); on a host of stack scps by its gateway, for all its connections.",
+    ),
     Column("lost_packets", None, "Datagrams that did not arrive (UDP only)."),
     Column("jitter_ms", 6, "Mean deviation of the transit time (UDP only, RFC 3550 §6.4.1)."),
 )

@@ -27,8 +27,12 @@ class Iperf3(Traffic):
     udp_rate: Rate | None = key(None, says="Send UDP at this rate instead of TCP.", example="1 Mbit/s")
     parallel: int = key(1, says="Parallel streams.", least=1, most=128, example=4)
     reverse: bool = key(False, says="Reverse the direction: the receiving host sends.", example=True)
-    segment: Size | None = key(None, says="Size of TCP segments or UDP datagrams. Default: iperf3's own choice.", example="1400 B")
-    congestion: Congestion | None = key(None, says="Congestion control of this flow. Default: the sending host's.", example="bbr")
+    segment: Size | None = key(
+        None, says="Size of TCP segments or UDP datagrams. Default: iperf3's own choice.", example="1400 B"
+    )
+    congestion: Congestion | None = key(
+        None, says="Congestion control of this flow. Default: the sending host's.", example="bbr"
+    )
     port: Port = key(5201, says="Port.", example=5201)
     patience: PositiveDuration = key("3000 s", says="Time after which iperf3 is ended.", example="300 s")
     required: bool = key(True, says="Whether the cell waits for the workload.", example=True)
@@ -36,7 +40,9 @@ class Iperf3(Traffic):
     @model_validator(mode="after")
     def _has_one_end(self) -> Self:
         if (self.duration is None) == (self.size is None):
-            raise ValueError(f"found {'neither' if self.size is None else 'both'} of duration and size; expected exactly one of them")
+            raise ValueError(
+                f"found {'neither' if self.size is None else 'both'} of duration and size; expected exactly one of them"
+            )
         return self
 
 
@@ -74,7 +80,9 @@ def busy_ns(workload: planned.Iperf3, rate_bps: int | None) -> int:
 
 
 def least_packets(workload: planned.Iperf3, rate_bps: int | None, mtu_bytes: int) -> int:
-    """Full packets for its bytes, or as many as its rate (with TCP that of the slowest hop) lets it send in its time."""
+    """Full packets for its bytes, or as many as its rate (with TCP that of the slowest hop) lets it send in its
+    time.
+    """
     if workload.duration_ns is None:
         return packets_to_send(workload, rate_bps, mtu_bytes)
     sent_bps = workload.udp_rate_bps or rate_bps or 0

@@ -18,7 +18,16 @@ class Ping(Workload[planned.Ping]):
     def start(self) -> None:
         """Starts ping."""
         spec = self.spec
-        argv = ["ping", "-n", "-c", str(spec.count), "-i", f"{spec.interval_ns / 1e9:.6f}", "-s", str(spec.payload_bytes)]
+        argv = [
+            "ping",
+            "-n",
+            "-c",
+            str(spec.count),
+            "-i",
+            f"{spec.interval_ns / 1e9:.6f}",
+            "-s",
+            str(spec.payload_bytes),
+        ]
         self.run(spec.from_, [*argv, spec.to_ip], self._line, self._exit)
 
     def _line(self, line: str) -> None:

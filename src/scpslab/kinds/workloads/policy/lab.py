@@ -1,7 +1,8 @@
 """A transfer of datagrams whose sender asks a policy, somebody's Python code, what to send and when.
 
-The lab itself is both ends: it sends, receives, compares and counts. The policy is a program without rights in the sending node (lab/policy_runner.py),
-which hears of starts, answers and timers, and answers each with the segments to send and the time to be woken. It hears one event at a time.
+The lab itself is both ends: it sends, receives, compares and counts. The policy is a program without rights in the
+sending node (lab/policy_runner.py), which hears of starts, answers and timers, and answers each with the segments to
+send and the time to be woken. It hears one event at a time.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Policy(Workload[planned.Policy]):
         assert self.policy.stdin is not None
         # A policy that reads nothing any more must not stop the lab.
         os.set_blocking(self.policy.stdin.fileno(), False)
-        if not self.context.loop.run_until(lambda: self.ready or bool(self.outcome), self.context.now_ns() + READY_LIMIT_NS):
+        if not self.context.loop.run_until(
+            lambda: self.ready or bool(self.outcome), self.context.now_ns() + READY_LIMIT_NS
+        ):
             self._fail("found no object of the class Policy within 30 s; expected one")
 
     def start(self) -> None:
@@ -110,7 +113,10 @@ class Policy(Workload[planned.Policy]):
             self.asked += 1
             most = EVENTS_EACH * self.segments + SPARE_EVENTS
             if self.asked > most:
-                self._fail(f"found more than {most} events; expected at most {EVENTS_EACH} for each segment, and {SPARE_EVENTS}. Ask to be woken less often")
+                self._fail(
+                    f"found more than {most} events; expected at most {EVENTS_EACH} for each segment, and "
+                    f"{SPARE_EVENTS}. Ask to be woken less often"
+                )
                 return
             self._tell({"now": (self.context.now_ns() - self.started_ns) / SECOND_NS, **self.events.popleft()})
 
@@ -140,7 +146,9 @@ class Policy(Workload[planned.Policy]):
             if not self.outcome:
                 self._send(segment)
         if (wake := said.get("wake")) is not None:
-            self._wake_at(max(self.context.now_ns() + 1, self.started_ns + int(max(0.0, min(wake, LATEST_S)) * SECOND_NS)))
+            self._wake_at(
+                max(self.context.now_ns() + 1, self.started_ns + int(max(0.0, min(wake, LATEST_S)) * SECOND_NS))
+            )
 
     def _wake_at(self, at_ns: int) -> None:
         """The next timer; a newer one replaces it."""
@@ -155,7 +163,10 @@ class Policy(Workload[planned.Policy]):
 
     def _send(self, segment: int) -> None:
         if self.copies >= MOST_COPIES * self.segments + SPARE_COPIES:
-            self._fail(f"found {self.copies} packets sent for {self.segments} segments; expected at most {MOST_COPIES} times as many")
+            self._fail(
+                f"found {self.copies} packets sent for {self.segments} segments; "
+                f"expected at most {MOST_COPIES} times as many"
+            )
             return
         data = packets.Data(segment, self.copies, self.context.now_ns() - self.started_ns, self._content(segment))
         self.copies += 1
@@ -164,7 +175,9 @@ class Policy(Workload[planned.Policy]):
         try:
             self.sender.send(packets.write_data(data))
         except BlockingIOError:
-            self._fail(f"found more packets under way than {SOCKET_BUFFER_BYTES >> 20} MiB hold; expected fewer at a time")
+            self._fail(
+                f"found more packets under way than {SOCKET_BUFFER_BYTES >> 20} MiB hold; expected fewer at a time"
+            )
 
     def _content(self, segment: int) -> bytes:
         size = min(self.spec.segment_bytes, self.spec.bytes_ - segment * self.spec.segment_bytes)
@@ -194,7 +207,12 @@ class Policy(Workload[planned.Policy]):
         while self.below < self.segments and not self.missing[self.below]:
             self.below += 1
         holes = packets.holes_of(self.missing, self.below, self.end)
-        self.receiver.sendto(packets.write_answer(packets.Answer(data.segment, data.copy, data.sent_ns, self.below, self.arrived, holes)), source)
+        self.receiver.sendto(
+            packets.write_answer(
+                packets.Answer(data.segment, data.copy, data.sent_ns, self.below, self.arrived, holes)
+            ),
+            source,
+        )
         if self.arrived == self.segments:
             self._note()
             self.finish("completed")
@@ -204,7 +222,12 @@ class Policy(Workload[planned.Policy]):
         answer = packets.read_answer(datagram)
         if answer is not None:
             said = {"segment": answer.segment, "copy": answer.copy, "sent": answer.sent_ns / SECOND_NS}
-            self._add({"event": "answer", "answer": {**said, "below": answer.below, "arrived": answer.arrived, "holes": answer.holes}})
+            self._add(
+                {
+                    "event": "answer",
+                    "answer": {**said, "below": answer.below, "arrived": answer.arrived, "holes": answer.holes},
+                }
+            )
 
     def _note(self) -> None:
         now_ns = self.context.now_ns()
@@ -219,7 +242,10 @@ class Policy(Workload[planned.Policy]):
         )
 
     def close(self) -> None:
-        """Ends the policy. It may ignore a request to end, so it is killed, and the program that has put it into its node after it."""
+        """Ends the policy.
+
+        It may ignore a request to end, so it is killed, and the program that has put it into its node after it.
+        """
         if self.policy.poll() is None:
             for pid in _children(self.policy.pid):
                 with contextlib.suppress(ProcessLookupError):
@@ -228,12 +254,16 @@ class Policy(Workload[planned.Policy]):
 
     def _fail(self, reason: str) -> None:
         if not self.outcome:
-            self.records.write(event="failed", reason=reason, segments=self.segments, arrived=self.arrived, sent_packets=self.copies)
+            self.records.write(
+                event="failed", reason=reason, segments=self.segments, arrived=self.arrived, sent_packets=self.copies
+            )
             self.finish("incomplete", f"{self.name}: {reason}")
             self.close()
 
     def _on_exit(self, code: int) -> None:
-        self._fail(f"{self.spec.file}: its process ended with exit code {code}; see logs/{self.name}-{self.spec.from_}.log")
+        self._fail(
+            f"{self.spec.file}: its process ended with exit code {code}; see logs/{self.name}-{self.spec.from_}.log"
+        )
 
 
 def _read(line: str) -> dict[str, Any] | None:
@@ -247,7 +277,11 @@ def _read(line: str) -> dict[str, Any] | None:
 def wrong(said: dict[str, Any], segments: int) -> str:
     """What is wrong with an answer of a policy to an event; "" for nothing."""
     send, wake = said.get("send"), said.get("wake")
-    if not isinstance(send, list) or len(send) > MOST_AT_ONCE or not all(type(one) is int and 0 <= one < segments for one in send):
+    if (
+        not isinstance(send, list)
+        or len(send) > MOST_AT_ONCE
+        or not all(type(one) is int and 0 <= one < segments for one in send)
+    ):
         return f"found segments {_shown(send, 80)}; expected at most {MOST_AT_ONCE} of 0 to {segments - 1}"
     if wake is not None and not (isinstance(wake, float) and math.isfinite(wake)):
         return f"found the time {_shown(wake, 40)} to be woken; expected seconds or None"

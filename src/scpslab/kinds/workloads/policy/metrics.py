@@ -24,7 +24,12 @@ def measure(subject: Subject[Policy]) -> dict[str, Value]:
     ended = next((line for line in subject.cell.records(subject.workload.name) if line.get("event") == "end"), {})
     size, transfer_s = count(ended, "bytes"), number(ended, "transfer_s")
     sent, segments = count(ended, "sent_packets"), count(ended, "segments")
-    values: dict[str, Value] = {"bytes": size, "transfer_s": transfer_s, "sent_packets": sent, "resent_packets": count(ended, "resent_packets")}
+    values: dict[str, Value] = {
+        "bytes": size,
+        "transfer_s": transfer_s,
+        "sent_packets": sent,
+        "resent_packets": count(ended, "resent_packets"),
+    }
     if sent and segments:
         values["efficiency"] = segments / sent
     if size and transfer_s:

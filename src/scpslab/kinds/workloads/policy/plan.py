@@ -10,7 +10,8 @@ from scpslab.plan.schema import Range, Text
 from scpslab.plan.values import Amount, Ip, Period, PlainText, Port, WholeSeed
 from scpslab.plan.workloads.base import Traffic
 
-# Segment, copy and time before the data (lab/policy_packets.py), and with them the headers of UDP and IP (RFC 768, RFC 791 §3.1).
+# Segment, copy and time before the data (lab/policy_packets.py), and with them the headers of UDP and IP (RFC 768, RFC
+# 791 §3.1).
 DATA_HEADER_BYTES = 16
 HEADERS_BYTES = DATA_HEADER_BYTES + 8 + 20
 LEAST_PACKET_BYTES = HEADERS_BYTES + 32
@@ -25,7 +26,10 @@ def is_policy_name(text: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(Traffic):
-    """A transfer whose sender asks the program `code`, which the scenario has in the file `file`. `packet_bytes` is the IP length of a full packet."""
+    """A transfer whose sender asks the program `code`, which the scenario has in the file `file`.
+
+    `packet_bytes` is the IP length of a full packet.
+    """
 
     kind: Literal["policy"] = "policy"
     bytes_: Amount

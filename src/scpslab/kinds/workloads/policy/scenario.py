@@ -21,29 +21,52 @@ SPELT = Spelt(f"^{planned.FILE}$", "the name of a Python file: letters, digits, 
 
 
 class Policy(Traffic):
-    """A transfer of datagrams. Which packet is sent at what time, and sent again, is decided by a Python file of yours ([policies](policies.md))."""
+    """A transfer of datagrams.
+
+    Which packet is sent at what time, and sent again, is decided by a Python file of yours ([policies](policies.md)).
+    """
 
     kind: Literal["policy"] = key(says="The kind of workload.", example="policy")
-    policy: Annotated[str, SPELT] = key(says="The Python file with the class Policy, in the folder of the scenario file.", example="policy.py")
+    policy: Annotated[str, SPELT] = key(
+        says="The Python file with the class Policy, in the folder of the scenario file.", example="policy.py"
+    )
     size: Size = key(says="Bytes to send.", example="1 MB")
     packet: Size = key("1000 B", says="IP length of a full packet, headers included.", example="1000 B")
     port: Port = key(5003, says="UDP port.", example=5003)
-    patience: PositiveDuration = key("300 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="300 s")
-    required: bool = key(True, says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.", example=True)
+    patience: PositiveDuration = key(
+        "300 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="300 s"
+    )
+    required: bool = key(
+        True,
+        says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
+        example=True,
+    )
 
 
 def problems(workload: Policy, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
     if around.in_containers:
-        yield ("kind",), "found policy with nodes that are containers; expected processes. Leave out containers: docker."
+        yield (
+            ("kind",),
+            "found policy with nodes that are containers; expected processes. Leave out containers: docker.",
+        )
     for end in (workload.sender, workload.receiver):
         if around.host(end).carrier is not KERNEL:
-            yield ("kind",), f"found policy with the stack {around.host(end).stack} on {end}; expected kernel, which carries its datagrams. Remove the stack."
+            yield (
+                ("kind",),
+                (
+                    f"found policy with the stack {around.host(end).stack} on {end}; "
+                    "expected kernel, which carries its datagrams. Remove the stack."
+                ),
+            )
     packet_bytes = workload.packet
     if not planned.LEAST_PACKET_BYTES <= packet_bytes <= around.mtu_bytes:
         yield (
             ("packet",),
-            f'found "{workload.packet.text}"; expected {planned.LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, the MTU of the path. Correct the value.',
+            (
+                f'found "{workload.packet.text}"; expected {planned.LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, '
+                "the MTU of the path. Correct the value."
+            ),
         )
     try:
         read_policy(around.folder / workload.policy)
@@ -59,16 +82,27 @@ def read_policy(path: Path) -> str:
         ScenarioError: there is no such file, or it is no Python.
     """
     try:
-        # A device or a pipe would be read for ever, and a link could lead to a file that is not for others: a plan holds the text.
+        # A device or a pipe would be read for ever, and a link could lead to a file that is not for others: a plan
+        # holds the text.
         if path.is_symlink() or not path.is_file():
-            raise ScenarioError(f'found no ordinary file "{path.name}" beside the scenario; expected a Python file with the class Policy. Correct the name.')
+            raise ScenarioError(
+                f'found no ordinary file "{path.name}" beside the scenario; expected a Python file with the class '
+                "Policy. Correct the name."
+            )
         code = path.read_bytes()[: 4 * LONGEST_TEXT + 1].decode()
     except OSError as error:
-        raise ScenarioError(f"{path.name}: found {error.strerror}; expected a Python file that can be read. Change its rights.") from error
+        raise ScenarioError(
+            f"{path.name}: found {error.strerror}; expected a Python file that can be read. Change its rights."
+        ) from error
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path.name}: found bytes that are not UTF-8; expected a Python file. Save it as UTF-8.") from error
+        raise ScenarioError(
+            f"{path.name}: found bytes that are not UTF-8; expected a Python file. Save it as UTF-8."
+        ) from error
     if len(code) > LONGEST_TEXT or "\0" in code:
-        raise ScenarioError(f"{path.name}: found more than {LONGEST_TEXT} characters, or NUL; expected a Python file with the class Policy. Make it shorter.")
+        raise ScenarioError(
+            f"{path.name}: found more than {LONGEST_TEXT} characters, or NUL; "
+            "expected a Python file with the class Policy. Make it shorter."
+        )
     return code.replace("\r\n", "\n")
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class Keys(Part):
     """What a scenario says of it."""
 
-    every_bits: Count | None = key(None, says="every-nth: how many bits there are for one that is wrong.", example=80_000)
+    every_bits: Count | None = key(
+        None, says="every-nth: how many bits there are for one that is wrong.", example=80_000
+    )
 
 
 class EveryNthModel(ErrorModel):
@@ -29,7 +31,9 @@ class EveryNthModel(ErrorModel):
 
     def incomplete(self, errors: Keys) -> str | None:
         """No distance."""
-        return "found the model every-nth without a distance; expected every_bits" if errors.every_bits is None else None
+        return (
+            "found the model every-nth without a distance; expected every_bits" if errors.every_bits is None else None
+        )
 
     def gaps(self, settings: in_plans.EveryNth, n: int, draws: Draws) -> GapVector:
         """The same gap again and again."""

@@ -27,7 +27,12 @@ class Counters(Sampler[planned.Counters]):
         for line in self.path.read_text().splitlines()[HEAD_LINES:]:
             interface, _, counters = line.partition(":")
             words = counters.split()
-            self.records.write(t_s=t_s, interface=interface.strip(), received=int(words[RECEIVED_PACKETS]), sent=int(words[SENT_PACKETS]))
+            self.records.write(
+                t_s=t_s,
+                interface=interface.strip(),
+                received=int(words[RECEIVED_PACKETS]),
+                sent=int(words[SENT_PACKETS]),
+            )
 
     def stop(self) -> None:
         """Closes the record."""

@@ -13,7 +13,9 @@ from scpslab.kinds.disciplines.pie.plan import Pie
 class Keys(Part):
     """What a scenario says of PIE."""
 
-    pie_target: PositiveDuration | None = key(None, says="pie: time in the queue that it aims at; 15 ms if not given.", example="15 ms")
+    pie_target: PositiveDuration | None = key(
+        None, says="pie: time in the queue that it aims at; 15 ms if not given.", example="15 ms"
+    )
 
 
 class PieDiscipline(Discipline):

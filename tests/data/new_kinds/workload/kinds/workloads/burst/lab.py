@@ -15,13 +15,21 @@ class Burst(Workload[planned.Burst]):
     def prepare(self) -> None:
         """Starts the sink."""
         self.listening = False
-        self.sink = self.run_tool(self.spec.to, "datagram-sink", {"port": self.spec.port}, self._line, lambda _code: None)
+        self.sink = self.run_tool(
+            self.spec.to, "datagram-sink", {"port": self.spec.port}, self._line, lambda _code: None
+        )
         self.context.loop.run_until(lambda: self.listening or self.ended())
 
     def start(self) -> None:
         """Starts to send."""
         spec = self.spec
-        options = {"to": spec.to_ip, "port": spec.port, "packet-bytes": spec.packet_bytes, "redraw-ns": spec.duration_ns, "rates": str(spec.rate_bps)}
+        options = {
+            "to": spec.to_ip,
+            "port": spec.port,
+            "packet-bytes": spec.packet_bytes,
+            "redraw-ns": spec.duration_ns,
+            "rates": str(spec.rate_bps),
+        }
         self.sender = self.run_tool(spec.from_, "congestion", options, self._line, self._sent)
 
     def stop(self) -> None:

@@ -27,7 +27,10 @@ class Burst(Traffic):
 def problems(workload: Burst, around: Surroundings) -> Iterator[Problem]:
     """What does not fit."""
     if workload.packet > around.mtu_bytes:
-        yield ("packet",), f'found "{workload.packet}"; expected at most the MTU of {around.mtu_bytes} B. Correct the value.'
+        yield (
+            ("packet",),
+            f'found "{workload.packet}"; expected at most the MTU of {around.mtu_bytes} B. Correct the value.',
+        )
 
 
 def plan(workload: Burst, setting: Setting) -> planned.Burst:
