@@ -13,7 +13,7 @@ import pytest
 
 from scpslab.analysis.run import RunCell, open_run
 from scpslab.analysis.table import read_results
-from scpslab.running.rebuilt import contradictions
+from scpslab.running.verify import contradictions
 from scpslab.runs import archive
 from tests.lab.conftest import run_text
 

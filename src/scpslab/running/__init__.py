@@ -1,7 +1,6 @@
 """Runs scenarios: plans a run (run_plan.py), carries it out (runner.py), and tells listeners of it (events.py)."""
 
-from scpslab.running.campaign import run_campaign
 from scpslab.running.run_plan import RunOptions, RunPlan, plan_run
-from scpslab.running.runner import execute, run_scenario
+from scpslab.running.runner import execute, run_campaign, run_scenario
 
 __all__ = ["RunOptions", "RunPlan", "execute", "plan_run", "run_campaign", "run_scenario"]

@@ -1,23 +1,47 @@
-"""The Dask cluster that runs a run's cells: a scheduler's address, or workers of this machine that the run starts."""
+"""The Dask cluster that runs a run's cells: a scheduler's address, or workers of this machine that the run starts.
+
+The run's process loads no pickle that Dask brings: whoever makes one runs a program where it is loaded. What workers
+answer is bytes (remote.py). Dask's client would load results, their types, errors, tracebacks, warnings and parts of
+messages. It does so in many places, and all of them call one function.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import pickle
+import pickletools
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
-from scpslab.core.errors import LabError, UsageError
+from scpslab.core.errors import CapabilityError, LabError, UsageError
 
 LOCAL = "local"
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?[A-Za-z0-9.\-\[\]:_]+:[0-9]{1,5}", re.ASCII)
 ENCRYPTED = ("tls://", "wss://")
 CERTIFICATES = "distributed.comm.tls.ca-file, and cert and key of client, scheduler and worker"
 END_S = 10
+# What honest messages cannot do without: the type of bytes, and nothing. They are known by their own bytes, so that no
+# pickle is loaded for them either.
+HARMLESS = {
+    pickle.dumps(value, protocol): value for value in (bytes, None) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+}
+LONGEST_TEXT = 300
+# What the pickle of an error says besides its class and its message.
+AROUND_ERRORS = (
+    "tblib.pickling_support",
+    "unpickle_exception",
+    "unpickle_exception_with_attrs",
+    "builtins",
+    "__dict__",
+    "args",
+)
 
 
 def check(cluster: str) -> str:
@@ -71,9 +95,7 @@ def opened(cluster: str) -> Iterator[tuple[str, Any]]:
 
 @contextmanager
 def _local() -> Iterator[dict[str, str]]:
-    """A process of its own has the scheduler: it loads what workers send, which the run's process must not
-    (no_pickles.py).
-    """
+    """A process of its own has the scheduler: it loads what workers send, which the run's process must not."""
     # A session of its own: Ctrl-C is for the run, which ends its cells first. It ends with its input, also if this
     # process is killed.
     process = subprocess.Popen(
@@ -102,6 +124,61 @@ def _local() -> Iterator[dict[str, str]]:
             process.kill()
             process.wait()
         process.stdout.close()
+
+
+class RefusedError(TypeError):
+    """Somebody sent a pickle. Where Dask expects that loading may fail, it expects a TypeError."""
+
+
+def refuse() -> None:
+    """From now on this process loads no pickle that comes through Dask, so no scheduler can run in it.
+
+    Raises:
+        CapabilityError: the installed version of Dask has another way.
+    """
+    from distributed import client  # noqa: PLC0415  # the extra dask
+    from distributed.protocol import core  # noqa: PLC0415
+    from distributed.protocol import pickle as loader  # noqa: PLC0415
+    from distributed.protocol.serialize import Serialize, ToPickle  # noqa: PLC0415
+
+    # It would log each refusal with a traceback.
+    logging.getLogger("distributed.protocol").setLevel(logging.CRITICAL + 1)
+    instead = SimpleNamespace(**(vars(pickle) | {"loads": _loads, "load": _loads, "Unpickler": _loads}))
+    for module in (loader, client):
+        setattr(module, "pickle", instead)  # noqa: B010 (no type that mypy knows)
+    for message in (Serialize(RefusedError()), ToPickle(RefusedError())):  # type: ignore[no-untyped-call]
+        try:
+            core.loads(core.dumps({"message": message}))  # type: ignore[no-untyped-call]
+        except RefusedError:
+            continue
+        raise CapabilityError(
+            "distributed: found a version that loads pickles unasked; expected one that scpslab knows. "
+            "Install the versions of its extra dask."
+        )
+
+
+def error_texts(content: object) -> tuple[str, ...]:
+    """The texts in the pickle of an error, its class and message first, without loading it; empty if it is no
+    pickle.
+    """
+    found: list[str] = []
+    try:
+        for _, value, _ in pickletools.genops(content if isinstance(content, bytes) else b""):
+            found += [value[:LONGEST_TEXT]] if isinstance(value, str) and value not in AROUND_ERRORS else []
+    except Exception:
+        # Whatever a stranger's bytes do to the parser.
+        return ()
+    return tuple(found)
+
+
+def _loads(content: Any, **_buffers: Any) -> Any:
+    if (
+        isinstance(content, bytes | bytearray | memoryview)
+        and len(content) <= LONGEST_TEXT
+        and bytes(content) in HARMLESS
+    ):
+        return HARMLESS[bytes(content)]
+    raise RefusedError("an object of Python")
 
 
 def main() -> None:

@@ -13,8 +13,7 @@ import logging
 import queue
 import secrets
 import time
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,8 @@ from scpslab import plan as plans
 from scpslab.core.errors import CapabilityError, LabError, ResultError, UsageError
 from scpslab.core.installation import add_extra
 from scpslab.engine import CellRun, Engine
-from scpslab.running import clusters, no_pickles, remote
+from scpslab.running import clusters, remote
+from scpslab.running.clusters import RefusedError
 from scpslab.running.executors import Executor, Reports
 from scpslab.running.shard import batches
 from scpslab.runs import CellFiles
@@ -36,8 +36,6 @@ DASK_LOGGERS = ("distributed.client", "distributed.utils", "distributed.comm")
 WORKER_ENDED = "KilledWorker"
 # A batch is as long as it costs little to lose, and each place has some, so that all end at about the same time.
 BATCH_S, BATCHES_PER_PLACE = 60.0, 4
-# Workers that end with one and the same cell, each after Dask's own number of them, before the cell is given up.
-MOST_LOSSES = 2
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Patience:
 
 
 class DaskExecutor(Executor):
-    """As many batches at a time as the workers have threads."""
+    """All batches at once: Dask gives them to the workers that are there, and has more started where it scales."""
 
     patience = Patience()
 
@@ -80,7 +78,7 @@ class DaskExecutor(Executor):
 
 
 class _Run:
-    """One call of the executor: batches that wait, and those that are out as tasks."""
+    """One call of the executor: the cells without a result, and the batches of them that are out as tasks."""
 
     def __init__(
         self,
@@ -93,30 +91,29 @@ class _Run:
         self.named, self.patience, self.contact = executor.named, executor.patience, contact
         self.engine, self.cells, self.reports = engine, cells, reports
         self.id = ""
-        self.waiting: deque[tuple[str, ...]] = deque()
+        self.left = {cell_id: run.plan for cell_id, run in cells.items()}
         self.out: dict[str, tuple[Any, tuple[str, ...]]] = {}
         self.answers: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self.told: set[str] = set()
-        self.losses: dict[str, int] = {}
         self.alone_since = time.monotonic()
 
     def run(self) -> None:
         """Until every cell is done. A connection that is lost is made again."""
-        self.waiting.extend((cell_id,) for cell_id in self.cells)
-        while self.waiting:
+        for cell_id in self.left:
+            self.reports.started(cell_id)
+        while self.left:
             client = self._connected()
             # Workers begin no cell of a connection that was ended, and end those that it left behind.
             earlier, self.id = self.id, secrets.token_hex(8)
             try:
                 if earlier:
                     client.run(_stop, earlier, wait=False)
-                self._cut_anew(client)
-                while self.waiting or self.out:
+                for batch in self._batches(client):
+                    self._send(client, batch)
+                while self.out:
                     self._turn(client)
-            except (OSError, no_pickles.RefusedError) as error:
+            except (OSError, RefusedError) as error:
                 self.reports.note(f"{self.named}: found no connection ({type(error).__name__}); trying again …")
                 # What was out, was out in vain.
-                self.waiting.extend(batch for _, batch in self.out.values())
                 self.out.clear()
             finally:
                 _end(client, self.id)
@@ -132,7 +129,7 @@ class _Run:
         # What goes wrong with a connection is the run's to tell, in its own words and without a traceback.
         for logger in DASK_LOGGERS:
             logging.getLogger(logger).setLevel(logging.CRITICAL)
-        no_pickles.refuse()
+        clusters.refuse()
         address, security = self.contact
         began = time.monotonic()
         while True:
@@ -143,7 +140,7 @@ class _Run:
                 return Client(
                     address, security=security, timeout=self.patience.answer_s, set_as_default=False, name="scpslab"
                 )  # type: ignore[no-untyped-call]
-            except (OSError, no_pickles.RefusedError) as error:
+            except (OSError, RefusedError) as error:
                 if time.monotonic() - began > self.patience.workers_s:
                     raise LabError(
                         f"{self.named}: found no scheduler for {self.patience.workers_s:g} s; expected one. "
@@ -151,28 +148,23 @@ class _Run:
                     ) from error
                 time.sleep(self.patience.look_s)
 
-    def _cut_anew(self, client: Any) -> None:
-        """Puts the cells that wait into batches for the workers that are there."""
-        waiting = {cell_id: self.cells[cell_id].plan for batch in self.waiting for cell_id in batch}
-        total_s = sum(expected(plan).wall_s for plan in waiting.values())
-        places = max(1, self._places(client))
-        self.waiting = deque(batches(waiting, min(BATCH_S, total_s / (BATCHES_PER_PLACE * places))))
+    def _batches(self, client: Any) -> Iterator[tuple[str, ...]]:
+        """The cells that are left, in batches for the workers that are there."""
+        total_s = sum(expected(plan).wall_s for plan in self.left.values())
+        return batches(self.left, min(BATCH_S, total_s / (BATCHES_PER_PLACE * max(1, self._places(client)))))
 
     def _turn(self, client: Any) -> None:
-        """Hands out what there is a place for, and takes what has come.
+        """Takes what has come.
 
         Raises:
             OSError: the connection is lost.
         """
-        # Each place has the next batch at hand.
-        most = 2 * self._places(client)
-        while self.waiting and len(self.out) < most:
-            self._send(client, self.waiting.popleft())
+        self._places(client)
         with suppress(queue.Empty):
             key = self.answers.get(timeout=self.patience.look_s)
             while True:
                 if key in self.out:
-                    self._answer(*self.out.pop(key))
+                    self._answer(client, *self.out.pop(key))
                 key = self.answers.get_nowait()
 
     def _places(self, client: Any) -> int:
@@ -202,78 +194,71 @@ class _Run:
         return places
 
     def _send(self, client: Any, batch: tuple[str, ...]) -> None:
-        for cell_id in batch:
-            if cell_id not in self.told:
-                self.told.add(cell_id)
-                self.reports.started(cell_id)
-        order = remote.order(self.id, {cell_id: self.cells[cell_id].plan for cell_id in batch}, self.engine)
+        order = remote.order(self.id, {cell_id: self.left[cell_id] for cell_id in batch}, self.engine)
         key = f"scpslab-{self.id}-{secrets.token_hex(4)}"
         future = client.submit(_carry_out, order, pure=False, key=key)
         self.out[key] = future, batch
         future.add_done_callback(lambda future: self.answers.put(future.key))
 
-    def _answer(self, future: Any, batch: tuple[str, ...]) -> None:
+    def _answer(self, client: Any, future: Any, batch: tuple[str, ...]) -> None:
         try:
             answer = remote.read_answer(future.result(timeout=self.patience.answer_s), batch)
-        except (no_pickles.RefusedError, ResultError) as error:
+        except (RefusedError, ResultError) as error:
             raise LabError(
                 f"{self.named}: found {error} for an answer; expected what scpslab answers. A worker lies: "
                 "trust none of them."
             ) from error
         except Exception as error:
             # Dask's own errors have no common base.
-            self._lost(future, batch, no_pickles.error_texts(error.args[0] if error.args else b""))
+            self._lost(client, future, batch, clusters.error_texts(error.args[0] if error.args else b""))
             return
         finally:
             future.release()
-        for given in answer.cells:
-            self.reports.ended(given.cell, self._unpacked(given), given.took_s)
-        if answer.trouble is not None:
-            raise LabError(
-                f"{self.named}: a worker "
-                f"{answer.trouble if answer.trouble.startswith('found') else f'found {answer.trouble}'}"
-            )
-        if left := batch[len(answer.cells) :]:
-            self.waiting.append(left)
+        for result in answer.cells:
+            self.reports.ended(result.cell, self._unpacked(result), result.took_s)
+            del self.left[result.cell]
+        if (trouble := answer.trouble) is not None:
+            raise LabError(f"{self.named}: a worker {trouble if trouble.startswith('found') else f'found {trouble}'}")
+        if unfinished := batch[len(answer.cells) :]:
+            self._send(client, unfinished)
 
-    def _lost(self, future: Any, batch: tuple[str, ...], said: tuple[str, ...]) -> None:
-        """A task without an answer: its cells wait again, one by one if workers ended with them, so that the cell that
-        ends workers is found.
+    def _lost(self, client: Any, future: Any, batch: tuple[str, ...], texts: tuple[str, ...]) -> None:
+        """A task without an answer. If workers ended with its cells, these are sent again one by one, so that the cell
+        that ends workers is found.
 
         Raises:
+            TimeoutError: the answer was lost with the connection.
             LabError: no other worker would do better.
         """
-        if future.status == "error" and WORKER_ENDED not in said:
+        if future.status != "error":
+            raise TimeoutError("the answer was lost")
+        if WORKER_ENDED not in texts:
             raise LabError(
-                f"{self.named}: a worker found {': '.join(said[:2]) or 'an error'}; "
+                f"{self.named}: a worker found {': '.join(texts[:2]) or 'an error'}; "
                 "expected the same version of scpslab as here. Install it there."
             )
-        if future.status != "error":
-            self.waiting.append(batch)
-            return
         if len(batch) == 1:
-            self.losses[batch[0]] = self.losses.get(batch[0], 0) + 1
-            if self.losses[batch[0]] >= MOST_LOSSES:
-                raise LabError(
-                    f"{self.named}: cell {batch[0]}: found that every worker ended which ran it; expected a result. "
-                    "Look at the workers' logs."
-                )
-        self.waiting.extend((cell_id,) for cell_id in batch)
+            raise LabError(
+                f"{self.named}: cell {batch[0]}: found that every worker ended which ran it; expected a result. "
+                "Look at the workers' logs."
+            )
+        for cell_id in batch:
+            self._send(client, (cell_id,))
 
-    def _unpacked(self, given: remote.Given) -> dict[str, Any]:
+    def _unpacked(self, result: remote.Given) -> dict[str, Any]:
         """The status of a result, which is in the cell's folder then."""
-        cell = self.cells[given.cell]
+        cell = self.cells[result.cell]
         files = CellFiles(cell.folder)
         try:
-            unpack(io.BytesIO(given.content), cell.folder)
+            unpack(io.BytesIO(result.content), cell.folder)
             is_mine = json.loads(files.plan.read_bytes()) == plans.write(cell.plan)
             status = files.status()
         except (ResultError, OSError, ValueError) as error:
             what = f"found a damaged result ({str(error).removeprefix('found ')}); expected a whole one"
-            raise LabError(f"{self.named}: cell {given.cell}: {what}. Trust no worker there.") from error
+            raise LabError(f"{self.named}: cell {result.cell}: {what}. Trust no worker there.") from error
         if not is_mine:
             raise LabError(
-                f"{self.named}: cell {given.cell}: found the result of another plan; expected this cell's. "
+                f"{self.named}: cell {result.cell}: found the result of another plan; expected this cell's. "
                 "Trust no worker there."
             )
         return status
@@ -281,7 +266,7 @@ class _Run:
 
 def _is_deaf(client: Any) -> bool:
     """Whether the client reads no messages any more, though it is connected: one of them was no data
-    (no_pickles.py).
+    (`clusters.refuse`).
     """
     reader = client._handle_report_task  # noqa: SLF001 (nothing else says it)
     if client.status != "running" or reader is None or not reader.done():

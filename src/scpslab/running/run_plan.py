@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,6 @@ from scpslab.core.installation import commit, version
 from scpslab.plan import Plan
 from scpslab.running.dask import DaskExecutor
 from scpslab.running.executors import Executor, LocalExecutor
-from scpslab.running.rebuilt import vectors_of
 from scpslab.running.shard import FOLDER, Shard
 from scpslab.runs import RunFolder
 from scpslab.runs.find import RUNS
@@ -31,6 +30,7 @@ from scpslab.scenario.model import Check
 from scpslab.scenario.topologies import OnDisk
 
 from scpslab.kinds.errors.vector_file import scenario as vector_file
+from scpslab.kinds.errors.vector_file.plan import VectorFile
 
 DEFAULT_ENGINE = "virtual"
 EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
@@ -162,6 +162,13 @@ def program() -> dict[str, object]:
     clone = commit()
     of_clone = {"commit": clone.id if clone else None, "changed": clone.changed if clone else None}
     return {"version": version(), **of_clone, "vectors": VECTOR_RULES}
+
+
+def vectors_of(of: Iterable[Plan]) -> Iterator[VectorFile]:
+    """The stored error vectors of plans."""
+    for impairment in (impairment for plan in of for impairment in plan.cell.impairments):
+        if impairment.errors is not None and isinstance(impairment.errors.settings, VectorFile):
+            yield impairment.errors.settings
 
 
 def _vectors(plans: Mapping[str, Plan]) -> dict[str, bytes]:

@@ -5,13 +5,14 @@ Finished cells always survive.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,19 @@ from typing import Any
 from scpslab import analysis as results
 from scpslab import plan as plans
 from scpslab.core.errors import CapabilityError, LabError, NewerFormat, ResultError, UsageError
+from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import places, remove_dead
 from scpslab.core.units import UnitError, parse
 from scpslab.engine import ENGINES, CellRun, Engine
 from scpslab.engine.base import not_promised, own_images
 from scpslab.running import events
-from scpslab.running.events import CellDone, CellStarted, Listener, Note
-from scpslab.running.run_plan import RunOptions, RunPlan, plan_run, program
+from scpslab.running.events import CellDone, CellStarted, Listener, Note, Tally
+from scpslab.running.run_plan import RunOptions, RunPlan, asked, plan_run, program
 from scpslab.running.shard import DONE
-from scpslab.runs import held
+from scpslab.runs import CampaignFolder, held
 from scpslab.runs.run import TOOK
 from scpslab.runs.store import LIMIT, Store, cell_key
+from scpslab.scenario.campaign import load_campaign
 from scpslab.scenario.model import Check
 from scpslab.scenario.planning import Expected, expected
 
@@ -49,6 +52,19 @@ class RunResult:
     incomplete: int
     failed: int
     checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """The folder of a campaign, and the outcome of its cells."""
+
+    folder: Path
+    runs: tuple[RunResult, ...]
+
+    @property
+    def failed(self) -> int:
+        """The number of failed cells of all runs."""
+        return sum(run.failed for run in self.runs)
 
 
 def run_scenario(name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> RunResult:
@@ -85,6 +101,60 @@ def execute(run: RunPlan, listeners: Sequence[Listener] = ()) -> RunResult:
         ended = [entry["status"] for entry in work.manifest["cells"].values()]
         completed, incomplete, failed = map(ended.count, ("completed", "incomplete", "failed"))
         return RunResult(run.folder.path, completed, incomplete, failed, run.checks)
+
+
+def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> CampaignResult:
+    """Runs every scenario of a campaign (path or name, with or without a variant).
+
+    All scenarios are planned before the first starts. campaign.json states the outcome whatever happens.
+
+    Raises:
+        ScenarioError: a file is not valid; nothing was run.
+        KeyboardInterrupt: finished cells are kept.
+    """
+    campaign = load_campaign(name)
+    tally = Tally()
+    listeners = (tally, *listeners)
+    tell = events.to_all(listeners)
+    for pattern in campaign.left_out:
+        tell(Note(f"{campaign.name}: skipped {pattern}, because no scenario has this name"))
+    runs = []
+    for member in campaign.members:
+        overrides = [*member.overrides, *options.overrides]
+        runs.append(plan_run(member.name, replace(options, overrides=overrides)))
+    digest = hashlib.sha256("\n".join(run.name for run in runs).encode()).hexdigest()[:8]
+    own_name = file_name(file_label(campaign.name), digest)
+    folder = CampaignFolder(options.place(own_name))
+    head = {"campaign": campaign.name, "title": campaign.title, **asked(name, options), "program": program()}
+    if options.shard:
+        head["shard"] = {"campaign": own_name, "number": options.shard.number, "of": options.shard.of}
+    entries = [
+        {"scenario": run.scenario, "overrides": run.options.overrides, "cells": len(run.plans), "run": path}
+        for run, path in ((run, folder.path_of(run.folder)) for run in runs)
+    ]
+
+    def write(**progress: object) -> None:
+        fields = {**head, **progress, "left_out": campaign.left_out, "runs": entries}
+        folder.write(fields, [run.folder for run in runs])
+
+    of_campaign = campaign.name, folder.path
+    failed = partial(events.CampaignFailed, *of_campaign)
+    with held(folder.path):
+        write(status="running")
+        began = time.monotonic()
+        names = tuple(run.scenario for run in runs)
+        tell(events.CampaignStarted(*of_campaign, names, sum(len(run.plans) for run in runs)))
+        with events.endings(tell, events.CampaignInterrupted(*of_campaign), failed):
+            status = "interrupted"
+            try:
+                results = tuple(execute(run, listeners) for run in runs)
+                status = "completed"
+            finally:
+                wall_s = round(time.monotonic() - began, 2)
+                done = {"cells": tally.done, "cells_from_cache": tally.cached, "virtual_s": round(tally.virtual_s, 3)}
+                write(status=status, **done, wall_s=wall_s)
+        tell(events.CampaignDone(*of_campaign, wall_s))
+    return CampaignResult(folder.path, results)
 
 
 class _Work:

@@ -22,7 +22,7 @@ import pytest
 from cut_network import CutNetwork
 
 from scpslab.core.errors import LabError, ResultError, UsageError
-from scpslab.running import RunOptions, clusters, no_pickles, remote
+from scpslab.running import RunOptions, clusters, remote
 from scpslab.running.dask import DaskExecutor, Patience, _Run
 from scpslab.running.events import CellDone, CellStarted, Note
 from scpslab.running.verify import Sample, verify
@@ -279,7 +279,7 @@ def test_nobody_without_the_certificates_gets_into_a_cluster_of_this_machine():
     """Another user of the machine can reach its ports, and has certificates of their own or none."""
     from distributed import Client, Security  # the extra dask
 
-    no_pickles.refuse()
+    clusters.refuse()
     with clusters.opened("local") as (own, security):
         with Client(own, security=security, set_as_default=False) as mine:
             mine.wait_for_workers(1, timeout=LIMIT_S)

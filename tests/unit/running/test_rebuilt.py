@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scpslab import scenario
-from scpslab.running.rebuilt import contradictions
+from scpslab.running.verify import contradictions
 from scpslab.runs.archive import ArchivedRun, RunDigest
 from scpslab.scenario import planning
 from scpslab.scenario.resolve import resolved_yaml
