@@ -54,7 +54,7 @@ test-appliance: setup development ## test that cells in the appliance have the b
 	SCPSLAB_APPLIANCE_TESTS=1 $(PYTHON) -m pytest --capture=no tests/lab/test_appliance.py
 
 test-scale: development ## test runs on Dask clusters: workers, scheduler and client killed 30 times each, lies, a network that is cut for a minute (half an hour)
-	SCPSLAB_SCALE_KILLS=30 $(PYTHON) -m pytest --numprocesses=3 --dist=load tests/unit/running/test_dask.py
+	SCPSLAB_SCALE_KILLS=30 $(PYTHON) -m pytest --numprocesses=3 --dist=load tests/processes/test_dask.py
 
 test-course: setup development ## test a class of 60 made-up students end to end: issued, solved, cheated in seven ways, graded without the result cache; every assignment solved and graded (40 minutes)
 	SCPSLAB_CLASS=60 $(PYTHON) -m pytest --capture=no tests/lab/test_class.py tests/lab/test_assignments.py

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # An area's test files, as patterns. The area rust has none: it is `make -C stack test`.
 AREAS: dict[str, tuple[str, ...]] = {
-    "unit": ("tests/unit/*",),
+    "unit": ("tests/unit/*", "tests/processes/*"),
     "engine": tuple(
         f"tests/lab/test_{name}.py"
         for name in (
@@ -80,7 +80,6 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("analysis/*", ("unit",)),
     ("bench/*", ("unit",)),
     ("playbooks/*", ("unit",)),
-    ("tests/unit/*", ("unit",)),
     *((pattern, (area,)) for area, patterns in AREAS.items() for pattern in patterns),
     ("docs/decisions/*", ()),
     ("docs/*", ("pages",)),

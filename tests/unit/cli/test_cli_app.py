@@ -3,8 +3,6 @@
 import errno
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -197,13 +195,6 @@ def test_the_list_of_commands_says_what_each_command_s_own_help_says(command):
     assert registered.name == command
     said = registered.callback.__doc__ if made.registered_commands else registered.typer_instance.info.help
     assert (said or "").splitlines()[0] == app.COMMANDS[command][1]
-
-
-def test_help_loads_no_library_that_only_commands_need():
-    """It is what people type first, and it takes a tenth of a second."""
-    program = "import sys; from scpslab.cli.app import program; program(['--help']); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
-    assert {"numpy", "pydantic", "matplotlib", "yaml", "rich"} & set(loaded) == set()
 
 
 def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
-import pty
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -111,31 +107,3 @@ def test_every_kind_of_workload_can_be_chosen_but_loads_images_and_files():
         name for name, kind in workloads.KINDS.items() if kind.is_load or kind.knows_images or kind.needs_file
     }
     assert left_out == {"congestion", "endpoint", "policy"}
-
-
-def test_at_a_terminal_it_asks_until_the_answers_fit(tmp_path):
-    """Answers: the default network, bulk, a stack that is none and then one that is, rates, a size without and with a
-    unit, repeats.
-    """
-    answers = ["", "bulk", "cubik", "reno,scps-modern", "2", "1e-5", "5", "20 kB", "many", "3"]
-    controller, terminal = pty.openpty()
-    environment = os.environ | {"TERM": "dumb", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "scpslab", "new", "mine.yaml"]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=environment, text=True
-    )
-    os.close(terminal)
-    os.write(controller, "".join(f"{answer}\n" for answer in answers).encode())
-    said, _ = process.communicate(timeout=120)
-    shown = os.read(controller, 1 << 16).decode()
-    os.close(controller)
-
-    assert (process.returncode, said) == (0, "mine.yaml\n"), shown
-    assert "Did you mean cubic?" in shown
-    assert "expected numbers from 0 to 1" in shown
-    loaded = scenario.load(str(tmp_path / "mine.yaml"))
-    assert [cell.id for cell in scenario.cells(loaded)][::3] == [
-        "stack=reno,ber=1e-05,r1",
-        "stack=scps-modern,ber=1e-05,r1",
-    ]
-    assert loaded.model.workloads[0].size.text == "20 kB"

@@ -15,8 +15,7 @@ import pytest
 
 from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.running import RunOptions
-from scpslab.running.verify import contradictions
-from scpslab.running.verify import verify
+from scpslab.running.verify import contradictions, verify
 from scpslab.runs.archive import read_archive, write_archive
 
 TOPOLOGY = """\

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -155,14 +153,3 @@ def test_another_machine_is_told_of_engine_host(recipes, monkeypatch):
     ):
         images.ensure(silent)
     assert built == []
-
-
-def test_a_second_setup_needs_no_network():
-    if any(images.find(part, images.cache_dir()) is None for part in images.PARTS):
-        pytest.skip("the images are not built here")
-    command = ["unshare", "--map-root-user", "--net", sys.executable, "-m", "scpslab.setup"]
-    if subprocess.run([*command[:3], "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no user namespaces here")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "building" not in done.stdout

@@ -30,7 +30,7 @@ from scpslab.running.verify import Sample, verify
 pytestmark = pytest.mark.slow
 
 pytest.importorskip("distributed")
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 KILLS = int(os.environ.get("SCPSLAB_SCALE_KILLS", "1"))
 long = pytest.mark.skipif("SCPSLAB_SCALE_KILLS" not in os.environ, reason="starts many processes: make test-scale")

@@ -9,7 +9,7 @@ import pytest
 
 from scpslab.running import RunOptions, run_scenario
 
-PROGRAM = Path(__file__).parents[2] / "data" / "run_with_fake_engine.py"
+PROGRAM = Path(__file__).parent / "data" / "run_with_fake_engine.py"
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # A part whose build starts a program in the background; both hold the pipe's end, so the pipe is at its end when both
 # have gone.
 PROGRAM = """

@@ -11,6 +11,8 @@ import pytest
 from scpslab.core.errors import LimitError, NewerFormat, ResultError
 from scpslab.core.limited import Limits, limited
 
+pytestmark = pytest.mark.slow
+
 SMALL = Limits(memory_bytes=128 << 20, cpu_s=1, wall_s=20, answer_bytes=1 << 20)
 
 

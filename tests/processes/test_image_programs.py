@@ -1,0 +1,164 @@
+"""The programs of node images without Docker: which base build-images chooses, and the contract of the entry point."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "images"
+
+# Stand for Docker, mmdebstrap and Python: Docker knows the images whose names are files of the folder images, with the
+# day on which each was made.
+FAKES = {
+    "docker": """
+echo "docker $*" >>"$HOME/calls"
+case "$1 $2" in
+"image inspect")
+	for name; do :; done
+	name=$HOME/images/$(echo "$name" | tr / _); [ -e "$name" ] || exit 1; case $4 in *Created*) cat "$name" ;; *) echo id ;; esac ;;
+"pull --quiet") [ -e "$HOME/registry" ] ;;
+"import --change") cat >/dev/null ;;
+"build --tag") exit 9 ;;
+esac
+""",
+    "mmdebstrap": 'echo "mmdebstrap: $(tr "\\n" ";")" >>"$HOME/calls"; [ ! -e "$HOME/offline" ]',
+    "python": 'case "$*" in *places*) printf "main\\nsecurity\\n" ;; esac',
+}
+
+
+@pytest.fixture
+def base(tmp_path):
+    """Runs tools/build-images until it builds the first image, and returns the base that it chose and what it
+    called.
+    """
+    shutil.copytree(IMAGES, tmp_path / "images_")
+    (tmp_path / "images").mkdir()
+    root = tmp_path / "clone"
+    (root / "tools").mkdir(parents=True)
+    (root / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    shutil.move(tmp_path / "images_", root / "images")
+    shutil.copy(ROOT / "tools" / "build-images", root / "tools")
+    shutil.copy(ROOT / "pyproject.toml", root)
+    for name, text in FAKES.items():
+        file = root / ".venv" / "bin" / name if name == "python" else tmp_path / "bin" / name
+        file.write_text(f"#!/bin/sh\n{text}")
+        file.chmod(0o755)
+
+    def run(made_on: str | None, *files: str, choice: str = "auto") -> tuple[str, str]:
+        for name in files:
+            (tmp_path / name).touch()
+        if made_on:
+            (tmp_path / "images" / "scpslab_debian:13").write_text(made_on)
+        environment = {
+            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+            "HOME": str(tmp_path),
+            "SCPSLAB_IMAGE_BASE": choice,
+        }
+        subprocess.run([root / "tools" / "build-images"], env=environment, capture_output=True, check=False, timeout=60)
+        calls = (tmp_path / "calls").read_text()
+        chosen = re.search(r"--build-arg ROOT=(\S+)", calls)
+        return chosen[1] if chosen else "", calls
+
+    return run
+
+
+LONG_AGO, FAR_AHEAD = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
+
+
+def test_a_base_made_here_does_not_win_over_the_pinned_one(base):
+    assert base(FAR_AHEAD, "registry")[0].startswith("debian:trixie-slim@sha256:")
+
+
+def test_a_base_made_here_is_used_without_a_registry_and_made_anew_by_age(base):
+    chosen, calls = base(FAR_AHEAD)
+    assert (chosen, "mmdebstrap" in calls) == ("scpslab/debian:13", False)
+    chosen, calls = base(LONG_AGO, choice="debian")
+    assert chosen == "scpslab/debian:13"
+    assert "mmdebstrap: main;security;" in calls
+    assert "docker tag scpslab/debian:13-new scpslab/debian:13" in calls
+
+
+def test_an_old_base_stays_where_no_other_can_be_made(base):
+    chosen, calls = base(LONG_AGO, "offline")
+    assert chosen == "scpslab/debian:13"
+    assert [line for line in calls.splitlines() if line.startswith("mmdebstrap")] == [
+        "mmdebstrap: main;security;",
+        "mmdebstrap: main;",
+    ]
+    assert not re.search(r"image rm (--force )?scpslab/debian:13$", calls, re.MULTILINE)
+
+
+def test_a_commit_alone_builds_no_image_again(base):
+    _, calls = base(FAR_AHEAD)
+    assert "REVISION" not in calls
+    assert "revision" not in (IMAGES / "base" / "Dockerfile").read_text()
+
+
+@pytest.fixture
+def endpoint(tmp_path):
+    """Runs base's entry point with its roles and one more, as in a container; returns its exit code and message."""
+    home = tmp_path / "lib"
+    shutil.copytree(IMAGES / "base" / "roles", home / "roles")
+    shutil.copytree(IMAGES / "tcp-host" / "roles", home / "roles", dirs_exist_ok=True)
+    shutil.copy(IMAGES / "base" / "roles.sh", home)
+    for file in [IMAGES / "base" / "endpoint", *(home / "roles").iterdir()]:
+        text = file.read_text().replace("/usr/local/lib/scpslab", str(home))
+        target = tmp_path / "endpoint" if file.name == "endpoint" else file
+        target.write_text(text)
+        target.chmod(0o755)
+
+    def run(**environment: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [tmp_path / "endpoint"],
+            env={"PATH": os.environ["PATH"], **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+        )
+        return done.returncode, done.stderr
+
+    return run
+
+
+def test_a_role_that_the_image_has_not_is_unsupported(endpoint):
+    code, said = endpoint(SCPSLAB_ROLE="orbit")
+    assert code == 127
+    assert 'found "orbit"' in said
+    assert "check idle receive send" in said
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"SCPSLAB_ROLE": "../endpoint"}, "SCPSLAB_ROLE"),
+        ({"SCPSLAB_ROLE": "send"}, "SCPSLAB_PEER"),
+        ({"SCPSLAB_ROLE": "send", "SCPSLAB_PEER": "127.0.0.1", "SCPSLAB_BYTES": "4 MB"}, "SCPSLAB_BYTES"),
+        ({"SCPSLAB_ROLE": "receive", "SCPSLAB_PORT": "-1"}, "SCPSLAB_PORT"),
+    ],
+)
+def test_a_wrong_environment_is_named(endpoint, environment, named):
+    code, said = endpoint(**environment)
+    assert code == 2
+    assert said.startswith(f"{named}: found")
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="build-images asks for Docker first")
+def test_a_wrong_base_is_named():
+    environment = {**os.environ, "SCPSLAB_IMAGE_BASE": "nonsense"}
+    done = subprocess.run(
+        [ROOT / "tools" / "build-images"], env=environment, capture_output=True, text=True, check=False, timeout=20
+    )
+    if "no engine that answers" in done.stderr:
+        pytest.skip("no Docker engine answers")
+    assert done.returncode == 3
+    assert done.stderr == 'error: SCPSLAB_IMAGE_BASE: found "nonsense"; expected registry, debian or auto.\n'
