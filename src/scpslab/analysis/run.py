@@ -18,7 +18,7 @@ from scpslab.analysis.capture import Connection, Packets, read_packets, split_co
 from scpslab.core.errors import ResultError
 from scpslab.plan import Plan, PlanError
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
-from scpslab.runs.reading import check_format, json_object
+from scpslab.runs.cell import check_format, json_object
 
 if TYPE_CHECKING:
     from scpslab.analysis.metrics.data_flows import Transfer

@@ -17,7 +17,7 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured
 from scpslab.runs import RunFolder
-from scpslab.runs.find import RUNS
+from scpslab.runs.run import RUNS
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import Member, is_campaign, load_campaign
 from scpslab.scenario.planning import Cost

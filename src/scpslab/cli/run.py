@@ -17,7 +17,7 @@ from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.validate import todays_name
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.core.ownership import somebody_elses
+from scpslab.core.folders import somebody_elses
 from scpslab.engine import ENGINES
 from scpslab.engine.host import HostEngine
 from scpslab.running import RunOptions, run_campaign, run_scenario

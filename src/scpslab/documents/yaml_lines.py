@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import yaml
 
 from scpslab.core.errors import ScenarioError
+from scpslab.core.folders import instead_of_a_file
 
 KeyPath = tuple[str | int, ...]
 # A key, and what was found, expected and is to be done.
@@ -103,9 +103,8 @@ def content_of(path: Path, most: int = LARGEST_BYTES) -> bytes:
         OSError: there is none, it is no ordinary file, or it has more than `most` bytes; its `strerror` is what was
             found.
     """
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise OSError(errno.EINVAL, "no ordinary file", str(path))
+    if found := instead_of_a_file(path):
+        raise OSError(errno.EINVAL, found, str(path))
     with path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:

@@ -21,8 +21,7 @@ from scpslab.running.dask import DaskExecutor
 from scpslab.running.executors import Executor, LocalExecutor
 from scpslab.running.shard import FOLDER, Shard
 from scpslab.runs import RunFolder
-from scpslab.runs.find import RUNS
-from scpslab.runs.run import FILE, VECTORS
+from scpslab.runs.run import FILE, RUNS, VECTORS
 from scpslab.runs.store import Store, stores
 from scpslab.scenario import planning
 from scpslab.scenario.errors import VECTOR_RULES

@@ -1,4 +1,6 @@
-"""The folder of one cell: the files that the lab wrote, and the plan that it carried out."""
+"""The folder of one cell: the files that the lab wrote, and the plan that it carried out. A JSON file that is missing
+or cannot be read is a ResultError that names the file.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scpslab.core.errors import ResultError
+from scpslab.core import strict_json
+from scpslab.core.errors import NewerFormat, ResultError
 from scpslab.core.names import BadName, file_name
-from scpslab.runs.reading import AGAIN, json_object
 
+FORMAT = 1
+AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the others again.'
 PLAN = "plan.json"
 STATUS = "status.json"
 ENVIRONMENT = "environment.json"
@@ -72,3 +76,34 @@ class CellFiles:
             return folder / file_name(name, suffix=suffix)
         except BadName as error:
             raise ResultError(f"{self.plan}: {error}. {AGAIN}") from error
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Raises:
+        ResultError: the file cannot be read, or holds something else.
+    """
+    try:
+        fields = strict_json.loads(path.read_bytes())
+    except OSError as error:
+        raise ResultError(
+            f"{path}: found {error.strerror}; expected a file with one JSON object. Check the path and its permissions."
+        ) from error
+    except strict_json.JsonError as error:
+        raise ResultError(f"{path}: {error}; expected one JSON object. {AGAIN}") from error
+    if not isinstance(fields, dict):
+        raise ResultError(f"{path}: found {type(fields).__name__}; expected one JSON object. {AGAIN}")
+    return fields
+
+
+def check_format(path: Path, found: object, newest: int = FORMAT) -> None:
+    """Raises an error if a file's format number is none that this program reads: those from 1 to the one that it writes
+    (docs/formats.md).
+    """
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {newest}. {AGAIN}')
+    if found > newest:
+        raise NewerFormat(
+            f"{path}: format: found {found}; expected {newest}. A newer scpslab wrote the run: use that version."
+        )

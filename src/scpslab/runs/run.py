@@ -1,27 +1,35 @@
-"""The folders of runs and campaigns (docs/results.md): their files, the manifest, and campaign.json with its links."""
+"""The folders of runs and campaigns (docs/results.md): their files, the manifest, and campaign.json with its links;
+their lock, which the kernel releases however its process ends; and the folders that a person names.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scpslab.core.errors import ResultError
+from scpslab.core import strict_json
+from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.folders import TOPOLOGIES
 from scpslab.core.names import UNFINISHED, file_label, file_name
 from scpslab.core.scratch import replace_bytes, replace_text
-from scpslab.runs.cell import PLAN, CellFiles
+from scpslab.runs.cell import AGAIN, FORMAT, PLAN, CellFiles, check_format, json_object
 from scpslab.runs.own import is_own, own_folder
-from scpslab.runs.reading import AGAIN, FORMAT, check_format, json_object
 
+# Where runs are, if nobody names another folder.
+RUNS = Path("runs")
 MANIFEST = "manifest.json"
 CAMPAIGN = "campaign.json"
 RESOLVED = "scenario.resolved.yaml"
 RESULTS = "results.csv"
 REPORT = "report.html"
+LOCK = ".lock"
 CELLS = "cells"
 FIGURES = "figures"
 CLAIMS = "claims"
@@ -245,3 +253,95 @@ class CampaignFolder:
             if not link.is_symlink():
                 link.symlink_to(self.path_of(run))
         replace_text(self.file, json.dumps({"format": FORMAT, **fields}, indent=1) + "\n")
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Holds the lock of a run or campaign folder. A missing folder is made.
+
+    Raises:
+        UsageError: another process holds it; the message says which.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # Programs that the run starts do not inherit the lock: it ends with this process, not with theirs.
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"{folder}: found {_holder(descriptor)}, or choose another folder with --out.") from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(
+            descriptor,
+            (json.dumps({"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}) + "\n").encode(),
+            0,
+        )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    """Who holds the lock, as they wrote it, and what to do; they may be writing at this moment."""
+    expected = "expected one run at a time in a folder. Wait until it ends"
+    try:
+        fields = strict_json.loads(os.pread(descriptor, 4096, 0))
+    except strict_json.JsonError:
+        fields = None
+    pid, since = (fields.get("pid"), fields.get("since")) if isinstance(fields, dict) else (None, None)
+    if not isinstance(pid, int) or not isinstance(since, str) or not since.isprintable():
+        return f"another run at work in it; {expected}"
+    return f'process {pid}, which has run in it since {since}; {expected}, end it with "kill {pid}"'
+
+
+def find_run(named: str, runs: Path = RUNS) -> Path:
+    """The run or campaign folder that `named` means: a folder, the name of one under `runs`, or "last" for the newest
+    under `runs` with a finished cell.
+
+    Raises:
+        ResultError: there is none.
+    """
+    if named == "last":
+        marks = [mark for name in (MANIFEST, CAMPAIGN) for mark in runs.glob(f"*/{name}")] if runs.is_dir() else []
+        newest = sorted(marks, key=lambda mark: (mark.stat().st_mtime_ns, mark.parent.name), reverse=True)
+        for folder in (mark.parent for mark in newest):
+            if any(run.has_results() for run in _members(folder)):
+                return folder
+        raise ResultError(
+            f'{runs}: found no run with a finished cell; expected one. Run a scenario first: "scpslab run SCENARIO".'
+        )
+    for folder in (Path(named), runs / named):
+        if folder.is_dir():
+            return folder
+    raise ResultError(
+        f'{named}: found no such folder; expected a run folder, its name under {runs}/, or the word "last". '
+        "Correct the name."
+    )
+
+
+def runs_of(named: Sequence[str], runs: Path = RUNS) -> list[Path]:
+    """The run folders that the words name, newest first, each once.
+
+    No words name all runs under `runs`; a campaign names the runs that it lists.
+
+    Raises:
+        ResultError: a word does not name a run. A run without cells is left out, because it or its campaign may have
+            been interrupted.
+    """
+    folders = [find_run(word, runs) for word in named] if named else [run.path for run in RunFolder.all_in(runs)]
+    found: dict[Path, RunFolder] = {}
+    for folder in folders:
+        found |= {member.path.resolve(): member for member in _members(folder) if member.is_run()}
+    return [
+        run.path
+        for run in sorted(found.values(), key=lambda run: (-run.manifest_file.stat().st_mtime_ns, run.path.name))
+    ]
+
+
+def _members(folder: Path) -> list[RunFolder]:
+    return CampaignFolder(folder).runs() if is_campaign(folder) else [RunFolder(folder)]
+
+
+def is_campaign(folder: Path) -> bool:
+    """Whether a folder is a campaign's: it holds links to runs and no cells of its own."""
+    return (folder / CAMPAIGN).is_file()

@@ -21,8 +21,7 @@ from types import ModuleType
 
 from scpslab import plan as plans
 from scpslab.core.choices import one_of
-from scpslab.core.folders import instead_of_a_file
-from scpslab.core.ownership import somebody_elses
+from scpslab.core.folders import instead_of_a_file, somebody_elses
 from scpslab.core.project import PACKAGE
 from scpslab.plan import PlanError, schema
 from scpslab.plan.topology import Network, Parameter, Parameters, catalogue

@@ -3,7 +3,7 @@
 One that is missing is built.
 
 Order of reading: images.py (the parts, and the folders that keep them), recipes.py (their recipes, and the way to the
-builders in tools/build); packed.py is about wheels that carry them; system.py and trust.py about folders of others.
+builders in tools/build); packed.py is about wheels that carry them; trust.py about folders of others.
 """
 
 from scpslab.setup.images import (

@@ -1,6 +1,6 @@
 """The parts that engines need, kept by content and shared by all clones.
 
-They are found in the user's cache folder or in the system cache, which is only read (system.py), unpacked from the
+They are found in the user's cache folder or in the system cache, which is only read (trust.py), unpacked from the
 wheel that carries them, or built.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from scpslab.core import project
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
-from scpslab.setup import packed, published, recipes, system, trust
+from scpslab.setup import packed, published, recipes, trust
 from scpslab.setup.recipes import built_by, files_of
 
 PROJECT = project.ROOT
@@ -180,7 +180,7 @@ def find(part: Part, cache: Path, say: Say = silent, machine: str = LAB_KERNEL_M
     if not product.exists():
         own = packed_of(part, machine)
         if (shared := _in_system_cache(part, cache, machine)) is not None:
-            system.check(shared, cache, own.sha256 if own else None, _digest)
+            trust.check_shared(shared, cache, own.sha256 if own else None, _digest)
             return trust.check(shared)
         if own is None:
             return None
@@ -334,7 +334,7 @@ def _content_hash(product: Path) -> str:
 
     It is kept next to the product, because every start needs it and the image is large.
     """
-    note = system.note_of(product)
+    note = trust.note_of(product)
     if not note.exists():
         note.write_text(_digest(product) + "\n")
     return note.read_text().strip()
@@ -491,6 +491,6 @@ def _shared_boot_dir(cache: Path, programs: Path, images: dict[str, Path], name:
         if not (found / image).is_file():
             return None
         if not (found / image).samefile(product):
-            system.check(found / image, cache, _content_hash(product), _digest)
+            trust.check_shared(found / image, cache, _content_hash(product), _digest)
     trust.check(found / "init")
     return found

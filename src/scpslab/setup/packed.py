@@ -50,11 +50,9 @@ def index(folder: Path) -> dict[str, Packed]:
         return {}
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-        return (
-            {part["name"]: Packed(**part) for part in found["parts"]}
-            if found["format"] == FORMAT
-            else _unknown(file, found["format"])
-        )
+        if found["format"] != FORMAT:
+            raise _damaged(file, f"format {found['format']}")
+        return {part["name"]: Packed(**part) for part in found["parts"]}
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(file, f"{type(error).__name__}: {error}") from error
 
@@ -99,10 +97,6 @@ def check(part: Packed, folder: Path, sha256: str) -> None:
     """
     if sha256 != part.sha256:
         raise _damaged(folder / part.archive, f"a product of SHA-256 {sha256}, and {part.sha256} in {INDEX}")
-
-
-def _unknown(file: Path, found: Any) -> dict[str, Packed]:
-    raise _damaged(file, f"format {found}")
 
 
 def _damaged(file: Path, found: str) -> CapabilityError:

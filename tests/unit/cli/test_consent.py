@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from scpslab.cli.run import ask_for_host
-from scpslab.core import ownership
+from scpslab.core import folders
 from scpslab.core.errors import UsageError
 
 SCENARIO = "kind: scenario\nversion: 1\ntitle: one\ntopology: point_to_point\n"
@@ -43,11 +43,11 @@ def test_the_owner_counts_and_by_sudo_the_caller(monkeypatch, tmp_path):
     path.chmod(0o644)
     owner = path.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    monkeypatch.setattr(ownership, "ROOT", owner + 2)
+    monkeypatch.setattr(folders, "ROOT", owner + 2)
     monkeypatch.delenv("SUDO_UID", raising=False)
-    assert ownership.somebody_elses(path) == f"a file of user {owner}"
+    assert folders.somebody_elses(path) == f"a file of user {owner}"
     monkeypatch.setenv("SUDO_UID", str(owner))
-    assert ownership.somebody_elses(path) == ""
+    assert folders.somebody_elses(path) == ""
 
 
 def test_every_file_of_a_campaign_counts(console, tmp_path):

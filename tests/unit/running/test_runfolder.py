@@ -9,8 +9,7 @@ import pytest
 
 from scpslab.core.errors import ResultError
 from scpslab.runs import CellFiles, RunFolder
-from scpslab.runs.cell import CAPTURES, ENVIRONMENT, LOGS, PLAN, RECORDS, STATUS
-from scpslab.runs.reading import check_format
+from scpslab.runs.cell import CAPTURES, ENVIRONMENT, LOGS, PLAN, RECORDS, STATUS, check_format
 from scpslab.runs.run import CAMPAIGN, MANIFEST, RESOLVED, RESULTS
 
 SOURCE = Path(__file__).parents[3] / "src"

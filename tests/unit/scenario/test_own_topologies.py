@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from scpslab import scenario
-from scpslab.core import ownership
+from scpslab.core import folders
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario import planning
 from scpslab.scenario.recorded import Recorded
@@ -320,7 +320,7 @@ def test_a_file_of_another_user_is_run_only_when_it_is_trusted(place, monkeypatc
     (place / "relay.py").chmod(0o644)
     owner = (place / "relay.py").stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    monkeypatch.setattr(ownership, "ROOT", owner + 2)
+    monkeypatch.setattr(folders, "ROOT", owner + 2)
     monkeypatch.delenv("SUDO_UID", raising=False)
     assert f"relay.py: found a file of user {owner}; expected" in complaint(place)
     assert load(place, is_trusted=True).network.name == "relay"

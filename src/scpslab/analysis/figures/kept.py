@@ -18,8 +18,8 @@ from scpslab.core.errors import ResultError
 from scpslab.core.project import CARRIED, PACKAGE
 from scpslab.core.scratch import replace_text
 from scpslab.runs import RunFolder
+from scpslab.runs.cell import json_object
 from scpslab.runs.own import own_folder
-from scpslab.runs.reading import json_object
 
 FILE = "drawn.json"
 # Another version of these may draw other bytes.
