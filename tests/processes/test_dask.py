@@ -15,14 +15,14 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from cut_network import CutNetwork
 
-from scpslab.core.errors import LabError, ResultError, UsageError
-from scpslab.running import RunOptions, clusters, remote
+from scpslab.core.errors import LabError
+from scpslab.running import RunOptions, clusters
 from scpslab.running.dask import DaskExecutor, Patience, _Run
 from scpslab.running.events import CellDone, CellStarted, Note
 from scpslab.running.verify import Sample, verify
@@ -38,6 +38,7 @@ LIMIT_S = 120
 MANY = ["repeats=10"]
 CELLS = 30
 CUT_S = 60
+QUIET = "--no-dashboard --dashboard-address :0"
 
 
 class Process:
@@ -109,20 +110,7 @@ class Site:
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
         port = self.address.rpartition(":")[2] or "0"
-        words = [
-            "scheduler",
-            "--protocol",
-            "tls",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            port,
-            "--no-dashboard",
-            "--dashboard-address",
-            ":0",
-            "--scheduler-file",
-            str(file),
-        ]
+        words = f"scheduler --protocol tls --host 127.0.0.1 --port {port} {QUIET} --scheduler-file {file}"
         process = self._start(words, {}, self.folder / "scheduler.log")
         wait(lambda: file.is_file() and file.read_text().rstrip().endswith("}"))
         self.address = json.loads(file.read_text())["address"]
@@ -133,19 +121,8 @@ class Site:
         self.count += 1
         local = environment.pop("local", str(self.folder / f"local-{self.count}"))
         Path(local).mkdir(exist_ok=True)
-        words = [
-            "worker",
-            self.address,
-            "--nthreads",
-            "1",
-            "--no-nanny",
-            "--no-dashboard",
-            "--dashboard-address",
-            ":0",
-            "--name",
-            f"w{self.count}",
-        ]
-        words += ["--local-directory", local, "--preload", "fake_worker", "--memory-limit", "0"]
+        words = f"worker {self.address} --nthreads 1 --no-nanny {QUIET} --name w{self.count} --local-directory {local}"
+        words += " --preload fake_worker --memory-limit 0"
         log = self.folder / f"{self.count}.log"
         process = self._start(words, {"FAKE_MEMORY": str(self.memory), "PYTHONPATH": str(DATA)} | environment, log)
         wait(lambda: b"Registered to" in log.read_bytes())
@@ -161,9 +138,9 @@ class Site:
             process.kill()
             process.wait()
 
-    def _start(self, words: list[str], environment: dict[str, str], log: Path) -> Process:
+    def _start(self, words: str, environment: dict[str, str], log: Path) -> Process:
         log.touch()
-        self.processes.append(self.start(words, os.environ | environment, log))
+        self.processes.append(self.start(words.split(), os.environ | environment, log))
         return self.processes[-1]
 
 
@@ -221,6 +198,23 @@ def remotely(run_fake, site, **options):
         **({"overrides": MANY, "executor": "dask", "cluster": site and site.address, "listeners": listeners} | options)
     )
     return files(result.folder), events
+
+
+def start_client(site, folder: Path, out: str) -> subprocess.Popen[bytes]:
+    """A run on the site's workers in a process of its own, into a folder of that name."""
+    program = f"{DATA / 'run_with_fake_engine.py'} {folder / 'memory'} 0 run links/transfer --set {MANY[0]}"
+    where = f"--executor dask --cluster {site.address} --out {folder / out}"
+    with (folder / "client.log").open("wb") as log:
+        return subprocess.Popen([sys.executable, *program.split(), *where.split()], stdout=log, stderr=log)
+
+
+@contextmanager
+def meanwhile(work):
+    """Does some work beside a run, to its end."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    thread.join()
 
 
 def notes(events) -> str:
@@ -294,28 +288,6 @@ def test_nobody_without_the_certificates_gets_into_a_cluster_of_this_machine():
                     Client(there, security=theirs, timeout=2, set_as_default=False)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"cells": []}, "an object of Python"),
-        (b"", "no answer"),
-        (b'{"cells": [{"cell": "r1", "seconds": 1, "size_bytes": 4}]}\nabc', "results of 3 bytes in place of 4"),
-        (b'{"cells": [{"cell": "r2", "seconds": 1, "size_bytes": 0}]}\n', "results of cells that it was not asked for"),
-        (b'{"cells": [{"cell": "../r1", "seconds": 1, "size_bytes": 0}]}\n', "cells"),
-        (b'{"cells": [{"cell": "r1", "seconds": NaN, "size_bytes": 0}]}\n', "NaN"),
-        (b'{"cells": [], "more": 1}\n', "more"),
-    ],
-)
-def test_an_answer_is_what_a_worker_of_ours_writes(given, words):
-    with pytest.raises(ResultError, match=words):
-        remote.read_answer(given, ["r1"])
-
-
-def test_an_answer_says_what_the_worker_gave():
-    given = remote.Answer((remote.Given("r1", b"one\n", 1.5), remote.Given("r3", b"", 0.0)), "found no room")
-    assert remote.read_answer(remote.pack_answer(given), ["r1", "r3", "r4"]) == given
-
-
 @long
 def test_verify_finds_the_results_of_a_worker_that_lies(run_fake, site, expected):
     site.worker(FAKE_LIE="all is well")
@@ -337,10 +309,8 @@ def test_killed_workers_cost_time_only(run_fake, site, expected, seed):
             workers.pop(draw.randrange(len(workers))).kill()
             workers.append(site.worker(FAKE_S="0.05"))
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    found, _ = remotely(run_fake, site)
-    thread.join()
+    with meanwhile(kill):
+        found, _ = remotely(run_fake, site)
     assert found == expected
 
 
@@ -376,10 +346,8 @@ def test_a_killed_scheduler_is_waited_for(run_fake, site, expected, seed):
         site.scheduler()
         site.worker()
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    found, _ = remotely(run_fake, site)
-    thread.join()
+    with meanwhile(kill):
+        found, _ = remotely(run_fake, site)
     assert found == expected
 
 
@@ -406,19 +374,7 @@ def test_a_scheduler_that_does_not_come_back_ends_the_run_which_resumes(run_fake
 def test_a_killed_client_resumes(run_fake, site, expected, tmp_path, seed):
     moment = random.Random(seed).randrange(1, CELLS)
     site.worker(FAKE_S="0.05")
-    words = [
-        sys.executable,
-        str(DATA / "run_with_fake_engine.py"),
-        str(tmp_path / "memory"),
-        "0",
-        "run",
-        "links/transfer",
-        "--set",
-        *MANY,
-    ]
-    words += ["--executor", "dask", "--cluster", site.address, "--out", str(tmp_path / "runs")]
-    with (tmp_path / "client.log").open("wb") as log:
-        client = subprocess.Popen(words, stdout=log, stderr=log)
+    client = start_client(site, tmp_path, "runs")
     wait(lambda: len(site.ran()) >= moment)
     client.kill()
     client.wait()
@@ -450,19 +406,7 @@ def test_an_interrupt_ends_what_workers_do(run_fake, site, expected):
 def test_two_clients_share_workers(run_fake, site, expected, tmp_path):
     site.worker()
     site.worker()
-    words = [
-        sys.executable,
-        str(DATA / "run_with_fake_engine.py"),
-        str(tmp_path / "memory"),
-        "0",
-        "run",
-        "links/transfer",
-        "--set",
-        *MANY,
-    ]
-    words += ["--executor", "dask", "--cluster", site.address, "--out", str(tmp_path / "other")]
-    with (tmp_path / "client.log").open("wb") as log:
-        other = subprocess.Popen(words, stdout=log, stderr=log)
+    other = start_client(site, tmp_path, "other")
     found, _ = remotely(run_fake, site)
     assert other.wait(LIMIT_S) == 0
     (run,) = (tmp_path / "other").iterdir()
@@ -483,11 +427,9 @@ def test_a_network_that_is_cut_for_a_minute(run_fake, site, expected, cut_off):
         threading.Event().wait(CUT_S)
         network.mend()
 
-    thread = threading.Thread(target=cut)
-    thread.start()
     began = time.monotonic()
-    found, _ = remotely(run_fake, site)
-    thread.join()
+    with meanwhile(cut):
+        found, _ = remotely(run_fake, site)
     assert network.connections > 0
     network.close()
     assert found == expected
@@ -505,20 +447,6 @@ def test_a_scheduler_that_is_stopped_for_a_minute(run_fake, site, expected):
         threading.Event().wait(CUT_S)
         scheduler.send_signal(signal.SIGCONT)
 
-    thread = threading.Thread(target=cut)
-    thread.start()
-    found, _ = remotely(run_fake, site)
-    thread.join()
+    with meanwhile(cut):
+        found, _ = remotely(run_fake, site)
     assert found == expected
-
-
-def test_what_was_asked_for_must_fit(run_fake, tmp_path):
-    for options, words in [
-        ({"cluster": "tls://127.0.0.1:1"}, "expected --executor dask"),
-        ({"executor": "dask"}, "expected --cluster"),
-        ({"executor": "dask", "cluster": "tcp://head:8786"}, "without TLS, which lets everybody"),
-        ({"executor": "dask", "cluster": "tls://head:8786"}, "found no certificates in Dask's settings"),
-        ({"executor": "dask", "cluster": "nonsense"}, "expected local, or an address such as tls://head:8786"),
-    ]:
-        with pytest.raises(UsageError, match=words):
-            run_fake(**options)

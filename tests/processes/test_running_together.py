@@ -24,19 +24,8 @@ class Place:
         self.memory.mkdir()
 
     def start(self, out: str = "runs", hold: int = 0, *options: str) -> subprocess.Popen[str]:
-        argv = [
-            sys.executable,
-            str(PROGRAM),
-            str(self.memory),
-            str(hold),
-            "run",
-            "links/transfer",
-            "--jobs",
-            "1",
-            "--out",
-            out,
-            *options,
-        ]
+        words = f"{PROGRAM} {self.memory} {hold} run links/transfer --jobs 1 --out {out}".split()
+        argv = [sys.executable, *words, *options]
         environment = os.environ | {"SCPSLAB_CACHE": str(self.folder / "cache"), "COLUMNS": "200"}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(argv, cwd=self.folder, env=environment, text=True, **pipes)

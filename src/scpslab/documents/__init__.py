@@ -3,12 +3,11 @@
 One package reads them all.
 
 Order of reading: parts.py (the base of strict models), quantities.py (text with units as fields), yaml_lines.py (data
-with lines), places.py (the place of each value), complaints.py (errors in words that a person can act on), document.py
-(reads a file), described.py (for editors).
+with lines), places.py (the place of each value), document.py (reads a file, and says in words what is wrong),
+described.py (for editors).
 """
 
-from scpslab.documents.complaints import Complaint, complaints, validated
-from scpslab.documents.document import Document, load, read
+from scpslab.documents.document import Complaint, Document, complaints, load, read, validated
 from scpslab.documents.parts import Part, key
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import Form, KeyPath, dotted

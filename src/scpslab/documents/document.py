@@ -1,15 +1,43 @@
-"""A file that a person writes: reads it with its line numbers, and checks it against its model."""
+"""A file that a person writes: reads it with its line numbers, and checks it against its model, whose complaints become
+lines that a person can act on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from scpslab.documents.complaints import Model, validated
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from scpslab.core.choices import one_of
+from scpslab.documents.parts import NewerVersionError, PartOfKinds, UnlikeError
 from scpslab.documents.places import Places
-from scpslab.documents.yaml_lines import Form, read_yaml
+from scpslab.documents.yaml_lines import Form, KeyPath, Problem, read_yaml
+
+LONGEST_SHOWN = 60
+EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "keys with values",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "model_type": "keys with values",
+    "model_attributes_type": "keys with values",
+    "string_type": "text",
+    "string_unicode": "text",
+    "tuple_type": "a list",
+    "finite_number": "a finite number",
+    "invalid_key": "a word as key",
+}
+# Of these values the length is wrong.
+OF_LENGTH = ("too_short", "too_long", "string_too_short", "string_too_long")
+
+Complaint = Problem
+Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -72,3 +100,212 @@ def _beside(base: Any, own: Any) -> dict[str, Any]:
     if not isinstance(base, Mapping) or not isinstance(own, Mapping):
         return {}
     return {key: value for key, value in base.items() if key not in own}
+
+
+def validated(data: Mapping[str, Any], places: Places, model: type[Model]) -> Model:
+    """The model of a file's data.
+
+    Raises:
+        ScenarioError: all errors of the data, one line each.
+    """
+    try:
+        return model.model_validate(_as_tuples(data))
+    except ValidationError as error:
+        raise places.error(_complaints(error, data, model)) from error
+
+
+def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
+    """All errors of a file's data, for a caller that adds errors of its own."""
+    try:
+        model.model_validate(_as_tuples(data))
+    except ValidationError as error:
+        return _complaints(error, data, model)
+    return []
+
+
+def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
+    every = error.errors(include_url=False)
+    # A file of another kind or version has other keys: complaints about each of them would hide that it is the wrong
+    # file.
+    for problem in every:
+        if problem["loc"] == ("kind",) and problem["type"] == "literal_error":
+            return [
+                (
+                    ("kind",),
+                    (
+                        f"found {_shown(problem['input'])}; expected {problem['ctx']['expected']}. "
+                        "Name a file of this kind, or correct the word."
+                    ),
+                )
+            ]
+        if problem["type"] == "value_error" and isinstance(newer := problem["ctx"]["error"], NewerVersionError):
+            return [(_data_path(problem, data), str(newer))]
+    # pydantic does not count wrong items, and then calls the list too short: the complaints about the items are enough.
+    real = [one for one in every if one["type"] != "too_short" or len(one["input"]) < one["ctx"]["min_length"]]
+    wishes: dict[KeyPath, list[str]] = {}
+    for problem in real:
+        if problem["type"] in EXPECTED:
+            wishes.setdefault(_data_path(problem, data), []).append(EXPECTED[problem["type"]])
+    # If a value fits none of its possible forms, each form complains: one complaint names them all. The caller drops
+    # repetitions.
+    return [
+        (at, _unfit(problem, wishes[at]) if problem["type"] in EXPECTED else _message(problem, data, model))
+        for problem in real
+        for at in [_data_path(problem, data)]
+    ]
+
+
+def _unfit(problem: ErrorDetails, wishes: list[str]) -> str:
+    *others, last = dict.fromkeys(wishes)
+    several = f"{', '.join(others)} or " if others else ""
+    value = problem["input"]
+    found = _counted(len(value), value) if problem["type"] in OF_LENGTH and value else _shown(value)
+    return f"found {found}; expected {several}{last}. Correct the value."
+
+
+def _as_tuples(value: Any) -> Any:
+    """The data with tuples for lists: strict and frozen models hold tuples."""
+    if isinstance(value, Mapping):
+        return {key: _as_tuples(inner) for key, inner in value.items()}
+    return tuple(_as_tuples(inner) for inner in value) if isinstance(value, list | tuple) else value
+
+
+def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseModel]) -> str:
+    kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
+    if kind == "extra_forbidden":
+        return _unwanted_key(_data_path(problem, data), data, model)
+    if kind == "missing":
+        return "found nothing; expected this key. Add it."
+    if kind in ("literal_error", "union_tag_invalid"):
+        choices = context.get("expected") or context.get("expected_tags") or ""
+        words = [word.strip(" '") for word in choices.replace(" or ", ",").split(",")]
+        value = found.get(_tag_of(problem)) if kind == "union_tag_invalid" and isinstance(found, Mapping) else found
+        return f"found {_shown(value)}; {one_of(value, words)}"
+    if kind == "union_tag_not_found":
+        return f"found no {_tag_of(problem)}; expected this key. Add it."
+    if kind == "value_error" and not isinstance(context["error"], UnlikeError):
+        return f"{context['error']}. Correct the value."
+    return _unfit(problem, [_wish(problem)])
+
+
+def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) -> str:
+    keys = _keys_at(at[:-1], data, model)
+    if at[-1] in keys:
+        # A key of another form of the same part: an axis has cases, or values.
+        return (
+            f'found "{at[-1]}" together with keys of another form; expected the keys of one form. '
+            "Remove it, or the other keys."
+        )
+    return f'found the unknown key "{at[-1]}"; {one_of(at[-1], keys)}'
+
+
+def _wish(problem: ErrorDetails) -> str:
+    kind, context = problem["type"], problem.get("ctx", {})
+    match kind:
+        case "greater_than_equal":
+            return f"at least {context['ge']:g}" if isinstance(context["ge"], float) else f"at least {context['ge']}"
+        case "less_than_equal":
+            return f"at most {context['le']:g}" if isinstance(context["le"], float) else f"at most {context['le']}"
+        case "too_short" | "string_too_short":
+            return f"at least {_counted(context['min_length'], problem['input'])}"
+        case "too_long" | "string_too_long":
+            return f"at most {_counted(context['max_length'], problem['input'])}"
+        case "value_error":
+            return str(context["error"])
+    return problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+
+
+def _counted(number: int, value: object) -> str:
+    """A number of what a value is made of."""
+    part = "key" if isinstance(value, Mapping) else "character" if isinstance(value, str) else "value"
+    return f"{'one' if number == 1 else number} {part}{'' if number == 1 else 's'}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping | list | tuple) and not value:
+        return "no keys" if isinstance(value, Mapping) else "an empty list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = (
+        "keys with values"
+        if isinstance(value, Mapping)
+        else "a list"
+        if isinstance(value, list | tuple)
+        else f'"{value}"'
+        if isinstance(value, str)
+        else f"the date {value}"
+        if isinstance(value, date)
+        else repr(value)
+    )
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+
+
+def _tag_of(problem: ErrorDetails) -> str:
+    """The key that distinguishes the members of a union; a function that reads the key has the same name."""
+    return str(problem["ctx"]["discriminator"]).strip("'()")
+
+
+def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
+    """The model's location without the words that are not keys of the file (names of union members)."""
+    location, kept = problem["loc"], []
+    if problem["type"] == "union_tag_invalid":
+        location = (*location, _tag_of(problem))
+    here: Any = data
+    for index, part in enumerate(location):
+        following = location[index + 1] if index + 1 < len(location) else None
+        if isinstance(here, Mapping):
+            if following in here and isinstance(here.get(part), Mapping) and following not in here[part]:
+                # The name of a union's member that is also a key, such as an axis' cases.
+                continue
+            if part in here or (problem["type"] == "missing" and index == len(location) - 1):
+                kept.append(part)
+                here = here.get(part)
+        elif isinstance(here, list | tuple) and isinstance(part, int) and part < len(here):
+            kept.append(part)
+            here = here[part]
+    return tuple(kept)
+
+
+def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
+    """The keys that the model allows at a path.
+
+    Where there are several models, the kind of the part or the stack of the host decides.
+    """
+    models: list[type[BaseModel]] = [model]
+    here: Any = data
+    for part in at:
+        here = here[part]
+        following = [
+            found
+            for model in models
+            for name, field in model.model_fields.items()
+            if part == (field.alias or name)
+            for found in _models_in(field.annotation)
+        ]
+        models = following or models
+    for tag in ("kind", "stack"):
+        if isinstance(here, Mapping) and any(tag in model.model_fields for model in models):
+            models = [
+                model
+                for model in models
+                if tag in model.model_fields and here.get(tag, model.model_fields[tag].default) in _choices(model, tag)
+            ] or models
+    return sorted({field.alias or name for model in models for name, field in _fields(model).items()})
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return model.keys() if issubclass(model, PartOfKinds) else model.model_fields
+
+
+def _choices(model: type[BaseModel], tag: str) -> tuple[Any, ...]:
+    """The values that a model's `kind` or `stack` may have."""
+    field = model.model_fields.get(tag)
+    return getattr(field.annotation, "__args__", ()) if field else ()
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in getattr(annotation, "__args__", ()) for model in _models_in(argument)]

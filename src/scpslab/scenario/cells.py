@@ -12,7 +12,7 @@ from typing import Any
 
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
-from scpslab.documents.complaints import validated
+from scpslab.documents.document import validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue
 from scpslab.plan.topology.description import Network

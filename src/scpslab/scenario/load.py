@@ -12,8 +12,7 @@ from typing import Any
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
-from scpslab.documents.complaints import validated
-from scpslab.documents.document import read
+from scpslab.documents.document import read, validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import Form, KeyPath

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from scpslab import scenario
+from scpslab.core.errors import ResultError, UsageError
 from scpslab.engine import ENGINES
 from scpslab.running import remote
 from scpslab.runs.store import unpack
@@ -66,3 +67,38 @@ def test_trouble_ends_the_batch(plans, benches, monkeypatch):
 def test_a_batch_that_has_become_large_ends(plans, benches, monkeypatch):
     monkeypatch.setattr(remote, "MOST_BYTES", 10)
     assert len(carried_out(benches, plans).cells) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"cells": []}, "an object of Python"),
+        (b"", "no answer"),
+        (b'{"cells": [{"cell": "r1", "seconds": 1, "size_bytes": 4}]}\nabc', "results of 3 bytes in place of 4"),
+        (b'{"cells": [{"cell": "r2", "seconds": 1, "size_bytes": 0}]}\n', "results of cells that it was not asked for"),
+        (b'{"cells": [{"cell": "../r1", "seconds": 1, "size_bytes": 0}]}\n', "cells"),
+        (b'{"cells": [{"cell": "r1", "seconds": NaN, "size_bytes": 0}]}\n', "NaN"),
+        (b'{"cells": [], "more": 1}\n', "more"),
+    ],
+)
+def test_an_answer_is_what_a_worker_of_ours_writes(given, words):
+    with pytest.raises(ResultError, match=words):
+        remote.read_answer(given, ["r1"])
+
+
+def test_an_answer_says_what_the_worker_gave():
+    given = remote.Answer((remote.Given("r1", b"one\n", 1.5), remote.Given("r3", b"", 0.0)), "found no room")
+    assert remote.read_answer(remote.pack_answer(given), ["r1", "r3", "r4"]) == given
+
+
+def test_what_was_asked_for_must_fit(run_fake):
+    pytest.importorskip("distributed")
+    for options, words in [
+        ({"cluster": "tls://127.0.0.1:1"}, "expected --executor dask"),
+        ({"executor": "dask"}, "expected --cluster"),
+        ({"executor": "dask", "cluster": "tcp://head:8786"}, "without TLS, which lets everybody"),
+        ({"executor": "dask", "cluster": "tls://head:8786"}, "found no certificates in Dask's settings"),
+        ({"executor": "dask", "cluster": "nonsense"}, "expected local, or an address such as tls://head:8786"),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            run_fake(**options)
