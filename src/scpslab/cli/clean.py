@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -75,15 +74,13 @@ def clean(
             f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; "
             "expected a folder of runs, such as runs. Correct the path."
         )
-    chosen = _chosen(older_than, most, store, is_wanted=results)
+    is_trimmed = _trimmed(older_than, most, store, is_wanted=results)
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
     if labs:
         _labs()
-    if chosen:
-        _trim(chosen)
-    for wanted, part in ((results and not chosen, "results"), (images, "images")):
+    for wanted, part in ((results and not is_trimmed, "results"), (images, "images")):
         for name in CACHE_PARTS[part] if wanted else ():
             _remove(cache_dir() / name)
     for path in sorted(runs.iterdir()) if runs else ():
@@ -91,27 +88,18 @@ def clean(
             _unfinished(RunFolder(path))
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """Which results of a store are removed."""
-
-    store: Store
-    older_than_s: float | None
-    most_bytes: int | None
-
-
-def _chosen(days: int | None, most: str | None, store: Path | None, *, is_wanted: bool) -> _Chosen | None:
-    """What the options choose among results; None if they choose nothing."""
-    if days is None and not most and not store:
-        return None
+def _trimmed(days: int | None, most: str | None, folder: Path | None, *, is_wanted: bool) -> bool:
+    """Removes what the options choose among results; whether they choose anything."""
+    if days is None and not most and not folder:
+        return False
     if not is_wanted:
         raise UsageError(
             "--older-than, --most, --store: found no --results; expected it, because they choose among results. "
             "Add --results."
         )
-    if store and not store.is_dir():
+    if folder and not folder.is_dir():
         raise UsageError(
-            f"--store {store}: found no such folder; expected a folder of results that machines share. "
+            f"--store {folder}: found no such folder; expected a folder of results that machines share. "
             "Correct the path."
         )
     try:
@@ -119,16 +107,12 @@ def _chosen(days: int | None, most: str | None, store: Path | None, *, is_wanted
     except units.UnitError as error:
         raise UsageError(f"--most: {error}. Correct it.") from error
     # A shared folder without another choice is emptied, but it stays.
-    everything = days is None and most_bytes is None
-    return _Chosen(
-        Store(store or cache_dir() / RESULTS), None if days is None else days * DAY_S, 0 if everything else most_bytes
-    )
-
-
-def _trim(chosen: _Chosen) -> None:
-    count, freed = chosen.store.trim(chosen.older_than_s, chosen.most_bytes)
-    left = sum(entry.size_bytes for entry in chosen.store.entries())
-    typer.echo(f"removed {count} results, {freed / 10**6:.1f} MB, from {chosen.store.root}; {left / 10**6:.1f} MB stay")
+    most_bytes = 0 if days is None and most_bytes is None else most_bytes
+    store = Store(folder or cache_dir() / RESULTS)
+    count, freed = store.trim(None if days is None else days * DAY_S, most_bytes)
+    left = sum(entry.size_bytes for entry in store.entries())
+    typer.echo(f"removed {count} results, {freed / 10**6:.1f} MB, from {store.root}; {left / 10**6:.1f} MB stay")
+    return True
 
 
 def _labs() -> None:

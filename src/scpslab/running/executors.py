@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from scpslab.core.errors import UsageError
@@ -17,6 +17,10 @@ from scpslab.engine.base import Interrupted
 
 # An interrupt is answered at once.
 LOOK_S = 0.2
+# A cell's status, and the seconds that it took.
+Timed = Future[tuple[dict[str, Any], float]]
+# Cells that were started and have not been reported as ended, with their cores (None: any).
+Pending = dict[Timed, tuple[str, int | None]]
 
 
 class Reports(Protocol):
@@ -63,27 +67,21 @@ class Executor(ABC):
         """
 
 
-@dataclass
-class _Pending:
-    """Cells that were started and have not been reported as ended, with their cores (None: any), by their futures."""
+def _report(pending: Pending, done: Iterable[Timed], reports: Reports) -> list[int | None]:
+    """Reports ended cells; returns their cores.
 
-    cells: dict[Future[tuple[dict[str, Any], float]], tuple[str, int | None]] = field(default_factory=dict)
-
-    def report(self, done: Iterable[Future[tuple[dict[str, Any], float]]], reports: Reports) -> Iterable[int | None]:
-        """Reports ended cells; returns their cores.
-
-        If one of them raised an exception, raises it after reporting the others.
-        """
-        cores = []
-        for future in sorted(done, key=lambda future: future.exception() is not None):
-            cell_id, core = self.cells[future]
-            try:
-                reports.ended(cell_id, *future.result())
-            except Interrupted as interrupted:
-                raise KeyboardInterrupt from interrupted
-            del self.cells[future]
-            cores.append(core)
-        return cores
+    If one of them raised an exception, raises it after reporting the others.
+    """
+    cores = []
+    for future in sorted(done, key=lambda future: future.exception() is not None):
+        cell_id, core = pending[future]
+        try:
+            reports.ended(cell_id, *future.result())
+        except Interrupted as interrupted:
+            raise KeyboardInterrupt from interrupted
+        del pending[future]
+        cores.append(core)
+    return cores
 
 
 def _timed(engine: Engine, cell: CellRun) -> tuple[dict[str, Any], float]:
@@ -109,24 +107,23 @@ class LocalExecutor(Executor):
         """See `Executor.run`."""
         free = self._cores(len(cells))
         waiting = deque(cells)
-        pending = _Pending()
+        pending: Pending = {}
         pool = ThreadPoolExecutor(max_workers=len(free))
         try:
-            while waiting or pending.cells:
+            while waiting or pending:
                 while waiting and free:
                     cell_id, core = waiting.popleft(), free.pop(0)
                     reports.started(cell_id)
-                    pending.cells[pool.submit(_timed, engine, replace(cells[cell_id], core=core))] = (cell_id, core)
-                free += pending.report(wait(pending.cells, timeout=LOOK_S, return_when=FIRST_COMPLETED).done, reports)
+                    pending[pool.submit(_timed, engine, replace(cells[cell_id], core=core))] = (cell_id, core)
+                free += _report(pending, wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED).done, reports)
         except BaseException:
             engine.stop()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             # A cell that ended while another was interrupted or broke has a result like any other.
-            pending.report(
-                [future for future in pending.cells if not future.cancelled() and future.exception() is None], reports
-            )
+            ended = [future for future in pending if not future.cancelled() and future.exception() is None]
+            _report(pending, ended, reports)
 
     def _cores(self, cells: int) -> list[int | None]:
         """A core for each cell at a time, of its own if there are enough."""

@@ -331,21 +331,16 @@ def _differences(given: dict[str, Plan], archived: dict[str, Plan]) -> Iterator[
 
 def _first_difference(archived: Any, given: Any, at: str = "") -> str:
     """The first place where two JSON values differ, with both values; "" if there is none."""
-    if isinstance(archived, dict) and isinstance(given, dict):
-        for key in (*archived, *(key for key in given if key not in archived)):
-            if found := _first_difference(archived.get(key), given.get(key), f"{at}.{key}" if at else key):
-                return found
+    if archived == given:
         return ""
-    if isinstance(archived, list) and isinstance(given, list) and len(archived) == len(given):
-        return next(
-            (
-                found
-                for index, pair in enumerate(zip(archived, given, strict=True))
-                if (found := _first_difference(*pair, f"{at}[{index}]"))
-            ),
-            "",
-        )
-    return "" if archived == given else f"{at}: found {shown_value(archived)}; the scenario gives {shown_value(given)}"
+    if isinstance(archived, dict) and isinstance(given, dict):
+        keys = dict.fromkeys((*archived, *given))
+        parts = [(archived.get(key), given.get(key), f"{at}.{key}" if at else key) for key in keys]
+    elif isinstance(archived, list) and isinstance(given, list) and len(archived) == len(given):
+        parts = [(*pair, f"{at}[{index}]") for index, pair in enumerate(zip(archived, given, strict=True))]
+    else:
+        return f"{at}: found {shown_value(archived)}; the scenario gives {shown_value(given)}"
+    return next(filter(None, (_first_difference(*part) for part in parts)), "")
 
 
 def stored_vectors(run: ArchivedRun) -> AbstractContextManager[None]:
