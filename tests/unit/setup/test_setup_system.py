@@ -8,40 +8,19 @@ import pytest
 
 from scpslab.core.errors import CapabilityError
 from scpslab.setup import images, silent
-from tools.build.job import Job
-
-PRODUCTS = {"guest": "guest.erofs"}
 
 
 @pytest.fixture
-def shared(tmp_path, monkeypatch):
-    """A system cache with three parts, and this user's own cache, in which nothing can be built."""
-    for name in ("kernel", "guest", "tools"):
-        (tmp_path / "recipes" / name).mkdir(parents=True)
-        (tmp_path / "recipes" / name / "list").write_text(name)
-    monkeypatch.setattr(images, "PROJECT", tmp_path / "recipes")
-    monkeypatch.setattr(images, "NEEDED_BYTES", 1)
-    allowed = [True]
-
-    def build(job: Job) -> None:
-        assert allowed, "a part was built"
-        if job.title == "tools":
-            job.target.mkdir()
-            (job.target / "init").write_text("init")
-        else:
-            job.target.write_text(job.title)
-
-    parts = tuple(
-        images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of)
-        for name in ("tools", "guest", "kernel")
-    )
-    monkeypatch.setattr(images, "PARTS", parts)
-    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "system"))
+def shared(recipes, monkeypatch):
+    """A system cache with three parts, and this user's own cache, in which nothing may be built."""
+    folder, built, parts = recipes
+    monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "system"))
     images.ensure(silent)
-    allowed.clear()
-    monkeypatch.setenv("SCPSLAB_SYSTEM_CACHE", str(tmp_path / "system"))
-    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "own"))
-    return tmp_path / "system", parts
+    built.clear()
+    monkeypatch.setenv("SCPSLAB_SYSTEM_CACHE", str(folder / "system"))
+    monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "own"))
+    yield folder / "system", parts
+    assert built == []
 
 
 def everything(folder: Path) -> dict[str, tuple[int, bytes]]:
