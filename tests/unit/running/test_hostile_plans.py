@@ -8,16 +8,11 @@ compared file by file for some of them.
 
 from __future__ import annotations
 
-import copy
 import ctypes
-import gzip
-import hashlib
-import io
 import json
 import os
 import random
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -29,6 +24,7 @@ from scpslab.engine.vectors import write_vectors
 from scpslab.running import RunOptions
 from scpslab.running.verify import verify
 from scpslab.runs.archive import write_archive
+from tests import archives
 
 pytestmark = pytest.mark.slow
 
@@ -48,6 +44,18 @@ workloads:
   - {{kind: policy, name: policy, from: ws1, to: ws2, policy: policy.py, size: 10 kB}}
   - {{kind: ping, name: ping, from: ws1, to: ws2}}
 """
+NAMES = [
+    "gaps.txt",
+    "gaps.bits",
+    "policy.py",
+    "scenario.yaml",
+    "new.py",
+    "dangling.py",
+    "pipe",
+    "private.bits",
+    "vectors",
+    "topologies.json",
+]
 PAYLOAD = "open('/tmp/owned', 'w').close()\n"
 
 
@@ -73,8 +81,7 @@ def archive(tmp_path, run_fake, monkeypatch):
         return runs(self, cell)
 
     monkeypatch.setattr(fake, "run", run)
-    with tarfile.open(packed) as tar:
-        return {member.name: tar.extractfile(member).read() for member in tar}
+    return archives.members(packed)
 
 
 @pytest.fixture
@@ -95,20 +102,7 @@ def traps(tmp_path):
 
 def hostile(rng, traps):
     """A path as nobody means well by it."""
-    name = rng.choice(
-        [
-            "gaps.txt",
-            "gaps.bits",
-            "policy.py",
-            "scenario.yaml",
-            "new.py",
-            "dangling.py",
-            "pipe",
-            "private.bits",
-            "vectors",
-            "topologies.json",
-        ]
-    )
+    name = rng.choice(NAMES)
     folder = rng.choice([traps, traps / "vectors", traps / "dangling", traps / "vectors" / "up", traps / "none"])
     return rng.choice(
         [
@@ -191,20 +185,9 @@ def changed_json(rng, content, traps, *further):
     return json.dumps(value).encode()
 
 
-def listed(contents, files):
-    """archive.json with the digests of these files."""
-    (run,) = contents["runs"]
-    for names in (run["files"], run["inputs"]):
-        for name in names:
-            if (member := f"{run['run']}/{name}") in files:
-                names[name] = hashlib.sha256(files[member]).hexdigest()
-    return json.dumps(contents).encode()
-
-
 def drawn(rng, members, traps):
     """An archive in which some names are hostile ones, with the right digests."""
-    files = dict(members)
-    contents = json.loads(files["archive.json"])
+    files, inputs = dict(members), []
     for name, content in members.items():
         if name.endswith("/plan.json"):
             files[name] = changed_plan(rng, content, traps)
@@ -213,19 +196,12 @@ def drawn(rng, members, traps):
         elif name.endswith("/manifest.json") and rng.random() < 0.3:
             files[name] = changed_json(rng, content, traps, ("file",))
     if rng.random() < 0.1:
-        own = hostile(rng, traps)
-        files[f"{contents['runs'][0]['run']}/{own}"] = PAYLOAD.encode()
-        contents["runs"][0]["inputs"][own] = ""
-    files["archive.json"] = listed(contents, files)
+        inputs = [hostile(rng, traps)]
+        files[f"{json.loads(files['archive.json'])['runs'][0]['run']}/{inputs[0]}"] = PAYLOAD.encode()
+    files = archives.listed(files, inputs)
     if rng.random() < 0.1:
         files["archive.json"] = changed_json(rng, files["archive.json"], traps)
-    packed = io.BytesIO()
-    with gzip.GzipFile("", "wb", 1, packed, 0) as zipped, tarfile.open(fileobj=zipped, mode="w") as tar:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-    return packed.getvalue()
+    return files
 
 
 class _Attributes(ctypes.Structure):
@@ -326,7 +302,7 @@ def test_whatever_paths_an_archive_names_nothing_outside_is_written_or_opened(ar
         ended = {"same": 0, "different": 0, "refused": 0}
         for seed in range(DRAWS):
             path = scratch / "drawn.tar.gz"
-            path.write_bytes(drawn(random.Random(seed), copy.copy(archive), traps))
+            archives.pack(drawn(random.Random(seed), archive, traps), path)
             try:
                 found = verify(path, RunOptions(jobs=1))
                 ended["same" if found[0].is_same else "different"] += 1

@@ -5,11 +5,9 @@ run.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import shutil
-import tarfile
 
 import pytest
 
@@ -17,6 +15,7 @@ from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.running import RunOptions
 from scpslab.running.verify import contradictions, verify
 from scpslab.runs.archive import read_archive, write_archive
+from tests import archives
 
 TOPOLOGY = """\
 from scpslab.topology import Direction, Network, Parameters, Queue, rate
@@ -61,25 +60,11 @@ def archive(mine, run_fake, tmp_path):
 
 def tampered(archive, target, **changes):
     """An archive whose files were changed, and its list of digests with them."""
-    files = {}
-    with tarfile.open(archive, "r:gz") as packed:
-        for member in packed.getmembers():
-            content = packed.extractfile(member).read()
-            name = member.name.rpartition("/")[2].replace(".", "_")
-            files[member.name] = changes[name](content) if name in changes else content
-    contents = json.loads(files["archive.json"])
-    for run in contents["runs"]:
-        for listed in (run["files"], run["inputs"]):
-            for name in listed:
-                member = f"{run['run']}/{name}"
-                listed[name] = hashlib.sha256(files[member]).hexdigest() if member in files else listed[name]
-    files["archive.json"] = json.dumps(contents).encode()
-    with tarfile.open(target, "w:gz") as packed:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            packed.addfile(entry, io.BytesIO(content))
-    return target
+    files = archives.members(archive)
+    for member, content in files.items():
+        if change := changes.get(member.rpartition("/")[2].replace(".", "_")):
+            files[member] = change(content)
+    return archives.pack(archives.listed(files), target)
 
 
 def test_the_run_folder_and_the_archive_carry_the_topology(mine, run_fake, archive):
@@ -103,11 +88,20 @@ def test_a_changed_topology_is_another_run(mine, run_fake):
     assert (first / "relay.py").read_text() == TOPOLOGY
 
 
-def test_plans_of_an_archive_come_from_its_networks_and_its_topology_is_not_run(archive, mine, tmp_path):
-    mark = tmp_path / "treason"
-    evil = tampered(
-        archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + TREASON.format(str(mark)).encode()
-    )
+@pytest.fixture
+def mark(tmp_path):
+    """The file that the topology of `evil` makes where it is run."""
+    return tmp_path / "treason"
+
+
+@pytest.fixture
+def evil(archive, tmp_path, mark):
+    """The archive with more in its topology."""
+    more = TREASON.format(str(mark)).encode()
+    return tampered(archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + more)
+
+
+def test_plans_of_an_archive_come_from_its_networks_and_its_topology_is_not_run(evil, mine, mark):
     (run,) = read_archive(evil)
     for file in mine.iterdir():
         file.unlink()
@@ -117,11 +111,7 @@ def test_plans_of_an_archive_come_from_its_networks_and_its_topology_is_not_run(
     assert mark.exists()
 
 
-def test_verify_runs_the_topology_only_when_it_is_trusted(archive, tmp_path, run_fake):
-    mark = tmp_path / "treason"
-    evil = tampered(
-        archive, tmp_path / "evil.tar.gz", relay_py=lambda content: content + TREASON.format(str(mark)).encode()
-    )
+def test_verify_runs_the_topology_only_when_it_is_trusted(evil, mark, tmp_path):
     (compared,) = verify(evil, RunOptions(jobs=1))
     assert compared.is_same
     assert not mark.exists()
