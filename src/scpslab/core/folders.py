@@ -1,6 +1,7 @@
 """Folders of the cache that several processes may want at once, names of files that several layers know, what is no
 file, and whose a file is: code and commands of files that somebody else owns or may write run only with the user's
-consent (docs/security.md).
+consent (docs/security.md). Nothing follows a link out of a folder that somebody else may have made, neither to read a
+file of this machine nor to write or remove one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+
+from scpslab.core.errors import UsageError
 
 # What a run keeps of topologies of the user's own; their files are beside it.
 TOPOLOGIES = "topologies.json"
@@ -73,3 +76,29 @@ def somebody_elses(path: Path) -> str:
     groups = {ROOT, os.getegid(), int(os.environ.get("SUDO_GID") or ROOT)}
     by_others = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid not in groups)
     return "a file that others may write" if by_others else ""
+
+
+def is_own(folder: Path, path: Path) -> bool:
+    """Whether `path`, a path below `folder`, is a regular file that lies in `folder` itself, links resolved, and has a
+    name that can be printed.
+    """
+    return (
+        path.is_file()
+        and str(path.relative_to(folder)).isprintable()
+        and path.resolve().is_relative_to(folder.resolve())
+    )
+
+
+def own_folder(path: Path) -> Path:
+    """A folder in which files are written or removed, made if it is missing.
+
+    Raises:
+        UsageError: it is a link.
+    """
+    if path.is_symlink():
+        raise UsageError(
+            f"{path}: found a link; expected a folder, because this command writes and removes files in it. "
+            "Put a folder in its place."
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    return path

@@ -21,13 +21,12 @@ from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.archive import Limits, Members, is_member_name, pack, read_members
 from scpslab.core.errors import MemberError, ResultError
-from scpslab.core.folders import TOPOLOGIES
+from scpslab.core.folders import TOPOLOGIES, is_own
 from scpslab.plan import Plan, schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
 from scpslab.runs import RunFolder
 from scpslab.runs.cell import ENVIRONMENT, PLAN, STATUS
-from scpslab.runs.own import is_own
 from scpslab.runs.run import CELLS, MANIFEST, RESOLVED, RESULTS, VECTORS
 
 FORMAT = 1

@@ -16,11 +16,10 @@ from typing import Any
 
 from scpslab.core import strict_json
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.core.folders import TOPOLOGIES
+from scpslab.core.folders import TOPOLOGIES, is_own, own_folder
 from scpslab.core.names import UNFINISHED, file_label, file_name
 from scpslab.core.scratch import replace_bytes, replace_text
 from scpslab.runs.cell import AGAIN, FORMAT, PLAN, CellFiles, check_format, json_object
-from scpslab.runs.own import is_own, own_folder
 
 # Where runs are, if nobody names another folder.
 RUNS = Path("runs")

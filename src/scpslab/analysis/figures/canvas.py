@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, ScalarFormatter
 from PIL import Image
 
+from scpslab.core.folders import own_folder
 from scpslab.core.scratch import replace_bytes
-from scpslab.runs.own import own_folder
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

@@ -14,9 +14,9 @@ from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
 from scpslab.analysis.figures.recipe import Recipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
+from scpslab.core.folders import own_folder
 from scpslab.core.scratch import replace_text
 from scpslab.runs import RunFolder
-from scpslab.runs.own import own_folder
 
 XPL = "xpl"
 

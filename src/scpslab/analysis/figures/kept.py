@@ -15,11 +15,11 @@ from pathlib import Path
 
 from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.core.errors import ResultError
+from scpslab.core.folders import own_folder
 from scpslab.core.project import CARRIED, PACKAGE
 from scpslab.core.scratch import replace_text
 from scpslab.runs import RunFolder
 from scpslab.runs.cell import json_object
-from scpslab.runs.own import own_folder
 
 FILE = "drawn.json"
 # Another version of these may draw other bytes.

@@ -26,8 +26,8 @@ from scpslab.analysis.figures.recipe import Recipe
 from scpslab.analysis.statistics import other_ends
 from scpslab.analysis.table import Summary, notes, read_results, summarise, with_interval
 from scpslab.core.errors import ResultError
+from scpslab.core.folders import is_own
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
-from scpslab.runs.own import is_own
 from scpslab.scenario.altered import altered
 
 LARGEST_SVG_BYTES = 150_000
