@@ -172,7 +172,7 @@ class RunFolder:
                 "Choose another folder."
             )
         manifest = json_object(self.manifest_file)
-        check_format(self.manifest_file, manifest.get("format", manifest.get("format_version", FORMAT)))
+        check_format(self.manifest_file, manifest.get("format", FORMAT))
         return manifest
 
     def known_cells(self) -> dict[str, dict[str, str]]:

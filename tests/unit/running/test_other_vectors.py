@@ -61,14 +61,8 @@ def test_a_run_without_bit_errors_is_not(old, tmp_path):
 
 def test_a_grader_calls_it_another_version(old):
     cell = next(iter(old.plans))
-    mine = Rerun(
-        dict.fromkeys(old.digest.files, "0" * 64),
-        (),
-        (),
-        (cell,),
-        is_whole=True,
-        manifest={"cells": old.manifest["cells"]},
-    )
+    files, manifest = dict.fromkeys(old.digest.files, "0" * 64), {"cells": old.manifest["cells"]}
+    mine = Rerun(files, (), (), (cell,), is_whole=True, manifest=manifest)
 
     (finding,) = against_rerun({"small": old}, {}, {"small": mine})
 
@@ -77,18 +71,8 @@ def test_a_grader_calls_it_another_version(old):
 
 
 def test_verify_says_so(old, capsys):
-    comparison = Comparison(
-        "run",
-        (),
-        ("cells/r1/captures/a.pcap",),
-        (),
-        (),
-        False,
-        (),
-        cells=("r1",),
-        of=1,
-        because=other_vectors(old.manifest, old.plans.values()),
-    )
+    because = other_vectors(old.manifest, old.plans.values())
+    comparison = Comparison("run", (), ("a.pcap",), (), (), False, (), cells=("r1",), of=1, because=because)
 
     command._say(comparison)
 

@@ -21,13 +21,14 @@ def archived():
     loaded = scenario.load(
         "fy97/fig04", ["repeats=1", ONE_BER, 'sweep.stack=["cubic", "bbr"]', 'sweep.errors=["independent"]']
     )
+    return archive_of(loaded)
+
+
+def archive_of(loaded):
+    """The run of a scenario."""
+    digest = RunDigest(run="fig04-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}, inputs={})
     plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
-    return ArchivedRun(
-        RunDigest(run="fig04-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}),
-        plans,
-        resolved_yaml(loaded),
-        {},
-    )
+    return ArchivedRun(digest, plans, resolved_yaml(loaded), {})
 
 
 def test_plans_of_the_scenario_contradict_nothing(archived):
@@ -79,12 +80,5 @@ def test_stored_error_vectors_are_found_where_the_plans_say(tmp_path):
     text = f"kind: scenario\nversion: 1\ntitle: Vectors\ntopology: fy97\n{errors}\n"
     (tmp_path / "mine.yaml").write_text(text + "workloads: [{kind: ping, name: ping, from: ws1, to: ws2}]\n")
     loaded = scenario.load(str(tmp_path / "mine.yaml"))
-    plans = {cell.id: planning.plan(cell) for cell in scenario.cells(loaded)}
-    run = ArchivedRun(
-        RunDigest(run="mine-1", scenario=loaded.name, engine="virtual", seed=loaded.seed, files={}),
-        plans,
-        resolved_yaml(loaded),
-        {},
-    )
 
-    assert contradictions(run) == []
+    assert contradictions(archive_of(loaded)) == []

@@ -1,13 +1,20 @@
-"""Executors and listeners of one's own: a campaign run with both, and the order in which events come."""
+"""Executors and listeners of one's own: a campaign run with both, the order in which events come, and what a campaign
+leaves behind.
+"""
 
 from __future__ import annotations
 
+import io
 import json
+from typing import ClassVar
 
 import pytest
+from rich.console import Console
 
 from scpslab import plan as plans
-from scpslab.core.errors import LabError
+from scpslab.analysis.run import open_run
+from scpslab.cli.progress import ConsoleProgress
+from scpslab.core.errors import LabError, ResultError
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Engine, Interrupted
 from scpslab.running import RunOptions, run_campaign, run_scenario
@@ -27,6 +34,7 @@ from scpslab.running.events import (
 )
 from scpslab.running.executors import Executor
 from scpslab.running.run_plan import EXECUTORS
+from scpslab.runs import find_run, runs_of
 
 CELLS = ["delay=1ms,r1", "delay=25ms,r1", "delay=250ms,r1"]
 
@@ -36,6 +44,7 @@ class StepEngine(Engine):
 
     name, deterministic = "step", True
     at, trouble = "", None
+    ran: ClassVar[list[str]] = []
 
     def prepare(self, say, plans):
         say("engine step: ready")
@@ -46,6 +55,7 @@ class StepEngine(Engine):
     def run(self, cell):
         if cell.plan.cell.id == self.at:
             raise self.trouble
+        self.ran.append(cell.plan.cell.id)
         cell.folder.mkdir(parents=True)
         status = {"status": "incomplete", "reason": "nothing was sent", "virtual_s": 10.0, "epoch_realtime_ns": 0}
         (cell.folder / "plan.json").write_text(plans.text(cell.plan))
@@ -72,10 +82,11 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setitem(EXECUTORS, "backwards", BackwardsExecutor)
     monkeypatch.setattr("scpslab.runs.store.cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(StepEngine, "at", "")
+    monkeypatch.setattr(StepEngine, "ran", [])
     campaign = tmp_path / "two.yaml"
     campaign.write_text(
         "kind: campaign\nversion: 1\ntitle: Two\nruns:\n  - {scenario: links/round-trip, variant: [test]}\n"
-        "  - {scenario: links/loss, variant: [test]}\n  - {scenario: nowhere/*}\n"
+        "  - {scenario: links/loss, variant: [test], set: {repeats: 2}}\n  - {scenario: nowhere/*}\n"
     )
     return tmp_path
 
@@ -228,3 +239,38 @@ def test_a_run_notes_first_that_its_sweep_changes_nothing(place):
     assert heard[0].text.startswith(
         f'warning: {place / "idle.yaml"}:7: sweep: found one plan for "ber=0,r1" and "ber=1e-06,r1"'
     )
+
+
+def test_a_campaign_is_one_folder_with_links_to_its_runs_and_has_no_table(place):
+    console = Console(file=io.StringIO(), width=200)
+    result = run_campaign(str(place / "two.yaml"), options(place), [ConsoleProgress(console)])
+
+    facts = json.loads((result.folder / "campaign.json").read_text())
+    links = sorted(path.name for path in result.folder.iterdir() if path.is_symlink())
+    assert (facts["status"], facts["cells"], facts["left_out"]) == ("completed", 4, ["nowhere/*"])
+    assert [entry["scenario"] for entry in facts["runs"]] == ["links/round-trip:test", "links/loss:test"]
+    assert all((result.folder / name / "results.csv").is_file() for name in links)
+    assert len(links) == 2
+    assert "skipped nowhere/*, because no scenario has this name" in console.file.getvalue()
+    assert "[4/4] 2 of 2 links/loss:test" in console.file.getvalue()
+    assert find_run("last", place / "runs") == result.folder
+    assert len(runs_of([str(result.folder)])) == 2
+    with pytest.raises(ResultError, match="found a campaign; expected one of its runs"):
+        open_run(result.folder)
+
+
+def test_an_interrupted_campaign_goes_on_where_it_stopped(place, monkeypatch):
+    last = "errors=independent,ber=1e-05,r2"
+    trouble(monkeypatch, last, Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        run_campaign(str(place / "two.yaml"), options(place))
+    (file,) = (place / "runs").glob("*/campaign.json")
+    assert json.loads(file.read_text())["status"] == "interrupted"
+    monkeypatch.setattr(StepEngine, "at", "")
+    StepEngine.ran.clear()
+
+    result = run_campaign(str(place / "two.yaml"), options(place))
+
+    assert result.folder == file.parent
+    assert StepEngine.ran == [last]
+    assert json.loads(file.read_text())["cells_from_cache"] == 3
