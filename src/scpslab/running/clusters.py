@@ -77,12 +77,7 @@ def opened(cluster: str) -> Iterator[tuple[str, Any]]:
 
     if cluster == LOCAL:
         with _local() as contact:
-            secret = {
-                "tls_ca_file": contact["ca"],
-                "tls_client_cert": contact["cert"],
-                "tls_client_key": contact["key"],
-            }
-            yield contact["address"], Security(require_encryption=True, **secret)  # type: ignore[no-untyped-call]
+            yield contact.pop("address"), Security(require_encryption=True, **contact)  # type: ignore[no-untyped-call]
         return
     security: Any = Security()  # type: ignore[no-untyped-call]
     if not (security.tls_ca_file and security.tls_client_cert and security.tls_client_key):
@@ -197,14 +192,8 @@ def main() -> None:
         return
     with cluster:
         settings = cluster.security.get_tls_config_for_role("client")
-        _say(
-            {
-                "address": cluster.scheduler_address,
-                "ca": settings["ca_file"],
-                "cert": settings["cert"],
-                "key": settings["key"],
-            }
-        )
+        files = {"tls_ca_file": "ca_file", "tls_client_cert": "cert", "tls_client_key": "key"}
+        _say({"address": cluster.scheduler_address, **{name: settings[key] for name, key in files.items()}})
         sys.stdin.read()
 
 

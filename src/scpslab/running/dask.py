@@ -34,6 +34,8 @@ from scpslab.scenario.planning import expected
 DASK_LOGGERS = ("distributed.client", "distributed.utils", "distributed.comm")
 # Dask's error for a task whose workers ended, one after the other.
 WORKER_ENDED = "KilledWorker"
+# Where a worker has what it runs cells with.
+BENCHES = "scpslab_benches"
 # A batch is as long as it costs little to lose, and each place has some, so that all end at about the same time.
 BATCH_S, BATCHES_PER_PLACE = 60.0, 4
 
@@ -284,17 +286,13 @@ def _end(client: Any, run: str) -> None:
         client.close(timeout=2)
 
 
-def _benches() -> remote.Benches:
-    """On a worker: its own."""
+def _carry_out(order: bytes) -> bytes:
+    """On a worker: an order in the worker's own folder."""
     from distributed import get_worker  # noqa: PLC0415  # the extra dask
 
     worker = get_worker()
-    return worker.__dict__.setdefault("scpslab_benches", remote.Benches(Path(worker.local_directory)))  # type: ignore[no-any-return]
-
-
-def _carry_out(order: bytes) -> bytes:
-    """On a worker: an order in the worker's own folder."""
-    return _benches().carry_out(order)
+    benches: remote.Benches = worker.__dict__.setdefault(BENCHES, remote.Benches(Path(worker.local_directory)))
+    return benches.carry_out(order)
 
 
 async def _stop(run: str, dask_worker: Any = None) -> None:
@@ -302,5 +300,5 @@ async def _stop(run: str, dask_worker: Any = None) -> None:
 
     Dask waits for plain functions, and nobody waits for a worker that does not answer.
     """
-    if (benches := dask_worker.__dict__.get("scpslab_benches")) is not None:
+    if (benches := dask_worker.__dict__.get(BENCHES)) is not None:
         benches.stop(run)

@@ -8,6 +8,7 @@ version can refuse an order.
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import threading
@@ -60,17 +61,12 @@ class Answer:
 
 @dataclass
 class _Bench:
-    """A run's engine in this process, and the folder of its cells."""
+    """A run's engine in this process, and the folder of its cells; `stack` gives both back."""
 
     engine: Engine
     folder: Path
     stack: ExitStack
     used_s: float
-
-    def close(self) -> None:
-        """Gives everything back."""
-        with self.stack:
-            self.engine.close()
 
 
 class Benches:
@@ -114,7 +110,7 @@ class Benches:
             bench = self._open.pop(run, None)
         if bench is not None:
             bench.engine.stop()
-            bench.close()
+            bench.stack.close()
 
     def _bench(self, fields: Mapping[str, Any]) -> _Bench:
         run, name = fields["run"], fields["engine"]
@@ -123,17 +119,15 @@ class Benches:
                 f'found no engine "{name}"; expected the version of scpslab of the machine that asked. Install that.'
             )
         with self._lock:
-            for old in [
-                old for old, bench in self._open.items() if old != run and time.monotonic() - bench.used_s > IDLE_S
-            ]:
-                self._open.pop(old).close()
+            idle_since_s = time.monotonic() - IDLE_S
+            for old in [old for old, bench in self._open.items() if old != run and bench.used_s < idle_since_s]:
+                self._open.pop(old).stack.close()
             if run not in self._open:
                 remove_dead(*places(), *([self._parent] if self._parent else []))
-                engine = ENGINES[name](snapshots=fields["snapshots"])
-                stack = ExitStack()
-                self._open[run] = _Bench(
-                    engine, stack.enter_context(scratch(self._parent)).resolve(), stack, time.monotonic()
-                )
+                engine, stack = ENGINES[name](snapshots=fields["snapshots"]), ExitStack()
+                folder = stack.enter_context(scratch(self._parent)).resolve()
+                stack.callback(engine.close)
+                self._open[run] = _Bench(engine, folder, stack, time.monotonic())
             return self._open[run]
 
 
@@ -216,14 +210,10 @@ def read_answer(content: object, cells: Sequence[str]) -> Answer:
         head = schema.read(_Head, strict_json.loads(line))
     except ValueError as error:
         raise ResultError(f"no answer ({error})") from error
-    given: list[Given] = []
-    start = 0
-    for entry in head.cells:
-        end = start + entry.size_bytes
-        given.append(Given(entry.cell, results[start:end], entry.seconds))
-        start = end
-    if start != len(results):
-        raise ResultError(f"results of {len(results)} bytes in place of {start}")
-    if [one.cell for one in given] != list(cells[: len(given)]):
+    if (size := sum(entry.size_bytes for entry in head.cells)) != len(results):
+        raise ResultError(f"results of {len(results)} bytes in place of {size}")
+    if [entry.cell for entry in head.cells] != list(cells[: len(head.cells)]):
         raise ResultError("results of cells that it was not asked for")
+    stream = io.BytesIO(results)
+    given = (Given(entry.cell, stream.read(entry.size_bytes), entry.seconds) for entry in head.cells)
     return Answer(tuple(given), head.trouble)
