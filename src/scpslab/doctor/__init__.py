@@ -3,8 +3,6 @@
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Finding
 
-__all__ = ["Finding", "examine"]
-
 
 def examine(engine: str) -> list[Finding]:
     """What an engine finds of this machine, by the engine's name."""

@@ -300,9 +300,8 @@ def made(part: Part, cache: Path) -> tuple[published.Entry, list[str]] | None:
         note = json.loads((folder / MADE).read_text())
     except FileNotFoundError:
         return None
-    return published.Entry(part.name, recipe_hash(part), _content_hash(folder / part.product), note["tools"]), note[
-        "differs"
-    ]
+    entry = published.Entry(part.name, recipe_hash(part), _content_hash(folder / part.product), note["tools"])
+    return entry, note["differs"]
 
 
 def compare(part: Part, cache: Path) -> published.Verdict | None:
@@ -317,15 +316,12 @@ def compare(part: Part, cache: Path) -> published.Verdict | None:
 
 def parts_facts(cache: Path) -> dict[str, dict[str, Any]]:
     """What a manifest says of the built parts."""
-    facts = {}
+    facts, entries = {}, published.read(PROJECT / PUBLISHED)
     for part in (*PARTS, STACK):
-        if (found := made(part, cache)) and (verdict := compare(part, cache)):
-            facts[part.name] = {
-                "sha256": found[0].sha256,
-                "published": verdict.same,
-                "tools": found[0].tools,
-                "differs": found[1],
-            }
+        if found := made(part, cache):
+            entry, differs = found
+            is_same = published.judge(part.title, entry, differs, entries).same
+            facts[part.name] = {"sha256": entry.sha256, "published": is_same, "tools": entry.tools, "differs": differs}
     return facts
 
 
