@@ -15,7 +15,7 @@ from scpslab.plan.disciplines import DISCIPLINES, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
-from scpslab.plan.places import Places, Problem, one_of
+from scpslab.plan.places import Places, Problem, one_of, twice
 from scpslab.plan.plan import Plan
 from scpslab.plan.schema import shown
 from scpslab.plan.script import LinkStep, RunStep
@@ -391,8 +391,4 @@ def _records(plan: Plan) -> Iterator[Problem]:
 
 
 def _twice(named: Iterable[Problem], expected: str) -> Iterator[Problem]:
-    seen: set[str] = set()
-    for place, name in named:
-        if name in seen:
-            yield place, f"found {shown(name)} twice; expected {expected}"
-        seen.add(name)
+    return ((place, f"found {shown(name)} twice; expected {expected}") for place, name in twice(named))

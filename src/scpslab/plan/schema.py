@@ -122,6 +122,10 @@ class Key:
     may_be_missing: bool
 
 
+def null() -> None:
+    """The default of a field whose key must be there, and says null where there is nothing."""
+
+
 def read(kind: type[T], value: object, place: str = "") -> T:
     """An object of the class `kind` from what JSON said.
 

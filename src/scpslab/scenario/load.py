@@ -17,12 +17,13 @@ from scpslab.documents.document import read
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import Form, KeyPath
-from scpslab.plan.topology.description import Network
-from scpslab.scenario.consistency import describe, idle_skips, problems
+from scpslab.plan.topology import Network
+from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
 from scpslab.scenario.labels import Given, lies
 from scpslab.scenario.model import ScenarioFile, Variant
 from scpslab.scenario.paths import PathError, read_override, set_value, without_left_out
 from scpslab.scenario.renamed import current_name
+from scpslab.scenario.survey import Surveyed, survey
 from scpslab.scenario.topologies import OnDisk, Topologies
 
 FOLDER = ROOT / "scenarios"
@@ -36,8 +37,8 @@ class Scenario:
     """A scenario with its variant and overrides applied.
 
     `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points
-    of the sweep are set in copies of it. `base_name` is the name without the variant. `is_evidence`: whether claims may
-    use its cells (of a variant: whether it says so).
+    of the sweep are set in copies of it. `base_name` is the name without the variant. `network` is its topology's.
+    `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
     """
 
     name: str
@@ -45,6 +46,7 @@ class Scenario:
     data: Mapping[str, Any]
     model: ScenarioFile
     network: Network
+    surveyed: Surveyed
     places: Places
     variants: tuple[str, ...]
     topologies: Topologies
@@ -141,7 +143,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     topologies = topologies or OnDisk()
     whole = document.held_against(ScenarioFile)
     # A variant changes a complete scenario: the file must be valid without it.
-    network = check(whole, places, topologies)
+    network, _ = check(whole, places, topologies)
     if idle := list(idle_skips(whole)):
         raise places.error(idle)
     data = copy.deepcopy(data)
@@ -171,7 +173,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         label,
         data,
         model,
-        check(model, kept_places, topologies),
+        *check(model, kept_places, topologies),
         places,
         tuple(whole.variants),
         topologies,
@@ -210,17 +212,30 @@ def evidence_variants(name: str) -> frozenset[str]:
     return frozenset({"", *(variant for variant, spec in variants.items() if spec.evidence)})
 
 
-def check(model: ScenarioFile, places: Places, topologies: Topologies) -> Network:
-    """The network of a valid scenario.
+def check(model: ScenarioFile, places: Places, topologies: Topologies) -> tuple[Network, Surveyed]:
+    """The topology of a valid scenario, and its network.
 
     Raises:
         ScenarioError: all contradictions in the scenario, one line each.
     """
-    network = describe(model, places, topologies)
-    found = problems(model, network, places.path.parent)
-    if found:
-        raise places.error(found)
-    return network
+    topology, surveyed = surveyed_at(model, places, topologies)
+    folder = places.path.parent
+    if wrong := [*problems(model, surveyed, folder), *error_problems(model, surveyed.network, folder)]:
+        raise places.error(wrong)
+    return topology, surveyed
+
+
+def surveyed_at(model: ScenarioFile, places: Places, topologies: Topologies) -> tuple[Network, Surveyed]:
+    """The topology of a scenario, and its network, of which nothing is checked but what it is made of.
+
+    Raises:
+        ScenarioError: parameters or routes that cannot be.
+    """
+    topology = describe(model, places, topologies)
+    surveyed, wrong = survey(model, topology)
+    if wrong := wrong or list(mtu_problems(topology)):
+        raise places.error(wrong)
+    return topology, surveyed
 
 
 def base_label(path: Path) -> str:

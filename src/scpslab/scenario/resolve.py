@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from scpslab.scenario.load import Scenario
-from scpslab.scenario.model.sweep import axis_values, settings_at
+from scpslab.scenario.model import axis_values, settings_at
 
 TOPOLOGY = "topology"
 

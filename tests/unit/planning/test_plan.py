@@ -10,7 +10,6 @@ from scpslab import scenario
 from scpslab.core import units
 from scpslab.plan import write
 from scpslab.plan.topology import catalogue
-from scpslab.plan.topology.layout import layout
 from scpslab.plan.workloads import Traffic
 from scpslab.scenario import planning, workloads
 
@@ -194,7 +193,7 @@ def test_interface_names_and_addresses_are_unique_and_short_enough():
 
 def test_a_star_has_a_hop_for_every_terminal():
     module = catalogue.module("star")
-    network = layout(module.describe(module.PARAMETERS.read({"terminals": 200})))
+    network = module.describe(module.PARAMETERS.read({"terminals": 200})).plan()
     addresses = [end.ip for link in network.links for end in link.ends]
     assert len(network.links) == 201
     assert len(set(addresses)) == len(addresses)
@@ -415,14 +414,14 @@ def test_a_required_kind_that_says_no_time_takes_none_that_is_known(monkeypatch)
     )
 
 
-def test_repeats_of_a_point_share_its_network_and_nothing_that_is_drawn():
-    """What is worked out for a network, such as its paths, is worked out once a point; the plans are those of each cell
+def test_points_that_differ_in_errors_share_a_network_and_nothing_that_is_drawn():
+    """What is worked out for a network, such as its paths, is worked out once; the plans are those of each cell
     alone.
     """
     cells = scenario.cells(scenario.load("fy97/fig04:kernel", ["repeats=3"]))
     found = planning.plans(cells)
 
     assert found == {cell.id: planning.plan(cell) for cell in cells}
-    points = {str(cell.axes) for cell in cells}
-    assert len({id(plan.network) for plan in found.values()}) == len(points) == len(cells) / 3
+    stacks = {cell.axes["stack"] for cell in cells}
+    assert len({id(plan.network) for plan in found.values()}) == len(stacks) == 3
     assert len({plan.cell.impairments[0].errors.seed for plan in found.values() if plan.cell.impairments}) >= 3

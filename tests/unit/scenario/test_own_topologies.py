@@ -262,7 +262,7 @@ def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, n
         (
             '"rover"',
             '"perseverance-rover"',
-            "relay.py:6: describe: interface perseverance-rover-hop: found 22 characters; expected at most 15.",
+            "relay.py:11: interface perseverance-rover-hop: found 22 characters; expected at most 15.",
         ),
         (
             'net = Network("relay")',

@@ -84,7 +84,7 @@ def test_quantities_can_be_swept_and_make_names_without_spaces(load, small):
     cells = cells_of(load, text)
     assert [cell.id for cell in cells][::2] == ["rate=9600bits,r1", "rate=2Mbits,r1"]
     assert cells[0].axes == {"rate": "9600 bit/s"}
-    assert cells[0].network.links[0].forward.rate_bps == 9600
+    assert cells[0].surveyed.network.links[0].directions[0].rate_bps == 9600
 
 
 def test_variant_changes_sweep_repeats_and_values(write, small):

@@ -1,14 +1,17 @@
-"""Words of a scenario that a lab would take in silence, and that can hardly be meant: warnings, for a sweep or an
-override may have its reasons.
+"""What of a scenario can hardly be meant: points that are planned alike, and words that a lab would take in silence.
+
+Warnings, for a sweep or an override may have its reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
-from scpslab.plan import Plan
+from scpslab.plan import Plan, schema
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host
@@ -24,6 +27,40 @@ SHORTEST_PACKET_BYTES, LEAST_PASSING = 40, 1e-3
 # A key, and why nothing uses it in a cell; "" if it is used there.
 Use = tuple[KeyPath, str]
 Doubt = tuple[KeyPath, str]
+MOST_NAMED = 3
+
+
+def warnings(planned: Mapping[str, Plan], where: str) -> list[str]:
+    """A sentence for each of the first groups of points with one plan; `where` is the place of the sweep."""
+    groups = [ids for ids in _alike(plan for plan in planned.values() if plan.cell.repeat == 1) if len(ids) > 1]
+    said = [
+        f"warning: {where}: found one plan for {_listed(ids)}; expected plans that differ. "
+        "What distinguishes these cells changes nothing that they use: correct the axis, or leave it out."
+        for ids in groups[:MOST_NAMED]
+    ]
+    if len(groups) > MOST_NAMED:
+        said.append(f"warning: {where}: found {len(groups) - MOST_NAMED} more groups of cells with one plan each")
+    return said
+
+
+def _alike(planned: Iterable[Plan]) -> Iterable[list[str]]:
+    """The ids of cells whose plans are the same but for their names and the kernel's seeds, which follow from these."""
+    networks: dict[int, str] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
+    for plan in planned:
+        # Cells of one shape have one network.
+        network = networks.get(id(plan.network)) or json.dumps(schema.write(plan.network))
+        networks[id(plan.network)] = network
+        cell = json.dumps(schema.write(replace(plan.cell, id="", axes={}, kernel_seed="")))
+        groups.setdefault((network, cell), []).append(plan.cell.id)
+    return groups.values()
+
+
+def _listed(ids: list[str]) -> str:
+    named = [f'"{one}"' for one in ids[:MOST_NAMED]]
+    if more := len(ids) - len(named):
+        return f"{', '.join(named)} and {more} more"
+    return " and ".join((", ".join(named[:-1]), named[-1]))
 
 
 def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:

@@ -10,12 +10,11 @@ from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
 from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
 from scpslab.plan.consistency import direction_problems
-from scpslab.plan.disciplines import without_settings
+from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import Errors
 from scpslab.plan.mininet import Described, DescribedEnd, MininetScript
 from scpslab.plan.topology import Network
-from scpslab.plan.topology.layout import layout
-from scpslab.scenario.planning.links import VECTOR_ERRORS
+from scpslab.scenario.planning.plan import VECTOR_ERRORS
 
 from scpslab.kinds.errors.packet_loss.plan import PacketLoss
 
@@ -34,7 +33,7 @@ def plan_of(described: Described, script: MininetScript, seed: int, wall_s: int,
     """
     try:
         _no_loop(described)
-        network = layout(_network(described), memory_mib=MEMORY_MIB + MEMORY_OF_A_LINK_MIB * len(described.links))
+        network = _network(described).plan(memory_mib=MEMORY_MIB + MEMORY_OF_A_LINK_MIB * len(described.links))
         both = tuple(_link(link, described, number, seed) for number, link in enumerate(network.links))
         cell = CellPlan(
             id="mn",
@@ -98,7 +97,7 @@ def _direction(laid: links.Direction, said: DescribedEnd) -> links.Direction:
         name=f"to-{laid.to}",
         rate_bps=said.rate_bps,
         overhead_bytes=ETHERNET_BYTES,
-        queue=without_settings(limit_packets=said.limit_packets) if said.rate_bps else None,
+        queue=Queue(limit_packets=said.limit_packets) if said.rate_bps else None,
         delay_ns=said.delay_ns,
         jitter_ns=said.jitter_ns,
     )

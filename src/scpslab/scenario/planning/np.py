@@ -1,7 +1,7 @@
 """What nodes that speak SCPS-NP know: the NP addresses of all programs and routers, and for each the node that is next
 on the way.
 
-Every program on such a host has an NP address of its own, as it has an IPv4 address of its own (planning/scps.py): host
+Every program on such a host has an NP address of its own, as it has an IPv4 address of its own (network.py): host
 and program, both in two octets. A way is that of the fewest links; over LANs and IP routers the next NP node is reached
 in IP, over a serial line it is the other end.
 """
@@ -18,7 +18,7 @@ from scpslab.plan.np import LAN, SERIAL_HOP, NpEnd, NpHop, NpHost, NpInterface, 
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import way
 from scpslab.scenario.model import RouterSettings
-from scpslab.scenario.planning.scps import ADDRESS
+from scpslab.scenario.planning.network import ADDRESS
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
 
