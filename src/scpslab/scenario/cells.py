@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,6 +61,25 @@ def cells(scenario: Scenario) -> list[Cell]:
         ScenarioError: the sweep sets invalid values. One line for each, however many points have it.
     """
     _check_number(scenario)
+    with uncollected():
+        return _cells(scenario)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No search for cycles meanwhile: cells and plans have none, and each search would look at all of them again, which
+    takes a third of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _cells(scenario: Scenario) -> list[Cell]:
     found: list[Cell] = []
     wrong: list[str] = []
     known = _Known()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from scpslab.core.names import node_and_link, shown
@@ -67,9 +68,14 @@ def addresses(network: NetworkPlan) -> list[Address]:
     ]
 
 
+@cache
+def _read(ip: str) -> IPv4Interface:
+    return IPv4Interface(ip)
+
+
 def _address(link: str, ip: str) -> IPv4Interface:
     try:
-        return IPv4Interface(ip)
+        return _read(ip)
     except ValueError as error:
         found = f"link {link}: found the address {shown(ip)}"
         raise ValueError(f"{found}; expected one with its prefix, such as 10.1.0.1/24. Correct it.") from error
@@ -146,7 +152,7 @@ def _destination(known: Sequence[Address], node: str, to: str) -> list[str]:
 def _next_hop(network: NetworkPlan, known: Sequence[Address], node: str, via: str) -> IPv4Address:
     """The address of a neighbour: named by itself, by the link to it, by its node, or by both."""
     subnets = [one.ip.network for one in known if one.node == node]
-    near = [one for one in known if one.node != node and any(one.ip.ip in subnet for subnet in subnets)]
+    near = [one for one in known if one.node != node and any(one.ip in subnet for subnet in subnets)]
     if via[:1].isdigit():
         meant = [one for one in near if str(one.ip.ip) == via]
         return _only(f'"{via}", which no neighbour of {node} has', meant, [str(one.ip.ip) for one in near])

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
-from ipaddress import IPv4Network, ip_interface
+from ipaddress import IPv4Interface, IPv4Network
 
 from scpslab.core.installation import version
 from scpslab.core.names import node_and_link
@@ -26,16 +26,20 @@ NONE = RouteOptions(**NO_OPTIONS)
 
 def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model: ScenarioFile) -> tuple[Link, ...]:
     """The links, with the options of a host's TCP at each end whose subnet has another host that it talks to."""
+    options = {name: host.route_options() for name, host in hosts.items()}
+    if all(of_host == NONE for of_host in options.values()):
+        return links
     subnets: dict[IPv4Network, set[str]] = {}
     for link in links:
         for end in link.ends:
             if end.ip and end.node in hosts:
-                subnets.setdefault(_subnet(end.ip), set()).add(end.node)
+                subnets.setdefault(IPv4Interface(end.ip).network, set()).add(end.node)
 
     def at(end: End) -> End:
-        if end.node not in hosts or end.ip is None or (options := hosts[end.node].route_options()) == NONE:
+        if end.ip is None or options.get(end.node, NONE) == NONE:
             return end
-        return replace(end, route=options) if _talks(model, end.node, subnets[_subnet(end.ip)]) else end
+        talks = _talks(model, end.node, subnets[IPv4Interface(end.ip).network])
+        return replace(end, route=options[end.node]) if talks else end
 
     return tuple(replace(link, ends=(at(link.ends[0]), at(link.ends[1]))) for link in links)
 
@@ -49,12 +53,6 @@ def _talks(model: ScenarioFile, node: str, neighbours: set[str]) -> bool:
     if model.script or model.services or not pairs:
         return len(neighbours) > 1
     return any(node in pair and pair <= neighbours for pair in pairs)
-
-
-def _subnet(cidr: str) -> IPv4Network:
-    network = ip_interface(cidr).network
-    assert isinstance(network, IPv4Network)  # plans have no other addresses
-    return network
 
 
 # RFC 2544's range for tests of networks: no topology uses it.

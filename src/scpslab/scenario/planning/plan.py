@@ -17,6 +17,7 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
 from scpslab.plan.services import Daemon
 from scpslab.scenario import Cell, model, probes, services, workloads
+from scpslab.scenario.cells import uncollected
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.gateways import gateway_nodes
 from scpslab.scenario.planning.network import (
@@ -49,11 +50,12 @@ def plans(cells: Iterable[Cell]) -> dict[str, Plan]:
     """The plans of cells by their ids. Repeats of a point, and points of one shape, share their network."""
     planned: dict[str, Plan] = {}
     points: dict[tuple[int, str], _Point] = {}
-    for cell in cells:
-        shape = id(cell.surveyed), cell.shape
-        if shape not in points:
-            points[shape] = _Point(cell)
-        planned[cell.id] = points[shape].plan(cell)
+    with uncollected():
+        for cell in cells:
+            shape = id(cell.surveyed), cell.shape
+            if shape not in points:
+                points[shape] = _Point(cell)
+            planned[cell.id] = points[shape].plan(cell)
     return planned
 
 
