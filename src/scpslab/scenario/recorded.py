@@ -10,15 +10,15 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from scpslab import plan as plans
 from scpslab.core.errors import ScenarioError
 from scpslab.core.folders import TOPOLOGIES as NAME
 from scpslab.documents.parts import Part
-from scpslab.plan import links
-from scpslab.plan.serial_links import SerialDirection, SerialLink
+from scpslab.plan import schema
 from scpslab.plan.topology import Direction, Network, Parameter, Parameters, Queue, Serial
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.load import Scenario
@@ -35,9 +35,8 @@ from scpslab.scenario.topologies import (
     wrong_with,
 )
 
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
 AGAIN = "Export the run again."
-OF_QUEUES = ("limit_bytes", "limit_packets", "discipline", "ecn")
 
 
 class RecordedParameter(Part):
@@ -57,110 +56,65 @@ class RecordedFile(Part):
     parameters: dict[str, RecordedParameter]
 
 
-class Description(Part):
-    """A network as its topology describes it, node by node and link by link."""
-
-    name: str
-    nodes: tuple[dict[str, Any], ...]
-    links: tuple[dict[str, Any], ...]
-    routes: tuple[tuple[str, str, str], ...]
-    roles: dict[str, str]
-
-    def network(self) -> Network:
-        """The network; ValueError, KeyError or TypeError for one that cannot be."""
-        network = Network(self.name, routes=list(self.routes), roles=self.roles)
-        add = {"host": network.host, "router": network.router, "scps-router": network.scps_router}
-        for node in self.nodes:
-            if node["kind"] == "switch":
-                network.switch(node["name"], node["mirror_to"])
-            else:
-                add[node["kind"]](node["name"])
-        for link in self.links:
-            said = link | {key: _direction(link[key]) for key in ("forward", "reverse")}
-            if serial := said.pop("serial"):
-                lines = {key: value for key, value in said.items() if key not in ("mtu_bytes", "via")}
-                network.serial_link(**lines, serial=Serial(**serial))
-            else:
-                network.link(**said)
-        return network
-
-    @classmethod
-    def of(cls, network: Network) -> Self:
-        """What is recorded of a network."""
-        nodes = (
-            {"name": node.name, "kind": node.kind, "mirror_to": getattr(node, "mirror_to", None)}
-            for node in network.nodes
-        )
-        packets = ({**_link(link), "via": link.via, "serial": None} for link in network.links)
-        serial = ({**_link(link), "via": None, "serial": _serial(link)} for link in network.serial_links)
-        return cls(
-            name=network.name,
-            nodes=tuple(nodes),
-            links=(*packets, *serial),
-            routes=tuple(network.routes),
-            roles=network.roles,
-        )
-
-
-def _direction(said: Mapping[str, Any]) -> Direction:
-    queue = said["queue"]
-    return Direction(**{**said, "queue": Queue(**queue) if queue else None})
-
-
-def _link(link: links.Link | SerialLink) -> dict[str, Any]:
-    (a, b), (forward, reverse) = link.ends, link.directions
-    return {
-        "name": link.name,
-        "a": a.node,
-        "b": b.node,
-        "a_ip": a.ip,
-        "b_ip": b.ip,
-        "forward": _said(forward),
-        "reverse": _said(reverse),
-        "mtu_bytes": link.mtu_bytes,
-    }
-
-
-def _said(direction: links.Direction | SerialDirection) -> dict[str, Any]:
-    of_packets = direction if isinstance(direction, links.Direction) else None
-    queue = of_packets.queue if of_packets else None
-    return {
-        "name": direction.name,
-        "rate_bps": direction.rate_bps,
-        "overhead_bytes": of_packets.overhead_bytes if of_packets else 0,
-        "queue": {key: getattr(queue, key) for key in OF_QUEUES} if queue else None,
-        "delay_ns": direction.delay_ns,
-    }
-
-
-def _serial(link: SerialLink) -> dict[str, Any]:
-    ppp = link.ppp
-    serial = Serial(
-        link.bits_per_byte,
-        link.buffer_bytes,
-        link.vector_bits,
-        link.mtu_bytes,
-        ppp.asyncmap if ppp else 0,
-        ppp.header_compression if ppp else False,
-        is_np=ppp is None,
-    )
-    return asdict(serial)
-
-
 class RecordedNetwork(Part):
     """A network: the topology and the values of its parameters in base units, and what the topology described for
-    them.
+    them, as a plan has it; `roles` as in a `Network`. Format 1 has all that a `Network` has in `network`.
     """
 
     topology: str
     parameters: dict[str, int | None]
-    network: Description
+    network: dict[str, Any]
+    roles: Annotated[dict[str, str], Field(default_factory=dict)]
+
+    def described(self, version: int) -> Network:
+        """The network.
+
+        Raises:
+            TopologyError: it cannot be.
+        """
+        try:
+            if version == 1:
+                network = _of_format_1(self.network)
+            else:
+                plan = plans.read_network(self.network)
+                network = Network(plan.topology, [*plan.nodes], [*plan.links], [*plan.serial_links], [], self.roles)
+            said = wrong_with(network)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            said = f"found {type(error).__name__}: {error}; expected a network as scpslab records it. {AGAIN}"
+        if said:
+            raise TopologyError(f"{NAME}: the network of {self.topology}: {said}")
+        return network
+
+
+def _of_format_1(said: Mapping[str, Any]) -> Network:
+    """A network as 0.3.0 recorded it: the arguments with which the topology described it."""
+    routes = [(str(node), str(to), str(via)) for node, to, via in said["routes"]]
+    network = Network(
+        said["name"], routes=routes, roles={str(role): str(said["roles"][role]) for role in said["roles"]}
+    )
+    add = {"host": network.host, "router": network.router, "scps-router": network.scps_router}
+    for node in said["nodes"]:
+        if node["kind"] == "switch":
+            network.switch(node["name"], node["mirror_to"])
+        else:
+            add[node["kind"]](node["name"])
+    for link in said["links"]:
+        given = dict(link)
+        for key in ("forward", "reverse"):
+            queue = link[key]["queue"]
+            given[key] = Direction(**{**link[key], "queue": Queue(**queue) if queue else None})
+        if serial := given.pop("serial"):
+            del given["mtu_bytes"], given["via"]
+            network.serial_link(**given, serial=Serial(**serial))
+        else:
+            network.link(**given)
+    return network
 
 
 class Record(Part):
     """topologies.json of a run folder."""
 
-    format: Literal[1]
+    format: Literal[1, 2]
     files: dict[str, RecordedFile]
     networks: Annotated[tuple[RecordedNetwork, ...], Field(min_length=1)]
 
@@ -220,21 +174,19 @@ def own_files(scenario: Scenario, cells: Iterable[Cell]) -> OwnFiles:
     record = {
         "format": FORMAT,
         "files": {renamed[name]: {"sha256": own.sha256, "parameters": _parameters(own)} for name, own in files.items()},
-        "networks": [
-            {
-                "topology": renamed[name],
-                "parameters": values,
-                "network": _recorded(files[name], values),
-            }
-            for name, values in networks
-        ],
+        "networks": [_recorded(renamed[name], values, files[name].describe(values)) for name, values in networks],
     }
     text = json.dumps(record, indent=1) + "\n"
     return OwnFiles({NAME: text.encode(), **{own.path.name: own.source for own in files.values()}}, renamed)
 
 
-def _recorded(own: OwnTopology, values: Values) -> dict[str, Any]:
-    return Description.of(own.describe(values)).model_dump()
+def _recorded(topology: str, values: Values, network: Network) -> dict[str, object]:
+    return {
+        "topology": topology,
+        "parameters": values,
+        "network": schema.write(network.plan()),
+        "roles": network.roles,
+    }
 
 
 def _values_of(scenario: Scenario, model: Any) -> tuple[tuple[str, int | None], ...]:
@@ -259,16 +211,9 @@ class Recorded(Topologies):
             raise TopologyError(
                 f"{NAME}: {place}: found another value; expected one as scpslab records it ({first['msg']}). {AGAIN}"
             ) from error
-        self._networks: list[tuple[str, Mapping[str, int | None], Network]] = []
-        for one in self.record.networks:
-            try:
-                network = one.network.network()
-                said = wrong_with(network)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                said = f"found {type(error).__name__}: {error}; expected a network as scpslab records it. {AGAIN}"
-            if said:
-                raise TopologyError(f"{NAME}: the network of {one.topology}: {said}")
-            self._networks.append((one.topology, one.parameters, network))
+        self._networks = [
+            (one.topology, one.parameters, one.described(self.record.format)) for one in self.record.networks
+        ]
 
     def find(self, name: str, folder: Path) -> Topology:
         """The project's topology, or the record of one."""
