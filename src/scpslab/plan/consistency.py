@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from scpslab.core import names, units
-from scpslab.plan.cell import CellPlan, Limits
+from scpslab.plan.cell import CellPlan, Limits, Plan
 from scpslab.plan.disciplines import DISCIPLINES, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
 from scpslab.plan.places import Places, Problem, one_of, twice
-from scpslab.plan.plan import Plan
 from scpslab.plan.schema import shown
 from scpslab.plan.script import LinkStep, RunStep
 from scpslab.plan.serial_links import SerialLink

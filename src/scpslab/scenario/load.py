@@ -1,4 +1,7 @@
-"""Load: turns a name or path, a variant and overrides into a complete scenario. Reads nothing else on the machine."""
+"""Load: turns a name or path, a variant and overrides into a complete scenario, and writes it with every default value.
+
+Reads nothing else on the machine.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
@@ -20,9 +25,8 @@ from scpslab.documents.yaml_lines import Form, KeyPath
 from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
 from scpslab.scenario.labels import Given, lies
-from scpslab.scenario.model import ScenarioFile, Variant
+from scpslab.scenario.model import ScenarioFile, Variant, axis_values, settings_at
 from scpslab.scenario.paths import PathError, read_override, set_value, without_left_out
-from scpslab.scenario.renamed import current_name
 from scpslab.scenario.survey import Surveyed, survey
 from scpslab.scenario.topologies import OnDisk, Topologies
 
@@ -30,6 +34,9 @@ FOLDER = ROOT / "scenarios"
 FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
 # What messages show of an option.
 LONGEST_OPTION = 120
+# The figures of kernel TCP alone, once files of their own, are variants of the files with every stack.
+RENAMED = {f"fy97/fig{figure}-kernel": f"fy97/fig{figure}:kernel" for figure in ("04", "06", "08", "10", "12", "14")}
+TOPOLOGY = "topology"
 
 
 @dataclass(frozen=True)
@@ -310,3 +317,48 @@ def _as_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _as_lists(inner) for key, inner in value.items()}
     return [_as_lists(inner) for inner in value] if isinstance(value, tuple | list) else value
+
+
+def current_name(name: str) -> str:
+    """The name that `name[:variant]` has today: itself, unless it is an old one.
+
+    Its old variants have the new one's name before theirs.
+    """
+    base, _, variant = name.partition(":")
+    plain = base.removeprefix("scenarios/").removesuffix(".yaml")
+    if plain not in RENAMED:
+        return name
+    return f"{RENAMED[plain]}-{variant}" if variant else RENAMED[plain]
+
+
+def resolved_yaml(scenario: Scenario, renamed: Mapping[str, str] | None = None) -> str:
+    """The resolved scenario as YAML, every default and every parameter of the topology in it; it loads again to the
+    same cells.
+
+    What a host, a link or a preset leaves open stays open here, because a sweep may close it; `scpslab plan` shows it
+    closed for a cell. `renamed`: the new paths of topologies of the user's own, where the file will be.
+    """
+    data = scenario.model.model_dump(mode="json", by_alias=True, exclude={"variants"}, exclude_none=True)
+    if not _is_topology_swept(scenario):
+        parameters = scenario.topologies.find(scenario.model.topology, scenario.path.parent).parameters
+        values = parameters.read(scenario.model.parameters)
+        data["parameters"] = {
+            name: parameters.declared[name].text(value) for name, value in values.items() if value is not None
+        }
+    _rename(data, renamed or {})
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _is_topology_swept(scenario: Scenario) -> bool:
+    """Whether points have other topologies, with parameters and defaults of their own."""
+    return any(
+        TOPOLOGY in settings_at(spec, value) for spec in scenario.model.sweep.values() for value in axis_values(spec)
+    )
+
+
+def _rename(data: dict[str, Any], renamed: Mapping[str, str]) -> None:
+    data[TOPOLOGY] = renamed.get(data[TOPOLOGY], data[TOPOLOGY])
+    for axis in data["sweep"].values():
+        for settings in axis.get("cases", {}).values():
+            if TOPOLOGY in settings:
+                settings[TOPOLOGY] = renamed.get(settings[TOPOLOGY], settings[TOPOLOGY])

@@ -21,13 +21,13 @@ from scpslab.scenario.cells import uncollected
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.gateways import gateway_nodes
 from scpslab.scenario.planning.network import (
+    NpNetwork,
     ScpsAddresses,
     with_connected,
     with_containers,
     with_prefixes,
     with_sources,
 )
-from scpslab.scenario.planning.np import NpNetwork
 from scpslab.scenario.probes import name_of
 from scpslab.scenario.services import Site
 from scpslab.scenario.stacks import NodePlan
