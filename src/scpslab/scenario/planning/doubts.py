@@ -112,18 +112,14 @@ def _uses(cell: Cell, plan: Plan) -> Iterator[Use]:
 
 def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
     """The keys of disciplines that a scenario gives a queue, and why this one has no use for them."""
+    own = DISCIPLINES[queue.discipline].keys.model_fields
     for owner, discipline in DISCIPLINES.items():
         for name in discipline.keys.model_fields:
             if getattr(given.of(owner), name) is not None:
-                found = (
-                    f"found {name} on a queue of discipline {queue.discipline}, which does not use it; "
-                    f"expected discipline {owner}"
-                )
+                found = f"found {name} on a queue of discipline {queue.discipline}"
                 yield (
                     name,
-                    ""
-                    if name in DISCIPLINES[queue.discipline].keys.model_fields
-                    else f"{found}. Remove the key, or choose {owner}.",
+                    _of_another(found, "discipline", owner, is_used=name in own),
                 )
 
 
@@ -133,13 +129,15 @@ def _errors(given: model.Direction) -> Iterator[Use]:
         return
     for owner in MODELS:
         for name in sorted(errors.of(owner).model_fields_set):
-            found = f"found {name} with the error model {errors.model}, which does not use it; expected model {owner}"
-            yield (
-                ("errors", name),
-                ""
-                if name in MODELS[errors.model].keys.model_fields
-                else f"{found}. Remove the key, or choose {owner}.",
-            )
+            found = f"found {name} with the error model {errors.model}"
+            uses = name in MODELS[errors.model].keys.model_fields
+            yield ("errors", name), _of_another(found, "model", owner, is_used=uses)
+
+
+def _of_another(found: str, kind: str, owner: str, *, is_used: bool) -> str:
+    if is_used:
+        return ""
+    return f"{found}, which does not use it; expected {kind} {owner}. Remove the key, or choose {owner}."
 
 
 def _after_the_end(given: model.Direction, limit: Quantity) -> Iterator[Use]:
