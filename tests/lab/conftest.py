@@ -18,7 +18,6 @@ from scpslab.plan import FORMAT, Plan, read, schema
 from scpslab.plan.cell import CellPlan, Limits
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.topology import catalogue
-from scpslab.plan.topology.layout import layout
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.runner import RunResult
 from scpslab.setup import silent
@@ -44,7 +43,7 @@ CELL = CellPlan(
 def point_to_point(**parameters: str) -> NetworkPlan:
     """The network of two hosts and a hop."""
     module = catalogue.module("point_to_point")
-    return layout(module.describe(module.PARAMETERS.read(parameters)))
+    return module.describe(module.PARAMETERS.read(parameters)).plan()
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from scpslab.plan import Plan
 from scpslab.plan.nodes import Router, Switch
 from scpslab.plan.paths import Flow, Paths, flow
 from scpslab.plan.topology import catalogue
-from scpslab.plan.topology.interfaces import addresses
+from scpslab.plan.topology.routes import addresses
 from scpslab.scenario import planning
 from scpslab.setup import silent
 from tests.lab.conftest import Outcome

@@ -17,7 +17,6 @@ from scpslab.analysis.run import open_run
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan, read_network, schema
 from scpslab.plan.topology import catalogue
-from scpslab.plan.topology.layout import layout
 from scpslab.running import RunOptions, run_scenario
 from scpslab.setup import silent
 from tests.lab.conftest import CELL, ERRORS, Outcome, capture, datagrams, run_network
@@ -56,7 +55,7 @@ def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
         **parameters: object,
     ) -> Outcome:
         module = catalogue.module("sgls")
-        network = schema.write(layout(module.describe(module.PARAMETERS.read(parameters))))
+        network = schema.write(module.describe(module.PARAMETERS.read(parameters)).plan())
         both = zip(("data", "ack"), (data, None), strict=True)
         impairments = [
             {"link": "serial", "direction": name, "errors": ERRORS | (errors or {})} for name, errors in both

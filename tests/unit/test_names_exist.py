@@ -22,7 +22,7 @@ from scpslab.analysis.metrics import FAMILIES, losses, np, serial, sp
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
-from scpslab.scenario.model.sweep import axis_values
+from scpslab.scenario.model import axis_values
 
 pytestmark = pytest.mark.slow
 

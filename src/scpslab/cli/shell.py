@@ -175,7 +175,7 @@ def shell_plan(
         raise ScenarioError(f"topology: {error}") from error
     except units.UnitError as error:
         raise ScenarioError(f"--set: {error}. Correct the option.") from error
-    if containers == "docker" and any(link.serial for link in network.links):
+    if containers == "docker" and network.serial_links:
         raise UsageError(
             f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option."
         )

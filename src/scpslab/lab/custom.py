@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from scpslab.plan.topology.description import Network
-from scpslab.plan.topology.layout import layout
+from scpslab.plan.topology.network import Network
 from scpslab.plan.topology.parameters import Parameters
 
 MISSING_SPACE = re.compile(r"^([\d.]+)([A-Za-z/]+)$")
@@ -21,7 +20,7 @@ def topo(parameters: Parameters, describe: Callable[[dict[str, Any]], Network]) 
         from scpslab.lab.network import PlanTopo, indexed  # noqa: PLC0415
 
         values = {name: MISSING_SPACE.sub(r"\1 \2", str(value)) for name, value in given.items()}
-        network = layout(describe(parameters.read(values)))
+        network = describe(parameters.read(values)).plan()
         return PlanTopo(network, indexed(network), standalone=True)
 
     return build

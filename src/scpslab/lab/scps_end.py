@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from scpslab.core.names import file_name
 from scpslab.lab.clock import SECOND_NS
-from scpslab.plan.np import NpEnd, NpInterface
-from scpslab.plan.sp import SpEnd
+from scpslab.plan.np import NpEnd, NpInterface, SpEnd
 from scpslab.plan.stacks import ScpsEnd
 
 from scpslab.kinds.services.np_router.plan import NpRouterService

@@ -13,10 +13,10 @@ from typing import Any
 
 from scpslab.core import strict_json
 from scpslab.plan import schema
+from scpslab.plan.cell import FORMAT, Plan
 from scpslab.plan.consistency import network_problems, problems
 from scpslab.plan.format_1 import upgraded
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.plan import FORMAT, Plan
 from scpslab.plan.schema import PlanError
 
 __all__ = ["FORMAT", "NetworkPlan", "Plan", "PlanError", "parse", "read", "read_network", "text", "write"]

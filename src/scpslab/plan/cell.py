@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from scpslab.plan.error_models import Errors
 from scpslab.plan.mininet import MininetScript
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.probes import Probe
 from scpslab.plan.schema import Range
 from scpslab.plan.script import Step
@@ -74,3 +75,15 @@ class CellPlan:
         """The bit errors, drop list and outages of a direction, if it has any."""
         impairment = self.impairment(link, direction)
         return impairment.errors if impairment else None
+
+
+FORMAT: Literal[2] = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Everything a cell needs (docs/plan-format.md): a network, and the cell on it."""
+
+    format_: Literal[2] = FORMAT
+    network: NetworkPlan
+    cell: CellPlan

@@ -8,21 +8,24 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import TypeVar
 
 from scpslab.core import names, units
-from scpslab.plan.cell import CellPlan, Limits
+from scpslab.plan.cell import CellPlan, Plan
 from scpslab.plan.disciplines import DISCIPLINES, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
-from scpslab.plan.places import Places, Problem, one_of
-from scpslab.plan.plan import Plan
+from scpslab.plan.places import Places, Problem, one_of, twice
+from scpslab.plan.probes import Observer
 from scpslab.plan.schema import shown
-from scpslab.plan.script import LinkStep, RunStep
+from scpslab.plan.script import RunStep, Step
 from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.services import Daemon
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 
+T = TypeVar("T")
 LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
 LARGEST_OVERHEAD_BYTES = 65_535  # RFC 791 §3.1, Total Length
 SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
@@ -34,82 +37,57 @@ def problems(plan: Plan) -> Iterator[Problem]:
     """Every place of a plan that does not fit, with what was found and expected."""
     network, cell = plan.network, plan.cell
     yield from _within("network", network_problems(network))
-    places = _places(network)
-    yield from _within(
-        "cell", (*_limits(cell.limits), *_impairments(cell, network), *_workloads(cell, places), *_probes(cell, places))
-    )
-    yield from _within("cell", (*_script(cell, places), *_services(cell, network)))
+    yield from _within("cell", _cell(cell, network))
     yield from _records(plan)
 
 
 def network_problems(network: NetworkPlan) -> Iterator[Problem]:
     """Every place of a network that does not fit."""
     yield from _nodes(network)
-    yield from _sources(network)
     yield from _links(network)
     yield from _serial_links(network)
-    yield from _interfaces(network)
-    yield from _vectors(network)
+    yield from _own_names(network)
 
 
-def _within(part: str, found: Iterable[Problem]) -> Iterator[Problem]:
-    return ((f"{part}.{place}", text) for place, text in found)
+def _within(part: str, problems: Iterable[Problem]) -> Iterator[Problem]:
+    return ((f"{part}.{place}", text) for place, text in problems)
 
 
-def _limits(limits: Limits) -> Iterator[Problem]:
-    if limits.tick_ns is not None:
-        for key, value in (("late_ns", limits.late_ns), ("late_share", limits.late_share)):
-            if value is None:
-                yield f"limits.{key}", "found no such key beside tick_ns; expected one"
-
-
-def _sources(network: NetworkPlan) -> Iterator[Problem]:
-    """A node sends from its own addresses."""
-    owned = [(end.node, end.ip.split("/")[0]) for link in network.all_links for end in link.ends if end.ip]
-    for index, node in enumerate(network.nodes):
-        for number, route in enumerate(() if isinstance(node, Switch) else node.routes):
-            if route.src is not None and (node.name, route.src) not in owned:
-                yield (
-                    f"nodes[{index}].routes[{number}].src",
-                    one_of(route.src, [ip for owner, ip in owned if owner == node.name]),
-                )
+def _each(part: str, items: Iterable[T]) -> Iterator[tuple[str, T]]:
+    """The items of a list with their places."""
+    return ((f"{part}[{index}]", item) for index, item in enumerate(items))
 
 
 def _nodes(network: NetworkPlan) -> Iterator[Problem]:
-    yield from _twice(
-        ((f"nodes[{index}].name", node.name) for index, node in enumerate(network.nodes)), "a name of its own"
-    )
     hosts = [node.name for node in network.nodes if isinstance(node, Host)]
-    for index, node in enumerate(network.nodes):
-        at = f"nodes[{index}]"
+    owned = [(node, ip.split("/")[0]) for node, ip in network.addresses()]
+    for at, node in _each("nodes", network.nodes):
         if isinstance(node, Switch):
             if node.mirror_to is not None and node.mirror_to not in hosts:
                 yield f"{at}.mirror_to", one_of(node.mirror_to, hosts)
-        elif (node.container is not None) != (network.containers == "docker"):
-            found = "no container" if node.container is None else "a container"
-            yield (
-                f"{at}.container",
-                f"found {found}; expected one exactly where containers is docker, and not {network.containers}",
-            )
+            continue
+        if (node.container is not None) != (network.containers == "docker"):
+            found = f"found {'no' if node.container is None else 'a'} container"
+            expected = f"expected one exactly where containers is docker, and not {network.containers}"
+            yield f"{at}.container", f"{found}; {expected}"
         elif STACKS[node.stack].is_own_image and node.container is None:
             yield f"{at}.stack", f"found {shown(node.stack)} without a container; expected containers to be docker"
+        # A node sends from its own addresses.
+        for place, route in _each(f"{at}.routes", node.routes):
+            if route.src is not None and (node.name, route.src) not in owned:
+                yield f"{place}.src", one_of(route.src, [ip for owner, ip in owned if owner == node.name])
 
 
 def _links(network: NetworkPlan) -> Iterator[Problem]:
     nodes = {node.name: node for node in network.nodes}
-    everywhere = [*((f"links[{index}].name", link.name) for index, link in enumerate(network.links))]
-    everywhere += [(f"serial_links[{index}].name", link.name) for index, link in enumerate(network.serial_links)]
-    yield from _twice(everywhere, "a name of its own")
-    for index, link in enumerate(network.links):
-        at = f"links[{index}]"
+    for at, link in _each("links", network.links):
         yield from _ends(link, at, list(nodes))
         if (link.via is None) != (link.relay_interfaces is None):
             yield f"{at}.relay_interfaces", "found one of via and relay_interfaces; expected both or none of them"
         if link.via is not None and not isinstance(nodes.get(link.via), Switch):
             yield f"{at}.via", one_of(link.via, [node.name for node in network.nodes if isinstance(node, Switch)])
-        for number, direction in enumerate(link.directions):
-            for key, text in direction_problems(direction, has_relay=link.via is not None):
-                yield f"{at}.directions[{number}].{key}", text
+        for place, direction in _each(f"{at}.directions", link.directions):
+            yield from _within(place, direction_problems(direction, has_relay=link.via is not None))
 
 
 def direction_problems(direction: Direction, *, has_relay: bool) -> Iterator[Problem]:
@@ -176,76 +154,80 @@ def _queue(queue: Queue, direction: Direction) -> Iterator[Problem]:
 
 
 def _ends(link: Link | SerialLink, at: str, nodes: list[str]) -> Iterator[Problem]:
-    for number, node in enumerate(_nodes_of(link)):
+    first, second = (end.node for end in link.ends)
+    for place, node in _each(f"{at}.ends", (first, second)):
         if node not in nodes:
-            yield f"{at}.ends[{number}].node", one_of(node, nodes)
-    first, second = _nodes_of(link)
-    for number, (start, stop) in enumerate(((first, second), (second, first))):
-        direction = link.directions[number]
-        if (direction.from_, direction.to) != (start, stop):
-            found = f"found {shown(direction.from_)} to {shown(direction.to)}"
-            yield (
-                f"{at}.directions[{number}].from",
-                f"{found}; expected {shown(start)} to {shown(stop)}, as the ends are",
-            )
+            yield f"{place}.node", one_of(node, nodes)
+    ways = [(direction.from_, direction.to) for direction in link.directions]
+    for (place, way), (start, stop) in zip(
+        _each(f"{at}.directions", ways), ((first, second), (second, first)), strict=True
+    ):
+        if way != (start, stop):
+            found = f"found {shown(way[0])} to {shown(way[1])}"
+            yield f"{place}.from", f"{found}; expected {shown(start)} to {shown(stop)}, as the ends are"
     if link.directions[0].name == link.directions[1].name:
         yield f"{at}.directions[1].name", f"found {shown(link.directions[1].name)} twice; expected a name of its own"
-
-
-def _nodes_of(link: Link | SerialLink) -> tuple[str, str]:
-    return link.ends[0].node, link.ends[1].node
 
 
 def _serial_links(network: NetworkPlan) -> Iterator[Problem]:
     hosts = [node.name for node in network.nodes if isinstance(node, Host)]
     np_routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]
     seen: set[str] = set()
-    for index, link in enumerate(network.serial_links):
-        at = f"serial_links[{index}]"
+    for at, link in _each("serial_links", network.serial_links):
         if link.ppp is not None and network.containers == "docker":
             yield f"{at}.ppp", "found PPP with containers; expected nodes that are processes"
         yield from _ends(link, at, np_routers if link.ppp is None else hosts)
         if (link.ppp is None) != (link.np_mtu_bytes is not None):
             yield f"{at}.ppp", "found both or none of ppp and np_mtu_bytes; expected one of them"
-        for number, direction in enumerate(link.directions):
-            for key, text in delay_problems("delay_ns", direction.delay_ns):
-                yield f"{at}.directions[{number}].{key}", text
-        for number, end in enumerate(link.ends):
+        for place, direction in _each(f"{at}.directions", link.directions):
+            yield from _within(place, delay_problems("delay_ns", direction.delay_ns))
+        for place, end in _each(f"{at}.ends", link.ends):
             if (end.ip is None or end.interface is None) != (link.ppp is None):
-                yield (
-                    f"{at}.ends[{number}].ip",
-                    "found an address and interface without PPP, or PPP without them; expected both with PPP only",
-                )
+                found = "found an address and interface without PPP, or PPP without them"
+                yield f"{place}.ip", f"{found}; expected both with PPP only"
             if end.node in seen:
-                yield (
-                    f"{at}.ends[{number}].node",
-                    f"found {shown(end.node)} at a second serial link; expected one at most",
-                )
+                yield f"{place}.node", f"found {shown(end.node)} at a second serial link; expected one at most"
             seen.add(end.node)
 
 
-def _interfaces(network: NetworkPlan) -> Iterator[Problem]:
-    places: list[Problem] = []
-    for index, link in enumerate(network.links):
-        places += [(f"links[{index}].ends[{number}].interface", end.interface) for number, end in enumerate(link.ends)]
-        places += [
-            (f"links[{index}].relay_interfaces[{number}]", name)
-            for number, name in enumerate(link.relay_interfaces or ())
-        ]
-    yield from _twice(places, "a name of its own")
-    macs = (
-        (f"links[{index}].ends[{number}].mac", end.mac)
-        for index, link in enumerate(network.links)
-        for number, end in enumerate(link.ends)
-    )
-    yield from _twice(macs, "an address of its own")
-    addresses = (
-        (f"links[{index}].ends[{number}].ip", str(ipaddress.IPv4Interface(end.ip).ip))
-        for index, link in enumerate(network.links)
-        for number, end in enumerate(link.ends)
-        if end.ip is not None
-    )
+def _own_names(network: NetworkPlan) -> Iterator[Problem]:
+    """No two nodes, links, interfaces or addresses may have one name, and no two directions one file of bit errors."""
+    links: list[tuple[str, Link | SerialLink]] = [
+        *_each("links", network.links),
+        *_each("serial_links", network.serial_links),
+    ]
+    yield from _twice(((f"{at}.name", node.name) for at, node in _each("nodes", network.nodes)), "a name of its own")
+    yield from _twice(((f"{at}.name", link.name) for at, link in links), "a name of its own")
+    ends = [found for at, link in _each("links", network.links) for found in _each(f"{at}.ends", link.ends)]
+    interfaces = [(f"{at}.interface", end.interface) for at, end in ends]
+    relays = [(f"{at}.relay_interfaces", link.relay_interfaces or ()) for at, link in _each("links", network.links)]
+    interfaces += [named for at, names_there in relays for named in _each(at, names_there)]
+    yield from _twice(interfaces, "a name of its own")
+    yield from _twice(((f"{at}.mac", end.mac) for at, end in ends), "an address of its own")
+    addresses = ((f"{at}.ip", str(ipaddress.IPv4Interface(end.ip).ip)) for at, end in ends if end.ip is not None)
     yield from _twice(addresses, "an address of its own")
+    files = (
+        (f"{place}.name", names.file_name(link.name, direction))
+        for at, link in links
+        for place, direction in _each(f"{at}.directions", [direction.name for direction in link.directions])
+    )
+    yield from _twice(files, "names of link and direction that no other direction has together")
+
+
+def _cell(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
+    places = _places(network)
+    if cell.limits.tick_ns is not None:
+        for key in ("late_ns", "late_share"):
+            if getattr(cell.limits, key) is None:
+                yield f"limits.{key}", "found no such key beside tick_ns; expected one"
+    yield from _impairments(cell, network)
+    for at, workload in _each("workloads", cell.workloads):
+        yield from _within(at, _workload(workload, places))
+    for at, probe in _each("probes", cell.probes):
+        yield from _within(at, probe.problems(places))
+    for at, step in _each("script", cell.script):
+        yield from _within(at, _step(step, places))
+    yield from _services(cell, network)
 
 
 def _places(network: NetworkPlan) -> Places:
@@ -262,12 +244,6 @@ def _places(network: NetworkPlan) -> Places:
     )
 
 
-def _workloads(cell: CellPlan, places: Places) -> Iterator[Problem]:
-    for index, workload in enumerate(cell.workloads):
-        for key, text in _workload(workload, places):
-            yield f"workloads[{index}].{key}", text
-
-
 def _workload(workload: Traffic, places: Places) -> Iterator[Problem]:
     ends = (("from", workload.from_), ("to", workload.to))
     if missing := [(key, one_of(name, places.stacks)) for key, name in ends if name not in places.stacks]:
@@ -278,121 +254,82 @@ def _workload(workload: Traffic, places: Places) -> Iterator[Problem]:
     yield from workload.problems(places)
 
 
-def _probes(cell: CellPlan, places: Places) -> Iterator[Problem]:
-    for index, probe in enumerate(cell.probes):
-        for key, text in probe.problems(places):
-            yield f"probes[{index}].{key}", text
-
-
-def _script(cell: CellPlan, places: Places) -> Iterator[Problem]:
-    for index, step in enumerate(cell.script):
-        at = f"script[{index}]"
-        if isinstance(step, RunStep) and step.node not in places.speaking:
-            yield f"{at}.node", one_of(step.node, places.speaking)
-        if isinstance(step, LinkStep):
-            for key, text in places.not_directions(step.link, step.directions):
-                yield f"{at}.{key}", text
-            seeds = len(step.seeds or ())
-            if seeds != (len(step.directions) if step.change == "ber" else 0):
-                yield (
-                    f"{at}.seeds",
-                    f"found {seeds} seeds; expected one for each direction where bit errors change, and none elsewhere",
-                )
+def _step(step: Step, places: Places) -> Iterator[Problem]:
+    if isinstance(step, RunStep):
+        if step.node not in places.speaking:
+            yield "node", one_of(step.node, places.speaking)
+        return
+    yield from places.not_directions(step.link, step.directions)
+    seeds = len(step.seeds or ())
+    if seeds != (len(step.directions) if step.change == "ber" else 0):
+        expected = "expected one for each direction where bit errors change, and none elsewhere"
+        yield "seeds", f"found {seeds} seeds; {expected}"
 
 
 def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     """Each on a node that has its programs, with a log of its own, and no two behind one port."""
-    found = list(enumerate(cell.services))
-    for index, service in found:
+    for at, service in _each("services", cell.services):
         nodes = {node.name: node for node in network.speaking if service.can_run_on(node)}
         if service.node not in nodes:
-            yield f"services[{index}].node", one_of(service.node, nodes)
-            continue
-        yield from ((f"services[{index}].{key}", text) for key, text in service.problems(network))
-    users = [(f"workloads[{index}].name", workload.name) for index, workload in enumerate(cell.workloads)]
+            yield f"{at}.node", one_of(service.node, nodes)
+        else:
+            yield from _within(at, service.problems(network))
+    named: list[tuple[str, Traffic | Daemon]] = [*_each("workloads", cell.workloads), *_each("services", cell.services)]
     yield from _twice(
-        [*users, *((f"services[{index}].name", service.name) for index, service in found)],
-        "a name that no workload and no other service has",
+        ((f"{at}.name", part.name) for at, part in named), "a name that no workload and no other service has"
     )
     ports = (
-        (f"services[{index}].ready_port", f"{one.node}:{one.listens_at}")
-        for index, one in found
-        if one.listens_at is not None
+        (f"{at}.ready_port", f"{service.node}:{service.listens_at}")
+        for at, service in _each("services", cell.services)
+        if service.listens_at is not None
     )
     yield from _twice(ports, "a port that no other service of the node has")
 
 
 def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     """Each of a direction that there is, and of one only; what is drawn has a seed."""
-    directions = {(link.name, direction.name): direction for link in network.all_links for direction in link.directions}
-    names = [
-        (f"impairments[{index}].direction", f"{one.link}.{one.direction}") for index, one in enumerate(cell.impairments)
+    places = [(link.name, direction) for link in network.all_links for direction in link.directions]
+    directions = {f"{link}.{direction.name}": direction for link, direction in places}
+    impaired = [
+        (at, f"{impairment.link}.{impairment.direction}", impairment)
+        for at, impairment in _each("impairments", cell.impairments)
     ]
-    yield from _twice(names, "what goes wrong in a direction in one place")
-    for index, one in enumerate(cell.impairments):
-        at = f"impairments[{index}]"
-        if (direction := directions.get((one.link, one.direction))) is None:
-            yield f"{at}.direction", one_of(f"{one.link}.{one.direction}", [".".join(names) for names in directions])
+    yield from _twice(
+        ((f"{at}.direction", name) for at, name, _ in impaired), "what goes wrong in a direction in one place"
+    )
+    for at, name, impairment in impaired:
+        if (direction := directions.get(name)) is None:
+            yield f"{at}.direction", one_of(name, directions)
             continue
         jitters = isinstance(direction, Direction) and direction.jitter_ns > 0
-        if (one.seed is None) == (jitters or one.duplicate is not None):
-            yield (
-                f"{at}.seed",
-                "found a seed without jitter and duplicate, or one of them without a seed; expected both or none",
-            )
-        if one.duplicate is not None and not isinstance(direction, Direction):
-            yield (
-                f"{at}.duplicate",
-                "found packets that arrive twice on a serial link; expected them on a link of packets",
-            )
-    jittered = [
-        name for name, direction in directions.items() if isinstance(direction, Direction) and direction.jitter_ns
-    ]
-    if missing := [name for name in jittered if cell.impairment(*name) is None]:
-        yield "impairments", f"found no seed for the jitter of {'.'.join(missing[0])}; expected one"
-
-
-def _vectors(network: NetworkPlan) -> Iterator[Problem]:
-    """No two directions may have one file of bit errors."""
-    at = {link.name: f"links[{index}]" for index, link in enumerate(network.links)}
-    at |= {link.name: f"serial_links[{index}]" for index, link in enumerate(network.serial_links)}
-    files = (
-        (link.name, number, name)
-        for link in network.all_links
-        for number, name in enumerate(direction.name for direction in link.directions)
-    )
-    places = ((f"{at[link]}.directions[{number}].name", names.file_name(link, name)) for link, number, name in files)
-    yield from _twice(places, "names of link and direction that no other direction has together")
+        if (impairment.seed is None) == (jitters or impairment.duplicate is not None):
+            found = "found a seed without jitter and duplicate, or one of them without a seed"
+            yield f"{at}.seed", f"{found}; expected both or none"
+        if impairment.duplicate is not None and not isinstance(direction, Direction):
+            found = "found packets that arrive twice on a serial link"
+            yield f"{at}.duplicate", f"{found}; expected them on a link of packets"
+    seeded = {name for _, name, _ in impaired}
+    for name, direction in directions.items():
+        if isinstance(direction, Direction) and direction.jitter_ns and name not in seeded:
+            yield "impairments", f"found no seed for the jitter of {name}; expected one"
+            return
 
 
 def _records(plan: Plan) -> Iterator[Problem]:
     """No two parts may write the same file."""
     cell = plan.cell
-    records = [("the lab", name) for name in RECORDS]
-    records += [
-        (f"network.serial_links[{index}].name", link.name) for index, link in enumerate(plan.network.serial_links)
+    probes = list(_each("cell.probes", cell.probes))
+    records: list[tuple[str, SerialLink | Daemon | Traffic | Observer]] = [
+        *_each("network.serial_links", plan.network.serial_links),
+        *((at, service) for at, service in _each("cell.services", cell.services) if service.writes_record),
+        *_each("cell.workloads", cell.workloads),
+        *((at, probe) for at, probe in probes if probe.folder == "records"),
     ]
-    records += [
-        (f"cell.services[{index}].name", one.name) for index, one in enumerate(cell.services) if one.writes_record
-    ]
-    records += [(f"cell.workloads[{index}].name", workload.name) for index, workload in enumerate(cell.workloads)]
-    records += [
-        (f"cell.probes[{index}].name", probe.name)
-        for index, probe in enumerate(cell.probes)
-        if probe.folder == "records"
-    ]
-    yield from _twice(records, "a name that no other record has")
-    captures = [
-        (f"cell.probes[{index}].name", probe.name)
-        for index, probe in enumerate(cell.probes)
-        if probe.folder == "captures"
-    ]
+    own = [("the lab", name) for name in RECORDS]
+    yield from _twice([*own, *((f"{at}.name", part.name) for at, part in records)], "a name that no other record has")
+    captures = ((f"{at}.name", probe.name) for at, probe in probes if probe.folder == "captures")
     yield from _twice(captures, "a name that no other capture has")
 
 
 def _twice(named: Iterable[Problem], expected: str) -> Iterator[Problem]:
-    seen: set[str] = set()
-    for place, name in named:
-        if name in seen:
-            yield place, f"found {shown(name)} twice; expected {expected}"
-        seen.add(name)
+    return ((place, f"found {shown(name)} twice; expected {expected}") for place, name in twice(named))

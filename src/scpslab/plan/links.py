@@ -5,12 +5,12 @@ What errs is the cell's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.routes import RouteOptions
-from scpslab.plan.schema import Range
+from scpslab.plan.schema import Range, null
 from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Rate, Size
 
 Mtu = Annotated[int, Range(68, 65_535)]
@@ -29,7 +29,7 @@ LOSS_CAUSES = {
 FLIPPED = "flipped"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Direction:
     """One direction of a link.
 
@@ -37,14 +37,15 @@ class Direction:
     """
 
     name: Name
-    from_: Name
-    to: Name
-    rate_bps: Rate | None
-    overhead_bytes: Size
-    queue: Queue | None
-    delay_ns: Nanoseconds
-    delay_table: tuple[tuple[Nanoseconds, Nanoseconds], ...] | None
-    jitter_ns: Nanoseconds = 0
+    # A topology leaves the nodes out: its link has them.
+    from_: Name = field(default="", kw_only=True)
+    to: Name = field(default="", kw_only=True)
+    rate_bps: Rate | None = field(default_factory=null)
+    overhead_bytes: Size = 0
+    queue: Queue | None = field(default_factory=null)
+    delay_ns: Nanoseconds = 0
+    delay_table: tuple[tuple[Nanoseconds, Nanoseconds], ...] | None = field(default_factory=null, kw_only=True)
+    jitter_ns: Nanoseconds = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)

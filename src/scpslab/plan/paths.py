@@ -13,9 +13,9 @@ from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import Hop, Way, fewest, way
 
 if TYPE_CHECKING:
+    from scpslab.plan.cell import Plan
     from scpslab.plan.links import Link
     from scpslab.plan.network import NetworkPlan
-    from scpslab.plan.plan import Plan
     from scpslab.plan.routes import Route
     from scpslab.plan.workloads import Traffic
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from scpslab.plan.schema import shown
 
 # Where in a plan, or in a part of it, and what was found and expected.
 Problem = tuple[str, str]
 NAMES_SHOWN = 12
+At = TypeVar("At")
+Named = TypeVar("Named", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -46,3 +49,12 @@ def listed(names: Sequence[str]) -> str:
         if names
         else "none, for there is none"
     )
+
+
+def twice(named: Iterable[tuple[At, Named]]) -> Iterator[tuple[At, Named]]:
+    """Those of some places whose name, or whatever else must be their own, an earlier one has."""
+    seen: set[Named] = set()
+    for place, name in named:
+        if name in seen:
+            yield place, name
+        seen.add(name)

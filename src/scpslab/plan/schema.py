@@ -109,7 +109,7 @@ class Form:
 
     what: str
     read: Callable[[Any, Mapping[str, Any]], Any]
-    write: Callable[[Any], Any]
+    write: Callable[[Any], Any] = lambda value: value
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,10 @@ class Key:
     attribute: str
     form: Form
     may_be_missing: bool
+
+
+def null() -> None:
+    """The default of a field whose key must be there, and says null where there is nothing."""
 
 
 def read(kind: type[T], value: object, place: str = "") -> T:
@@ -195,7 +199,7 @@ def form_of(hint: Any) -> Form:
         if isinstance(rule, DependsOn):
             return _by_neighbour(rule)
         if isinstance(rule, Scalar):
-            return Form("a text, a number, true or false", _scalar, lambda value: value)
+            return _tested("a text, a number, true or false", _is_scalar)
     if get_origin(hint) in (Union, types.UnionType):
         return _or_null(form_of(_annotated(_without_none(hint), rules)))
     return _of_many(hint, rules) or _plain(hint, rules)
@@ -257,18 +261,13 @@ def _without_none(hint: Any) -> Any:
 def _plain(hint: Any, rules: tuple[Any, ...]) -> Form:
     bounds = next((rule for rule in rules if isinstance(rule, Range)), Range())
     text = next((rule for rule in rules if isinstance(rule, Text)), None)
-    words = bounds.words()
     if hint is bool:
         return _tested("true or false", lambda value: isinstance(value, bool))
-    if hint is int:
+    if hint in (int, float):
+        name, numbers = ("a whole number", (int,)) if hint is int else ("a number", (int, float))
         return _tested(
-            f"a whole number {words}".strip(),
-            lambda value: isinstance(value, int) and not isinstance(value, bool) and bounds.holds(value),
-        )
-    if hint is float:
-        return _tested(
-            f"a number {words}".strip(),
-            lambda value: isinstance(value, int | float) and not isinstance(value, bool) and bounds.holds(value),
+            f"{name} {bounds.words()}".strip(),
+            lambda value: isinstance(value, numbers) and not isinstance(value, bool) and bounds.holds(value),
         )
     if hint is str and text is not None:
         return _tested(text.what, lambda value: isinstance(value, str) and text.holds(value))
@@ -281,13 +280,11 @@ def _tested(what: str, holds: Callable[[Any], bool]) -> Form:
             raise wrong(value, what)
         return value
 
-    return Form(what, take, lambda value: value)
+    return Form(what, take)
 
 
-def _scalar(value: Any, _around: Mapping[str, Any]) -> Any:
-    if not isinstance(value, bool | int | float | str) or (isinstance(value, str) and "\0" in value):
-        raise wrong(value, "a text, a number, true or false")
-    return value
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and "\0" not in value)
 
 
 def _choice(choices: tuple[Any, ...]) -> Form:

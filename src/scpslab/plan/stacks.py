@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from scpslab.core.kinds import Layer
-from scpslab.plan.np import NpEnd
+from scpslab.plan.np import NpEnd, SpEnd
 from scpslab.plan.schema import Misfit, Text
-from scpslab.plan.sp import SpEnd
 from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from scpslab.core import names
@@ -13,11 +14,11 @@ from scpslab.plan.schema import Range, Scalar, Text
 
 LONGEST_TEXT = 1 << 16
 LONGEST_LABEL = 300
-MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.ASCII)
-HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
-WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
-SYSCTL = re.compile(r"net(\.[a-z0-9_]+)+", re.ASCII)
-IMAGE = re.compile(names.IMAGE, re.ASCII)
+
+
+def _matches(pattern: str) -> Callable[[str], bool]:
+    fits = re.compile(pattern, re.ASCII).fullmatch
+    return lambda text: fits(text) is not None
 
 
 def _reads(make: Callable[[str], object]) -> Callable[[str], bool]:
@@ -46,15 +47,13 @@ def _is_destination(text: str) -> bool:
 Name = Annotated[str, Text(f"a name: {names.EXPECTED}, at most {names.LONGEST}", names.is_name)]
 CellId = Annotated[
     str,
-    Text(
-        f"a name: {names.EXPECTED}, at most {names.LONGEST_CELL}", lambda text: names.is_name(text, names.LONGEST_CELL)
-    ),
+    Text(f"a name: {names.EXPECTED}, at most {names.LONGEST_CELL}", partial(names.is_name, most=names.LONGEST_CELL)),
 ]
 Interface = Annotated[
     str,
     Text(
         f"a name of at most {names.LONGEST_INTERFACE} characters: {names.EXPECTED}",
-        lambda text: names.is_name(text, names.LONGEST_INTERFACE),
+        partial(names.is_name, most=names.LONGEST_INTERFACE),
     ),
 ]
 Label = Annotated[
@@ -64,9 +63,10 @@ Label = Annotated[
         lambda text: 0 < len(text) <= LONGEST_LABEL and text.isprintable(),
     ),
 ]
-Word = Annotated[str, Text("a word of letters, digits, _ and -", lambda text: WORD.fullmatch(text) is not None)]
+Word = Annotated[str, Text("a word of letters, digits, _ and -", _matches(r"[A-Za-z_][A-Za-z0-9_-]{0,63}"))]
 PlainText = Annotated[str, Text(f"a text of at most {LONGEST_TEXT} characters, without NUL", _is_plain)]
-Seed = Annotated[str, Text("64 hexadecimal digits", lambda text: HEX.fullmatch(text) is not None)]
+Seed = Annotated[str, Text("64 hexadecimal digits", _matches(r"[0-9a-f]{64}"))]
+KernelSeed = Annotated[str, Text('64 hexadecimal digits, or ""', _matches(r"([0-9a-f]{64})?"))]
 # tcpdump would take a filter that begins with a minus for an option.
 Filter = Annotated[
     str,
@@ -75,22 +75,17 @@ Filter = Annotated[
         lambda text: _is_plain(text) and not text.lstrip().startswith("-"),
     ),
 ]
-KernelSeed = Annotated[
-    str, Text('64 hexadecimal digits, or ""', lambda text: text == "" or HEX.fullmatch(text) is not None)
-]
 Ip = Annotated[str, Text("an IPv4 address", _reads(ipaddress.IPv4Address))]
 IpWithPrefix = Annotated[str, Text("an IPv4 address with its prefix, such as 10.1.0.1/24", _is_address_with_prefix)]
 Destination = Annotated[str, Text('an IPv4 prefix such as 10.2.0.0/24, or "default"', _is_destination)]
-Mac = Annotated[str, Text("a MAC address such as 02:00:00:00:00:01", lambda text: MAC.fullmatch(text) is not None)]
+Mac = Annotated[str, Text("a MAC address such as 02:00:00:00:00:01", _matches(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}"))]
 # A node's kernel settings are those of its network namespace; other parts of /proc/sys are the whole machine's.
-Sysctl = Annotated[
-    str, Text("a setting of the network, such as net.ipv4.tcp_sack", lambda text: SYSCTL.fullmatch(text) is not None)
-]
+Sysctl = Annotated[str, Text("a setting of the network, such as net.ipv4.tcp_sack", _matches(r"net(\.[a-z0-9_]+)+"))]
 Image = Annotated[
     str,
     Text(
         "a reference to a Docker image, such as vendor/stack:1.0",
-        lambda text: len(text) <= LONGEST_LABEL and bool(IMAGE.fullmatch(text)),
+        lambda text: len(text) <= LONGEST_LABEL and re.fullmatch(names.IMAGE, text, re.ASCII) is not None,
     ),
 ]
 AbsolutePath = Annotated[str, Text("an absolute path", lambda text: text.startswith("/") and _is_plain(text))]

@@ -12,9 +12,8 @@ import yaml
 from scpslab.core import units
 from scpslab.core.errors import ScenarioError
 from scpslab.documents.document import read
-from scpslab.scenario.load import FOLDER, FORM, load
+from scpslab.scenario.load import FOLDER, FORM, load, resolved_yaml
 from scpslab.scenario.model import ScenarioFile
-from scpslab.scenario.resolve import resolved_yaml
 
 # Keys that change which cells run or what is recorded of them, but not what a cell is.
 FREE = ("title", "source", "description", "repeats", "seed", "limits", "probes", "checks", "skip", "sweep")

@@ -18,8 +18,7 @@ from scpslab.documents import Form, Part, key, read
 from scpslab.documents import load as load_document
 from scpslab.documents.parts import Version
 from scpslab.documents.quantities import Name
-from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names, variants_of
-from scpslab.scenario.renamed import RENAMED, current_name
+from scpslab.scenario.load import FOLDER, RENAMED, Scenario, base_label, current_name, load, names, variants_of
 from scpslab.scenario.topologies import Topologies
 
 CAMPAIGNS = "campaigns"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
+import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scpslab.core.errors import ScenarioError
@@ -15,28 +18,37 @@ from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
 from scpslab.documents.document import validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue
-from scpslab.plan.topology.description import Network
-from scpslab.scenario.load import Scenario, check
-from scpslab.scenario.model import ScenarioFile
-from scpslab.scenario.model.sweep import axis_values, settings_at
+from scpslab.documents.yaml_lines import KeyPath
+from scpslab.scenario.consistency import error_problems, problems
+from scpslab.scenario.load import Scenario, surveyed_at
+from scpslab.scenario.model import ScenarioFile, axis_values, settings_at
 from scpslab.scenario.paths import PathError, set_value, without_left_out
+from scpslab.scenario.survey import Surveyed
 
 # All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is
 # probably a mistake.
 MOST_CELLS = 100_000
+# Of a scenario's data: what its network is made of; what points do not need; what names it only; and of a direction,
+# what goes wrong there.
+NETWORK = ("topology", "parameters", "routes", "links", "hosts", "containers", "limits")
+SWEEP = ("sweep", "skip", "variants")
+NAMES = ("title", "source", "description", "seed", "checks")
+ERRORS = ("errors", "duplicate")
 
 
 @dataclass(frozen=True)
 class Cell:
     """One point of the sweep with one repeat.
 
-    `axes` maps axis to value or case label; `model` is the scenario at that point.
+    `axes` maps axis to value or case label; `model` is the scenario at that point, without its sweep. Cells of one
+    `shape` differ in nothing but the errors of their links and what they are called.
     """
 
     id: str
     scenario: Scenario
     model: ScenarioFile
-    network: Network
+    surveyed: Surveyed
+    shape: str
     places: Places
     axes: Mapping[str, AxisValue]
     repeat: int
@@ -49,16 +61,36 @@ def cells(scenario: Scenario) -> list[Cell]:
         ScenarioError: the sweep sets invalid values. One line for each, however many points have it.
     """
     _check_number(scenario)
+    with uncollected():
+        return _cells(scenario)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No search for cycles meanwhile: cells and plans have none, and each search would look at all of them again, which
+    takes a third of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _cells(scenario: Scenario) -> list[Cell]:
     found: list[Cell] = []
     wrong: list[str] = []
+    known = _Known()
     for point in points(scenario.model):
         try:
-            model, network, places = _at_point(scenario, point)
+            model, surveyed, shape, places = _at_point(scenario, point, known)
         except ScenarioError as error:
             wrong += str(error).splitlines()
             continue
         found += [
-            Cell(cell_id(point, repeat), scenario, model, network, places, point, repeat)
+            Cell(cell_id(point, repeat), scenario, model, surveyed, shape, places, point, repeat)
             for repeat in range(1, scenario.model.repeats + 1)
         ]
     wrong += _bad_ids(scenario, (cell.id for cell in found))
@@ -133,25 +165,68 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
     return wrong
 
 
-def _at_point(scenario: Scenario, point: Mapping[str, AxisValue]) -> tuple[ScenarioFile, Network, Places]:
+@dataclass(frozen=True)
+class _Known:
+    """What points of a sweep share, by what of their data it is made from: networks, and shapes that fit."""
+
+    networks: dict[str, Surveyed] = field(default_factory=dict)
+    shapes: dict[str, Surveyed] = field(default_factory=dict)
+
+    def surveyed(self, scenario: Scenario, data: dict[str, Any], model: ScenarioFile, places: Places) -> str:
+        """The shape of a point whose network is known then.
+
+        Raises:
+            ScenarioError: all contradictions in it, one line each.
+        """
+        links = {
+            name: {direction: _without(said, ERRORS) for direction, said in directions.items()}
+            for name, directions in data.get("links", {}).items()
+        }
+        data = _without(data, NAMES) | {"links": links}
+        made_of = json.dumps({key: data[key] for key in NETWORK if key in data}, default=str)
+        shape = json.dumps(data, default=str)
+        folder = places.path.parent
+        if shape not in self.shapes:
+            if made_of not in self.networks:
+                self.networks[made_of] = surveyed_at(model, places, scenario.topologies)[1]
+            surveyed = self.networks[made_of]
+            wrong = [*problems(model, surveyed, folder), *error_problems(model, surveyed.network, folder)]
+            if not wrong:
+                self.shapes[shape] = surveyed
+        else:
+            wrong = list(error_problems(model, self.shapes[shape].network, folder))
+        if wrong:
+            raise places.error(wrong)
+        return shape
+
+
+def _without(data: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key not in keys}
+
+
+def _at_point(
+    scenario: Scenario, point: Mapping[str, AxisValue], known: _Known
+) -> tuple[ScenarioFile, Surveyed, str, Places]:
     """The scenario with the values of one point set."""
     if not point:
-        return scenario.model, scenario.network, without_left_out(scenario.data, scenario.places)[1]
-    data: dict[str, Any] = copy.deepcopy(dict(scenario.data))
-    places = scenario.places
+        return scenario.model, scenario.surveyed, "", without_left_out(scenario.data, scenario.places)[1]
+    data: dict[str, Any] = copy.deepcopy(_without(scenario.data, SWEEP))
+    changed: dict[KeyPath, str] = {}
     wrong: list[str] = []
     for axis, value in point.items():
         source = f"{scenario.places.of(('sweep', axis))}={_shown(value)}"
         for path, setting in settings_at(scenario.model.sweep[axis], value).items():
             try:
-                places = places.set_from(source, set_value(data, path, setting, scenario.network))
+                changed |= dict.fromkeys(set_value(data, path, setting, scenario.network), source)
             except PathError as error:
                 wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}: {error}. Correct the path.")
     if wrong:
         raise ScenarioError("\n".join(wrong))
+    places = replace(scenario.places, set_by={**scenario.places.set_by, **changed})
     data, places = without_left_out(data, places)
     model = validated(data, places, ScenarioFile)
-    return model, check(model, places, scenario.topologies), places
+    shape = known.surveyed(scenario, data, model, places)
+    return model, known.shapes[shape], shape, places
 
 
 def _shown(value: AxisValue) -> str:

@@ -1,203 +1,388 @@
 """What must hold between the parts of a scenario and its topology: names that exist, quantities that can be.
 
-Form is the model's business.
+Form is the model's business. What one kind asks for is in its own file; a rule of what a plan can say is the plan's
+(plan/consistency.py): here are the keys by which a scenario says it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from scpslab.core import units
 from scpslab.core.choices import one_of
+from scpslab.core.names import node_and_link
 from scpslab.documents.places import Places
+from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath, Problem
-from scpslab.plan.consistency import delay_problems, rate_problems
-from scpslab.plan.links import Link
+from scpslab.plan.consistency import RECORDS, delay_problems, direction_problems, rate_problems
 from scpslab.plan.network import NetworkPlan
+from scpslab.plan.nodes import Host, ScpsRouter
 from scpslab.plan.np import LAN
-from scpslab.plan.topology import description as topology
-from scpslab.plan.topology.description import Network
-from scpslab.plan.topology.interfaces import addresses
-from scpslab.scenario.ends import survey, with_routes
-from scpslab.scenario.links import problems as link_problems
-from scpslab.scenario.model import LinkStep, RunStep, ScenarioFile
-from scpslab.scenario.model.sweep import axis_values
-from scpslab.scenario.services import KINDS
+from scpslab.plan.paths import NoPathError
+from scpslab.plan.places import twice
+from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.topology import Network
+from scpslab.plan.topology.routes import WordError
+from scpslab.plan.ways import slowest
+from scpslab.scenario import probes, services, workloads
+from scpslab.scenario.disciplines import DISCIPLINES
+from scpslab.scenario.errors import MODELS
+from scpslab.scenario.model import Direction, LinkStep, RunStep, ScenarioFile, axis_values
+from scpslab.scenario.probes import folder_of, name_of
 from scpslab.scenario.stacks import STACKS
+from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, TopologyError
-from scpslab.scenario.traffic import (
-    LARGEST_MTU,
-    images_of_others,
-    names_twice,
-    probe_problems,
-    too_late,
-    too_little_memory,
-    workload_problems,
-)
+from scpslab.scenario.workloads import Surroundings, Workload
 
-SMALLEST_MTU = 68  # RFC 791
+SMALLEST_MTU, LARGEST_MTU = 68, 65_535  # RFC 791, and what IPv4's length field holds
+SMALLEST_MEMORY_BYTES, LARGEST_MEMORY_BYTES = 128 << 20, 1 << 40
+# From keys of a planned direction to those of a scenario; the others are the same.
+KEYS = {
+    "rate_bps": "rate",
+    "overhead_bytes": "overhead",
+    "delay_ns": "delay",
+    "jitter_ns": "jitter",
+    "limit_bytes": "limit",
+}
 
 
-def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> topology.Network:
-    """The scenario's topology with its parameters, and with the scenario's routes.
+def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> Network:
+    """The scenario's topology with its parameters.
 
     Raises:
-        ScenarioError: unknown topology, unknown parameters, values that do not fit, or routes that lead nowhere.
+        ScenarioError: unknown topology, unknown parameters, or values that do not fit.
     """
     try:
-        found_topology = topologies.find(model.topology, places.path.parent)
+        topology = topologies.find(model.topology, places.path.parent)
     except TopologyError as error:
         raise places.error([(("topology",), str(error))]) from error
-    parameters = found_topology.parameters
-    declared = parameters.declared
-    found: list[Problem] = []
+    declared = topology.parameters.declared
+    wrong: list[Problem] = []
     for name, value in model.parameters.items():
         if name not in declared:
-            found.append((("parameters", name), f'found the unknown parameter "{name}"; {one_of(name, declared)}'))
+            wrong.append((("parameters", name), f'found the unknown parameter "{name}"; {one_of(name, declared)}'))
             continue
         try:
             declared[name].read(value)
         except units.UnitError as error:
-            found.append((("parameters", name), f"{error}. Correct the value."))
-    if found:
-        raise places.error(found)
-    try:
-        network = found_topology.describe(parameters.read(model.parameters))
-    except TopologyError as error:
-        raise places.error([(("topology",), str(error))]) from error
-    network, wrong = with_routes(model, network)
+            wrong.append((("parameters", name), f"{error}. Correct the value."))
     if wrong:
         raise places.error(wrong)
-    for mtu in sorted({link.mtu_bytes for link in network.links if not SMALLEST_MTU <= link.mtu_bytes <= LARGEST_MTU}):
-        raise places.error(
-            [
-                (
-                    ("parameters", "mtu"),
-                    f"found an MTU of {mtu} B; expected {SMALLEST_MTU} B to {LARGEST_MTU} B. Correct the value.",
-                )
-            ]
-        )
-    return network
+    try:
+        return topology.describe(topology.parameters.read(model.parameters))
+    except TopologyError as error:
+        raise places.error([(("topology",), str(error))]) from error
 
 
-def problems(model: ScenarioFile, network: topology.Network, folder: Path) -> list[Problem]:
-    """Everything that does not fit; `folder` is where data files are looked for."""
-    hosts = [node.name for node in network.nodes if node.kind == "host"]
-    found: list[Problem] = []
+def mtu_problems(network: Network) -> Iterator[Problem]:
+    """An MTU that IPv4 has not."""
+    for mtu in sorted({link.mtu_bytes for link in network.all_links}):
+        if not SMALLEST_MTU <= mtu <= LARGEST_MTU:
+            found = f"found an MTU of {mtu} B; expected {SMALLEST_MTU} B to {LARGEST_MTU} B"
+            yield ("parameters", "mtu"), f"{found}. Correct the value."
+            return
+
+
+def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Problem]:
+    """Everything that does not fit but the errors of links; `folder` is where data files are looked for."""
+    network = surveyed.network
+    wrong = [
+        *_parts(model, network),
+        *_links(model, network),
+        *_names_twice(model, network),
+        *_workloads(model, surveyed, folder),
+        *_script(model, network),
+        *_services(model, surveyed),
+        *_probes(model, network),
+        *_sweep(model),
+    ]
+    return wrong or list(_memory(model))
+
+
+def _unknown(at: KeyPath, word: object, known: Iterator[str] | list[str] | tuple[str, ...]) -> Iterator[Problem]:
+    """A word that none of the known ones is."""
+    names = list(known)
+    if word not in names:
+        yield at, f'found "{word}"; {one_of(word, names)}'
+
+
+def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
+    """Traffic at all, hosts and routers that are there, stacks that fit their nodes, workloads of checks."""
     if not model.workloads and not model.script:
-        found.append(
-            (
-                ("workloads",),
-                "found neither workloads nor a script; expected something that generates traffic. Add one of them.",
-            )
-        )
-    found += [(("hosts", name), f'found "{name}"; {one_of(name, hosts)}') for name in model.hosts if name not in hosts]
-    routers = [node.name for node in network.nodes if node.kind == "scps-router"]
-    found += [
-        (("routers", name), f'found "{name}"; {one_of(name, routers)}') for name in model.routers if name not in routers
-    ]
+        found = "found neither workloads nor a script; expected something that generates traffic"
+        yield ("workloads",), f"{found}. Add one of them."
+    hosts = [node.name for node in network.nodes if isinstance(node, Host)]
+    for name in model.hosts:
+        yield from _unknown(("hosts", name), name, hosts)
+    routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]
+    for name in model.routers:
+        yield from _unknown(("routers", name), name, routers)
     for name in routers:
-        known = _interfaces(network, name)
-        found += [
-            (("routers", name, "sp", at), f'found "{at}"; {one_of(at, known)}')
-            for at in model.router(name).sp
-            if at not in known
-        ]
-    found += _containers(model, network)
-    found += _hosts(model)
-    found += images_of_others(model)
-    surveyed = survey(model, network)
-    found += link_problems(model, surveyed.network, folder)
-    found += names_twice(model, network)
-    found += workload_problems(model, surveyed, folder)
-    found += _script(model, surveyed.network)
-    found += _services(model, network)
-    found += probe_problems(model, network)
-    found += _sweep(model)
-    known = [workload.name for workload in model.workloads]
-    found += [
-        (("checks", index, "of"), f'found "{check.of}"; {one_of(check.of, known)}')
-        for index, check in enumerate(model.checks)
-        if check.of is not None and check.of not in known
-    ]
-    if not found:
-        found += too_little_memory(model)
-    return found
-
-
-def _containers(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
-    if model.containers == "docker" and any(
-        link.serial is not None and not link.serial.is_np for link in network.links
-    ):
-        yield (
-            ("containers",),
-            (
-                "found docker with PPP on a serial link, which needs rights that no container has; "
-                "expected process. Leave containers out."
-            ),
-        )
-
-
-def _interfaces(network: topology.Network, router: str) -> list[str]:
-    """The interfaces of a router of SCPS-NP: one for its LANs, and its serial links."""
-    links = [link for link in network.links if router in (link.a, link.b)]
-    return [
-        *([LAN] if any(link.serial is None for link in links) else []),
-        *(link.name for link in links if link.serial is not None),
-    ]
-
-
-def _hosts(model: ScenarioFile) -> Iterator[Problem]:
+        lans = [LAN] if any(name in (end.node for end in link.ends) for link in network.links) else []
+        lines = [link.name for link in network.serial_links if name in (end.node for end in link.ends)]
+        for at in model.router(name).sp:
+            yield from _unknown(("routers", name, "sp", at), at, [*lans, *lines])
+    if model.containers == "docker" and any(link.ppp for link in network.serial_links):
+        found = "found docker with PPP on a serial link, which needs rights that no container has"
+        yield ("containers",), f"{found}; expected process. Leave containers out."
     for name, host in sorted(model.hosts.items()):
-        for at, text in STACKS[host.stack].problems(host, model.containers):
-            yield ("hosts", name, *at), text
+        yield from ((("hosts", name, *at), text) for at, text in STACKS[host.stack].problems(host, model.containers))
+    names = [workload.name for workload in model.workloads]
+    for index, check in enumerate(model.checks):
+        if check.of is not None:
+            yield from _unknown(("checks", index, "of"), check.of, names)
+
+
+def _links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
+    """Links and directions that are not there, and what does not fit of the others."""
+    known = {link.name: link for link in network.all_links}
+    for name, directions in model.links.items():
+        yield from _unknown(("links", name), name, list(known))
+        if name not in known:
+            continue
+        names = [direction.name for direction in known[name].directions]
+        for direction, given in directions.items():
+            at: KeyPath = ("links", name, direction)
+            yield from _unknown(at, direction, names)
+            if direction in names and isinstance(known[name], SerialLink):
+                yield from (((*at, *key), text) for key, text in _serial_keys(given))
+    yield from _planned_links(model, network)
+
+
+def _planned_links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
+    """What the plan's rules say of its directions, at the scenario's keys."""
+    for link in network.links:
+        for planned in link.directions:
+            for key, text in direction_problems(planned, has_relay=link.via is not None):
+                own = DISCIPLINES[planned.queue.discipline].planned_as if planned.queue else {}
+                words = tuple({**KEYS, **own}.get(word, word) for word in key.split(".") if word != "settings")
+                yield _placed(model, (link.name, planned.name), words, text)
+    for serial in network.serial_links:
+        for line in serial.directions:
+            for _, text in delay_problems("delay_ns", line.delay_ns):
+                yield _placed(model, (serial.name, line.name), ("delay",), text)
+
+
+def _placed(model: ScenarioFile, place: tuple[str, str], key: KeyPath, text: str) -> Problem:
+    """A problem of a direction at the scenario's own key, or where it has none, at the parameters of the topology."""
+    given = model.links.get(place[0], {}).get(place[1]) or Direction()
+    if getattr(given, str(key[0])):
+        return ("links", *place, *key), text
+    return ("parameters",), f"{'.'.join(place)}: {text}"
+
+
+def _serial_keys(given: Direction) -> Iterator[Problem]:
+    """A serial line has no packets before PPP finds them: only its rate, delay, bit errors and outages can be said."""
+    for key in ("overhead", "queue"):
+        if getattr(given, key) is not None:
+            found = f"found {key} on a serial link"
+            yield (key,), f"{found}; expected rate, delay and errors only. Use the topology's parameters."
+    if given.delay_table:
+        yield ("delay_table",), "found delays in steps on a serial link; expected one delay. Use delay."
+
+
+def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> Iterator[Problem]:
+    """Everything that does not fit of the errors of links; `folder` has their data files."""
+    serial = [link.name for link in network.serial_links]
+    for link, directions in model.links.items():
+        for direction, given in directions.items():
+            if (errors := given.errors) is None:
+                continue
+            at: KeyPath = ("links", link, direction, "errors")
+            if link in serial and MODELS[errors.model].planned.NAMES_PACKETS:
+                found = f"found {errors.model} on a serial link, which knows bytes only"
+                yield (*at, "model"), f"{found}; expected bit errors. Choose another model."
+            if link in serial and errors.drop_packets:
+                found = "found a drop list on a serial link, which knows bytes only"
+                yield (*at, "drop_packets"), f"{found}; expected bit errors or outages. Use a vector file."
+            for name, kind in MODELS.items():
+                yield from (((*at, *key), text) for key, text in kind.problems(errors.of(name), folder))
+
+
+def _names_twice(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
+    """Parts whose files would be the same: records, the lab's own among them, and captures."""
+    nodes = {node.name: node.kind for node in network.nodes}
+    own = [*RECORDS, *(link.name for link in network.serial_links)]
+    own += [name for kind in services.KINDS.values() for name in kind.own_names(model, nodes)]
+    named: list[tuple[KeyPath, str]] = [((), name) for name in own]
+    named += [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
+    files = [(("probes", index), folder_of(probe), name_of(probe)) for index, probe in enumerate(model.probes)]
+    named += [(at, name) for at, folder, name in files if folder == "records"]
+    # That a workload or another service has a service's name is said where services are judged.
+    judged = {workload.name for workload in model.workloads}
+    accounts = {
+        service.name: ("services", index, "name")
+        for index, service in enumerate(model.services)
+        if services.KINDS[service.kind].writes_record and service.name not in judged
+    }
+    for at, name in twice([*named, *((at, name) for name, at in accounts.items())]):
+        found = f'found the name "{name}", which another record has'
+        yield at, f"{found}; expected a name of its own. Give it another name."
+    for at, name in twice((at, name) for at, folder, name in files if folder == "captures"):
+        yield at, f'found a second capture "{name}"; expected a name of its own. Add name.'
+
+
+def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterator[Problem]:
+    """Workloads that do not fit their network, or each other."""
+    own_images = {name for name, host in model.hosts.items() if host.carrier.is_own_image}
+    all_arrive = True
+    for index, workload in enumerate(model.workloads):
+        kind = workloads.KINDS[workload.kind]
+        if (taken := own_images & {workload.sender, workload.receiver}) and not kind.knows_images:
+            found = f"found {workload.kind} with the stack {model.host(min(taken)).stack} on {min(taken)}"
+            yield ("workloads", index, "kind"), f"{found}; expected endpoint. Use kind endpoint."
+        yield from _too_late(("workloads", index, "start"), workload.start, model.limits.virtual)
+        wrong = list(_ends(workload, surveyed))
+        all_arrive = all_arrive and not wrong
+        wrong = wrong or list(kind.problems(workload, _surroundings(workload, model, surveyed, folder)))
+        yield from ((("workloads", index, *at), text) for at, text in wrong)
+    if all_arrive:
+        yield from _sources_twice(model, surveyed)
+    first: dict[tuple[str, int], int] = {}
+    for index, workload in enumerate(model.workloads):
+        place = workloads.KINDS[workload.kind].serves(workload)
+        if place is not None and (other := first.setdefault(place, index)) != index:
+            found = f"found port {place[1]} of {place[0]}, where {model.workloads[other].name} listens"
+            yield ("workloads", index, "port"), f"{found}; expected a port of its own. Add port."
+
+
+def _too_late(key: KeyPath, at: Quantity, limit: Quantity) -> Iterator[Problem]:
+    """What begins in a cell that has so much time when that is over."""
+    if at >= limit:
+        found = f'found "{at.text}"; expected a time before limits.virtual, "{limit.text}", at which the cell ends'
+        yield key, f"{found}. Let it begin earlier, or raise the limit."
+
+
+def _ends(workload: Workload, surveyed: Surveyed) -> Iterator[Problem]:
+    """Ends that are no hosts, have no address, or none on the link that they name; and no path between them."""
+    wrong = False
+    for key, end in (("from", workload.from_), ("to", workload.to)):
+        for text in _not_an_end(end, surveyed):
+            wrong = True
+            yield (key,), text
+    if workload.sender == workload.receiver:
+        yield ("to",), f'found "{workload.receiver}" at both ends; expected two hosts. Choose another.'
+    elif not wrong:
+        try:
+            there_and_back(workload, surveyed)
+        except NoPathError as error:
+            found = f"found no path between {workload.sender} and {workload.receiver}: {error}"
+            do = f"State the route of {error.node} under routes, or in the topology."
+            yield ("to",), f"{found}; expected routes both ways. {do}"
+
+
+def _not_an_end(end: str, surveyed: Surveyed) -> Iterator[str]:
+    host, link = node_and_link(end)
+    addressed = list(dict.fromkeys(one.node for one in surveyed.addresses if one.node in surveyed.hosts))
+    if host not in surveyed.hosts:
+        yield f'found "{host}"; {one_of(host, surveyed.hosts)}'
+    elif host not in addressed:
+        yield f'found "{host}", which has no address; {one_of(host, addressed)}'
+    else:
+        try:
+            surveyed.ip(end)
+        except WordError as error:
+            yield f'found "{end}", and {host} has no address on a link "{link}"; {one_of(end, error.choices)}'
+
+
+def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Surroundings:
+    there, _ = there_and_back(workload, surveyed)
+    np_routers = {node.name for node in surveyed.network.nodes if isinstance(node, ScpsRouter)}
+    return Surroundings(
+        host=model.host,
+        in_containers=model.containers == "docker",
+        mtu_bytes=min((hop.mtu_bytes for hop in there), default=LARGEST_MTU),
+        slowest_bps=hop.direction.rate_bps if (hop := slowest(there)) else None,
+        virtual=model.limits.virtual,
+        has_np_router=any(end.node in np_routers for hop in there for end in hop.link.ends),
+        folder=folder,
+    )
+
+
+def _sources_twice(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
+    """Workloads that contact one address from different ones of a host: its kernel chooses the source by the
+    destination.
+    """
+    seen: dict[tuple[str, str], tuple[str, str]] = {}
+    for index, workload in enumerate(model.workloads):
+        ends = ends_of(workload)
+        place = node_and_link(ends.opener)[0], surveyed.ip(ends.contacted)
+        other, name = seen.setdefault(place, (ends.opener, workload.name))
+        if other != ends.opener:
+            found = f'found "{ends.opener}" where workload {name} has "{other}", and both contact {place[1]}'
+            expected = "expected one source for each destination of a host"
+            yield ("workloads", index, ends.opener_key), f"{found}; {expected}. Write both alike."
 
 
 def _script(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
-    links = {link.name: link for link in network.links}
     nodes = [node.name for node in network.speaking]
     for index, step in enumerate(model.script or ()):
         at: KeyPath = ("script", index)
-        if text := too_late(step.at, model.limits.virtual):
-            yield (*at, "at"), text
+        yield from _too_late((*at, "at"), step.at, model.limits.virtual)
         if isinstance(step, RunStep):
-            if step.node not in nodes:
-                yield (*at, "node"), f'found "{step.node}"; {one_of(step.node, nodes)}'
-            continue
-        yield from (((*at, *key), text) for key, text in _link_step(step, links))
+            yield from _unknown((*at, "node"), step.node, nodes)
+        else:
+            yield from (((*at, key), text) for key, text in _link_step(step, network))
 
 
-def _link_step(step: LinkStep, links: Mapping[str, Link]) -> Iterator[Problem]:
+def _link_step(step: LinkStep, network: NetworkPlan) -> Iterator[tuple[str, str]]:
     """What does not fit of a step that changes a link, with its key."""
+    links = {link.name: link for link in network.links}
     if step.link not in links:
-        yield ("link",), f'found "{step.link}"; {one_of(step.link, links)}'
+        yield "link", f'found "{step.link}"; {one_of(step.link, links)}'
         return
     link = links[step.link]
     chosen = [direction for direction in link.directions if step.direction in (None, direction.name)]
     if not chosen:
         names = [direction.name for direction in link.directions]
-        yield ("direction",), f'found "{step.direction}"; {one_of(str(step.direction), names)}'
-    if step.delay is not None and link.via is None:
-        yield (
-            ("delay",),
-            (
-                f"found a delay of {step.link}, which has no relay; expected a link that goes through a switch. "
-                "Choose another link."
-            ),
-        )
+        yield "direction", f'found "{step.direction}"; {one_of(str(step.direction), names)}'
     if step.delay is not None:
-        yield from (((key,), text) for key, text in delay_problems("delay", step.delay))
-    if step.rate is not None and any(direction.queue is None or not direction.queue.serialises for direction in chosen):
-        yield (
-            ("rate",),
-            (
-                f"found a rate of {step.link}, which has no serialiser with a drop-tail queue; expected one. "
-                "Choose another link."
-            ),
-        )
+        if link.via is None:
+            found = f"found a delay of {step.link}, which has no relay"
+            yield "delay", f"{found}; expected a link that goes through a switch. Choose another link."
+        yield from delay_problems("delay", step.delay)
     if step.rate is not None:
-        yield from (((key,), text) for key, text in rate_problems("rate", step.rate))
+        if any(direction.queue is None or not direction.queue.serialises for direction in chosen):
+            found = f"found a rate of {step.link}, which has no serialiser with a drop-tail queue"
+            yield "rate", f"{found}; expected one. Choose another link."
+        yield from rate_problems("rate", step.rate)
+
+
+def _services(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
+    """Nodes that are none of a kind's, names that others have, ports that two share, and what the kinds say."""
+    known = {str(one.ip.ip): one.node for one in surveyed.addresses}
+    alone: list[tuple[KeyPath, tuple[str, str]]] = []
+    ports: list[tuple[KeyPath, tuple[str, int]]] = []
+    for index, service in enumerate(model.services):
+        at: KeyPath = ("services", index)
+        kind = services.KINDS[service.kind]
+        nodes = [node.name for node in surveyed.network.nodes if node.kind in kind.nodes]
+        yield from _unknown((*at, "node"), service.node, nodes)
+        yield from (((*at, *key), text) for key, text in kind.problems(service, known))
+        if kind.is_alone:
+            alone.append(((*at, "node"), (service.kind, service.node)))
+        if (port := kind.listens_at(service)) is not None:
+            ports.append(((*at, "ready_port"), (service.node, port)))
+    workload_names: list[tuple[KeyPath, str]] = [((), workload.name) for workload in model.workloads]
+    own: list[tuple[KeyPath, str]] = [
+        (("services", index, "name"), service.name) for index, service in enumerate(model.services)
+    ]
+    for at, name in twice([*workload_names, *own]):
+        if at:
+            found = f'found the name "{name}", which a workload or another service has'
+            yield at, f"{found}; expected a name of its own. Give it another name."
+    for at, (word, node) in twice(alone):
+        expected = "expected one, for both would have the same UDP port"
+        yield at, f"found a second {word} on {node}; {expected}. Remove one."
+    for at, (node, number) in twice(ports):
+        found = f"found {number}, which another service on {node} waits for"
+        yield at, f"{found}; expected a port of its own. Let it listen at another port."
+
+
+def _probes(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
+    for index, probe in enumerate(model.probes):
+        yield from ((("probes", index, *at), text) for at, text in probes.KINDS[probe.kind].problems(probe, network))
 
 
 def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:
@@ -213,44 +398,29 @@ def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:
                 yield ("skip", index, axis), f'found "{value}", which matches nothing; {one_of(value, known)}'
 
 
-def _services(model: ScenarioFile, network: Network) -> Iterator[tuple[KeyPath, str]]:
-    """Nodes that are none of a kind's, names that others have, ports that two share, and what the kinds say."""
-    names = {workload.name for workload in model.workloads}
-    ports: set[tuple[str, int]] = set()
-    alone: set[tuple[str, str]] = set()
-    known = {str(one.ip.ip): one.node for one in addresses(network)} if model.services else {}
-    for index, service in enumerate(model.services):
-        kind = KINDS[service.kind]
-        nodes = [node.name for node in network.nodes if node.kind in kind.nodes]
-        if service.node not in nodes:
-            yield ("services", index, "node"), f'found "{service.node}"; {one_of(service.node, nodes)}'
-        if service.name in names:
-            found = f'found the name "{service.name}", which a workload or another service has'
-            yield ("services", index, "name"), f"{found}; expected a name of its own. Give it another name."
-        names.add(service.name)
-        if kind.is_alone and (service.kind, service.node) in alone:
-            found = f"found a second {service.kind} on {service.node}"
-            expected = "expected one, for both would have the same UDP port"
-            yield ("services", index, "node"), f"{found}; {expected}. Remove one."
-        alone.add((service.kind, service.node))
-        yield from ((("services", index, *at), text) for at, text in kind.problems(service, known))
-        if (port := kind.listens_at(service)) is not None:
-            if (service.node, port) in ports:
-                found = f"found {port}, which another service on {service.node} waits for"
-                expected = "expected a port of its own"
-                yield ("services", index, "ready_port"), f"{found}; {expected}. Let it listen at another port."
-            ports.add((service.node, port))
-
-
 def _sweep(model: ScenarioFile) -> Iterator[Problem]:
     for axis, spec in model.sweep.items():
         values = [str(value) for value in axis_values(spec)]
         if len(set(values)) < len(values):
-            yield (
-                ("sweep", axis),
-                "found a value twice; expected each once. Remove one; more of the same is what repeats are for.",
-            )
+            found = "found a value twice; expected each once"
+            yield ("sweep", axis), f"{found}. Remove one; more of the same is what repeats are for."
     for index, skip in enumerate(model.skip):
         for axis in skip:
             if axis not in model.sweep:
                 yield ("skip", index, axis), f'found the axis "{axis}"; {one_of(axis, model.sweep)}'
+
+
+def _memory(model: ScenarioFile) -> Iterator[Problem]:
+    """Captures are kept in the guest's memory while a cell runs."""
+    memory, at = model.limits.memory, ("limits", "memory")
+    if memory < SMALLEST_MEMORY_BYTES:
+        yield at, f'found "{memory.text}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.'
+        return
+    if memory > LARGEST_MEMORY_BYTES:
+        yield at, f'found "{memory.text}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.'
+    packets = sum(workloads.KINDS[workload.kind].packets(workload) for workload in model.workloads)
+    captures = sum(probes.KINDS[probe.kind].memory_bytes(probe, packets) for probe in model.probes)
+    if captures > memory // 2:
+        found = f'found captures of about {captures >> 20} MiB in a guest of "{memory.text}"'
+        do = f"Raise limits.memory to {-(-2 * captures // (1 << 20))} MiB, or capture less."
+        yield ("probes",), f"{found}; expected at most half of it. {do}"

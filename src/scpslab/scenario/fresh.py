@@ -13,12 +13,8 @@ from typing import get_args
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
 from scpslab.plan.stacks import STACKS as CARRIERS
-from scpslab.plan.topology import catalogue
-from scpslab.plan.topology.description import Network
-from scpslab.plan.topology.interfaces import Address, addresses
-from scpslab.plan.topology.layout import layout
-from scpslab.plan.topology.parameters import Parameter
-from scpslab.plan.ways import Hop
+from scpslab.plan.topology import Network, Parameter, catalogue
+from scpslab.plan.topology.routes import addresses
 from scpslab.scenario import workloads
 from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import STACKS
@@ -88,11 +84,7 @@ def networks() -> list[str]:
 
     Routers of SCPS-NP join hosts with network: np only.
     """
-    return [
-        name
-        for name in catalogue.names()
-        if not any(link.serial is not None and link.serial.is_np for link in _described(name).links)
-    ]
+    return [name for name in catalogue.names() if not any(link.ppp is None for link in _described(name).serial_links)]
 
 
 def workload_kinds() -> list[str]:
@@ -139,8 +131,10 @@ def text(choices: Choices) -> str:
         raise UsageError("\n".join(complaints))
     module, network = catalogue.module(choices.topology), _described(choices.topology)
     source, sink = network.roles["source"], network.roles["sink"]
-    first, *others = [one for one in addresses(network) if one.node == sink]
-    hop = _space(network, source, first)
+    planned = network.plan()
+    first, *others = [one for one in addresses(planned) if one.node == sink]
+    # The link that is studied is that of the longest delay.
+    hop = max(planned.paths.path(source, sink, str(first.ip.ip)), key=lambda hop: hop.direction.delay_ns)
     data, ack = (
         hop.direction.name,
         next(direction.name for direction in hop.link.directions if direction.name != hop.direction.name),
@@ -187,9 +181,3 @@ def _parameter(name: str, spec: Parameter) -> str:
         if spec.default is None
         else f"#   {name}: {spec.text(spec.default)}  # {spec.doc}"
     )
-
-
-def _space(network: Network, source: str, sink: Address) -> Hop:
-    """The hop on the path that has the longest delay."""
-    found = layout(network)
-    return max(found.paths.path(source, sink.node, str(sink.ip.ip)), key=lambda hop: hop.direction.delay_ns)

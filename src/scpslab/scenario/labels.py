@@ -16,9 +16,8 @@ from pydantic import ValidationError
 
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import KeyPath, dotted
-from scpslab.plan.topology.description import Network
-from scpslab.scenario.model import ScenarioFile
-from scpslab.scenario.model.sweep import Cases, Values, axis_values, settings_at
+from scpslab.plan.topology import Network
+from scpslab.scenario.model import Cases, ScenarioFile, Values, axis_values, settings_at
 from scpslab.scenario.paths import PathError, leaves_out, places_of, set_value
 from scpslab.scenario.stacks import STACKS, stack
 

@@ -1,4 +1,7 @@
-"""Load: turns a name or path, a variant and overrides into a complete scenario. Reads nothing else on the machine."""
+"""Load: turns a name or path, a variant and overrides into a complete scenario, and writes it with every default value.
+
+Reads nothing else on the machine.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
@@ -16,18 +21,21 @@ from scpslab.documents.document import read, validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import Form, KeyPath
-from scpslab.plan.topology.description import Network
-from scpslab.scenario.consistency import describe, idle_skips, problems
+from scpslab.plan.topology import Network
+from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
 from scpslab.scenario.labels import Given, lies
-from scpslab.scenario.model import ScenarioFile, Variant
+from scpslab.scenario.model import ScenarioFile, Variant, axis_values, settings_at
 from scpslab.scenario.paths import PathError, read_override, set_value, without_left_out
-from scpslab.scenario.renamed import current_name
+from scpslab.scenario.survey import Surveyed, survey
 from scpslab.scenario.topologies import OnDisk, Topologies
 
 FOLDER = ROOT / "scenarios"
 FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
 # What messages show of an option.
 LONGEST_OPTION = 120
+# The figures of kernel TCP alone, once files of their own, are variants of the files with every stack.
+RENAMED = {f"fy97/fig{figure}-kernel": f"fy97/fig{figure}:kernel" for figure in ("04", "06", "08", "10", "12", "14")}
+TOPOLOGY = "topology"
 
 
 @dataclass(frozen=True)
@@ -35,8 +43,8 @@ class Scenario:
     """A scenario with its variant and overrides applied.
 
     `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points
-    of the sweep are set in copies of it. `base_name` is the name without the variant. `is_evidence`: whether claims may
-    use its cells (of a variant: whether it says so).
+    of the sweep are set in copies of it. `base_name` is the name without the variant. `network` is its topology's.
+    `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
     """
 
     name: str
@@ -44,6 +52,7 @@ class Scenario:
     data: Mapping[str, Any]
     model: ScenarioFile
     network: Network
+    surveyed: Surveyed
     places: Places
     variants: tuple[str, ...]
     topologies: Topologies
@@ -140,7 +149,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     topologies = topologies or OnDisk()
     whole = document.held_against(ScenarioFile)
     # A variant changes a complete scenario: the file must be valid without it.
-    network = check(whole, places, topologies)
+    network, _ = check(whole, places, topologies)
     if idle := list(idle_skips(whole)):
         raise places.error(idle)
     data = copy.deepcopy(data)
@@ -170,7 +179,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         label,
         data,
         model,
-        check(model, kept_places, topologies),
+        *check(model, kept_places, topologies),
         places,
         tuple(whole.variants),
         topologies,
@@ -209,17 +218,30 @@ def evidence_variants(name: str) -> frozenset[str]:
     return frozenset({"", *(variant for variant, spec in variants.items() if spec.evidence)})
 
 
-def check(model: ScenarioFile, places: Places, topologies: Topologies) -> Network:
-    """The network of a valid scenario.
+def check(model: ScenarioFile, places: Places, topologies: Topologies) -> tuple[Network, Surveyed]:
+    """The topology of a valid scenario, and its network.
 
     Raises:
         ScenarioError: all contradictions in the scenario, one line each.
     """
-    network = describe(model, places, topologies)
-    found = problems(model, network, places.path.parent)
-    if found:
-        raise places.error(found)
-    return network
+    topology, surveyed = surveyed_at(model, places, topologies)
+    folder = places.path.parent
+    if wrong := [*problems(model, surveyed, folder), *error_problems(model, surveyed.network, folder)]:
+        raise places.error(wrong)
+    return topology, surveyed
+
+
+def surveyed_at(model: ScenarioFile, places: Places, topologies: Topologies) -> tuple[Network, Surveyed]:
+    """The topology of a scenario, and its network, of which nothing is checked but what it is made of.
+
+    Raises:
+        ScenarioError: parameters or routes that cannot be.
+    """
+    topology = describe(model, places, topologies)
+    surveyed, wrong = survey(model, topology)
+    if wrong := wrong or list(mtu_problems(topology)):
+        raise places.error(wrong)
+    return topology, surveyed
 
 
 def base_label(path: Path) -> str:
@@ -294,3 +316,48 @@ def _as_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _as_lists(inner) for key, inner in value.items()}
     return [_as_lists(inner) for inner in value] if isinstance(value, tuple | list) else value
+
+
+def current_name(name: str) -> str:
+    """The name that `name[:variant]` has today: itself, unless it is an old one.
+
+    Its old variants have the new one's name before theirs.
+    """
+    base, _, variant = name.partition(":")
+    plain = base.removeprefix("scenarios/").removesuffix(".yaml")
+    if plain not in RENAMED:
+        return name
+    return f"{RENAMED[plain]}-{variant}" if variant else RENAMED[plain]
+
+
+def resolved_yaml(scenario: Scenario, renamed: Mapping[str, str] | None = None) -> str:
+    """The resolved scenario as YAML, every default and every parameter of the topology in it; it loads again to the
+    same cells.
+
+    What a host, a link or a preset leaves open stays open here, because a sweep may close it; `scpslab plan` shows it
+    closed for a cell. `renamed`: the new paths of topologies of the user's own, where the file will be.
+    """
+    data = scenario.model.model_dump(mode="json", by_alias=True, exclude={"variants"}, exclude_none=True)
+    if not _is_topology_swept(scenario):
+        parameters = scenario.topologies.find(scenario.model.topology, scenario.path.parent).parameters
+        values = parameters.read(scenario.model.parameters)
+        data["parameters"] = {
+            name: parameters.declared[name].text(value) for name, value in values.items() if value is not None
+        }
+    _rename(data, renamed or {})
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _is_topology_swept(scenario: Scenario) -> bool:
+    """Whether points have other topologies, with parameters and defaults of their own."""
+    return any(
+        TOPOLOGY in settings_at(spec, value) for spec in scenario.model.sweep.values() for value in axis_values(spec)
+    )
+
+
+def _rename(data: dict[str, Any], renamed: Mapping[str, str]) -> None:
+    data[TOPOLOGY] = renamed.get(data[TOPOLOGY], data[TOPOLOGY])
+    for axis in data["sweep"].values():
+        for settings in axis.get("cases", {}).values():
+            if TOPOLOGY in settings:
+                settings[TOPOLOGY] = renamed.get(settings[TOPOLOGY], settings[TOPOLOGY])

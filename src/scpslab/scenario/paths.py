@@ -14,7 +14,8 @@ from scpslab.core.choices import one_of
 from scpslab.core.names import node_and_link
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import KeyPath, dotted, read_value
-from scpslab.plan.topology.description import Network
+from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.topology import Network
 
 # The kind of workload that stands for other people's traffic: who sends it is no party of the experiment.
 CROSS_TRAFFIC = "congestion"
@@ -93,13 +94,12 @@ class _Stars:
             return self.hosts
         if done == ("routers",):
             return _some([node.name for node in self.network.nodes if node.kind == "scps-router"], "*", done, [])
-        links = self.network.links
+        links = self.network.all_links
         if done == ("links",):
-            return _some([link.name for link in links if link.via or link.serial], "*", done, [])
+            studied = [link.name for link in links if isinstance(link, SerialLink) or link.via]
+            return _some(studied, "*", done, [])
         if len(done) == 2 and done[0] == "links":
-            directions = [
-                direction.name for link in links if link.name == done[1] for direction in (link.forward, link.reverse)
-            ]
+            directions = [direction.name for link in links if link.name == done[1] for direction in link.directions]
             return _some(directions, str(done[1]), ("links",), [link.name for link in links])
         raise PathError(
             f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, routers, links, directions, '

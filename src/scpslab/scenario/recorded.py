@@ -14,13 +14,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from scpslab import plan as plans
 from scpslab.core.errors import ScenarioError
 from scpslab.core.folders import TOPOLOGIES as NAME
 from scpslab.documents.parts import Part
-from scpslab.plan.topology import Network, Parameter, Parameters
+from scpslab.plan import schema
+from scpslab.plan.topology import Direction, Network, Parameter, Parameters, Queue, Serial
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.load import Scenario
-from scpslab.scenario.model import sweep
+from scpslab.scenario.model import Values as AxisOfValues
 from scpslab.scenario.topologies import (
     OnDisk,
     OwnTopology,
@@ -33,7 +35,7 @@ from scpslab.scenario.topologies import (
     wrong_with,
 )
 
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
 AGAIN = "Export the run again."
 
 
@@ -56,18 +58,63 @@ class RecordedFile(Part):
 
 class RecordedNetwork(Part):
     """A network: the topology and the values of its parameters in base units, and what the topology described for
-    them.
+    them, as a plan has it; `roles` as in a `Network`. Format 1 has all that a `Network` has in `network`.
     """
 
     topology: str
     parameters: dict[str, int | None]
-    network: Network
+    network: dict[str, Any]
+    roles: Annotated[dict[str, str], Field(default_factory=dict)]
+
+    def described(self, version: int) -> Network:
+        """The network.
+
+        Raises:
+            TopologyError: it cannot be.
+        """
+        try:
+            if version == 1:
+                network = _of_format_1(self.network)
+            else:
+                plan = plans.read_network(self.network)
+                network = Network(plan.topology, [*plan.nodes], [*plan.links], [*plan.serial_links], [], self.roles)
+            said = wrong_with(network)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            said = f"found {type(error).__name__}: {error}; expected a network as scpslab records it. {AGAIN}"
+        if said:
+            raise TopologyError(f"{NAME}: the network of {self.topology}: {said}")
+        return network
+
+
+def _of_format_1(said: Mapping[str, Any]) -> Network:
+    """A network as 0.3.0 recorded it: the arguments with which the topology described it."""
+    routes = [(str(node), str(to), str(via)) for node, to, via in said["routes"]]
+    network = Network(
+        said["name"], routes=routes, roles={str(role): str(said["roles"][role]) for role in said["roles"]}
+    )
+    add = {"host": network.host, "router": network.router, "scps-router": network.scps_router}
+    for node in said["nodes"]:
+        if node["kind"] == "switch":
+            network.switch(node["name"], node["mirror_to"])
+        else:
+            add[node["kind"]](node["name"])
+    for link in said["links"]:
+        given = dict(link)
+        for key in ("forward", "reverse"):
+            queue = link[key]["queue"]
+            given[key] = Direction(**{**link[key], "queue": Queue(**queue) if queue else None})
+        if serial := given.pop("serial"):
+            del given["mtu_bytes"], given["via"]
+            network.serial_link(**given, serial=Serial(**serial))
+        else:
+            network.link(**given)
+    return network
 
 
 class Record(Part):
     """topologies.json of a run folder."""
 
-    format: Literal[1]
+    format: Literal[1, 2]
     files: dict[str, RecordedFile]
     networks: Annotated[tuple[RecordedNetwork, ...], Field(min_length=1)]
 
@@ -116,7 +163,7 @@ def own_files(scenario: Scenario, cells: Iterable[Cell]) -> OwnFiles:
         )
     for axis, spec in scenario.model.sweep.items():
         if (
-            isinstance(spec, sweep.Values)
+            isinstance(spec, AxisOfValues)
             and "topology" in spec.set
             and any(renamed.get(str(value), value) != value for value in spec.values)
         ):
@@ -127,13 +174,19 @@ def own_files(scenario: Scenario, cells: Iterable[Cell]) -> OwnFiles:
     record = {
         "format": FORMAT,
         "files": {renamed[name]: {"sha256": own.sha256, "parameters": _parameters(own)} for name, own in files.items()},
-        "networks": [
-            {"topology": renamed[name], "parameters": values, "network": asdict(files[name].describe(values))}
-            for name, values in networks
-        ],
+        "networks": [_recorded(renamed[name], values, files[name].describe(values)) for name, values in networks],
     }
     text = json.dumps(record, indent=1) + "\n"
     return OwnFiles({NAME: text.encode(), **{own.path.name: own.source for own in files.values()}}, renamed)
+
+
+def _recorded(topology: str, values: Values, network: Network) -> dict[str, object]:
+    return {
+        "topology": topology,
+        "parameters": values,
+        "network": schema.write(network.plan()),
+        "roles": network.roles,
+    }
 
 
 def _values_of(scenario: Scenario, model: Any) -> tuple[tuple[str, int | None], ...]:
@@ -158,9 +211,9 @@ class Recorded(Topologies):
             raise TopologyError(
                 f"{NAME}: {place}: found another value; expected one as scpslab records it ({first['msg']}). {AGAIN}"
             ) from error
-        for one in self.record.networks:
-            if said := wrong_with(one.network):
-                raise TopologyError(f"{NAME}: the network of {one.topology}: {said}")
+        self._networks = [
+            (one.topology, one.parameters, one.described(self.record.format)) for one in self.record.networks
+        ]
 
     def find(self, name: str, folder: Path) -> Topology:
         """The project's topology, or the record of one."""
@@ -175,9 +228,9 @@ class Recorded(Topologies):
         }
 
         def describe(values: Values) -> Network:
-            for one in self.record.networks:
-                if (one.topology, one.parameters) == (name, values):
-                    return one.network
+            for topology, parameters, network in self._networks:
+                if (topology, parameters) == (name, values):
+                    return network
             raise TopologyError(
                 f'found "{name}" with parameters of which no network is recorded; expected those of the run. {AGAIN}'
             )

@@ -25,7 +25,6 @@ from scpslab.core.folders import instead_of_a_file, somebody_elses
 from scpslab.core.project import PACKAGE
 from scpslab.plan import PlanError, schema
 from scpslab.plan.topology import Network, Parameter, Parameters, catalogue
-from scpslab.plan.topology.layout import layout
 
 PAGE = "docs/write-a-topology.md"
 SUFFIX = ".py"
@@ -169,11 +168,11 @@ class OwnTopology:
 def wrong_with(network: Network) -> str:
     """What the lab could not build of a network, with what was expected; "" if it can build all of it."""
     try:
-        plans.read_network(schema.write(layout(network)))
+        plans.read_network(schema.write(network.plan()))
     except PlanError as error:
         return f"{_in_names(network, str(error))}. Correct the network."
-    except (ValueError, AssertionError) as error:
-        return str(error) or "found a serial link without addresses; expected a_ip and b_ip. Add them."
+    except ValueError as error:
+        return str(error)
     except (AttributeError, KeyError, TypeError) as error:
         return (
             f"found {type(error).__name__}: {error}; expected hosts, routers, switches and links as {PAGE} shows "
@@ -187,10 +186,8 @@ def _in_names(network: Network, said: str) -> str:
     match = PART.match(said)
     if match is None:
         return said
-    serial = [link.name for link in network.links if link.serial is not None]
-    plain = [link.name for link in network.links if link.serial is None]
-    known = {"nodes": [node.name for node in network.nodes], "links": plain, "serial_links": serial}[match[1]]
-    return f"{match[1].removesuffix('s').replace('_', ' ')} {known[int(match[2])]}{said[match.end() :]}"
+    part = getattr(network, match[1])[int(match[2])]
+    return f"{match[1].removesuffix('s').replace('_', ' ')} {part.name}{said[match.end() :]}"
 
 
 def _read(path: Path) -> bytes:

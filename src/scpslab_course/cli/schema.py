@@ -13,8 +13,7 @@ import typer
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.project import IS_INSTALLED
 from scpslab.scenario.load import FOLDER
-from scpslab.scenario.planning.reference import page
-from scpslab.scenario.reference import reference, schema
+from scpslab.scenario.reference import page, reference, schema
 from scpslab_course.course import reference as courses
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 

@@ -10,7 +10,6 @@ from scpslab.lab.serial import channel_errors, channel_options, crossing_ns, ppp
 from scpslab.plan import schema
 from scpslab.plan.cell import CellPlan
 from scpslab.plan.topology import catalogue
-from scpslab.plan.topology.layout import layout
 
 ERRORS = {
     "model": "none",
@@ -26,7 +25,7 @@ ERRORS = {
 
 def serial_link(**parameters):
     module = catalogue.module("sgls")
-    return layout(module.describe(module.PARAMETERS.read(parameters))).serial_links[0]
+    return module.describe(module.PARAMETERS.read(parameters)).plan().serial_links[0]
 
 
 def cell(data_errors=None):

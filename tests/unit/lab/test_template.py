@@ -14,7 +14,6 @@ from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
 from scpslab.plan.script import RunStep
 from scpslab.plan.topology import catalogue
-from scpslab.plan.topology.layout import layout
 from scpslab.scenario import planning
 
 from scpslab.kinds.errors.independent.plan import Independent
@@ -43,7 +42,7 @@ ERRORS = Errors(
 
 def plan_of(topology: str = "point_to_point") -> Plan:
     module = catalogue.module(topology)
-    return Plan(network=layout(module.describe(module.PARAMETERS.read({}))), cell=CELL)
+    return Plan(network=module.describe(module.PARAMETERS.read({})).plan(), cell=CELL)
 
 
 def impaired(plan: Plan, **said: object) -> Plan:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import LONGEST_FILE_NAME, BadName, file_label, file_name, is_name
-from scpslab.plan.topology.description import Network
+from scpslab.plan.topology import Network
 
 
 @pytest.mark.parametrize("name", ["ws1", "stack=fy97-reno,ber=1e-06,r1", "hop", "r1", "a.b", "x+y", "_a", "A" * 100])

@@ -9,7 +9,6 @@ import pytest
 from scpslab.plan.paths import NoPathError, Paths
 from scpslab.plan.routes import NO_OPTIONS, Route
 from scpslab.plan.topology import Direction, Network, Serial, catalogue
-from scpslab.plan.topology.layout import layout
 
 
 def diamond(*routes):
@@ -38,7 +37,7 @@ BOTH = (("r1", "b", "sky"), ("r2", "10.1.0.0/24", "r1.wire"))
 
 def paths(net):
     """The paths of a described network."""
-    found = layout(net)
+    found = net.plan()
     return Paths(found)
 
 
@@ -49,7 +48,7 @@ def names(hops):
 
 def changed(net, node, **values):
     """The paths of a network with another node of this name."""
-    found = layout(net)
+    found = net.plan()
     return Paths(
         replace(found, nodes=tuple(replace(one, **values) if one.name == node else one for one in found.nodes))
     )
@@ -161,7 +160,7 @@ def test_hosts_do_not_forward_unless_their_kernel_is_told_to():
 def test_every_node_of_every_topology_answers_its_neighbours(name):
     """One hop to each neighbour's address, or the link that a route says instead."""
     module = catalogue.module(name)
-    found = layout(module.describe(module.PARAMETERS.read({})))
+    found = module.describe(module.PARAMETERS.read({})).plan()
     known = Paths(found)
     for link in found.all_links:
         first, second = link.ends

@@ -187,86 +187,62 @@ def test_cells_with_the_same_paths_stand_together(cells):
 
 
 PING = "  - {kind: ping, name: p, from: %s, to: %s}\n"
+FROM_BOTH = PING % ("home.sat", "server") + PING.replace("name: p", "name: q") % ("home.phone", "server")
+NO_NEIGHBOUR = "which is no neighbour of home and no link of it; expected one of sat, phone"
 
 
-@pytest.mark.parametrize(
-    ("workloads", "rest", "said"),
-    [
-        (
-            PING % ("server", "home.satt"),
-            "",
-            r'to: found "home.satt", and home has no address on a link "satt"; .*home\.phone\. Did you mean home\.sat\?$',
-        ),
-        (
-            PING % ("server", "home.lan"),
-            "",
-            r'and home has no address on a link "lan"; expected one of home\.sat, home\.phone\.',
-        ),
-        (PING % ("server", "home."), "", r'to: found "home\."; expected a host, or HOST\.LINK'),
-        (PING % ("server", "home.sat.x"), "", r'to: found "home\.sat\.x"; expected a host, or HOST\.LINK'),
-        (PING % ("server", ".sat"), "", r'to: found "\.sat"; expected a host, or HOST\.LINK'),
-        (PING % ("server", "'home sat'"), "", r'to: found "home sat"; expected a host, or HOST\.LINK'),
-        (PING % ("server", "homme.sat"), "", r'to: found "homme"; expected one of server, home\. Did you mean home\?$'),
-        (PING % ("server", "noc.sat"), "", r'to: found "noc"; expected one of server, home'),
-        (PING % ("home.sat", "home.phone"), "", r'to: found "home" at both ends'),
-        (PING % ("server", "7"), "", r"to: found 7; expected text"),
-        (
-            PING % ("home.sat", "server") + PING.replace("name: p", "name: q") % ("home.phone", "server"),
-            "",
-            r'workloads\[1\]\.from: found "home\.phone" where workload p has "home\.sat", and both contact 10\.1\.0\.1; expected one source',
-        ),
-        (
-            TRANSFER,
-            "routes: {hom: {default: sat}}",
-            r'routes\.hom: found "hom"; expected one of .*Did you mean home\?$',
-        ),
-        (
-            TRANSFER,
-            "routes: {satellite: {default: sat}}",
-            r'routes\.satellite: found "satellite"; expected one of server, home, core',
-        ),
-        (
-            TRANSFER,
-            "routes: {home: {sever: sat}}",
-            r'routes\.home\.sever: found "sever"; expected one of .*Did you mean server\?$',
-        ),
-        (TRANSFER, "routes: {home: {home: sat}}", r'routes\.home\.home: found "home"; expected one of server, core'),
-        (TRANSFER, "routes: {home: {server.wan: sat}}", r'found "server\.wan"; expected one of server\.lan\.'),
-        (
-            TRANSFER,
-            "routes: {home: {10.1.0.1/24: sat}}",
-            r'found "10\.1\.0\.1/24" \(10\.1\.0\.1/24 has host bits set\)',
-        ),
-        (
-            TRANSFER,
-            "routes: {home: {default: uplink}}",
-            r'default: found "uplink", which is no neighbour of home and no link of it; expected one of sat, phone',
-        ),
-        (
-            TRANSFER,
-            "routes: {home: {default: core}}",
-            r'found "core", which is no neighbour of home and no link of it; expected one of sat, phone, noc\.sat',
-        ),
-        (
-            TRANSFER,
-            "routes: {home: {default: 10.1.0.1}}",
-            r'found "10\.1\.0\.1", which no neighbour of home has; expected one of 10\.8\.0\.1, 10\.9\.0\.1',
-        ),
-        (TRANSFER, "routes: {home: {default: 999.0.0.1}}", r'found "999\.0\.0\.1", which no neighbour of home has'),
-        (
-            TRANSFER,
-            "routes: {core: {home.sat: lan}}",
-            r"to: found no path between server and home: server is a host, which does not forward",
-        ),
-        (
-            TRANSFER,
-            "routes: {noc: {home.sat: core}}",
-            r"packets to 10\.8\.0\.2 go in circles: core, noc, core; expected routes both ways",
-        ),
-    ],
-)
-def test_what_leads_nowhere_is_said_with_what_is_near(cells, workloads, rest, said):
+def refused(cells, workloads, rest, said):
     with pytest.raises(ScenarioError) as caught:
         cells(workloads, rest)
     (line,) = str(caught.value).splitlines()
     assert re.search(said, line), line
+
+
+@pytest.mark.parametrize(
+    ("workloads", "said"),
+    [
+        (
+            PING % ("server", "home.satt"),
+            r'"home.satt", and home has no address on a link "satt"; .* Did you mean home\.sat',
+        ),
+        (
+            PING % ("server", "home.lan"),
+            r'and home has no address on a link "lan"; expected one of home\.sat, home\.phone',
+        ),
+        (PING % ("server", "home."), r'to: found "home\."; expected a host, or HOST\.LINK'),
+        (PING % ("server", "home.sat.x"), r'to: found "home\.sat\.x"; expected a host, or HOST\.LINK'),
+        (PING % ("server", ".sat"), r'to: found "\.sat"; expected a host, or HOST\.LINK'),
+        (PING % ("server", "'home sat'"), r'to: found "home sat"; expected a host, or HOST\.LINK'),
+        (PING % ("server", "homme.sat"), r'to: found "homme"; expected one of server, home\. Did you mean home\?$'),
+        (PING % ("server", "noc.sat"), r'to: found "noc"; expected one of server, home'),
+        (PING % ("home.sat", "home.phone"), r'to: found "home" at both ends'),
+        (PING % ("server", "7"), r"to: found 7; expected text"),
+        (FROM_BOTH, r'\[1\]\.from: found "home\.phone" where workload p has "home\.sat", and both contact 10\.1\.0\.1'),
+    ],
+)
+def test_an_end_that_names_nothing_is_said_with_what_is_near(cells, workloads, said):
+    refused(cells, workloads, "", said)
+
+
+@pytest.mark.parametrize(
+    ("routes", "said"),
+    [
+        ("hom: {default: sat}", r'routes\.hom: found "hom"; expected one of .*Did you mean home\?$'),
+        ("satellite: {default: sat}", r'routes\.satellite: found "satellite"; expected one of server, home, core'),
+        ("home: {sever: sat}", r'routes\.home\.sever: found "sever"; expected one of .*Did you mean server\?$'),
+        ("home: {home: sat}", r'routes\.home\.home: found "home"; expected one of server, core'),
+        ("home: {server.wan: sat}", r'found "server\.wan"; expected one of server\.lan\.'),
+        ("home: {10.1.0.1/24: sat}", r'found "10\.1\.0\.1/24" \(10\.1\.0\.1/24 has host bits set\)'),
+        ("home: {default: uplink}", f'default: found "uplink", {NO_NEIGHBOUR}'),
+        ("home: {default: core}", rf'found "core", {NO_NEIGHBOUR}, noc\.sat'),
+        ("home: {default: 10.1.0.1}", r'"10\.1\.0\.1", which no neighbour of home has; .* 10\.8\.0\.1, 10\.9\.0\.1'),
+        ("home: {default: 999.0.0.1}", r'found "999\.0\.0\.1", which no neighbour of home has'),
+        (
+            "core: {home.sat: lan}",
+            r"to: found no path between server and home: server is a host, which does not forward",
+        ),
+        ("noc: {home.sat: core}", r"packets to 10\.8\.0\.2 go in circles: core, noc, core; expected routes both ways"),
+    ],
+)
+def test_a_route_that_leads_nowhere_is_said_with_what_is_near(cells, routes, said):
+    refused(cells, TRANSFER, f"routes: {{{routes}}}", said)

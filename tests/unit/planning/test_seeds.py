@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scpslab import scenario
 from scpslab.core.seeds import stream, uniform
+from scpslab.scenario import planning
 
 SWEEP = "ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}"
 STACKS = (
@@ -58,6 +60,14 @@ def test_stacks_compared_meet_the_same_errors(plans):
             other = made[cell.replace("reno", "bbr")]
             assert error_seeds(plan) == error_seeds(other)
             assert plan["cell"]["kernel_seed"] != other["cell"]["kernel_seed"]
+
+
+def test_stacks_compared_meet_the_same_traffic():
+    draws = {}
+    for cell in scenario.cells(scenario.load("fy97/fig14:kernel")):
+        rates = planning.plan(cell).cell.workloads[1].rates_bps
+        draws.setdefault((cell.axes["level"], cell.repeat), set()).add(rates)
+    assert {len(different) for different in draws.values()} == {1}
 
 
 def test_repeats_directions_models_and_settings_have_streams_of_their_own(plans):

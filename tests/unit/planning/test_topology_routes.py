@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scpslab.plan.topology import Network
-from scpslab.plan.topology.layout import layout
-from scpslab.plan.topology.routes import routes
 
 
 def two_ways():
@@ -37,7 +35,7 @@ def two_ways():
 def test_destinations_and_next_hops_are_named_by_node_link_or_address(route, found):
     net = two_ways()
     net.route(*route)
-    assert routes(net) == found
+    assert {(node.name, route.to): route.via for node in net.plan().speaking for route in node.routes} == found
 
 
 @pytest.mark.parametrize(
@@ -60,7 +58,7 @@ def test_a_route_that_leads_nowhere_says_where_it_could_lead(route, said):
     net = two_ways()
     net.route(*route)
     with pytest.raises(ValueError, match=said):
-        layout(net)
+        net.plan()
 
 
 def test_two_links_have_two_names():

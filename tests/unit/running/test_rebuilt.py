@@ -10,7 +10,7 @@ from scpslab import scenario
 from scpslab.running.verify import contradictions
 from scpslab.runs.archive import ArchivedRun, RunDigest
 from scpslab.scenario import planning
-from scpslab.scenario.resolve import resolved_yaml
+from scpslab.scenario.load import resolved_yaml
 
 ONE_BER = "sweep.ber.values=[1e-5]"
 

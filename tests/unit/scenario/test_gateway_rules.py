@@ -8,7 +8,7 @@ import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
-from scpslab.plan.topology.description import FULL_PACKET_BYTES
+from scpslab.plan.disciplines import FRAMED_PACKET_BYTES
 from scpslab.scenario import planning
 
 NEAR = {
@@ -72,4 +72,4 @@ def test_the_queue_and_the_gateways_follow_the_delay_of_gateway_bulk(delay_ms):
     hop = next(link for link in plan.network.links if link.name == "hop")
     for direction, rate_bps in zip(hop.directions, (10_000_000, 1_000_000), strict=True):
         product = rate_bps * 2 * delay_ms // 8000
-        assert direction.queue.limit_bytes == max(product, 4 * FULL_PACKET_BYTES)
+        assert direction.queue.limit_bytes == max(product, 4 * FRAMED_PACKET_BYTES)

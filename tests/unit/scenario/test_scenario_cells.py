@@ -3,6 +3,7 @@
 import pytest
 
 from scpslab import scenario
+from scpslab.core.errors import ScenarioError
 from scpslab.plan import write
 from scpslab.scenario import planning
 
@@ -11,30 +12,15 @@ def cells_of(load, text, *overrides):
     return scenario.cells(load(text, *overrides))
 
 
-def test_every_combination_and_repeat_is_a_cell(load, small):
-    text = small.replace(
-        "sweep:\n",
-        (
-            "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: "
-            "modern, hosts.*.congestion: bbr}}}\n"
-        ),
-    )
-    ids = [cell.id for cell in cells_of(load, text)]
+def test_every_combination_and_repeat_is_a_cell_and_cases_set_all_their_paths(load, small):
+    reno, bbr = "{hosts.*.preset: fy97-reno}", "{hosts.*.preset: modern, hosts.*.congestion: bbr}"
+    text = small.replace("sweep:\n", f"sweep:\n  stack: {{cases: {{reno: {reno}, bbr: {bbr}}}}}\n")
+    cells = cells_of(load, text)
+    ids = [cell.id for cell in cells]
     assert len(ids) == 2 * 3 * 2
     assert ids[:3] == ["stack=reno,ber=0,r1", "stack=reno,ber=0,r2", "stack=reno,ber=1e-06,r1"]
     assert ids[-1] == "stack=bbr,ber=1e-05,r2"
-
-
-def test_cases_set_all_their_paths(load, small):
-    text = small.replace(
-        "sweep:\n",
-        (
-            "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: "
-            "modern, hosts.*.congestion: bbr}}}\n"
-        ),
-    )
-    last = cells_of(load, text)[-1].model
-    assert {(host.preset, host.congestion) for host in last.hosts.values()} == {("modern", "bbr")}
+    assert {(host.preset, host.congestion) for host in cells[-1].model.hosts.values()} == {("modern", "bbr")}
 
 
 def test_star_means_both_directions_even_those_not_named(load, small):
@@ -84,7 +70,7 @@ def test_quantities_can_be_swept_and_make_names_without_spaces(load, small):
     cells = cells_of(load, text)
     assert [cell.id for cell in cells][::2] == ["rate=9600bits,r1", "rate=2Mbits,r1"]
     assert cells[0].axes == {"rate": "9600 bit/s"}
-    assert cells[0].network.links[0].forward.rate_bps == 9600
+    assert cells[0].surveyed.network.links[0].directions[0].rate_bps == 9600
 
 
 def test_variant_changes_sweep_repeats_and_values(write, small):
@@ -124,6 +110,28 @@ def test_override_sets_a_value(load, small, override, value):
 
 def test_override_reads_numbers_as_files_do(load, small):
     assert load(small, "sweep.ber.values=[1e-7]").model.sweep["ber"].values == (1e-7,)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "values"),
+    [
+        (["sweep.ber=[0, 2e-6]"], {0, 2e-6}),
+        (["sweep.ber=1e-5"], {1e-5}),
+        (["sweep.ber=[0, 1e-6]", "sweep.ber=[1e-6]"], {1e-6}),
+    ],
+)
+def test_an_override_of_an_axis_gives_its_values_and_the_last_one_counts(load, small, overrides, values):
+    assert {cell.axes["ber"] for cell in cells_of(load, small, *overrides)} == values
+
+
+def test_an_override_of_an_axis_with_cases_keeps_those_it_names():
+    """A label that reads as another kind of value in YAML is the label all the same."""
+    cells = scenario.cells(
+        scenario.load("sgls/itc-options", ["sweep.rate_control=[false]", "sweep.segments_per_ack=1"])
+    )
+    assert {(cell.axes["rate_control"], cell.axes["segments_per_ack"]) for cell in cells} == {("false", "1")}
+    with pytest.raises(ScenarioError, match=r'found the case "maybe"; expected one of true, false'):
+        scenario.load("sgls/itc-options", ["sweep.rate_control=[maybe]"])
 
 
 @pytest.mark.parametrize("name", ["fy97/fig04:kernel", "fy97/fig04:kernel-test", "fy97/fig14:kernel-demo"])

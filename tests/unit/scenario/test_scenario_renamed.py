@@ -11,8 +11,7 @@ from scpslab.analysis.table import BEFORE_AXES
 from scpslab.plan import write
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import load_campaign
-from scpslab.scenario.load import evidence_variants
-from scpslab.scenario.renamed import RENAMED, current_name
+from scpslab.scenario.load import RENAMED, current_name, evidence_variants
 
 pytestmark = pytest.mark.slow
 

@@ -27,11 +27,6 @@ def test_a_sweep_of_ten_thousand_million_cells_is_refused_at_once():
     assert "--set sweep.AXIS=" in str(caught.value)
 
 
-def test_every_scenario_of_the_project_is_within_the_limit():
-    for name in scenario.names():
-        scenario.cells(scenario.load(name))
-
-
 @pytest.mark.parametrize(
     ("override", "says"),
     [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from scpslab.core.kinds import Layer
 from scpslab.plan.disciplines.base import QueueSettings
-from scpslab.plan.schema import DependsOn, Text, shown
+from scpslab.plan.schema import DependsOn, Text, null, shown
 from scpslab.plan.values import Amount
 
 # What limits in packets count where bytes are asked for.
@@ -17,15 +17,32 @@ DISCIPLINES: Layer[type[QueueSettings]] = Layer("disciplines", "plan")
 DisciplineName = Annotated[str, Text(f"one of {', '.join(map(shown, DISCIPLINES))}", DISCIPLINES.__contains__)]
 
 
-@dataclass(frozen=True, kw_only=True)
+# On the wire: an IP packet, and 4 bytes of framing.
+FRAMED_PACKET_BYTES = FULL_PACKET_BYTES + 4
+NO_SETTINGS = QueueSettings()
+
+
+@dataclass(frozen=True)
 class Queue:
     """The queue before the serialiser; one of the limits is None."""
 
-    discipline: DisciplineName
-    limit_bytes: Amount | None
-    limit_packets: Amount | None
-    ecn: bool
-    settings: Annotated[QueueSettings, DependsOn("discipline", DISCIPLINES)]
+    discipline: DisciplineName = field(default=DEFAULT, kw_only=True)
+    limit_bytes: Amount | None = field(default_factory=null)
+    limit_packets: Amount | None = field(default_factory=null)
+    ecn: bool = field(default=False, kw_only=True)
+    settings: Annotated[QueueSettings, DependsOn("discipline", DISCIPLINES)] = field(default=NO_SETTINGS, kw_only=True)
+
+    def __post_init__(self) -> None:
+        # Made without settings, it has its discipline's; TypeError where that needs some.
+        if self.settings is NO_SETTINGS:
+            object.__setattr__(self, "settings", DISCIPLINES[self.discipline]())
+
+    @classmethod
+    def of_one_product(cls, limit_bytes: int | None, rate_bps: int, rtt_ns: int) -> Queue:
+        """The stated limit, or one bandwidth-delay product (at least four full packets, so that a slow hop can
+        work).
+        """
+        return cls(limit_bytes=limit_bytes or max(rate_bps * rtt_ns // (8 * 10**9), 4 * FRAMED_PACKET_BYTES))
 
     @property
     def serialises(self) -> bool:
@@ -36,16 +53,3 @@ class Queue:
     def room_bytes(self) -> int:
         """The limit in bytes; packets count as full ones."""
         return self.limit_bytes if self.limit_bytes is not None else (self.limit_packets or 0) * FULL_PACKET_BYTES
-
-
-def without_settings(
-    discipline: str = DEFAULT, limit_bytes: int | None = None, limit_packets: int | None = None, *, ecn: bool = False
-) -> Queue:
-    """A queue of a discipline that has no settings; raises TypeError for one that needs some."""
-    return Queue(
-        discipline=discipline,
-        limit_bytes=limit_bytes,
-        limit_packets=limit_packets,
-        ecn=ecn,
-        settings=DISCIPLINES[discipline](),
-    )

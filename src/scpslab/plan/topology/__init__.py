@@ -4,7 +4,10 @@ Standard library only, because topology files are read on the user's machine (to
 --custom`).
 """
 
-from scpslab.plan.topology.description import Direction, Link, Network, Node, Queue, Serial
+from scpslab.plan.disciplines import Queue
+from scpslab.plan.links import Direction, Link
+from scpslab.plan.nodes import Node
+from scpslab.plan.topology.network import Network, Serial
 from scpslab.plan.topology.parameters import Parameter, Parameters, count, duration, rate, size
 
 __all__ = [

@@ -1,17 +1,24 @@
-"""Routes: from the words of topologies and scenarios (nodes, links, addresses) to prefixes and next hops."""
+"""The addresses of a network, and its routes: from the words of topologies and scenarios (nodes, links, addresses) to
+prefixes and next hops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
-from scpslab.core.names import node_and_link
+from scpslab.core.names import node_and_link, shown
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.nodes import Switch
 from scpslab.plan.places import listed
-from scpslab.plan.topology.description import Network
-from scpslab.plan.topology.interfaces import Address, addresses
+from scpslab.plan.routes import NO_OPTIONS, Route
 
 DEFAULT = "default"
 DESTINATIONS = "a node, NODE.LINK, an IPv4 prefix, or default"
+# A node, where its packets go, and by whom.
+Words = tuple[str, str, str]
 
 
 class WordError(ValueError):
@@ -25,23 +32,53 @@ class WordError(ValueError):
 class RouteError(ValueError):
     """A route that cannot be: `key` is the part that does not fit (node, to, via)."""
 
-    def __init__(self, route: tuple[str, str, str], key: str, word: WordError) -> None:
-        node, to, via = route
-        super().__init__(f"route of {node} to {to} via {via}: {word}. Correct it.")
-        self.route, self.key, self.word = route, key, word
+    def __init__(self, words: Words, key: str, error: WordError) -> None:
+        node, to, via = words
+        super().__init__(f"route of {node} to {to} via {via}: {error}. Correct it.")
+        self.words, self.key, self.error = words, key, error
 
 
-def routes(network: Network) -> dict[tuple[str, str], str]:
-    """The next hop (an address) of each node and prefix. Of several routes with one node and prefix the last one holds.
+@dataclass(frozen=True)
+class Address:
+    """An address of a node: the link and the interface that has it, and the node at the link's other end."""
+
+    node: str
+    link: str
+    interface: str
+    other: str
+    ip: IPv4Interface
+
+    @property
+    def name(self) -> str:
+        """`NODE.LINK`, as people write it."""
+        return f"{self.node}.{self.link}"
+
+
+def addresses(network: NetworkPlan) -> list[Address]:
+    """Every address of a network: first those of packet links, in the order of the links.
 
     Raises:
-        RouteError: a route whose words name nothing.
+        ValueError: a text that is no address.
     """
-    known = addresses(network)
-    found: dict[tuple[str, str], str] = {}
-    for node, to, via in network.routes:
-        found |= {(node, prefix): by for prefix, by in _route(network, known, (node, to, via))}
-    return found
+    return [
+        Address(end.node, link.name, end.interface or "", other.node, _address(link.name, end.ip))
+        for link in network.all_links
+        for end, other in (link.ends, link.ends[::-1])
+        if end.ip
+    ]
+
+
+@cache
+def _read(ip: str) -> IPv4Interface:
+    return IPv4Interface(ip)
+
+
+def _address(link: str, ip: str) -> IPv4Interface:
+    try:
+        return _read(ip)
+    except ValueError as error:
+        found = f"link {link}: found the address {shown(ip)}"
+        raise ValueError(f"{found}; expected one with its prefix, such as 10.1.0.1/24. Correct it.") from error
 
 
 def address(known: Sequence[Address], word: str) -> Address:
@@ -52,15 +89,35 @@ def address(known: Sequence[Address], word: str) -> Address:
     """
     node, link = node_and_link(word)
     own = [one for one in known if one.node == node]
-    found = [one for one in own if not link or link in (one.link, one.interface)]
-    if not found:
+    meant = [one for one in own if not link or link in (one.link, one.interface)]
+    if not meant:
         raise WordError(f'"{word}"', [one.name for one in own] or list(dict.fromkeys(one.node for one in known)))
-    return found[0]
+    return meant[0]
 
 
-def _route(network: Network, known: Sequence[Address], route: tuple[str, str, str]) -> list[tuple[str, str]]:
+def routed(network: NetworkPlan, words: Iterable[Words]) -> NetworkPlan:
+    """The network with these routes after its own. Of several routes with one node and prefix the last one holds.
+
+    Raises:
+        RouteError: a route whose words name nothing.
+    """
+    known = addresses(network)
+    added: dict[str, dict[str, Route]] = {}
+    for route in words:
+        for prefix, via in _route(network, known, route):
+            added.setdefault(route[0], {})[prefix] = Route(to=prefix, via=via, **NO_OPTIONS)
+    nodes = tuple(
+        node
+        if isinstance(node, Switch) or node.name not in added
+        else replace(node, routes=tuple(({route.to: route for route in node.routes} | added[node.name]).values()))
+        for node in network.nodes
+    )
+    return replace(network, nodes=nodes)
+
+
+def _route(network: NetworkPlan, known: Sequence[Address], route: Words) -> list[tuple[str, str]]:
     node, to, via = route
-    speaking = [one.name for one in network.nodes if one.kind != "switch"]
+    speaking = [one.name for one in network.speaking]
     if node not in speaking:
         raise RouteError(route, "node", WordError(f'"{node}"', speaking))
     try:
@@ -92,28 +149,28 @@ def _destination(known: Sequence[Address], node: str, to: str) -> list[str]:
     raise WordError(f'"{to}"', [*names, DEFAULT])
 
 
-def _next_hop(network: Network, known: Sequence[Address], node: str, via: str) -> IPv4Address:
+def _next_hop(network: NetworkPlan, known: Sequence[Address], node: str, via: str) -> IPv4Address:
     """The address of a neighbour: named by itself, by the link to it, by its node, or by both."""
     subnets = [one.ip.network for one in known if one.node == node]
-    near = [one for one in known if one.node != node and any(one.ip.ip in subnet for subnet in subnets)]
+    near = [one for one in known if one.node != node and any(one.ip in subnet for subnet in subnets)]
     if via[:1].isdigit():
-        found = [one for one in near if str(one.ip.ip) == via]
-        return _only(f'"{via}", which no neighbour of {node} has', found, [str(one.ip.ip) for one in near])
-    links = {link.name: link for link in network.links if node in (link.a, link.b)}
+        meant = [one for one in near if str(one.ip.ip) == via]
+        return _only(f'"{via}", which no neighbour of {node} has', meant, [str(one.ip.ip) for one in near])
+    ends = {link.name: [end.node for end in link.ends] for link in network.all_links}
+    links = [name for name, nodes in ends.items() if node in nodes]
     if via in links:
-        other = links[via].b if links[via].a == node else links[via].a
-        found = [one for one in near if one.node == other and one.link == via]
-        return _only(f'"{via}", which joins {node} to no single neighbour', found, [one.name for one in near])
+        meant = [one for one in near if one.node in ends[via] and one.link == via]
+        return _only(f'"{via}", which joins {node} to no single neighbour', meant, [one.name for one in near])
     neighbour, link = node_and_link(via)
-    found = [one for one in near if one.node == neighbour and link in ("", one.link, one.interface)]
-    if len(found) > 1:
-        return _only(f'"{via}", a neighbour on several links', [], [one.name for one in found])
+    meant = [one for one in near if one.node == neighbour and link in ("", one.link, one.interface)]
+    if len(meant) > 1:
+        return _only(f'"{via}", a neighbour on several links', [], [one.name for one in meant])
     return _only(
-        f'"{via}", which is no neighbour of {node} and no link of it', found, [*links, *(one.name for one in near)]
+        f'"{via}", which is no neighbour of {node} and no link of it', meant, [*links, *(one.name for one in near)]
     )
 
 
-def _only(what: str, found: Sequence[Address], choices: Sequence[str]) -> IPv4Address:
-    if not found:
+def _only(what: str, meant: Sequence[Address], choices: Sequence[str]) -> IPv4Address:
+    if not meant:
         raise WordError(what, choices)
-    return found[0].ip.ip
+    return meant[0].ip.ip

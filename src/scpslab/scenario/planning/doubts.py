@@ -1,14 +1,17 @@
-"""Words of a scenario that a lab would take in silence, and that can hardly be meant: warnings, for a sweep or an
-override may have its reasons.
+"""What of a scenario can hardly be meant: points that are planned alike, and words that a lab would take in silence.
+
+Warnings, for a sweep or an override may have its reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
-from scpslab.plan import Plan
+from scpslab.plan import Plan, schema
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host
@@ -24,6 +27,40 @@ SHORTEST_PACKET_BYTES, LEAST_PASSING = 40, 1e-3
 # A key, and why nothing uses it in a cell; "" if it is used there.
 Use = tuple[KeyPath, str]
 Doubt = tuple[KeyPath, str]
+MOST_NAMED = 3
+
+
+def warnings(planned: Mapping[str, Plan], where: str) -> list[str]:
+    """A sentence for each of the first groups of points with one plan; `where` is the place of the sweep."""
+    groups = [ids for ids in _alike(plan for plan in planned.values() if plan.cell.repeat == 1) if len(ids) > 1]
+    said = [
+        f"warning: {where}: found one plan for {_listed(ids)}; expected plans that differ. "
+        "What distinguishes these cells changes nothing that they use: correct the axis, or leave it out."
+        for ids in groups[:MOST_NAMED]
+    ]
+    if len(groups) > MOST_NAMED:
+        said.append(f"warning: {where}: found {len(groups) - MOST_NAMED} more groups of cells with one plan each")
+    return said
+
+
+def _alike(planned: Iterable[Plan]) -> Iterable[list[str]]:
+    """The ids of cells whose plans are the same but for their names and the kernel's seeds, which follow from these."""
+    networks: dict[int, str] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
+    for plan in planned:
+        # Cells of one shape have one network.
+        network = networks.get(id(plan.network)) or json.dumps(schema.write(plan.network))
+        networks[id(plan.network)] = network
+        cell = json.dumps(schema.write(replace(plan.cell, id="", axes={}, kernel_seed="")))
+        groups.setdefault((network, cell), []).append(plan.cell.id)
+    return groups.values()
+
+
+def _listed(ids: list[str]) -> str:
+    named = [f'"{one}"' for one in ids[:MOST_NAMED]]
+    if more := len(ids) - len(named):
+        return f"{', '.join(named)} and {more} more"
+    return " and ".join((", ".join(named[:-1]), named[-1]))
 
 
 def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
@@ -75,18 +112,14 @@ def _uses(cell: Cell, plan: Plan) -> Iterator[Use]:
 
 def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
     """The keys of disciplines that a scenario gives a queue, and why this one has no use for them."""
+    own = DISCIPLINES[queue.discipline].keys.model_fields
     for owner, discipline in DISCIPLINES.items():
         for name in discipline.keys.model_fields:
             if getattr(given.of(owner), name) is not None:
-                found = (
-                    f"found {name} on a queue of discipline {queue.discipline}, which does not use it; "
-                    f"expected discipline {owner}"
-                )
+                found = f"found {name} on a queue of discipline {queue.discipline}"
                 yield (
                     name,
-                    ""
-                    if name in DISCIPLINES[queue.discipline].keys.model_fields
-                    else f"{found}. Remove the key, or choose {owner}.",
+                    _of_another(found, "discipline", owner, is_used=name in own),
                 )
 
 
@@ -96,13 +129,15 @@ def _errors(given: model.Direction) -> Iterator[Use]:
         return
     for owner in MODELS:
         for name in sorted(errors.of(owner).model_fields_set):
-            found = f"found {name} with the error model {errors.model}, which does not use it; expected model {owner}"
-            yield (
-                ("errors", name),
-                ""
-                if name in MODELS[errors.model].keys.model_fields
-                else f"{found}. Remove the key, or choose {owner}.",
-            )
+            found = f"found {name} with the error model {errors.model}"
+            uses = name in MODELS[errors.model].keys.model_fields
+            yield ("errors", name), _of_another(found, "model", owner, is_used=uses)
+
+
+def _of_another(found: str, kind: str, owner: str, *, is_used: bool) -> str:
+    if is_used:
+        return ""
+    return f"{found}, which does not use it; expected {kind} {owner}. Remove the key, or choose {owner}."
 
 
 def _after_the_end(given: model.Direction, limit: Quantity) -> Iterator[Use]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
@@ -13,7 +14,7 @@ from scpslab.plan.links import Direction
 from scpslab.plan.paths import Flow, flow
 from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.scenario import Cell
-from scpslab.scenario.ends import ends_of, survey
+from scpslab.scenario.survey import ends_of
 
 MOST_NAMED = 3
 MOST_LINES = 8
@@ -54,11 +55,9 @@ def open_choices(cells: Iterable[Cell]) -> list[str]:
 
 
 def _open(cell: Cell) -> Iterable[str]:
-    attached = [end for link in cell.network.links for end, ip in ((link.a, link.a_ip), (link.b, link.b_ip)) if ip]
-    several = {name for name in attached if attached.count(name) > 1 and cell.network.node(name).kind == "host"}
-    if not several:
-        return
-    surveyed = survey(cell.model, cell.network)
+    surveyed = cell.surveyed
+    attached = Counter(one.node for one in surveyed.addresses)
+    several = {name for name in surveyed.hosts if attached[name] > 1}
     for index, workload in enumerate(cell.model.workloads):
         ends = ends_of(workload)
         if ends.contacted not in several:

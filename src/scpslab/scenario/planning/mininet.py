@@ -10,12 +10,11 @@ from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
 from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
 from scpslab.plan.consistency import direction_problems
-from scpslab.plan.disciplines import without_settings
+from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import Errors
 from scpslab.plan.mininet import Described, DescribedEnd, MininetScript
 from scpslab.plan.topology import Network
-from scpslab.plan.topology.layout import layout
-from scpslab.scenario.planning.links import VECTOR_ERRORS
+from scpslab.scenario.planning.plan import VECTOR_ERRORS
 
 from scpslab.kinds.errors.packet_loss.plan import PacketLoss
 
@@ -34,7 +33,7 @@ def plan_of(described: Described, script: MininetScript, seed: int, wall_s: int,
     """
     try:
         _no_loop(described)
-        network = layout(_network(described), memory_mib=MEMORY_MIB + MEMORY_OF_A_LINK_MIB * len(described.links))
+        network = _network(described).plan(memory_mib=MEMORY_MIB + MEMORY_OF_A_LINK_MIB * len(described.links))
         both = tuple(_link(link, described, number, seed) for number, link in enumerate(network.links))
         cell = CellPlan(
             id="mn",
@@ -67,44 +66,52 @@ def _network(described: Described) -> Network:
             while any(via == node.name for node in network.nodes):
                 via += "x"
             network.switch(via)
-        network.link(first.node, second.node, name=f"l{number}", a_ip=first.ip, b_ip=second.ip, via=via)
+        # Names of interfaces are the script's own: the links get theirs when they have been joined.
+        network.link(
+            first.node,
+            second.node,
+            name=f"l{number}",
+            a_ip=first.ip,
+            b_ip=second.ip,
+            forward=_direction(first, second.node),
+            reverse=_direction(second, first.node),
+            via=via,
+        )
     return network
 
 
+def _direction(said: DescribedEnd, to: str) -> links.Direction:
+    direction = links.Direction(
+        f"to-{to}",
+        said.rate_bps,
+        ETHERNET_BYTES,
+        Queue(limit_packets=said.limit_packets) if said.rate_bps else None,
+        said.delay_ns,
+        jitter_ns=said.jitter_ns,
+    )
+    for _, text in direction_problems(direction, has_relay=said.delay_ns > 0 or said.jitter_ns > 0):
+        raise ValueError(f"{said.interface}: {text}")
+    return direction
+
+
 def _link(laid: links.Link, described: Described, number: int, seed: int) -> tuple[links.Link, list[Impairment]]:
-    """A link with the names, addresses and rates that the script says, and its losses and jitter."""
+    """A link with the names and addresses that the script says, and its losses and jitter."""
     own = described.links[number].ends
     earlier = sum({end.node for end in link.ends} == {end.node for end in own} for link in described.links[:number])
     name = "-".join(end.node for end in own) + (f".{earlier + 1}" if earlier else "")
-    ends = [
+    first, second = (
         replace(end, interface=said.interface, mac=said.mac or end.mac)
         for end, said in zip(laid.ends, own, strict=True)
-    ]
-    there, back = (_direction(*both) for both in zip(laid.directions, own, strict=True))
+    )
     impairments = []
-    for direction, said in ((there, own[0]), (back, own[1])):
+    for direction, said in zip(laid.directions, own, strict=True):
         drawn = stream(seed, "mn", number, direction.to)
         if said.loss or said.jitter_ns:
             errors = _errors(said.loss, drawn) if said.loss else None
             impairments.append(
                 Impairment(link=name, direction=direction.name, errors=errors, seed=drawn if said.jitter_ns else None)
             )
-    return replace(laid, name=name, ends=(ends[0], ends[1]), directions=(there, back)), impairments
-
-
-def _direction(laid: links.Direction, said: DescribedEnd) -> links.Direction:
-    direction = replace(
-        laid,
-        name=f"to-{laid.to}",
-        rate_bps=said.rate_bps,
-        overhead_bytes=ETHERNET_BYTES,
-        queue=without_settings(limit_packets=said.limit_packets) if said.rate_bps else None,
-        delay_ns=said.delay_ns,
-        jitter_ns=said.jitter_ns,
-    )
-    for _, text in direction_problems(direction, has_relay=said.delay_ns > 0 or said.jitter_ns > 0):
-        raise ValueError(f"{said.interface}: {text}")
-    return direction
+    return replace(laid, name=name, ends=(first, second)), impairments
 
 
 def _errors(loss: float, seed: str) -> Errors:

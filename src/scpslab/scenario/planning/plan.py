@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from typing import get_args
 
 from scpslab.core.seeds import stream
 from scpslab.plan import Plan
-from scpslab.plan.cell import CellPlan, Limits
+from scpslab.plan import script as planned_script
+from scpslab.plan.cell import CellPlan, Impairment, Limits
+from scpslab.plan.error_models import NO_MODEL, Errors
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
 from scpslab.plan.services import Daemon
-from scpslab.plan.topology.interfaces import addresses
-from scpslab.plan.topology.layout import layout
 from scpslab.scenario import Cell, model, probes, services, workloads
+from scpslab.scenario.cells import uncollected
+from scpslab.scenario.errors import MODELS
 from scpslab.scenario.gateways import gateway_nodes
-from scpslab.scenario.links import with_overrides
-from scpslab.scenario.model import ScenarioFile
-from scpslab.scenario.planning.connected import with_connected
-from scpslab.scenario.planning.containers import DOCKER_MEMORY_MIB, with_containers
-from scpslab.scenario.planning.links import plan_impairments
-from scpslab.scenario.planning.np import NpNetwork
-from scpslab.scenario.planning.scps import ScpsAddresses, with_routes
-from scpslab.scenario.planning.script import plan_script
-from scpslab.scenario.planning.sources import with_sources
+from scpslab.scenario.planning.network import (
+    NpNetwork,
+    ScpsAddresses,
+    with_connected,
+    with_containers,
+    with_prefixes,
+    with_sources,
+)
 from scpslab.scenario.probes import name_of
 from scpslab.scenario.services import Site
-from scpslab.scenario.stacks import NodePlan, plan_node
+from scpslab.scenario.stacks import NodePlan
 from scpslab.scenario.workloads import Setting
 
+from scpslab.kinds.errors.none.plan import NoErrors
 from scpslab.kinds.stacks.scps.scenario import SYSCTLS
 
 SECOND_NS = 10**9
+# Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
+VECTOR_ERRORS = 65_536
 
 
 def plan(cell: Cell) -> Plan:
@@ -41,45 +47,44 @@ def plan(cell: Cell) -> Plan:
 
 
 def plans(cells: Iterable[Cell]) -> dict[str, Plan]:
-    """The plans of cells by their ids. Repeats of a point that stand together share its network."""
-    found: dict[str, Plan] = {}
-    point: _Point | None = None
-    for cell in cells:
-        if point is None or point.model is not cell.model:
-            point = _Point(cell)
-        found[cell.id] = point.plan(cell)
-    return found
+    """The plans of cells by their ids. Repeats of a point, and points of one shape, share their network."""
+    planned: dict[str, Plan] = {}
+    points: dict[tuple[int, str], _Point] = {}
+    with uncollected():
+        for cell in cells:
+            shape = id(cell.surveyed), cell.shape
+            if shape not in points:
+                points[shape] = _Point(cell)
+            planned[cell.id] = points[shape].plan(cell)
+    return planned
 
 
 class _Point:
-    """What all repeats of a point have in common."""
+    """What all cells of a shape have in common."""
 
     def __init__(self, cell: Cell) -> None:
         self.model = model = cell.model
-        self._hosts = {
-            node.name: plan_node(model.host(node.name)) for node in cell.network.nodes if node.kind == "host"
-        }
-        routers = [node.name for node in cell.network.nodes if node.kind == "scps-router"]
-        self._with_addresses = [*(name for name, node in self._hosts.items() if node.scps is not None), *routers]
-        self._addresses = _addresses(cell)
+        surveyed = cell.surveyed
+        self._hosts = hosts = surveyed.hosts
+        routers = [node.name for node in surveyed.network.nodes if isinstance(node, ScpsRouter)]
+        self._with_addresses = [*(name for name, node in hosts.items() if node.scps is not None), *routers]
         scps = ScpsAddresses(self._with_addresses)
-        memory_mib = (model.limits.memory >> 20) + (DOCKER_MEMORY_MIB if model.containers == "docker" else 0)
-        network = with_routes(with_overrides(layout(cell.network, model.containers, memory_mib), model), scps)
-        network = _configured(network, self._hosts, model)
-        self._np = _np(network, cell, self._hosts, scps, routers)
+        network = _configured(with_prefixes(surveyed.network, scps), hosts, model)
+        self._np = _np(network, cell, scps, routers)
         if model.containers == "docker":
-            network = replace(
-                network,
-                nodes=with_containers(
-                    network.nodes, model.workloads, self._hosts, gateway_nodes(model, list(self._hosts))
-                ),
-            )
+            gateways = gateway_nodes(model, list(hosts))
+            network = replace(network, nodes=with_containers(network.nodes, model.workloads, hosts, gateways))
         self._network = network
+        # The address of every end that a workload can name, a host alone or with a link; a host alone has its first.
+        self._addresses: dict[str, str] = {}
+        for one in surveyed.addresses:
+            for word in (one.node, one.name, f"{one.node}.{one.interface}"):
+                self._addresses.setdefault(word, str(one.ip.ip))
         # With the routes that workloads ask for, which are those of every repeat.
         self._final: NetworkPlan | None = None
 
     def plan(self, cell: Cell) -> Plan:
-        """The plan of one repeat."""
+        """The plan of one repeat of a point."""
         setting = Setting(
             paths=self._network.paths,
             hosts=self._hosts,
@@ -105,24 +110,15 @@ class _Point:
                 repeat=cell.repeat,
                 kernel_seed=stream(cell.scenario.seed, "kernel", cell.id),
                 limits=_limits(self.model.limits),
-                impairments=plan_impairments(network, cell),
+                impairments=_impairments(network, cell),
                 workloads=tuple(planned),
                 probes=tuple(
                     probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in self.model.probes
                 ),
                 services=_services(Site(cell, setting, self._np)),
-                script=plan_script(cell, network),
+                script=_script(cell, network),
             ),
         )
-
-
-def _addresses(cell: Cell) -> dict[str, str]:
-    """The address of every end that a workload can name, a host alone or with a link; a host alone has its first."""
-    found: dict[str, str] = {}
-    for one in addresses(cell.network):
-        for word in (one.node, one.name, f"{one.node}.{one.interface}"):
-            found.setdefault(word, str(one.ip.ip))
-    return found
 
 
 def _services(site: Site) -> tuple[Daemon, ...]:
@@ -143,8 +139,8 @@ def _limits(limits: model.Limits) -> Limits:
     )
 
 
-def _configured(network: NetworkPlan, hosts: Mapping[str, NodePlan], scenario: ScenarioFile) -> NetworkPlan:
-    """The network with the hosts' stacks, kernel settings and route options."""
+def _configured(network: NetworkPlan, hosts: Mapping[str, NodePlan], scenario: model.ScenarioFile) -> NetworkPlan:
+    """The network with the hosts' route options, and the kernel settings of routers of SCPS-NP."""
     serial_links = []
     for link in network.serial_links:
         first, second = (
@@ -157,18 +153,98 @@ def _configured(network: NetworkPlan, hosts: Mapping[str, NodePlan], scenario: S
     )
 
 
-def _np(
-    network: NetworkPlan, cell: Cell, hosts: Mapping[str, NodePlan], scps: ScpsAddresses, routers: list[str]
-) -> NpNetwork:
+def _node(node: Node, hosts: Mapping[str, NodePlan]) -> Node:
+    if isinstance(node, Host):
+        options = asdict(hosts[node.name].route_options())
+        return replace(node, routes=tuple(replace(route, **options) for route in node.routes))
+    return replace(node, sysctls=dict(SYSCTLS)) if isinstance(node, ScpsRouter) else node
+
+
+def _np(network: NetworkPlan, cell: Cell, scps: ScpsAddresses, routers: list[str]) -> NpNetwork:
     """The nodes that speak SCPS-NP; a host has as many programs as workloads."""
     ends = Counter(end for workload in cell.model.workloads for end in (workload.sender, workload.receiver))
-    programs = {name: ends[name] for name, node in hosts.items() if node.np_precedence is not None}
+    programs = {name: ends[name] for name, node in cell.surveyed.hosts.items() if node.np_precedence is not None}
     return NpNetwork(network, scps.numbers, programs | dict.fromkeys(routers, 1), tuple(routers))
 
 
-def _node(node: Node, hosts: Mapping[str, NodePlan]) -> Node:
-    if isinstance(node, Host):
-        planned = hosts[node.name]
-        routes = tuple(replace(route, **asdict(planned.route_options())) for route in node.routes)
-        return replace(node, stack=planned.stack, sysctls=planned.sysctls, routes=routes)
-    return replace(node, sysctls=dict(SYSCTLS)) if isinstance(node, ScpsRouter) else node
+def _impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
+    """What the scenario says that goes wrong, direction by direction."""
+    impairments = []
+    for link in network.all_links:
+        for direction in link.directions:
+            given = cell.model.links.get(link.name, {}).get(direction.name)
+            if given is None:
+                continue
+            place = link.name, direction.name
+            is_drawn = given.jitter is not None or bool(given.duplicate)
+            if given.errors is not None or is_drawn:
+                impairments.append(
+                    Impairment(
+                        link=link.name,
+                        direction=direction.name,
+                        errors=_errors(given.errors, cell, place) if given.errors is not None else None,
+                        duplicate=given.duplicate or None,
+                        seed=stream(cell.scenario.seed, "disorder", *place, cell.repeat) if is_drawn else None,
+                    )
+                )
+    return tuple(impairments)
+
+
+def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
+    """The plan's `errors`.
+
+    The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR
+    0011).
+    """
+    chosen, settings = MODELS[errors.model], errors.settings
+    drawn_from = {name: getattr(settings, name) for name in chosen.drawn_from()}
+    seed = stream(
+        cell.scenario.seed, "errors", *place, errors.model, json.dumps(drawn_from, sort_keys=True), cell.repeat
+    )
+    has_errors = chosen.has_errors(settings)
+    return Errors(
+        model=errors.model if has_errors else NO_MODEL,
+        action=errors.action,
+        settings=chosen.plan(settings, cell.scenario.path.parent) if has_errors else NoErrors(),
+        seed=seed,
+        vector_errors=VECTOR_ERRORS,
+        drop_packets=tuple(sorted(set(errors.drop_packets))),
+        drop_min_bytes=errors.drop_min_bytes,
+        outages=tuple(sorted((outage.from_, outage.to) for outage in errors.outages)),
+    )
+
+
+def _script(cell: Cell, network: NetworkPlan) -> tuple[planned_script.Step, ...]:
+    """The steps of a cell in the order of their times."""
+    steps = [
+        _link_step(step, number, cell, network) if isinstance(step, model.LinkStep) else _run_step(step)
+        for number, step in enumerate(cell.model.script or ())
+    ]
+    return tuple(sorted(steps, key=lambda step: step.t_ns))
+
+
+def _link_step(step: model.LinkStep, number: int, cell: Cell, network: NetworkPlan) -> planned_script.LinkStep:
+    link = next(link for link in network.all_links if link.name == step.link)
+    names = tuple(direction.name for direction in link.directions if step.direction in (None, direction.name))
+    # The step's model asks for one change.
+    change = next(change for change in get_args(planned_script.Change) if getattr(step, change) is not None)
+    # The directions' errors are independent of each other.
+    seeds = tuple(stream(cell.scenario.seed, "script", number, name, cell.repeat) for name in names)
+    return planned_script.LinkStep(
+        t_ns=step.at,
+        link=step.link,
+        directions=names,
+        change=change,
+        value=getattr(step, change),
+        seeds=seeds if change == "ber" else None,
+    )
+
+
+def _run_step(step: model.RunStep) -> planned_script.RunStep:
+    return planned_script.RunStep(
+        t_ns=step.at,
+        node=step.node,
+        command=step.command,
+        patience_ns=step.patience,
+        required=step.required,
+    )

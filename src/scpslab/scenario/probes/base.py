@@ -12,7 +12,6 @@ from scpslab.plan import probes as planned
 if TYPE_CHECKING:
     from scpslab.documents.yaml_lines import Problem
     from scpslab.plan.network import NetworkPlan
-    from scpslab.plan.topology.description import Network
 
 
 class Observer(Part):
@@ -27,7 +26,7 @@ Model = TypeVar("Model", bound=Observer)
 Planned = TypeVar("Planned", bound=planned.Observer)
 
 
-def _no_problems(_probe: Any, _network: Network) -> Iterable[Problem]:
+def _no_problems(_probe: Any, _network: NetworkPlan) -> Iterable[Problem]:
     return ()
 
 
@@ -47,5 +46,5 @@ class Kind(Generic[Model, Planned]):
     model: type[Model]
     default_name: Callable[[Model], str]
     plan: Callable[[str, Model, NetworkPlan], Planned]
-    problems: Callable[[Model, Network], Iterable[Problem]] = _no_problems
+    problems: Callable[[Model, NetworkPlan], Iterable[Problem]] = _no_problems
     memory_bytes: Callable[[Model, int], int] = _no_memory

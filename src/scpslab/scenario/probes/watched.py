@@ -9,7 +9,7 @@ from scpslab.core.choices import one_of
 
 if TYPE_CHECKING:
     from scpslab.documents.yaml_lines import Problem
-    from scpslab.plan.topology.description import Network
+    from scpslab.plan.network import NetworkPlan
 
 
 class AtDirection(Protocol):
@@ -31,17 +31,17 @@ def not_a_node(node: str, nodes: Iterable[str]) -> Iterator[Problem]:
         yield ("node",), f'found "{node}"; {one_of(node, known)}'
 
 
-def speaking(network: Network) -> list[str]:
+def speaking(network: NetworkPlan) -> list[str]:
     """Nodes that have programs and connections."""
-    return [node.name for node in network.nodes if node.kind != "switch"]
+    return [node.name for node in network.speaking]
 
 
-def not_a_direction(probe: AtDirection, network: Network) -> Iterator[Problem]:
+def not_a_direction(probe: AtDirection, network: NetworkPlan) -> Iterator[Problem]:
     """The link must have stages, and the direction."""
-    links = {link.name: link for link in network.links if link.serial is None}
+    links = {link.name: link for link in network.links}
     if probe.link not in links:
         yield ("link",), f'found "{probe.link}"; {one_of(probe.link, links)}'
         return
-    known = [links[probe.link].forward.name, links[probe.link].reverse.name]
+    known = [direction.name for direction in links[probe.link].directions]
     if probe.direction not in known:
         yield ("direction",), f'found "{probe.direction}"; {one_of(probe.direction, known)}'

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scpslab.documents.yaml_lines import Problem
     from scpslab.scenario.cells import Cell
     from scpslab.scenario.model import ScenarioFile
-    from scpslab.scenario.planning.np import NpNetwork
+    from scpslab.scenario.planning.network import NpNetwork
     from scpslab.scenario.workloads import Setting
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scpslab.plan.np import Service, Suite, overhead_bytes
 from scpslab.plan.routes import RouteOptions
-from scpslab.plan.sp import Service, Suite, overhead_bytes
 from scpslab.plan.values import AxisValue
 
 

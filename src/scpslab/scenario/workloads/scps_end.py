@@ -10,8 +10,8 @@ from scpslab.core.names import node_and_link
 from scpslab.documents.quantities import Size
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
+from scpslab.plan.np import SpEnd
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import Way, slowest
 

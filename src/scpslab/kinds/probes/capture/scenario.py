@@ -17,7 +17,6 @@ from scpslab.kinds.probes.capture import plan as planned
 
 if TYPE_CHECKING:
     from scpslab.plan.network import NetworkPlan
-    from scpslab.plan.topology.description import Network
 
 PCAP_RECORD_BYTES = 16
 
@@ -40,7 +39,7 @@ class Capture(Observer):
     )
 
 
-def problems(probe: Capture, network: Network) -> Iterator[Problem]:
+def problems(probe: Capture, network: NetworkPlan) -> Iterator[Problem]:
     """What does not fit: every node has interfaces, switches too."""
     if missing := list(not_a_node(probe.node, (node.name for node in network.nodes))):
         yield from missing
@@ -63,8 +62,8 @@ def problems(probe: Capture, network: Network) -> Iterator[Problem]:
     elif probe.link is not None:
         near = [
             link.name
-            for link in network.links
-            if probe.node in (link.a, link.b, link.via) and not (link.serial and link.serial.is_np)
+            for link in network.all_links
+            if probe.node in (*(end.node for end in link.ends if end.interface), getattr(link, "via", None))
         ]
         if probe.link not in near:
             yield ("link",), f'found "{probe.link}"; {one_of(probe.link, near)}'

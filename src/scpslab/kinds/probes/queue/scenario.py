@@ -15,7 +15,6 @@ from scpslab.kinds.probes.queue import plan as planned
 
 if TYPE_CHECKING:
     from scpslab.plan.network import NetworkPlan
-    from scpslab.plan.topology.description import Network
 
 
 class QueueDepth(Observer):
@@ -33,12 +32,10 @@ class QueueDepth(Observer):
     interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
 
 
-def problems(probe: QueueDepth, network: Network) -> Iterator[Problem]:
+def problems(probe: QueueDepth, network: NetworkPlan) -> Iterator[Problem]:
     """What does not fit."""
     yield from not_a_direction(probe, network)
-    if probe.stage == "delay" and any(
-        link.name == probe.link and link.via is None and link.serial is None for link in network.links
-    ):
+    if probe.stage == "delay" and any(link.name == probe.link and link.via is None for link in network.links):
         yield (
             ("stage",),
             (

@@ -15,7 +15,6 @@ from scpslab.kinds.probes.tcp_info import plan as planned
 
 if TYPE_CHECKING:
     from scpslab.plan.network import NetworkPlan
-    from scpslab.plan.topology.description import Network
 
 
 class TcpInfo(Observer):
@@ -27,7 +26,7 @@ class TcpInfo(Observer):
     interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
 
 
-def problems(probe: TcpInfo, network: Network) -> Iterator[Problem]:
+def problems(probe: TcpInfo, network: NetworkPlan) -> Iterator[Problem]:
     """What does not fit: switches have no connections."""
     yield from not_a_node(probe.node, speaking(network))
 

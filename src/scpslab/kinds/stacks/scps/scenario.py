@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.plan.sp import Service, Suite
+from scpslab.plan.np import Service, Suite
 from scpslab.scenario.stacks.base import HostPart, Stack
 from scpslab.scenario.stacks.node import HostSp, NodePlan
 

@@ -14,8 +14,7 @@ from scpslab.scenario.probes.watched import not_a_node, speaking
 from scpslab.kinds.probes.counters import plan as planned
 
 if TYPE_CHECKING:
-    from scpslab.plan.topology.description import Network
-    from scpslab.plan.topology.layout import NetworkPlan
+    from scpslab.plan.network import NetworkPlan
 
 
 class Counters(Observer):
@@ -27,7 +26,7 @@ class Counters(Observer):
     interval: PositiveDuration = key("100 ms", says="Time between two samples.", example="100 ms")
 
 
-def problems(probe: Counters, network: Network) -> Iterator[Problem]:
+def problems(probe: Counters, network: NetworkPlan) -> Iterator[Problem]:
     """What does not fit: a switch has no namespace of its own."""
     yield from not_a_node(probe.node, speaking(network))
 

@@ -1,21 +1,247 @@
-"""The scenario file as a whole."""
+"""What a scenario file may say: strict and frozen, unknown keys refused, units mandatory.
+
+Begin with ScenarioFile, at the end.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
-from scpslab.documents.parts import Part, Version, key
-from scpslab.documents.quantities import AxisValue, Name, PositiveDuration, Seed, Size, TopologyName
-from scpslab.scenario.model.links import Direction
-from scpslab.scenario.model.script import Step
-from scpslab.scenario.model.sweep import Axis
+from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
+from scpslab.documents.quantities import (
+    AxisValue,
+    Count,
+    Duration,
+    Name,
+    PositiveDuration,
+    Probability,
+    QueueLimit,
+    Rate,
+    Seed,
+    Size,
+    SizeOrZero,
+    TopologyName,
+)
+from scpslab.plan.script import CHANGES
+from scpslab.scenario.disciplines import DISCIPLINES, MARKING
+from scpslab.scenario.errors import MODELS
 from scpslab.scenario.probes import Probe
 from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import Host, HostPart, KernelHost
 from scpslab.scenario.workloads import Workload
+
+
+class Outage(Part):
+    """A period in which nothing arrives."""
+
+    from_: Duration = key(alias="from", says="Start, counted from the epoch.", example="10 s")
+    to: Duration = key(says="End, counted from the epoch.", example="12 s")
+
+    @model_validator(mode="after")
+    def _has_length(self) -> Self:
+        if self.to <= self.from_:
+            raise ValueError(
+                f'found an outage from "{self.from_.text}" to "{self.to.text}"; expected its end after its start'
+            )
+        return self
+
+
+class Errors(PartOfKinds):
+    """Stage 3 of a direction: bit errors, drop lists and outages.
+
+    Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model. On a serial
+    link the wrong bits are changed in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` and
+    packet-loss are for links of packets.
+    """
+
+    KINDS: ClassVar = {name: model.keys for name, model in MODELS.items()}
+
+    model: Annotated[str, OneOf(MODELS)] = key(
+        "independent",
+        says="The model that gives the distances between bit errors, or between lost packets (packet-loss).",
+        example="clustered",
+    )
+    action: Literal["drop", "flip"] = key(
+        "drop",
+        says="drop: the frame check discards a packet with errors; flip: its bits are changed, and checksums must "
+        "detect the change.",
+        example="flip",
+    )
+    drop_packets: tuple[Count, ...] = key(
+        (), says="Drop these packets of the direction, counted from 1.", example=[10, 11, 40]
+    )
+    drop_min_bytes: SizeOrZero = key(
+        "0 B",
+        says="For drop_packets and packet-loss, count only packets of at least this size on the wire: "
+        "data, not acknowledgements.",
+        example="500 B",
+    )
+    outages: tuple[Outage, ...] = key(
+        (), says="Periods in which nothing arrives.", example=[{"from": "10 s", "to": "12 s"}]
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if found := MODELS[self.model].incomplete(self.settings):
+            raise ValueError(found)
+        return self
+
+    @property
+    def settings(self) -> Part:
+        """What is said of the chosen model."""
+        return self.of(self.model)
+
+
+class DelayStep(Part):
+    """One step of a time-varying delay."""
+
+    at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
+    delay: Duration = key(says="One-way delay from then on.", example="300 ms")
+
+
+def _of_each(word: str) -> str:
+    """What the disciplines say of a key of all of them."""
+    return "".join(
+        f"; {name}: {said}" for name, discipline in DISCIPLINES.items() if (said := getattr(discipline, word))
+    )
+
+
+class Queue(PartOfKinds):
+    """The queue of stage 1. Missing keys keep the topology's values."""
+
+    KINDS: ClassVar = {name: discipline.keys for name, discipline in DISCIPLINES.items()}
+
+    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(
+        None, says=f"Queue discipline{_of_each('says')}.", example="red"
+    )
+    limit: QueueLimit | None = key(
+        None, says=f"Most that may wait: bytes on the wire, or packets{_of_each('limit_says')}.", example="132.5 kB"
+    )
+    ecn: bool | None = key(None, says=f"Mark packets instead of dropping them ({', '.join(MARKING)}).", example=True)
+
+
+class Direction(Part):
+    """Overrides of one direction of a link.
+
+    Missing keys keep the topology's values. Asymmetric links have overrides for each direction.
+
+    A serial link has `rate` (baud), `delay` and `errors`; everything else is a parameter of its topology.
+    """
+
+    rate: Rate | None = key(None, says="Rate of the serialiser.", example="2 Mbit/s")
+    overhead: SizeOrZero | None = key(
+        None, says="Framing bytes of each packet on the wire, in addition to its IP length.", example="4 B"
+    )
+    queue: Queue | None = key(
+        None, says="The queue before the serialiser.", example={"discipline": "red", "limit": "132.5 kB"}
+    )
+    delay: Duration | None = key(
+        None, says="One-way delay; only on links that go through a relay, and on serial links.", example="265 ms"
+    )
+    delay_table: Annotated[tuple[DelayStep, ...], Field(max_length=100_000)] = key(
+        (),
+        says="A delay that changes in steps, in ascending order of time; packets are reordered only if jitter asks "
+        "for it.",
+        example=[{"at": "5 s", "delay": "300 ms"}],
+    )
+    jitter: PositiveDuration | None = key(
+        None,
+        says="Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake "
+        "each other.",
+        example="20 ms",
+    )
+    duplicate: Probability | None = key(
+        None, says="Probability that a delivered packet is delivered twice.", example=0.01
+    )
+    errors: Errors | None = key(
+        None,
+        says="Bit errors, drop lists and outages at the receiving end.",
+        example={"model": "independent", "ber": 1e-6},
+    )
+
+
+class LinkStep(Part):
+    """A link changes while traffic flows."""
+
+    do: Literal["link"] = key(says="The kind of step.", example="link")
+    at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
+    link: Name = key(says="Link.", example="hop")
+    direction: Name | None = key(None, says="Direction. Default: both.", example="data")
+    ber: float | None = key(
+        None, says="Bit error rate from then on, with independent errors.", least=0, most=0.5, example=1e-5
+    )
+    delay: Duration | None = key(None, says="One-way delay from then on.", example="300 ms")
+    rate: Rate | None = key(None, says="Rate from then on; the direction must already have a rate.", example="1 Mbit/s")
+    state: Literal["down", "up"] | None = key(
+        None, says="down: start an outage, in which everything that arrives is lost; up: end it.", example="down"
+    )
+
+    @model_validator(mode="after")
+    def _is_one_change(self) -> Self:
+        given = [name for name in CHANGES if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"found {' and '.join(given) or 'no change'}; expected exactly one of {', '.join(CHANGES)}"
+            )
+        return self
+
+
+class RunStep(Part):
+    """A command runs in a node's shell. Its output is in the logs, its exit code in records/script.jsonl."""
+
+    do: Literal["run"] = key(says="The kind of step.", example="run")
+    at: Duration = key(says="Time of the step, counted from the epoch.", example="6 s")
+    node: Name = key(says="Host or router.", example="ws1")
+    command: Annotated[str, Field(min_length=1)] = key(says="The command; sh runs it.", example="ping -c 3 10.2.0.2")
+    patience: PositiveDuration = key(
+        "300 s", says="Time after which the command is ended, and the cell counts as incomplete.", example="60 s"
+    )
+    required: bool = key(
+        True,
+        says="Whether the cell waits for the command; programs that it leaves running end with the cell.",
+        example=False,
+    )
+
+
+Step = Annotated[LinkStep | RunStep, Field(discriminator="do")]
+
+
+class Values(Part):
+    """An axis of values: each value is set at all paths."""
+
+    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(
+        says="Paths at which each value is set.", example=["links.hop.*.errors.ber"]
+    )
+    values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values.", example=[0, 1e-6, 1e-5])
+
+
+class Cases(Part):
+    """An axis of named cases: each sets several paths."""
+
+    cases: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = key(
+        says="From each label to {path: value}.", example={"bbr": {"hosts.*.congestion": "bbr"}}
+    )
+
+
+def _tag(value: Any) -> str:
+    given = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    return "cases" if "cases" in given else "values"
+
+
+Axis = Annotated[Annotated[Values, Tag("values")] | Annotated[Cases, Tag("cases")], Discriminator(_tag)]
+
+
+def axis_values(axis: Values | Cases) -> tuple[AxisValue, ...]:
+    """The values or case labels of an axis."""
+    return tuple(axis.cases) if isinstance(axis, Cases) else axis.values
+
+
+def settings_at(axis: Values | Cases, value: AxisValue) -> dict[str, Any]:
+    """The paths that an axis sets at one of its values."""
+    return dict(axis.cases[str(value)]) if isinstance(axis, Cases) else dict.fromkeys(axis.set, value)
 
 
 class Limits(Part):

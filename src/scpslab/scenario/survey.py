@@ -1,0 +1,178 @@
+"""A scenario's network as far as it is known before traffic is planned: addresses, links, stacks of hosts, paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from scpslab.core.choices import one_of
+from scpslab.core.names import node_and_link
+from scpslab.documents.quantities import limit_of
+from scpslab.documents.yaml_lines import KeyPath, Problem
+from scpslab.plan import links
+from scpslab.plan.disciplines import Queue as PlannedQueue
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.nodes import Host
+from scpslab.plan.paths import Paths
+from scpslab.plan.serial_links import SerialDirection, SerialLink
+from scpslab.plan.topology import Network
+from scpslab.plan.topology.routes import Address, RouteError, address, addresses, routed
+from scpslab.plan.ways import Way
+from scpslab.plan.workloads import WORKLOADS
+from scpslab.scenario import workloads
+from scpslab.scenario.disciplines import DISCIPLINES
+from scpslab.scenario.model import Direction, Queue, ScenarioFile
+from scpslab.scenario.stacks import NodePlan, plan_node
+from scpslab.scenario.workloads import Workload
+
+# What a guest needs besides for dockerd, and the images in its memory.
+DOCKER_MEMORY_MIB = 1280
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A scenario's network with its addresses and paths, and what is planned for its hosts.
+
+    The network has the scenario's routes and links, and the stacks and kernel settings of hosts.
+    """
+
+    network: NetworkPlan
+    addresses: tuple[Address, ...]
+    hosts: Mapping[str, NodePlan]
+
+    @property
+    def paths(self) -> Paths:
+        """The paths of packets through it."""
+        return self.network.paths
+
+    def ip(self, end: str) -> str:
+        """The address that an end means: the host's first, where it names no link."""
+        return str(address(self.addresses, end).ip.ip)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A workload's two ends: who contacts whom, as the scenario writes them, and the keys that do."""
+
+    opener: str
+    contacted: str
+    opener_key: str
+    contacted_key: str
+
+
+def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Problem]]:
+    """The network of a scenario, and which of its routes do not fit."""
+    memory_mib = (model.limits.memory >> 20) + (DOCKER_MEMORY_MIB if model.containers == "docker" else 0)
+    wrong: list[Problem] = []
+    try:
+        network = topology.plan(model.containers, memory_mib)
+    except RouteError as error:
+        network = replace(topology, routes=[]).plan(model.containers, memory_mib)
+        wrong.append((("topology",), f"found a topology with a wrong {error}"))
+    for node, given in (model.routes or {}).items():
+        for to, via in given.items():
+            try:
+                network = routed(network, [(node, to, via)])
+            except RouteError as error:
+                at: KeyPath = ("routes", node) if error.key == "node" else ("routes", node, to)
+                wrong.append((at, f"found {error.error.found}; {one_of(_word(error), error.error.choices)}"))
+    hosts = {node.name: plan_node(model.host(node.name)) for node in network.nodes if isinstance(node, Host)}
+    nodes = tuple(
+        replace(node, stack=hosts[node.name].stack, sysctls=hosts[node.name].sysctls)
+        if isinstance(node, Host)
+        else node
+        for node in network.nodes
+    )
+    network = with_links(replace(network, nodes=nodes), model)
+    return Surveyed(network, tuple(addresses(network)), hosts), wrong
+
+
+def _word(error: RouteError) -> str:
+    return dict(zip(("node", "to", "via"), error.words, strict=True))[error.key]
+
+
+def ends_of(workload: Workload) -> Ends:
+    """A workload's ends: the host where it listens is contacted, else the one that receives."""
+    listens = workloads.KINDS[workload.kind].serves(workload)
+    if listens and listens[0] == workload.sender:
+        return Ends(workload.to, workload.from_, "to", "from")
+    return Ends(workload.from_, workload.to, "from", "to")
+
+
+def there_and_back(workload: Workload, surveyed: Surveyed) -> tuple[Way, Way | None]:
+    """The hops of a workload's packets from its sending host to its receiving one, and back (None: nobody answers).
+
+    Raises:
+        NoPathError: they do not arrive.
+    """
+    ends = ends_of(workload)
+    contacted_ip = surveyed.ip(ends.contacted)
+    opener, link = node_and_link(ends.opener)
+    opener_ip = surveyed.ip(ends.opener) if link else surveyed.paths.source(opener, contacted_ip)
+    from_ip, to_ip = (opener_ip, contacted_ip) if ends.opener_key == "from" else (contacted_ip, opener_ip)
+    there = surveyed.paths.path(workload.sender, workload.receiver, to_ip)
+    is_answered = WORKLOADS[workload.kind].is_answered
+    return there, surveyed.paths.path(workload.receiver, workload.sender, from_ip) if is_answered else None
+
+
+def with_links(network: NetworkPlan, model: ScenarioFile) -> NetworkPlan:
+    """The network with what the scenario says of every direction that it names, but for what goes wrong there."""
+
+    def packets(link: links.Link) -> links.Link:
+        first, second = link.directions
+        return replace(link, directions=(_direction(link.name, first, model), _direction(link.name, second, model)))
+
+    def serial(link: SerialLink) -> SerialLink:
+        first, second = link.directions
+        return replace(link, directions=(_serial(link.name, first, model), _serial(link.name, second, model)))
+
+    return replace(
+        network,
+        links=tuple(packets(link) if link.name in model.links else link for link in network.links),
+        serial_links=tuple(serial(link) if link.name in model.links else link for link in network.serial_links),
+    )
+
+
+def _serial(link: str, planned: SerialDirection, model: ScenarioFile) -> SerialDirection:
+    given = model.links[link].get(planned.name)
+    if given is None:
+        return planned
+    return replace(
+        planned,
+        rate_bps=given.rate if given.rate is not None else planned.rate_bps,
+        delay_ns=given.delay if given.delay is not None else planned.delay_ns,
+    )
+
+
+def _direction(link: str, planned: links.Direction, model: ScenarioFile) -> links.Direction:
+    given = model.links[link].get(planned.name)
+    if given is None:
+        return planned
+    delay_ns = given.delay if given.delay is not None else planned.delay_ns
+    return replace(
+        planned,
+        rate_bps=given.rate if given.rate is not None else planned.rate_bps,
+        overhead_bytes=given.overhead if given.overhead is not None else planned.overhead_bytes,
+        delay_ns=delay_ns,
+        delay_table=_delay_table(given, delay_ns) if given.delay_table else planned.delay_table,
+        jitter_ns=given.jitter or planned.jitter_ns,
+        queue=planned.queue if given.queue is None else plan_queue(planned.queue or PlannedQueue(), given.queue),
+    )
+
+
+def _delay_table(given: Direction, delay_ns: int) -> tuple[tuple[int, int], ...]:
+    steps = tuple((step.at, step.delay) for step in given.delay_table or ())
+    return steps if steps[0][0] == 0 else ((0, delay_ns), *steps)
+
+
+def plan_queue(planned: PlannedQueue, given: Queue) -> PlannedQueue:
+    """The topology's queue with the scenario's words on top, and every number that its discipline needs."""
+    limits = limit_of(given.limit) if given.limit is not None else (planned.limit_bytes, planned.limit_packets)
+    queue = replace(
+        planned,
+        discipline=given.discipline or planned.discipline,
+        limit_bytes=limits[0],
+        limit_packets=limits[1],
+        ecn=given.ecn if given.ecn is not None else planned.ecn,
+    )
+    return replace(queue, settings=DISCIPLINES[queue.discipline].settings(given.of(queue.discipline), queue))
