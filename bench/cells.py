@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import os
 import statistics
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from meter import Cost, Meter, take_in_orphans
+from meter import Cost, Meter, completed, plan_of, take_in_orphans
 from rich.console import Console
 from rich.table import Table
 
-from scpslab import scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
-from scpslab.scenario import planning
 from scpslab.setup import silent
 from scpslab.setup.images import DOCKER, cache_dir, find
 
@@ -57,10 +54,10 @@ IDLE = ("limits.virtual=30000 s", "limits.wall=3000 s")
 def main() -> None:
     """Measures in turns, so that a slower minute of the machine hits all, and prints the table."""
     take_in_orphans()
-    plans = {name: plan_of(words) for name, words in CELLS.items()}
-    plans["FY97 network, one packet and its answer"] = plan_of(ONE_PACKET)
+    plans = {name: plan_of(*words) for name, words in CELLS.items()}
+    plans["FY97 network, one packet and its answer"] = plan_of(*ONE_PACKET)
     if find(DOCKER, cache_dir()):
-        plans["FY97 network of Docker nodes, 50 kB"] = plan_of(DOCKER_CELL)
+        plans["FY97 network of Docker nodes, 50 kB"] = plan_of(*DOCKER_CELL)
     else:
         print(
             "Docker nodes: not measured; their images are not built. Run first: "
@@ -78,11 +75,6 @@ def main() -> None:
     Console().print(idle_table())
 
 
-def plan_of(words: tuple[str, ...]) -> Plan:
-    """The plan of a scenario's first cell with its overrides."""
-    return planning.plan(scenario.cells(scenario.load(words[0], list(words[1:])))[0])
-
-
 def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
     """Of cells that differ in their seed, one after the other, with an engine of their own."""
     engine = VirtualEngine(snapshots=snapshots)
@@ -91,12 +83,7 @@ def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
     with Meter() as meter, tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder:
         for number in range(count):
             seeded = replace(plan, cell=replace(plan.cell, kernel_seed=f"{number:02x}" * 32))
-            status = engine.run(CellRun(seeded, Path(folder) / str(number), core))
-            if status["status"] != "completed":
-                sys.exit(
-                    f"error: {plan.cell.id}: found a cell that {status['status']}: {status['reason']}; "
-                    "expected it to complete."
-                )
+            completed(engine, CellRun(seeded, Path(folder) / str(number), core))
         memory_bytes = max((one.memory_bytes or 0 for one in engine.templates()), default=0)
         engine.close()
     return replace(meter.cost, memory_bytes=memory_bytes)
@@ -129,7 +116,7 @@ def idle_table() -> Table:
     made = Table("", "CPU ms per virtual s", "virtual s per wall s", title=f"idle for {IDLE_S} virtual s, on one core")
     for name in ("FY97 network, 100 kB", "two hosts and one hop, 100 kB"):
         words = (*CELLS[name], *IDLE)
-        at_once, late = (cost(plan_of((*words, f"workloads.transfer.start={start_s} s")), 1) for start_s in (0, IDLE_S))
+        at_once, late = (cost(plan_of(*words, f"workloads.transfer.start={start_s} s"), 1) for start_s in (0, IDLE_S))
         pace = IDLE_S / (late.wall_s - at_once.wall_s)
         made.add_row(name, f"{1000 * (late.processor_s - at_once.processor_s) / IDLE_S:.2f}", f"{pace:.0f}")
     return made

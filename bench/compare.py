@@ -16,15 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from meter import completed, plan_of
 from rich.console import Console
 from rich.table import Table
 
-from scpslab import scenario
 from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.scenario import planning
+from scpslab.plan import Plan
 from scpslab.setup import silent
 
 SIZES = (4_000_000, 40_000_000)
@@ -64,7 +63,11 @@ def main() -> None:
     engine = VirtualEngine()
     core = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder:
-        plans = {(name, size): plan_of(words, size) for name, words in LABS.items() for size in SIZES}
+        plans = {
+            (name, size): plan_of(*words, f"workloads.transfer.size={size} B")
+            for name, words in LABS.items()
+            for size in SIZES
+        }
         engine.prepare(silent, plans.values())
         contenders = [Contender("ns-3, its own TCP model", ns3(sys.argv[1], core), {})]
         for name in LABS:
@@ -85,21 +88,9 @@ def main() -> None:
     Console().print(table(contenders))
 
 
-def plan_of(words: tuple[str, ...], size: int) -> dict[str, Any]:
-    """The plan of a scenario's first cell with a transfer of `size` bytes."""
-    name, *overrides = words
-    loaded = scenario.load(name, [*overrides, f"workloads.transfer.size={size} B"])
-    return planning.plan(scenario.cells(loaded)[0])
-
-
-def cell(engine: VirtualEngine, by_size: dict[int, dict[str, Any]], folder: Path, core: int, size: int) -> None:
+def cell(engine: VirtualEngine, by_size: dict[int, Plan], folder: Path, core: int, size: int) -> None:
     """Runs the plan for a size, which has to complete."""
-    plan = by_size[size]
-    status = engine.run(CellRun(plan, folder, core))
-    if status["status"] != "completed":
-        sys.exit(
-            f"error: {plan.cell.id}: found a cell that {status['status']}: {status['reason']}; expected it to complete."
-        )
+    completed(engine, CellRun(by_size[size], folder, core))
 
 
 def ns3(program: str, core: int) -> Callable[[int], None]:

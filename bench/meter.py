@@ -1,4 +1,4 @@
-"""Processor and wall time of what runs meanwhile.
+"""What the benches share: cells to run, and processor and wall time of what runs meanwhile.
 
 A fork's processes are its own children, and some are killed: a program that takes in whatever is orphaned has the
 system count all of it.
@@ -9,11 +9,17 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+
+from scpslab import scenario
+from scpslab.engine import CellRun, Engine
+from scpslab.plan import Plan
+from scpslab.scenario import planning
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -43,6 +49,19 @@ class Meter:
             while True:
                 os.waitpid(-1, 0)
         self.cost = Cost(_used_s() - self._before_s, time.monotonic() - self._started_s)
+
+
+def plan_of(name: str, *overrides: str) -> Plan:
+    """The plan of a scenario's first cell with overrides."""
+    return planning.plan(scenario.cells(scenario.load(name, list(overrides)))[0])
+
+
+def completed(engine: Engine, cell: CellRun) -> None:
+    """Runs a cell, which has to complete."""
+    status = engine.run(cell)
+    if status["status"] != "completed":
+        found = f"found a cell that {status['status']}: {status['reason']}"
+        sys.exit(f"error: {cell.plan.cell.id}: {found}; expected it to complete.")
 
 
 def take_in_orphans() -> None:

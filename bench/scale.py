@@ -1,6 +1,6 @@
 """What many cells cost besides their labs. `python bench/scale.py PART …`; every part says what it measures.
 
-The cells are made by an engine that starts no lab (tests/data/fake_worker.py), so that only the program's own work is
+The cells are made by an engine that starts no lab (tools/no_lab.py), so that only the program's own work is
 left.
 """
 
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-DATA = Path(__file__).parents[1] / "tests" / "data"
+ROOT = Path(__file__).parents[1]
 # A scenario may have no more (docs/scenario-reference.md).
 REPEATS_MAX = 10_000
 
@@ -26,10 +26,10 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder, self.seen = folder, list[tuple[float, object]]()
         # Workers are processes of their own, with the same engine.
-        os.environ |= {"SCPSLAB_CACHE": str(folder), "FAKE_MEMORY": str(folder), "PYTHONPATH": str(DATA)}
-        os.environ["DASK_DISTRIBUTED__WORKER__PRELOAD"] = "fake_worker"
-        sys.path.insert(0, str(DATA))
-        import fake_worker  # noqa: F401, PLC0415  # it reads the environment, and puts its engine in place
+        os.environ |= {"SCPSLAB_CACHE": str(folder), "NO_LAB_MEMORY": str(folder), "PYTHONPATH": str(ROOT)}
+        os.environ["DASK_DISTRIBUTED__WORKER__PRELOAD"] = "tools.no_lab"
+        sys.path.insert(0, str(ROOT))
+        import tools.no_lab  # noqa: F401, PLC0415  # it reads the environment, and puts its engine in place
 
     def run(self, name: str, cells: int, **options: object) -> tuple[Path, float]:
         """The folder of a run, and its seconds with its planning."""

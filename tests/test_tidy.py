@@ -13,6 +13,7 @@ import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -90,16 +91,17 @@ def python_files() -> list[Path]:
     return sorted(path for package in (PACKAGE, COURSE) for path in package.rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def imports(path: Path) -> tuple[tuple[str, int], ...]:
     """The modules a file imports, with the line."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            for name in node.names:
-                yield name.name, node.lineno
+            found += [(name.name, node.lineno) for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module, node.lineno
-            for name in node.names:
-                yield f"{node.module}.{name.name}", node.lineno
+            names = [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+            found += [(name, node.lineno) for name in names]
+    return tuple(found)
 
 
 def layer(path: Path) -> str:

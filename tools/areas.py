@@ -17,54 +17,24 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def _lab(*names: str) -> tuple[str, ...]:
+    return tuple(f"tests/lab/test_{name}.py" for name in names)
+
+
 # An area's test files, as patterns. The area rust has none: it is `make -C stack test`.
 AREAS: dict[str, tuple[str, ...]] = {
     "unit": ("tests/unit/*", "tests/processes/*"),
-    "engine": tuple(
-        f"tests/lab/test_{name}.py"
-        for name in (
-            "appliance",
-            "archive",
-            "capture_filter",
-            "determinism",
-            "fork_*",
-            "host",
-            "host_agreement",
-            "iperf3",
-            "killed_runs",
-            "new_kinds",
-            "pieces",
-            "processor",
-            "running",
-            "sandbox",
-            "script",
-            "shell",
-            "snapshots",
-        )
+    "engine": (
+        *_lab("appliance", "fork_*", "host", "iperf3", "killed_runs", "new_kinds"),
+        *_lab("processor", "running", "sandbox", "script", "shell", "snapshots"),
     ),
-    "links": tuple(
-        f"tests/lab/test_{name}.py"
-        for name in (
-            "connected",
-            "few_segments",
-            "link_model",
-            "long_delay",
-            "measured_answers",
-            "over_time",
-            "paths",
-            "queue_disciplines",
-            "serial",
-        )
-    ),
-    "transports": tuple(
-        f"tests/lab/test_{name}.py" for name in ("builtin_gateway", "fp", "gateways", "np", "scps", "services", "sp")
-    ),
-    "teaching": tuple(
-        f"tests/lab/test_{name}.py"
-        for name in ("assignments", "autograder", "class", "costly_submissions", "policy", "trace_assignment", "trials")
-    ),
-    "containers": ("tests/lab/test_docker.py", "tests/lab/test_own_images.py"),
-    "pages": tuple(f"tests/lab/test_{name}.py" for name in ("mininet", "new", "pages", "tutorial")),
+    "links": _lab("hosts", "link_model", "measured_answers", "over_time", "paths", "queue_disciplines", "serial"),
+    "transports": _lab("fp", "gateways", "scps", "services"),
+    "teaching": _lab("assignments", "autograder", "class", "costly_submissions", "policy", "trials"),
+    "containers": _lab("docker", "own_images"),
+    "pages": _lab("mininet", "pages"),
     "rust": (),
 }
 ALL = tuple(AREAS)
@@ -80,6 +50,7 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("analysis/*", ("unit",)),
     ("bench/*", ("unit",)),
     ("playbooks/*", ("unit",)),
+    ("tests/unit/*", ("unit",)),
     *((pattern, (area,)) for area, patterns in AREAS.items() for pattern in patterns),
     ("docs/decisions/*", ()),
     ("docs/*", ("pages",)),

@@ -7,15 +7,16 @@ from __future__ import annotations
 import copyreg
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
-from run_with_fake_engine import Fake
-
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from scpslab.engine import ENGINES
+from tools.no_lab import NoLab
 
 
-class FakeElsewhere(Fake):
+class FakeElsewhere(NoLab):
     """FAKE_S: seconds of a cell; FAKE_HASH: the engine's hash; FAKE_LIE: what cells say."""
 
     memory = Path(os.environ["FAKE_MEMORY"])

@@ -2,8 +2,7 @@
 
 The model is there to make packets, not to be TCP: a window that doubles per round trip up to a limit, one segment per
 acknowledgement afterwards, fast retransmit on three duplicates with SACK blocks, a coarse timeout. Everything follows
-from the arguments; packets are built with dpkt, which shares no code with the reader under test. `python
-tests/data/synthetic_run.py` writes tests/data/golden again.
+from the arguments; packets are built with dpkt, which shares no code with the reader under test.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import heapq
 import json
 import random
-import shutil
 import socket
 import struct
 from collections.abc import Mapping
@@ -228,13 +226,8 @@ def plan(axes: Mapping[str, str], repeat: int, *, total_bytes: int = 60_000) -> 
     (transfer,) = whole.cell.workloads
     assert isinstance(transfer, Bulk)
     assert (transfer.to_ip, transfer.port) == SERVER
-    key = {
-        "id": cell_id,
-        "scenario": SCENARIO.stem,
-        "axes": dict(axes),
-        "repeat": repeat,
-        "kernel_seed": f"{repeat:064x}",
-    }
+    key = {"id": cell_id, "scenario": SCENARIO.stem, "axes": dict(axes), "repeat": repeat}
+    key |= {"kernel_seed": f"{repeat:064x}"}
     return replace(whole, cell=replace(whole.cell, **key, workloads=(replace(transfer, bytes_=total_bytes),)))
 
 
@@ -254,36 +247,20 @@ def write_cell(
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text(plans.text(planned), encoding="utf-8")
     status = "completed" if transfer else "incomplete"
-    _json(
-        folder / "status.json", {"status": status, "reason": reason, "epoch_realtime_ns": EPOCH_NS, "virtual_s": 100.0}
-    )
+    ended = {"status": status, "reason": reason, "epoch_realtime_ns": EPOCH_NS, "virtual_s": 100.0}
+    _json(folder / "status.json", ended)
     _json(folder / "environment.json", {})
     if transfer is None:
         return folder
     write_capture(folder / "captures" / "ws4.pcap", transfer.source)
     write_capture(folder / "captures" / "ws2.pcap", transfer.sink)
     last_data_s = max(t_s for t_s, packet, from_client in transfer.sink if from_client and packet.data)
-    sender = {
-        "event": "sender",
-        "connect_t_s": 1.0,
-        "connected_t_s": 1.53,
-        "first_write_t_s": 1.53,
-        "close_t_s": round(transfer.close_s + 0.53, 9),
-    }
-    sender |= {
-        "bytes": total_bytes,
-        "mss_bytes": 1400,
-        "retransmits": transfer.retransmissions,
-        "rtos": 0,
-        "status": "completed",
-        "error": "",
-    }
-    receiver = {
-        "event": "receiver",
-        "accept_t_s": 1.8,
-        "first_data_t_s": round(transfer.first_data_s, 9),
-        "last_data_t_s": round(last_data_s, 9),
-    }
+    opened = {"connect_t_s": 1.0, "connected_t_s": 1.53, "first_write_t_s": 1.53}
+    sender = {"event": "sender", **opened, "close_t_s": round(transfer.close_s + 0.53, 9)}
+    sender |= {"bytes": total_bytes, "mss_bytes": 1400, "retransmits": transfer.retransmissions, "rtos": 0}
+    sender |= {"status": "completed", "error": ""}
+    receiver = {"event": "receiver", "accept_t_s": 1.8, "first_data_t_s": round(transfer.first_data_s, 9)}
+    receiver |= {"last_data_t_s": round(last_data_s, 9)}
     receiver |= {"bytes": total_bytes, "wrong_bytes": 0, "status": "completed", "error": ""}
     _lines(folder / "records" / "transfer.jsonl", [sender, receiver])
     _lines(
@@ -309,14 +286,7 @@ def _account(link: str, direction: str, transfer: Transfer) -> dict[str, Any]:
     }
 
 
-def write_run(
-    run_dir: Path,
-    *,
-    seed: int = 1,
-    stacks: tuple[str, ...] = ("reno", "bbr"),
-    bers: tuple[str, ...] = ("0", "1e-06", "1e-05"),
-    repeats: int = 3,
-) -> Path:
+def write_run(run_dir: Path, *, seed: int = 1, repeats: int = 2) -> Path:
     """A whole run: every loss probability stands for a BER; the last repeat at the worst point of the first stack is
     incomplete.
     """
@@ -344,19 +314,3 @@ def _json(path: Path, fields: dict[str, Any]) -> None:
 def _lines(path: Path, lines: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    golden = Path(__file__).parent / "golden" / "fig04-golden-0001"
-    shutil.rmtree(golden / "cells", ignore_errors=True)
-    write_run(golden, repeats=2)
-    for path in golden.glob("cells/*/plan.json"):
-        # A line for each key: nobody reads them, and the numbers of lines are counted.
-        fields = json.loads(path.read_text())
-        parts = (
-            f'"{part}": {{\n'
-            + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in fields[part].items())
-            + "}"
-            for part in ("network", "cell")
-        )
-        path.write_text(f'{{"format": {fields["format"]},\n' + ",\n".join(parts) + "}\n")

@@ -13,11 +13,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from scpslab.setup import cache_dir
 
 ROOT = Path(__file__).parents[2]
 NEW_KINDS = ROOT / "tests" / "data" / "new_kinds"
@@ -105,3 +108,12 @@ class CopiedTree:
     def scpslab(self, *words: str, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
         """The copy's own command line."""
         return self.python("-m", "scpslab", *words, cache=cache)
+
+
+def built_parts(cache: Path, without: Collection[str]) -> Path:
+    """Makes a cache folder with what is built, which is the user's, but some of it."""
+    cache.mkdir()
+    for part in cache_dir().iterdir():
+        if part.name not in without:
+            (cache / part.name).symlink_to(part)
+    return cache

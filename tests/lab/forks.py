@@ -4,10 +4,10 @@ processes that are left.
 
 from __future__ import annotations
 
-import hashlib
 import os
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from scpslab import scenario
 from scpslab.engine import CellRun
+from scpslab.engine.template import Fork
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.running.executors import LocalExecutor
@@ -59,17 +60,16 @@ class Undisturbed:
 
 
 class Statuses(dict[str, str]):
-    """What an executor reports."""
-
-    def started(self, cell_id: str) -> None:
-        """Nothing is done."""
+    """What an executor reports: how cells ended."""
 
     def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
         """Notes a status."""
         self[cell_id] = f"{status['status']} {status['reason']}".strip()
 
-    def note(self, text: str) -> None:
+    def started(self, cell_id: str) -> None:
         """Nothing is done."""
+
+    note = started
 
 
 @contextmanager
@@ -93,15 +93,6 @@ def run(engine: VirtualEngine, plans: Mapping[str, Plan], folder: Path, jobs: in
     return statuses
 
 
-def digests(folder: Path) -> dict[str, str]:
-    """Digest of every file of the cells in a folder."""
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def is_completed(statuses: Statuses, plans: Iterable[str]) -> bool:
     """Whether all of these cells, and no others, were completed."""
     return dict(statuses) == dict.fromkeys(plans, "completed")
@@ -116,7 +107,7 @@ def processes_in(folder: Path, sessions: Iterable[int] = ()) -> dict[int, str]:
     """Processes that work below a folder, as a template, its forks and all that these start do, or that belong to one
     of these sessions.
     """
-    found = {}
+    processes = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal() or int(entry.name) == os.getpid():
             continue
@@ -126,8 +117,8 @@ def processes_in(folder: Path, sessions: Iterable[int] = ()) -> dict[int, str]:
         except OSError:
             continue
         if state != "Z" and (place.is_relative_to(folder.resolve()) or int(session) in sessions):
-            found[int(entry.name)] = str(place)
-    return found
+            processes[int(entry.name)] = str(place)
+    return processes
 
 
 def left_after_a_while(folder: Path, sessions: Iterable[int] = ()) -> dict[int, str]:
@@ -136,3 +127,30 @@ def left_after_a_while(folder: Path, sessions: Iterable[int] = ()) -> dict[int, 
     while (found := processes_in(folder, sessions)) and time.monotonic() < limit:
         time.sleep(0.05)
     return found
+
+
+@contextmanager
+def meanwhile(engine: VirtualEngine, plans: Mapping[str, Plan], folder: Path, jobs: int = 2) -> Iterator[Statuses]:
+    """Runs cells while the block does something else, and waits for them at its end."""
+    statuses = Statuses()
+    runner = threading.Thread(target=lambda: statuses.update(run(engine, plans, folder, jobs)))
+    runner.start()
+    try:
+        yield statuses
+    finally:
+        runner.join()
+
+
+def forks_of(engine: VirtualEngine) -> list[Fork]:
+    """The forks that run now."""
+    return [fork for template in engine.templates() for fork in template.running()]
+
+
+def seen(look: Callable[[], list[Any]], limit_s: float = 600.0) -> Any:
+    """The first of those that are looked for."""
+    limit = time.monotonic() + limit_s
+    while time.monotonic() < limit:
+        if found := look():
+            return found[0]
+        time.sleep(0.0005)
+    raise TimeoutError

@@ -11,15 +11,16 @@ import io
 import json
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from scpslab.running import RunOptions
 from scpslab.runs.archive import write_archive
 from scpslab_course.course import answers
-from scpslab_course.course.assignment import Assignment, Marking, load_assignment, load_marking, names
-from scpslab_course.course.folder import Course, plan_issue, write_issue
+from scpslab_course.course.assignment import FOLDER, Assignment, find, load_assignment, load_marking, names
+from scpslab_course.course.folder import make_course, plan_issue, write_issue
 from scpslab_course.course.roster import parties, read_roster
 from scpslab_course.course.runs import rows_of, run_variant
 from scpslab_course.course.scoring import Expected, expected
@@ -27,6 +28,7 @@ from scpslab_course.course.workspace import LOG, RUNS, WRITE_UP, Workspace, plan
 from scpslab_course.grading import submission
 from scpslab_course.grading.grade import Code
 
+SMALL = Path(__file__).parents[1] / "data" / "small_assignment"
 # What each cheat is to be called.
 CHEATS = {
     "others-variant": Code.OTHER_VARIANT,
@@ -53,34 +55,42 @@ class MadeUp:
     file: Path
 
 
-@dataclass(frozen=True)
-class Solved:
-    """A workspace with its runs done, and what is right in it."""
-
-    workspace: Workspace
-    right: Expected
-
-
 class MadeUpClass:
-    """Makes the submissions of a class below a folder."""
+    """A course of one assignment below a folder, whose variants were issued to students; makes their submissions."""
 
-    def __init__(self, course: Course, assignment: Assignment, folder: Path) -> None:
-        self._course, self._assignment, self._marking = course, assignment, load_marking(assignment)
-        self._folder = folder
-
-    def issue(self, roster: Path, reference) -> None:
-        """Issues everybody's variant."""
-        students = read_roster(roster)
-        term, marked = self._course.file.term, [(self._assignment, self._marking)]
-        made = plan_issue(self._course, self._course.secret(), term, parties(students), marked, reference)
-        write_issue(self._course, self._course.file.term, made)
-        self._variants = {one.variant.student: one.variant for one in made}
+    def __init__(
+        self,
+        folder: Path,
+        students: Iterable[str],
+        reference: Callable[..., Any] | None = None,
+        assignment: str = "small",
+        added: Mapping[str, str] | None = None,
+    ) -> None:
+        """`assignment`: one of the project's, or "small", the one of these tests; `added`: lines at the end of its
+        files.
+        """
+        self.course = make_course(folder / "satnet", "Made up", "term-1", [assignment])
+        own = self.course.folder / "assignments"
+        if assignment == "small":
+            shutil.copytree(SMALL, own / assignment)
+        for name, lines in (added or {}).items():
+            with (own / assignment / name).open("a") as file:
+                file.write(lines)
+        self._assignment: Assignment = load_assignment(find(assignment, (own, FOLDER)))
+        self._marking, self._folder = load_marking(self._assignment), folder / "students"
+        self._folder.mkdir()
+        self.roster = folder / "roster.csv"
+        self.roster.write_text("student,email\n" + "".join(f"{one},{one}@example.org\n" for one in students))
+        everybody = parties(read_roster(self.roster))
+        secret, marked = self.course.secret(), [(self._assignment, self._marking)]
+        issued = plan_issue(self.course, secret, "term-1", everybody, marked, reference)
+        write_issue(self.course, "term-1", issued)
+        self._variants = {one.variant.student: one.variant for one in issued}
 
     def hand_in(self, student: str, role: str, other: str, files: Mapping[str, bytes] | None = None) -> MadeUp:
         """What a student hands in. `other`: a student from whom is copied; `files`: deliverables."""
         owner = other if role == "others-variant" else student
-        mine = self._variants[owner]
-        into = self._folder / student
+        mine, into = self._variants[owner], self._folder / student
         workspace = write_start(plan_start(self._assignment, mine), self._assignment, mine, into, TIMES[0])
         before = (into / LOG).read_bytes()
         right = self._right(owner)
@@ -90,13 +100,12 @@ class MadeUpClass:
         if role == "late-prediction":
             self._predict(workspace, right)
         if role == "replayed-log":
-            _predict_with_an_old_log(self, workspace, right, before)
+            self._predict_with_an_old_log(workspace, right, before)
         if role == "edited-results":
             _edit_results(into / RUNS)
         if role == "edited-captures":
             _edit_capture(into / RUNS)
-        shown = self._right(other) if role == "copied-numbers" else right
-        _write(workspace, self._marking, shown, role)
+        _write(workspace, self._right(other) if role == "copied-numbers" else right, role)
         for name, content in (files or {}).items():
             (into / name).write_bytes(content)
         content = submission.pack(workspace)
@@ -106,17 +115,19 @@ class MadeUpClass:
         target.write_bytes(content)
         return MadeUp(student, role, target)
 
+    def _results(self, student: str) -> dict[str, Path]:
+        """The runs of a student's variant, by somebody who makes no mistake."""
+        options = RunOptions(out=self._folder / "right" / student)
+        return run_variant(self._assignment, self._variants[student].parameters, options)
+
     def _right(self, student: str) -> Expected:
         parameters = self._variants[student].parameters
-        found = run_variant(self._assignment, parameters, RunOptions(out=self._folder / "right" / student))
-        return expected(self._assignment, self._marking, parameters, rows_of(found))
+        return expected(self._assignment, self._marking, parameters, rows_of(self._results(student)))
 
     def _runs_of(self, student: str) -> bytes:
         """An archive of another student's runs: plans that are not those of one's own variant."""
-        folders = run_variant(
-            self._assignment, self._variants[student].parameters, RunOptions(out=self._folder / "right" / student)
-        )
-        return write_archive(sorted(folders.values()), self._folder / f"{student}.tar.gz").read_bytes()
+        runs = sorted(self._results(student).values())
+        return write_archive(runs, self._folder / f"{student}.tar.gz").read_bytes()
 
     def _predict(self, workspace: Workspace, right: Expected, *, wrong: bool = False) -> None:
         for name, asked in workspace.assignment.file.predictions.items():
@@ -130,21 +141,19 @@ class MadeUpClass:
             workspace.add(TIMES[1], "predict", name, value)
 
     def _run(self, workspace: Workspace) -> None:
+        options = RunOptions(out=workspace.runs)
         for number, name in enumerate(workspace.assignment.scenario_names):
-            run_variant(
-                workspace.assignment, workspace.variant.parameters, RunOptions(out=workspace.runs), scenarios=[name]
-            )
+            run_variant(workspace.assignment, workspace.variant.parameters, options, scenarios=[name])
             workspace.add(TIMES[2 + number], "run", name)
 
-
-def _predict_with_an_old_log(made: MadeUpClass, workspace: Workspace, right: Expected, before: bytes) -> None:
-    """Runs, looks, puts the log of the beginning back, hides the runs, and predicts what was seen."""
-    aside = workspace.folder / "aside"
-    (workspace.folder / LOG).write_bytes(before)
-    workspace.runs.rename(aside)
-    made._predict(workspace, right)
-    shutil.rmtree(workspace.runs, ignore_errors=True)
-    aside.rename(workspace.runs)
+    def _predict_with_an_old_log(self, workspace: Workspace, right: Expected, before: bytes) -> None:
+        """Runs, looks, puts the log of the beginning back, hides the runs, and predicts what was seen."""
+        aside = workspace.folder / "aside"
+        (workspace.folder / LOG).write_bytes(before)
+        workspace.runs.rename(aside)
+        self._predict(workspace, right)
+        shutil.rmtree(workspace.runs, ignore_errors=True)
+        aside.rename(workspace.runs)
 
 
 def _edit_results(runs: Path) -> None:
@@ -166,19 +175,19 @@ def _edit_capture(runs: Path) -> None:
     path.write_bytes(bytes(content))
 
 
-def _write(workspace: Workspace, marking: Marking, right: Expected, role: str) -> None:
+def _write(workspace: Workspace, right: Expected, role: str) -> None:
     lines, numbers = [], []
     for name, asked in workspace.assignment.file.answers.items():
+        answer = right.answers.get(name)
         if role == "blank":
             lines.append(f"{name}:")
         elif asked.kind == "text":
             lines.append(f"{name}: |\n  {TEXT.format(workspace.variant.student)}")
-        elif asked.kind == "choice":
-            one = right.answers[name]
-            lines.append(f"{name}: {one.wrong[0].value if role == 'mistaken' and one.wrong else one.value}")
         else:
-            one = right.answers[name]
-            value = one.wrong[0].value if role == "mistaken" and one.wrong else one.value
+            value = answer.wrong[0].value if role == "mistaken" and answer.wrong else answer.value
+            if asked.kind == "choice":
+                lines.append(f"{name}: {value}")
+                continue
             unit = f" {asked.unit}" if role == "right-in-other-words" and asked.unit else ""
             lines.append(f"{name}: {value:{'.4g' if role == 'rounded' else '.8g'}}{unit}")
             numbers.append(f"{name} is {value:.5g} {asked.unit}")
@@ -187,18 +196,20 @@ def _write(workspace: Workspace, marking: Marking, right: Expected, role: str) -
     ]
     (workspace.folder / answers.FILE).write_text("\n".join(lines) + "\n")
     if role != "blank":
-        said = (
-            f"# Write-up of {workspace.variant.student}\n\nI found that {', '.join(numbers)}. "
-            f"Of my predictions, {', '.join(truths)}.\n"
-        )
-        (workspace.folder / WRITE_UP).write_text(said)
+        head = f"# Write-up of {workspace.variant.student}\n\n"
+        found = f"I found that {', '.join(numbers)}. Of my predictions, {', '.join(truths)}.\n"
+        (workspace.folder / WRITE_UP).write_text(head + found)
+
+
+def members_of(content: bytes) -> dict[str, bytes]:
+    """The members of a gzipped tar."""
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
 
 
 def repacked(content: bytes, members: Mapping[str, bytes | None]) -> bytes:
     """A submission with other members, and with their digests; None: without that member."""
-    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
-        found = {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
-    found = {name: one for name, one in {**found, **members}.items() if one is not None}
+    found = {name: one for name, one in {**members_of(content), **members}.items() if one is not None}
     contents = json.loads(found.pop(submission.CONTENTS))
     contents["members"] = {name: hashlib.sha256(one).hexdigest() for name, one in found.items()}
     return packed({submission.CONTENTS: json.dumps(contents).encode(), **found})
@@ -223,6 +234,3 @@ def assignments(is_whole: bool) -> list[str]:
 def roles(count: int) -> list[str]:
     """The roles of a class: every cheat once, all others honest in turn."""
     return [*CHEATS, *(HONEST[number % len(HONEST)] for number in range(count - len(CHEATS)))]
-
-
-__all__ = ["CHEATS", "MadeUp", "MadeUpClass", "assignments", "load_assignment", "packed", "repacked", "roles"]

@@ -5,52 +5,19 @@ digests around it.
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import tarfile
 
 from hypothesis import strategies as st
 
 from scpslab_course.grading import submission
-from tests.lab.made_up_class import packed, repacked
+from tests.lab.made_up_class import members_of, packed, repacked
 
 MARKUP = "<script>alert(1)</script>"
-VALUES = [
-    None,
-    True,
-    0,
-    -1,
-    1e308,
-    10**400,
-    "",
-    "\0",
-    "\u202e",
-    MARKUP,
-    "=1+1",
-    "../../x",
-    "/etc/passwd",
-    "a" * 100_000,
-    "\x1b[31m",
-    [],
-    {},
-    [[]],
-    ["x"] * 1000,
-]
-LINES = [
-    "*a",
-    "&a [*a]",
-    "!!python/object/apply:os.system [echo]",
-    "1e999",
-    "2026-01-01",
-    ".nan",
-    "[1, 2]",
-    "{a: b}",
-    "9" * 6000,
-    MARKUP,
-    "=1+1",
-    "|",
-    "? ",
-]
+NUMBERS = [None, True, 0, -1, 1e308, 10**400]
+TEXTS = ["", "\0", "\u202e", MARKUP, "=1+1", "../../x", "/etc/passwd", "a" * 100_000, "\x1b[31m"]
+VALUES = [*NUMBERS, *TEXTS, [], {}, [[]], ["x"] * 1000]
+TAGS = ["*a", "&a [*a]", "!!python/object/apply:os.system [echo]", "|", "? ", "[1, 2]", "{a: b}"]
+LINES = [*TAGS, "1e999", "2026-01-01", ".nan", "9" * 6000, MARKUP, "=1+1"]
 
 
 def spoilt(content: bytes, data) -> bytes:
@@ -60,19 +27,14 @@ def spoilt(content: bytes, data) -> bytes:
         return _bytes_changed(content, data)
     if where == "tar":
         return gzip.compress(_bytes_changed(gzip.decompress(content), data), 1)
-    members = _members(content)
+    members = members_of(content)
     if where == "member":
         name = data.draw(st.sampled_from(sorted(members)))
         changed = _changed(name, members[name], data)
         return packed(members | {name: changed}) if name == submission.CONTENTS else repacked(content, {name: changed})
-    runs = _members(members[submission.ARCHIVE])
+    runs = members_of(members[submission.ARCHIVE])
     name = data.draw(st.sampled_from(sorted(runs)))
     return repacked(content, {submission.ARCHIVE: packed(runs | {name: _changed(name, runs[name], data)})})
-
-
-def _members(content: bytes) -> dict[str, bytes]:
-    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
-        return {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
 
 
 def _changed(name: str, content: bytes, data) -> bytes:

@@ -18,7 +18,8 @@ from scpslab.engine import CellRun
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, Machines
 from scpslab.engine.virtual import VirtualEngine
-from tests.lab.forks import cells_like, digests, is_completed, plans_of, prepared, run
+from tests.lab.forks import cells_like, is_completed, plans_of, prepared, run
+from tests.lab.ran import digests
 
 pytestmark = [
     pytest.mark.lab,

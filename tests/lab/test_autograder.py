@@ -18,8 +18,6 @@ from pathlib import Path
 import pytest
 
 from scpslab_course.cli.course import _Reference
-from scpslab_course.course.assignment import find, load_assignment
-from scpslab_course.course.folder import make_course
 from tests.lab.made_up_class import CHEATS, MadeUpClass
 from tools.build.apt import sources_line
 
@@ -48,16 +46,8 @@ def docker(*words: str, **options: object) -> str:
 def base():
     """Debian 13 with its Python, as an instructor's image would have it; made of Debian's packages once."""
     if subprocess.run(["docker", "image", "inspect", BASE], capture_output=True, check=False).returncode != 0:
-        words = [
-            "mmdebstrap",
-            "--quiet",
-            "--variant=minbase",
-            "--mode=root",
-            "--include=python3,python3-venv",
-            "trixie",
-            "-",
-            sources_line(),
-        ]
+        words = ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", "--include=python3,python3-venv"]
+        words += ["trixie", "-", sources_line()]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as made:
             docker("import", "-", BASE, stdin=made.stdout)
         assert made.returncode == 0
@@ -68,28 +58,11 @@ def base():
 def course(tmp_path_factory):
     """The archive, and the files of students in their roles."""
     folder = tmp_path_factory.mktemp("course")
-    made = make_course(folder / "satnet", "Made up", "term-1", ["first-steps"])
-    assignment = load_assignment(find("first-steps"))
-    roster = folder / "roster.csv"
     ids = [f"s{number}" for number in range(len(ROLES) + 1)]
-    roster.write_text("student,email\n" + "".join(f"{one},{one}@example.org\n" for one in ids))
-    (folder / "students").mkdir()
-    class_ = MadeUpClass(made, assignment, folder / "students")
-    class_.issue(roster, _Reference(None).rows)
-    students = {role: class_.hand_in(one, role, ids[-1]) for one, role in zip(ids, ROLES, strict=False)}
-    words = [
-        "course",
-        "gradescope",
-        "first-steps",
-        "--course",
-        str(folder / "satnet"),
-        "--roster",
-        str(roster),
-        "--wheel",
-        str(WHEEL),
-        "--python",
-        PYTHON,
-    ]
+    made = MadeUpClass(folder, ids, _Reference(None).rows, "first-steps")
+    students = {role: made.hand_in(one, role, ids[-1]) for one, role in zip(ids, ROLES, strict=False)}
+    words = ["course", "gradescope", "first-steps", "--course", str(folder / "satnet"), "--roster", str(made.roster)]
+    words += ["--wheel", str(WHEEL), "--python", PYTHON]
     subprocess.run(
         [os.environ.get("SCPSLAB_PROGRAM", "./scpslab"), *words, "--out", str(folder / "autograder.zip")], check=True
     )

@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -42,7 +41,6 @@ from tests.lab.spoilt_submissions import MARKUP, spoilt
 pytestmark = pytest.mark.lab
 COUNT = int(os.environ.get("SCPSLAB_CLASS", "12"))
 IS_WHOLE = COUNT >= 60
-SMALL = Path(__file__).parents[1] / "data" / "small_assignment"
 FACTS = Facts("Made up", "term-1", "2026-11-22T20:00:00Z")
 
 
@@ -50,30 +48,16 @@ FACTS = Facts("Made up", "term-1", "2026-11-22T20:00:00Z")
 def graded(tmp_path_factory):
     """The students and their grades."""
     folder = tmp_path_factory.mktemp("class")
-    name = "first-steps" if IS_WHOLE else "small"
-    course = make_course(folder / "satnet", "Made up", "term-1", [name])
-    if not IS_WHOLE:
-        shutil.copytree(SMALL, folder / "satnet" / "assignments" / name)
-    assignment = (
-        load_assignment(find(name, (folder / "satnet" / "assignments",)))
-        if not IS_WHOLE
-        else load_assignment(find(name))
-    )
-    made = MadeUpClass(course, assignment, folder / "students")
     ids = [f"s{number:03}" for number in range(COUNT)]
-    (folder / "students").mkdir()
-    (folder / "roster.csv").write_text("student\n" + "\n".join(ids) + "\n")
-    made.issue(folder / "roster.csv", _Reference(None).rows)
+    made = MadeUpClass(folder, ids, _Reference(None).rows, "first-steps" if IS_WHOLE else "small")
     students = [
         made.hand_in(student, role, ids[-1 - number])
         for number, (student, role) in enumerate(zip(ids, roles(COUNT), strict=True))
     ]
-    options = RunOptions(out=folder / "again", use_cache=not IS_WHOLE)
-    submitters = {one.file: one.id for one in students}
+    options, who = RunOptions(out=folder / "again", use_cache=not IS_WHOLE), {one.file: one.id for one in students}
     begun = time.monotonic()
-    grades = grader.grade(
-        [one.file for one in students], grader.Settings(course, "term-1", course.secret(), options, submitters)
-    )
+    settings = grader.Settings(made.course, "term-1", made.course.secret(), options, who)
+    grades = grader.grade([one.file for one in students], settings)
     sizes = sorted(one.file.stat().st_size for one in students)
     print(
         f"{COUNT} submissions graded in {(time.monotonic() - begun) / 60:.1f} min; "

@@ -7,23 +7,17 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from scpslab_course.course.assignment import load_assignment
-from scpslab_course.course.folder import make_course
 from scpslab_course.grading import submission
-from tests.lab.made_up_class import MadeUpClass, packed, repacked
-from tests.lab.spoilt_submissions import _members
+from tests.lab.made_up_class import MadeUpClass, members_of, packed, repacked
+from tests.lab.pages import ROOT
 
 pytestmark = pytest.mark.lab
-ROOT = Path(__file__).parents[2]
-SMALL = ROOT / "tests" / "data" / "small_assignment"
 MOST_MEMORY_KIB = 512 << 10
 # Runs a command, and prints the largest resident size in KiB among it and what it started. A program of its own,
 # because this process has had guests.
@@ -36,7 +30,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 def with_results(content: bytes, results: bytes) -> bytes:
     """The submission with another results.csv in its runs, listed as it is."""
-    runs = _members(_members(content)[submission.ARCHIVE])
+    runs = members_of(members_of(content)[submission.ARCHIVE])
     name = next(name for name in runs if name.endswith("results.csv"))
     contents = json.loads(runs["archive.json"])
     for run in contents["runs"]:
@@ -49,7 +43,7 @@ def with_results(content: bytes, results: bytes) -> bytes:
 
 def with_answer(content: bytes, answer: str) -> bytes:
     """The submission with another answer to the first question."""
-    first, _, rest = _members(content)["answers.yaml"].decode().partition("\n")
+    first, _, rest = members_of(content)["answers.yaml"].decode().partition("\n")
     return repacked(content, {"answers.yaml": f"{first.partition(':')[0]}: {answer}\n{rest}".encode()})
 
 
@@ -61,7 +55,7 @@ def numbers() -> bytes:
 
 def many_files(content: bytes) -> bytes:
     """The submission with 6,000 files in its runs, none of which is listed."""
-    runs = _members(_members(content)[submission.ARCHIVE])
+    runs = members_of(members_of(content)[submission.ARCHIVE])
     return repacked(content, {submission.ARCHIVE: packed(runs | {f"more/{number}": b"" for number in range(6000)})})
 
 
@@ -81,31 +75,17 @@ COSTLY = {
 def graded(tmp_path_factory):
     """What `scpslab grade` writes of these submissions of one student, its memory and its time."""
     folder = tmp_path_factory.mktemp("costly")
-    course = make_course(folder / "satnet", "Made up", "term-1", ["small"])
-    shutil.copytree(SMALL, course.folder / "assignments" / "small")
-    made = MadeUpClass(course, load_assignment(course.folder / "assignments" / "small"), folder / "students")
-    (folder / "students").mkdir()
-    (folder / "roster.csv").write_text("student\nanna\n")
-    made.issue(folder / "roster.csv", None)
+    made = MadeUpClass(folder, ["anna"])
     right = made.hand_in("anna", "right", "anna").file.read_bytes()
     files = []
     for number, (change, *_) in enumerate(COSTLY.values()):
         files.append(folder / f"{number}.submission.tar.gz")
         files[-1].write_bytes(change(right))
     (folder / "who.csv").write_text("file,student\n" + "".join(f"{file.name},anna\n" for file in files))
-    command = [
-        ROOT / "scpslab",
-        "grade",
-        *files,
-        "--course",
-        course.folder,
-        "--submitters",
-        folder / "who.csv",
-        "--format",
-        "classroom50",
-    ]
+    asked = ["--course", made.course.folder, "--submitters", folder / "who.csv", "--format", "classroom50"]
+    command = [ROOT / "scpslab", "grade", *files, *asked, "--out", folder / "grades"]
     begun = time.monotonic()
-    measured = [sys.executable, "-c", LARGEST_CHILD, *command, "--out", folder / "grades"]
+    measured = [sys.executable, "-c", LARGEST_CHILD, *command]
     largest_kib = int(subprocess.run(measured, capture_output=True, text=True, check=True).stdout)
     grades = [json.loads(path.read_text()) for path in sorted((folder / "grades").iterdir())]
     return dict(zip(COSTLY, grades, strict=True)), largest_kib, time.monotonic() - begun

@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 
 from scpslab.analysis.collect import measure
-from scpslab.analysis.run import open_run
-from scpslab.running import RunOptions, run_scenario
 from scpslab.setup.images import DOCKER, cache_dir, find
+from tests.lab.ran import Cell
 
 pytestmark = pytest.mark.lab
 NP_LANS = Path(__file__).parents[1] / "data/np-lans/np-lans.yaml"
-OWN_GATEWAYS = """kind: scenario
-version: 1
-title: Gateways of containers
-topology: point_to_point
+OWN_GATEWAYS = """
 hosts:
   h1: {stack: scps, preset: fy97-rate}
   h2: {stack: scps, preset: fy97-rate}
@@ -25,7 +21,6 @@ workloads:
   - {kind: iperf3, name: flow, from: h1, to: h2, duration: 10 s}
 limits: {virtual: 600 s, wall: 600 s}
 """
-CELL = ["sweep={}", "hosts.*={preset: fy97-reno}", "workloads.transfer.size=300 kB"]
 
 
 def images_can_be_had() -> bool:
@@ -38,36 +33,34 @@ def images_can_be_had() -> bool:
         return False
 
 
-def transfer(out, *overrides):
-    """The one cell of a small FY97 run, and its receiver's line."""
-    result = run_scenario("fy97/fig04:test", RunOptions(out=out, overrides=[*CELL, *overrides], jobs=1))
-    assert (result.completed, result.failed) == (1, 0)
-    (cell,) = open_run(result.folder).cells
-    return cell, next(line for line in cell.records("transfer") if line["event"] == "receiver")
-
-
 needs_images = pytest.mark.skipif(
     not images_can_be_had(), reason="no Docker Engine here to build the images of nodes with"
 )
 
 
+@pytest.fixture
+def run_both(run):
+    """Runs the one cell of a scenario twice, with nodes that are containers and with nodes that are processes."""
+
+    def cells(scenario, *overrides) -> list[Cell]:
+        both = [run(scenario, *overrides, f"containers={kind}").cell for kind in ("docker", "process")]
+        assert [cell.status for cell in both] == ["completed", "completed"]
+        return both
+
+    return cells
+
+
 @needs_images
-def test_a_transfer_between_containers_is_the_transfer_between_processes(tmp_path):
+def test_a_transfer_between_containers_is_the_transfer_between_processes(run_both):
     """Bytes, packets on every link and losses agree; times do to 1 ms, for a role starts its program by one step
     more.
     """
-    in_docker, received = transfer(tmp_path / "docker", "containers=docker")
-    plain, expected = transfer(tmp_path / "process")
+    cells = run_both("fy97/fig04:test", "sweep={}", "hosts.*={preset: fy97-reno}", "workloads.transfer.size=300 kB")
+    received, expected = (cell.line("transfer", event="receiver") for cell in cells)
 
-    assert received["bytes"] == 300_000
-    assert received["wrong_bytes"] == 0
-    packets = [
-        [
-            (line["link"], line["direction"], line["offered_packets"], line["corrupt_packets"])
-            for line in cell.records("accounting")
-        ]
-        for cell in (in_docker, plain)
-    ]
+    assert (received["bytes"], received["wrong_bytes"]) == (300_000, 0)
+    keys = ("link", "direction", "offered_packets", "corrupt_packets")
+    packets = [[[line[key] for key in keys] for line in cell.records("accounting")] for cell in cells]
     assert packets[0] == packets[1]
     assert received["last_data_t_s"] - received["accept_t_s"] == pytest.approx(
         expected["last_data_t_s"] - expected["accept_t_s"], abs=1e-3
@@ -75,35 +68,24 @@ def test_a_transfer_between_containers_is_the_transfer_between_processes(tmp_pat
 
 
 @needs_images
-def test_a_container_forwards_protected_packets_of_scps_np_as_a_process_does(tmp_path):
+def test_a_container_forwards_protected_packets_of_scps_np_as_a_process_does(run_both):
     counts = []
-    for containers in ("docker", "process"):
-        result = run_scenario(
-            str(NP_LANS), RunOptions(out=tmp_path / containers, overrides=[f"containers={containers}"], jobs=1)
-        )
-        assert (result.completed, result.failed) == (1, 0)
-        (cell,) = open_run(result.folder).cells
-        found = measure(cell)
-        assert found["payload_match"] is True
-        assert found["transfer_sender_sp_sealed"] == found["transfer_receiver_sp_opened"] > 70
-        (counters,) = [line for line in cell.records("r") if line["event"] == "counters"]
-        counts.append(
-            [(interface["name"], interface["received"], interface["sent"]) for interface in counters["interfaces"]]
-        )
+    for cell in run_both(NP_LANS):
+        metrics = measure(cell)
+        assert metrics["payload_match"] is True
+        assert metrics["transfer_sender_sp_sealed"] == metrics["transfer_receiver_sp_opened"] > 70
+        interfaces = cell.line("r", event="counters")["interfaces"]
+        counts.append([(interface["name"], interface["received"], interface["sent"]) for interface in interfaces])
     assert counts[0] == counts[1]
     assert counts[0][0][1] > 70
 
 
 @needs_images
-def test_routers_on_a_serial_line_can_be_containers(tmp_path):
+def test_routers_on_a_serial_line_can_be_containers(run_both):
     counts = []
-    for containers in ("docker", "process"):
-        overrides = ["sweep={}", "hosts.*.sp={}", "workloads.transfer.size=100 kB", f"containers={containers}"]
-        result = run_scenario("np/sp", RunOptions(out=tmp_path / containers, overrides=overrides, jobs=1))
-        assert (result.completed, result.failed) == (1, 0)
-        (cell,) = open_run(result.folder).cells
+    for cell in run_both("np/sp", "sweep={}", "hosts.*.sp={}", "workloads.transfer.size=100 kB"):
         assert measure(cell)["payload_match"] is True
-        lines = [line for line in cell.records("modem") if line["event"] == "direction"]
+        lines = cell.lines("modem", event="direction")
         assert all(line["lost_frames"] == 0 for line in lines)
         counts.append([(line["direction"], line["sent_frames"]) for line in lines])
     assert counts[0] == counts[1]
@@ -111,26 +93,21 @@ def test_routers_on_a_serial_line_can_be_containers(tmp_path):
 
 
 @needs_images
-def test_gateways_of_routers_and_of_hosts_can_be_containers(tmp_path):
+@pytest.mark.parametrize(
+    ("scenario", "overrides", "accounts"),
+    [
+        ("links/gateway:test", ["sweep.path=[split]"], {"near": "from_lan", "far": "from_wan"}),
+        (OWN_GATEWAYS, [], {"gateway-h1": "from_lan", "gateway-h2": "from_wan"}),
+    ],
+)
+def test_gateways_of_routers_and_of_hosts_can_be_containers(run_both, scenario, overrides, accounts):
     """Kernel TCP between containers is split by containers; a container's own iperf3 runs over SCPS-TP. Both as between
     processes.
     """
-    path = tmp_path / "own.yaml"
-    path.write_text(OWN_GATEWAYS)
-    for name, scenario, overrides, accounts in (
-        ("split", "links/gateway:test", ["sweep.path=[split]"], {"near": "from_lan", "far": "from_wan"}),
-        ("own", str(path), [], {"gateway-h1": "from_lan", "gateway-h2": "from_wan"}),
-    ):
-        found = []
-        for containers in ("docker", "process"):
-            options = RunOptions(
-                out=tmp_path / name / containers, overrides=[*overrides, f"containers={containers}"], jobs=1
-            )
-            result = run_scenario(scenario, options)
-            assert (result.completed, result.failed) == (1, 0)
-            (cell,) = open_run(result.folder).cells
-            totals = {account: list(cell.records(account))[-1] for account in accounts}
-            assert all(total["closes"] for total in totals.values())
-            found.append({account: totals[account][side]["delivered"] for account, side in accounts.items()})
-        assert min(found[0].values()) > 900_000
-        assert found[0] == pytest.approx(found[1], rel=0.03)
+    delivered = []
+    for cell in run_both(scenario, *overrides):
+        totals = {account: cell.records(account)[-1] for account in accounts}
+        assert all(total["closes"] for total in totals.values())
+        delivered.append({account: totals[account][side]["delivered"] for account, side in accounts.items()})
+    assert min(delivered[0].values()) > 900_000
+    assert delivered[0] == pytest.approx(delivered[1], rel=0.03)

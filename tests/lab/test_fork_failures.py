@@ -8,21 +8,28 @@ import os
 import random
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scpslab.engine import template as templates
-from scpslab.engine.template import Fork, TemplateGuest
-from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.plan.script import RunStep
-from tests.lab.forks import Statuses, digests, is_completed, left_after_a_while, prepared, run, scratch_folders
+from tests.lab.forks import (
+    forks_of,
+    is_completed,
+    left_after_a_while,
+    meanwhile,
+    prepared,
+    run,
+    scratch_folders,
+    seen,
+)
+from tests.lab.ran import digests
 
 pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_FORK_KILLS", "4"))
@@ -52,33 +59,6 @@ def cells(tmp_path) -> Iterator[Path]:
     assert scratch_folders() == before
 
 
-@contextmanager
-def running(engine: VirtualEngine, plans: dict[str, Plan], folder: Path) -> Iterator[Statuses]:
-    """Two cells at a time, meanwhile."""
-    statuses = Statuses()
-    runner = threading.Thread(target=lambda: statuses.update(run(engine, plans, folder, jobs=2)))
-    runner.start()
-    try:
-        yield statuses
-    finally:
-        runner.join()
-
-
-def seen(look: Callable[[], list[Fork] | list[TemplateGuest]], limit_s: float = 600.0) -> Fork | TemplateGuest:
-    """The first of those that are looked for."""
-    limit = time.monotonic() + limit_s
-    while time.monotonic() < limit:
-        if found := look():
-            return found[0]
-        time.sleep(0.0005)
-    raise TimeoutError
-
-
-def forks_of(engine: VirtualEngine) -> list[Fork]:
-    """The forks that run now."""
-    return [fork for template in engine.templates() for fork in template.running()]
-
-
 def limited(plan: Plan, wall_s: int) -> Plan:
     """A plan with another limit of real time."""
     return replace(plan, cell=replace(plan.cell, limits=replace(plan.cell.limits, wall_s=wall_s)))
@@ -89,7 +69,7 @@ def test_a_fork_that_is_killed_fails_alone(cells, plans, undisturbed, seed):
     """At a moment drawn from a seed, by somebody else's signal: the others have the bytes of an undisturbed run."""
     expected, took_s = undisturbed.files, undisturbed.took_s
     with prepared(plans) as engine:
-        with running(engine, plans, cells) as statuses:
+        with meanwhile(engine, plans, cells) as statuses:
             time.sleep(random.Random(seed).uniform(0, 0.8) * took_s)
             # All may have ended by then.
             with suppress(TimeoutError, ProcessLookupError):
@@ -101,8 +81,9 @@ def test_a_fork_that_is_killed_fails_alone(cells, plans, undisturbed, seed):
     assert all(
         "killed by SIGKILL" in statuses[name] and (cells / name / "logs" / "console.log").exists() for name in failed
     )
-    assert {name: digest for name, digest in digests(cells).items() if name.split("/")[0] not in failed} == {
-        name: digest for name, digest in expected.items() if name.split("/")[0] not in failed
+    completed = [name for name in plans if name not in failed]
+    assert digests(cells, completed) == {
+        name: digest for name, digest in expected.items() if name.split("/")[0] in completed
     }
 
 
@@ -111,7 +92,7 @@ def test_a_fork_that_is_stopped_ends_at_its_limit(cells, plans):
     plans["c1"] = limited(plans["c1"], SHORT_S)
     with prepared(plans) as engine:
         assert is_completed(run(engine, {"c0": plans["c0"]}, cells), ["c0"])
-        with running(engine, {"c1": plans["c1"]}, cells) as stopped:
+        with meanwhile(engine, {"c1": plans["c1"]}, cells) as stopped:
             os.kill(seen(lambda: forks_of(engine)).pid, signal.SIGSTOP)
             assert is_completed(run(engine, {name: plans[name] for name in ("c2", "c3")}, cells), ["c2", "c3"])
         assert len(engine.templates()) == 1
@@ -151,7 +132,7 @@ def test_a_template_that_hangs_before_its_network_is_up_fails_its_cell(cells, pl
     """At the cell's limit; the next cell gets another one."""
     plans = {"c0": limited(plans["c0"], SHORT_S), "c1": plans["c1"]}
     with prepared(plans) as engine:
-        with running(engine, {"c0": plans["c0"]}, cells) as statuses:
+        with meanwhile(engine, {"c0": plans["c0"]}, cells) as statuses:
             os.kill(seen(lambda: [one for one in engine.templates() if one.pid]).pid, signal.SIGSTOP)
         after = run(engine, {"c1": plans["c1"]}, cells)
     assert f"failed the wall limit of {SHORT_S} s came before the network was up" in statuses["c0"]

@@ -13,6 +13,7 @@ import pytest
 from scpslab.analysis.capture import read_packets
 from scpslab.plan import Plan
 from tests.lab.forks import is_completed, plans_of_file, prepared, run, with_seed
+from tests.lab.ran import Cell, whole
 from tests.lab.test_snapshots import ALL_KINDS, cells_of
 
 pytestmark = pytest.mark.lab
@@ -60,10 +61,6 @@ before = {
 print(json.dumps({"after": after, "before": before}))
 """
 SCENARIO = """
-kind: scenario
-version: 1
-title: Draws random numbers
-topology: point_to_point
 workloads:
   - {{kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, port: 5001, patience: 100 s}}
 script:
@@ -80,17 +77,25 @@ SEEDS = {"one": "a1" * 32, "other": "17" * 32, "again": "a1" * 32}
 
 def drawn(folder: Path) -> dict[str, dict[str, object]]:
     """What a cell's program drew, and the numbers of its connections in a capture."""
-    text = (folder / "logs" / "script-2-h1.log").read_text()
-    found: dict[str, dict[str, object]] = json.loads(text)
-    packets = read_packets(folder / "captures" / "h2.pcap")
+    cell = Cell.of(folder)
+    numbers: dict[str, dict[str, object]] = json.loads(cell.log("script-2-h1"))
+    packets = cell.packets("h2")
     client, server = packets.destination_port == 5001, packets.source_port == 5001
-    found["after"] |= {"port of the transfer": int(packets.source_port[client][0])}
+    numbers["after"] |= {"port of the transfer": int(packets.source_port[client][0])}
     for end, its in (("client", client), ("server", server)):
-        found["after"] |= {
+        numbers["after"] |= {
             f"sequence number of the {end}": int(packets.seq[its][0]),
             f"timestamp of the {end}": int(packets.timestamp[its][0]),
         }
-    return found
+    return numbers
+
+
+def carried_out(plans: dict[str, Plan], folder: Path) -> None:
+    """Runs cells of one template."""
+    with prepared(plans) as engine:
+        statuses = run(engine, plans, folder)
+        assert len(engine.templates()) == 1
+    assert is_completed(statuses, plans), statuses
 
 
 def thrice(plan: Plan) -> dict[str, Plan]:
@@ -103,12 +108,9 @@ def test_what_programs_draw_after_the_fork_comes_from_the_cell_s_seed(tmp_path):
     same.
     """
     path = tmp_path / "drawing.yaml"
-    path.write_text(SCENARIO.format(program=base64.b64encode(DRAW.encode()).decode()))
+    path.write_text(whole(SCENARIO.format(program=base64.b64encode(DRAW.encode()).decode())))
     plans = thrice(next(iter(plans_of_file(path).values())))
-    with prepared(plans) as engine:
-        statuses = run(engine, plans, tmp_path / "cells")
-        assert len(engine.templates()) == 1
-    assert is_completed(statuses, plans), statuses
+    carried_out(plans, tmp_path / "cells")
     found = {name: drawn(tmp_path / "cells" / name) for name in plans}
 
     assert found["one"] == found["again"]
@@ -122,10 +124,7 @@ def test_what_ran_before_the_fork_has_used_up_nothing(tmp_path, kind):
     fork.
     """
     plans = thrice(next(iter(cells_of(kind).values())))
-    with prepared(plans) as engine:
-        statuses = run(engine, plans, tmp_path)
-        assert len(engine.templates()) == 1
-    assert is_completed(statuses, plans), statuses
+    carried_out(plans, tmp_path)
     found = {}
     for name in plans:
         packets = read_packets(next(iter(sorted((tmp_path / name / "captures").glob("*.pcap")))))

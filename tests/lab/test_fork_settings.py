@@ -23,13 +23,11 @@ from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.setup import silent
 from tests.lab.forks import is_completed, plans_of_file, run
+from tests.lab.ran import whole
 
 pytestmark = pytest.mark.lab
 READER = Path(__file__).parent / "in_guest" / "read_back.py"
 FY97 = """
-kind: scenario
-version: 1
-title: One setting at a time
 topology: fy97
 parameters: {data_rate: 2 Mbit/s, ack_rate: 2 Mbit/s}
 hosts: {ws1: {preset: modern}, ws2: {preset: modern}}
@@ -40,9 +38,6 @@ limits: {virtual: 200 s, wall: 200 s}
 seed: 3
 """
 SERIAL = """
-kind: scenario
-version: 1
-title: One setting of a serial link at a time
 topology: sgls
 links: {serial: {data: {errors: {model: independent, ber: 1e-6}}}}
 hosts: {satellite: {preset: linux-2.0}, ground: {preset: linux-2.0}}
@@ -133,20 +128,14 @@ def plans_with(folder: Path, base: str, settings: dict[str, tuple[dict[str, Any]
     """The plan of a scenario, "base", and one for each setting."""
     folder.mkdir(exist_ok=True)
     shutil.copyfile(Path(__file__).parents[1] / "same_bytes" / "gaps.txt", folder / "gaps.txt")
-    cases = {
-        re.sub(r"[^a-z0-9]+", "-", name.lower()): changes
-        for name, (changes, _) in settings.items()
-        if "seed" not in changes
-    }
     path = folder / "settings.yaml"
-    path.write_text(base + "sweep: " + json.dumps({"setting": {"cases": {"base": {}} | cases}}) + "\n")
-    found = {plan.cell.axes["setting"]: plan for plan in plans_of_file(path).values()}
-    plans = {"base": found["base"]} | {
-        name: found[key]
-        for name, key in zip((n for n, (c, _) in settings.items() if "seed" not in c), cases, strict=True)
-    }
+    swept = {name: changes for name, (changes, _) in settings.items() if "seed" not in changes}
+    cases = {re.sub(r"[^a-z0-9]+", "-", name.lower()): changes for name, changes in {"base": {}, **swept}.items()}
+    path.write_text(whole(base) + "sweep: " + json.dumps({"setting": {"cases": cases}}) + "\n")
+    by_case = {plan.cell.axes["setting"]: plan for plan in plans_of_file(path).values()}
+    plans = {name: by_case[case] for name, case in zip(("base", *swept), cases, strict=True)}
     if "seed" in settings:
-        path.write_text(base.replace("seed: 3", "seed: 4"))
+        path.write_text(whole(base.replace("seed: 3", "seed: 4")))
         (plans["seed"],) = plans_of_file(path).values()
     return plans
 

@@ -4,24 +4,22 @@ outages and kills.
 
 from __future__ import annotations
 
-import csv
-
 import pytest
-
-from scpslab.analysis.run import open_run
-from scpslab.running import RunOptions, run_scenario
 
 pytestmark = pytest.mark.lab
 SCPS = "{stack: scps, preset: nmsu-vj}"
 KERNEL = "{preset: linux-2.2}"
 
 
-def run(out, name, *overrides):
-    """The row of the one cell of a scenario, and the folder."""
-    result = run_scenario(name, RunOptions(out=out, overrides=list(overrides), jobs=1, use_cache=False))
-    with (result.folder / "results.csv").open(newline="") as file:
-        (row,) = csv.DictReader(file)
-    return row, result.folder
+def transfer(**settings):
+    """Overrides of the transfer."""
+    return [f"workloads.transfer.{key}={value}" for key, value in settings.items()]
+
+
+@pytest.fixture
+def restart(run):
+    """Runs the one cell of fp/restart over SCPS-TP."""
+    return lambda *overrides: run("fp/restart:test", "sweep={}", f"hosts.*={SCPS}", *overrides)
 
 
 def assert_whole(row):
@@ -32,14 +30,11 @@ def assert_whole(row):
 
 @pytest.mark.parametrize(("source", "sink"), [(SCPS, SCPS), (KERNEL, KERNEL), (SCPS, KERNEL), (KERNEL, SCPS)])
 @pytest.mark.parametrize(("command", "mode"), [("get", "active"), ("put", "passive")])
-def test_a_file_arrives_whoever_is_at_the_ends(source, sink, command, mode, tmp_path):
+def test_a_file_arrives_whoever_is_at_the_ends(source, sink, command, mode, run):
     """20 kB over the serial line at 1e-5: not faster than the line carries them."""
-    hosts = (f"hosts.satellite={source}", f"hosts.ground={sink}")
-    transfer = (
-        f"workloads.transfer.{key}={value}"
-        for key, value in (("kind", "fp"), ("command", command), ("mode", mode), ("size", "20 kB"))
-    )
-    row, _ = run(tmp_path, "sgls/aero-fig02:test", "sweep={}", "links.serial.*.errors.ber=1e-5", *hosts, *transfer)
+    hosts = (f"hosts.satellite={source}", f"hosts.ground={sink}", "links.serial.*.errors.ber=1e-5")
+    file = transfer(kind="fp", command=command, mode=mode, size="20 kB")
+    row = run("sgls/aero-fig02:test", "sweep={}", *hosts, *file).row
 
     assert_whole(row)
     assert float(row["transfer_s"]) > 20_000 * 10 / 115_200
@@ -47,92 +42,63 @@ def test_a_file_arrives_whoever_is_at_the_ends(source, sink, command, mode, tmp_
 
 
 @pytest.mark.smoke
-def test_a_record_costs_the_record_on_the_wire(tmp_path):
+def test_a_record_costs_the_record_on_the_wire(run):
     """2 kB in a file of 64 kB are replaced: what is sent is the record and its description."""
-    row, _ = run(tmp_path, "fp/records:test")
+    row = run("fp/records:test").row
 
     assert_whole(row)
     assert int(row["bytes"]) == 64_000
     assert 2_000 < int(row["wire_data_bytes"]) < 4_000
 
 
-def test_an_outage_is_outlived_without_a_hand(tmp_path):
-    row, folder = run(tmp_path, "fp/outages:test")
+def test_an_outage_is_outlived_without_a_hand(run):
+    ran = run("fp/outages:test")
 
-    assert_whole(row)
+    assert_whole(row := ran.row)
     assert int(row["restarts"]) >= 1
     assert int(row["rtos"]) >= 1
     assert 0 < int(row["resumed_at_bytes"]) < 256_000
     # What was stored before the outage is not sent again.
     assert int(row["moved_bytes"]) == 256_000
-    (cell,) = open_run(folder).cells
-    assert next(line for line in cell.records("serial") if line["event"] == "direction")["outage_bytes"] > 0
+    assert ran.cell.lines("serial", event="direction")[0]["outage_bytes"] > 0
 
 
 @pytest.mark.parametrize("stop", ["interrupt", "abort", "kill-client", "kill-server"])
-def test_what_is_stopped_in_its_middle_is_whole_in_the_end(stop, tmp_path):
-    row, folder = run(
-        tmp_path,
-        "fp/restart:test",
-        "sweep={}",
-        f"hosts.*={SCPS}",
-        f"workloads.transfer.stop={stop}",
-        "workloads.transfer.size=64 kB",
-    )
+def test_what_is_stopped_in_its_middle_is_whole_in_the_end(stop, restart):
+    ran = restart(*transfer(stop=stop, size="64 kB"))
 
-    assert_whole(row)
+    assert_whole(row := ran.row)
     assert int(row["restarts"]) == 1
     assert (row["resumed_at_bytes"] == "") == (stop == "abort")
-    (cell,) = open_run(folder).cells
-    assert len([line for line in cell.records("transfer") if line["event"] == "stop"]) == stop.startswith("kill")
+    assert len(ran.cell.lines("transfer", event="stop")) == stop.startswith("kill")
 
 
-def test_a_stop_that_did_not_happen_is_no_success(tmp_path):
+def test_a_stop_that_did_not_happen_is_no_success(restart):
     """The file is at the client before the user's word can be: the cell does not claim to have tested an interrupt."""
-    transfer = (
-        f"workloads.transfer.{key}={value}"
-        for key, value in (("stop", "interrupt"), ("stop_at", "999 B"), ("size", "1 kB"), ("command", "get"))
-    )
-    row, _ = run(tmp_path, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", *transfer)
+    row = restart(*transfer(stop="interrupt", stop_at="999 B", size="1 kB", command="get")).row
 
     assert row["status"] == "incomplete"
     assert "expected it to be interrupted" in row["reason"]
 
 
-def test_best_effort_fills_what_it_gives_up(tmp_path):
+def test_best_effort_fills_what_it_gives_up(restart):
     """A third of the packets is hit: the reader goes past holes that stay open, and the file has its length, whatever
     was filled.
     """
     errors = "links.serial.data.errors={model: independent, ber: 3e-5}"
-    row, _ = run(
-        tmp_path,
-        "fp/restart:test",
-        "sweep={}",
-        errors,
-        f"hosts.*={SCPS}",
-        "workloads.transfer.bets=true",
-        "workloads.transfer.size=40 kB",
-    )
+    row = restart(errors, *transfer(bets="true", size="40 kB")).row
 
     assert row["status"] == "completed", row["reason"]
     assert int(row["bytes"]) == 40_000
     assert int(row["filled_bytes"]) > 0
+    wrong = int(row["damaged_bytes"]) + int(row["lost_bytes"])
     # Zeros in place of random bytes: one in 256 is right by chance.
-    assert (
-        int(row["filled_bytes"]) * 0.97 < int(row["damaged_bytes"]) + int(row["lost_bytes"]) <= int(row["filled_bytes"])
-    )
+    assert int(row["filled_bytes"]) * 0.97 < wrong <= int(row["filled_bytes"])
 
 
-def test_the_same_cell_twice_has_the_same_bytes(tmp_path):
+def test_the_same_cell_twice_has_the_same_bytes(restart):
     """Client, server, kill and restart are part of what is reproducible."""
-    folders = [
-        run(tmp_path / name, "fp/restart:test", "sweep={}", f"hosts.*={SCPS}", "workloads.transfer.size=64 kB")[1]
-        for name in ("a", "b")
-    ]
+    first, second = (restart("workloads.transfer.size=64 kB").digests for _ in range(2))
 
-    files = [
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("cells/**/*") if path.is_file()}
-        for folder in folders
-    ]
-    assert len(files[0]) > 10
-    assert files[0] == files[1]
+    assert len(first) > 10
+    assert first == second

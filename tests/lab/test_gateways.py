@@ -1,66 +1,53 @@
-"""Gateways of a scenario: kernel TCP through two of them gains on a lossy hop, their accounts close, and the same cell
-has the same bytes.
+"""Gateways: kernel TCP through two of them gains on a lossy hop, unmodified programs on hosts of stack `scps` go over
+SCPS-TP through the host's own, and their accounts close.
 """
 
 from __future__ import annotations
 
-import csv
 import json
+from typing import Any
 
+import dpkt
 import pytest
 
-from scpslab.analysis.run import open_run
-from scpslab.running import RunOptions, run_scenario
-from tests.lab.forks import digests
+from tests.lab.ran import Cell
+from tests.lab.terminal import Terminal
 
 pytestmark = pytest.mark.lab
-
 SIZE = 1_000_000
+SCENARIO = "links/gateway:test"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """The cells of the variant `test`: end to end with CUBIC, and split."""
-    return run_scenario(
-        "links/gateway:test", RunOptions(out=tmp_path_factory.mktemp("gateway"), jobs=1, use_cache=False)
-    )
+def both(run_once):
+    """The run of the variant `test`: end to end with CUBIC, and split."""
+    return run_once(SCENARIO)
 
 
-def cells(run):
-    """The cells by their paths."""
-    return {cell.plan.cell.axes["path"]: cell for cell in open_run(run.folder).cells}
+def test_a_split_connection_does_not_wait_for_each_loss(both):
+    cells = both.by("path")
 
-
-def test_a_split_connection_does_not_wait_for_each_loss(run):
-    found = cells(run)
-    status = {path: json.loads((cell.folder / "status.json").read_text()) for path, cell in found.items()}
-
-    assert {path: one["status"] for path, one in status.items()} == {"cubic": "completed", "split": "completed"}
+    assert both.ended == (2, 0, 0)
     # At a BER of 1e-5 every ninth packet is lost.
-    assert status["split"]["virtual_s"] < 10 < status["cubic"]["virtual_s"]
+    assert cells["split"].virtual_s < 10 < cells["cubic"].virtual_s
 
 
-def test_the_account_of_each_gateway_closes(run):
-    cell = cells(run)["split"]
+def test_the_account_of_each_gateway_closes(both):
+    cell = both.by("path")["split"]
 
     for name, side in (("near", "from_lan"), ("far", "from_wan")):
-        lines = list(cell.records(name))
-        connections = [line for line in lines if line["event"] == "connection"]
+        connections = cell.lines(name, event="connection")
         assert sum(line[side]["delivered"] for line in connections) >= SIZE
         # The cell ends with the workload; what is then left are FINs.
         assert all(line["end"] in ("finished", "the gateway stopped") for line in connections)
-        for line in connections:
-            for account in (line["from_lan"], line["from_wan"]):
-                assert account["received"] == account["delivered"]
-                assert account["lost"] == account["buffered"] == 0
-        assert lines[-1]["event"] == "counters"
-        assert lines[-1]["closes"]
-        assert "cpu_s" not in lines[-1]
+        for account in (line[way] for line in connections for way in ("from_lan", "from_wan")):
+            assert account["received"] == account["delivered"]
+            assert account["lost"] == account["buffered"] == 0
+        assert "cpu_s" not in counters(cell, name)
 
 
-def test_the_table_of_results_has_the_accounts(run):
-    with (run.folder / "results.csv").open() as file:
-        rows = {row["path"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+def test_the_table_of_results_has_the_accounts(both):
+    rows = {row["path"]: row for row in both.rows}
     split, whole = rows["split"], rows["cubic"]
 
     for name, side, other in (("near", "from_lan", "from_wan"), ("far", "from_wan", "from_lan")):
@@ -73,37 +60,20 @@ def test_the_table_of_results_has_the_accounts(run):
     assert 50 < int(split["near_resends"]) < 150
 
 
-def test_the_same_cell_has_the_same_bytes_twice(run, tmp_path):
-    again = run_scenario("links/gateway:test", RunOptions(out=tmp_path, jobs=1, use_cache=False))
+def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(run):
+    own_lan = {"kind": "gateway", "name": "near", "node": "g1", "peer": "10.9.0.2", "far": ["10.1.0.0/24"]}
+    services = json.dumps([own_lan | {"rate": "2 Mbit/s", "rtt": "1 s"}])
+    cell = run(SCENARIO, "sweep.path=[cubic]", f"services={services}").cell
 
-    assert digests(run.folder / "cells") == digests(again.folder / "cells")
-
-
-def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(tmp_path):
-    own_lan = {
-        "kind": "gateway",
-        "name": "near",
-        "node": "g1",
-        "peer": "10.9.0.2",
-        "far": ["10.1.0.0/24"],
-        "rate": "2 Mbit/s",
-        "rtt": "1 s",
-    }
-    overrides = ["sweep.path=[cubic]", f"services={json.dumps([own_lan])}"]
-    result = run_scenario("links/gateway:test", RunOptions(out=tmp_path, jobs=1, use_cache=False, overrides=overrides))
-    cell = cells(result)["cubic"]
-    status = json.loads((cell.folder / "status.json").read_text())
-
-    assert status["status"] == "failed"
-    assert status["reason"].startswith("ChildProcessError: service near on g1: scps gateway ended with exit code 3")
-    assert "10.1.0.0/24 is routed to" in status["reason"]
+    assert cell.status == "failed"
+    assert cell.reason.startswith("ChildProcessError: service near on g1: scps gateway ended with exit code 3")
+    assert "10.1.0.0/24 is routed to" in cell.reason
 
 
-def test_a_page_gains_and_requests_in_a_row_do_not(tmp_path):
-    result = run_scenario("links/gateway-applications:test", RunOptions(out=tmp_path, jobs=1, use_cache=False))
+def test_a_page_gains_and_requests_in_a_row_do_not(run):
     took_s = {}
-    for cell in open_run(result.folder).cells:
-        [command] = [line for line in cell.records("script") if line["node"] == "server"]
+    for cell in run("links/gateway-applications:test").cells:
+        command = cell.line("script", node="server")
         assert command["exit_code"] == 0, cell.plan.cell.axes
         took_s[cell.plan.cell.axes["application"], cell.plan.cell.axes["path"]] = command["end_t_s"] - command["t_s"]
 
@@ -114,31 +84,189 @@ def test_a_page_gains_and_requests_in_a_row_do_not(tmp_path):
     assert took_s["requests", "split"] == pytest.approx(took_s["requests", "cubic"], rel=0.03)
 
 
-def test_ten_transfers_at_once_complete_with_their_accounts(tmp_path):
-    result = run_scenario("links/gateway-congested:test", RunOptions(out=tmp_path, jobs=1, use_cache=False))
-    found = cells(result)
-    statuses = {path: json.loads((cell.folder / "status.json").read_text())["status"] for path, cell in found.items()}
+def test_ten_transfers_at_once_complete_with_their_accounts(run):
+    ran = run("links/gateway-congested:test")
 
-    assert statuses == {"cubic": "completed", "split": "completed"}
+    assert ran.ended == (2, 0, 0)
     for name in ("near", "far"):
-        lines = list(found["split"].records(name))
-        assert sum(line["event"] == "connection" for line in lines) == 10
-        assert lines[-1]["closes"]
+        assert len(ran.by("path")["split"].lines(name, event="connection")) == 10
+        assert counters(ran.by("path")["split"], name)
 
 
 @pytest.mark.parametrize("outage_s", [1, 10, 60, 600])
-def test_an_outage_of_the_link_is_waited_for(tmp_path, outage_s):
+def test_an_outage_of_the_link_is_waited_for(run, outage_s):
     """The hop is dead both ways in the middle of the transfer: nothing is lost, and nobody gives up."""
-    begin_s = 2
-    outage = f"links.hop.*.errors.outages=[{{from: {begin_s} s, to: {begin_s + outage_s} s}}]"
-    overrides = [outage, "sweep.path=[split]", "sweep.ber=[0]", "sweep.size=[3 MB]"]
-    result = run_scenario("links/gateway:test", RunOptions(out=tmp_path, jobs=1, use_cache=False, overrides=overrides))
-    (cell,) = open_run(result.folder).cells
-    status = json.loads((cell.folder / "status.json").read_text())
-    received = next(line for line in cell.records("transfer") if line["event"] == "receiver")
+    outage = f"links.hop.*.errors.outages=[{{from: 2 s, to: {2 + outage_s} s}}]"
+    cell = run(SCENARIO, outage, "sweep.path=[split]", "sweep.ber=[0]", "sweep.size=[3 MB]").cell
+    received = cell.line("transfer", event="receiver")
 
-    assert status["status"] == "completed", status
+    assert cell.status == "completed", cell.reason
     assert (received["bytes"], received["wrong_bytes"]) == (3_000_000, 0)
-    for name in ("near", "far"):
-        assert list(cell.records(name))[-1]["closes"]
-    assert begin_s + outage_s < received["last_data_t_s"]
+    assert counters(cell, "near")
+    assert counters(cell, "far")
+    assert 2 + outage_s < received["last_data_t_s"]
+
+
+# A satellite hop of 2 Mbit/s on which one of nine packets is lost.
+OWN = """
+hosts:
+  h1: {stack: scps, preset: fy97-rate}
+  h2: {stack: scps, preset: fy97-rate}
+links:
+  hop:
+    data: {errors: {ber: 1e-5}}
+    ack: {errors: {ber: 1e-5}}
+probes:
+  - {kind: capture, node: h1}
+  - {kind: capture, node: h2}
+seed: 11
+limits: {virtual: 600 s, wall: 600 s}
+"""
+IPERF3 = """workloads:
+  - {kind: iperf3, name: flow, from: h1, to: h2, duration: 60 s}
+"""
+CURL = """services:
+  - {kind: command, name: web, node: h2, ready_port: 8080,
+     command: "mkdir /tmp/www && head -c 400000 /dev/urandom > /tmp/www/page && exec python3 -m http.server 8080 --directory /tmp/www"}
+script:
+  - {do: run, at: 1 s, node: h1, patience: 100 s, command: "curl -sSf http://10.0.0.2:8080/page | sha256sum"}
+  - {do: run, at: 1 s, node: h2, command: "sha256sum < /tmp/www/page"}
+  - {do: run, at: 2 s, node: h1, patience: 100 s, command: "curl -sS http://10.0.0.2:9/; test $? = 7"}
+  - {do: run, at: 3 s, node: h1, command: "curl -sS --max-time 5 http://127.0.0.1:9/; test $? = 7"}
+  - {do: run, at: 4 s, node: h1, patience: 60 s, command: "ping -c 2 10.0.0.2"}
+"""
+NO_ERRORS, KERNEL = "links.hop.*.errors={ber: 0}", "{preset: modern}"
+SCPS_CAPABILITIES = 20
+RATE_BPS = 2_000_000
+H1, H2 = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+
+
+def counters(cell: Cell, gateway: str) -> dict[str, Any]:
+    """The last line of a gateway's account, which closes."""
+    line = cell.records(gateway)[-1]
+    assert (line["event"], line["closes"]) == ("counters", True)
+    return line
+
+
+def packets(cell: Cell, node: str) -> list[dpkt.ip.IP]:
+    """The IP packets of a host's capture."""
+    with (cell.folder / "captures" / f"{node}.pcap").open("rb") as file:
+        frames = [dpkt.ethernet.Ethernet(content) for _, content in dpkt.pcap.Reader(file)]
+    return [frame.data for frame in frames if isinstance(frame.data, dpkt.ip.IP)]
+
+
+def openings(cell: Cell, node: str) -> set[tuple[bytes, bool, bool]]:
+    """Every SYN on a host's link: who sent it, whether it answers one, whether it offers SCPS."""
+    tcp = [(packet.src, packet.data) for packet in packets(cell, node) if packet.p == dpkt.ip.IP_PROTO_TCP]
+    return {
+        (who, bool(one.flags & dpkt.tcp.TH_ACK), SCPS_CAPABILITIES in dict(dpkt.tcp.parse_opts(one.opts)))
+        for who, one in tcp
+        if one.flags & dpkt.tcp.TH_SYN
+    }
+
+
+def test_iperf3_runs_over_scps_and_fills_the_link_that_loses_every_ninth_packet(run):
+    ran = run(OWN + IPERF3)
+    cell = ran.cell
+    received = cell.line("flow")["result"]["end"]["sum_received"]
+
+    assert cell.status == "completed", cell.reason
+    # Rate control alone: the rate but for headers, what is lost, and what is under way when it ends.
+    assert 0.7 < received["bits_per_second"] / RATE_BPS < 0.97
+    assert openings(cell, "h1") == {(H1, False, True), (H2, True, True)}
+    sender, receiver = counters(cell, "gateway-h1"), counters(cell, "gateway-h2")
+    assert sender["from_lan"]["delivered"] == pytest.approx(receiver["from_wan"]["delivered"], rel=0.05)
+    assert sender["wan"]["resends"] > 500
+    assert ran.row["stack"] == "scps fy97-rate"
+    assert ran.row["retransmissions"] == str(sender["wan"]["resends"])
+    # Nothing is lost inside the host.
+    assert sender["lan"]["resends"] < 5
+
+
+def test_the_same_cell_has_the_same_bytes_twice(run):
+    first, second = (run(OWN + IPERF3, "workloads.flow.duration=10 s").digests for _ in range(2))
+
+    assert first == second
+
+
+@pytest.mark.parametrize(("command", "mode"), [("get", "active"), ("put", "passive")])
+def test_files_come_by_ftp_whoever_opens_the_data_connection(run, command, mode):
+    workload = f"{{kind: ftp, name: file, from: h1, to: h2, size: 1 MB, command: {command}, mode: {mode}}}"
+    cell = run(OWN + f"workloads: [{workload}]\n").cell
+    file = cell.line("file", event="file")
+
+    assert cell.status == "completed", cell.reason
+    assert file["sha256"] == file["sent_sha256"]
+    control, data = sorted(
+        line["from_lan"]["delivered"] + line["from_wan"]["delivered"]
+        for line in cell.lines("gateway-h1", event="connection")
+    )
+    assert control < 900_000 < data
+
+
+def test_a_page_comes_by_curl_a_refusal_is_one_and_ping_goes_its_own_way(run):
+    cell = run(OWN + CURL, NO_ERRORS).cell
+
+    assert cell.status == "completed", cell.reason
+    assert cell.log("script-1-h1") == cell.log("script-2-h2")
+    assert "2 received" in cell.log("script-5-h1")
+    # No router, and no gateway, has reduced it.
+    assert "ttl=64" in cell.log("script-5-h1")
+    total = counters(cell, "gateway-h1")
+    # The connection inside the host is none of the gateway's.
+    assert (total["begun"], total["finished"], total["broken"]) == (2, 1, 1)
+    assert cell.line("gateway-h1", event="connection", end="finished")["from_wan"]["delivered"] > 400_000
+    # The gateway writes packets of its own with 250, which the host forwards; those of ICMP are its kernel's.
+    lives = {(packet.p, packet.ttl) for packet in packets(cell, "h2") if packet.src == H1}
+    assert lives == {(dpkt.ip.IP_PROTO_TCP, 249), (dpkt.ip.IP_PROTO_ICMP, 64)}
+
+
+def test_a_kernel_host_at_the_other_end_speaks_tcp(run):
+    cell = run(OWN + IPERF3, "workloads.flow.duration=20 s", f"hosts.h2={KERNEL}", NO_ERRORS).cell
+
+    assert cell.status == "completed", cell.reason
+    assert openings(cell, "h1") == {(H1, False, True), (H2, True, False)}
+    assert cell.line("flow")["result"]["end"]["sum_received"]["bytes"] > 1_000_000
+    assert counters(cell, "gateway-h1")["from_lan"]["delivered"] > 1_000_000
+    assert not (cell.folder / "records" / "gateway-h2.jsonl").exists()
+
+
+def test_a_kernel_host_reaches_a_server_on_a_host_of_scps(run):
+    cell = run(OWN + CURL, f"hosts.h1={KERNEL}", NO_ERRORS).cell
+
+    assert cell.status == "completed", cell.reason
+    assert cell.log("script-1-h1") == cell.log("script-2-h2")
+    # The client offers no SCPS, and the server's gateway answers without.
+    assert not any(offers for _, _, offers in openings(cell, "h2"))
+    assert counters(cell, "gateway-h2")["from_lan"]["delivered"] > 400_000
+
+
+def test_bulk_and_unmodified_programs_share_a_host(run):
+    cell = run(OWN + IPERF3 + "  - {kind: bulk, name: transfer, from: h1, to: h2, size: 500 kB}\n").cell
+    receiver = cell.line("transfer", event="receiver")
+
+    assert cell.status == "completed", cell.reason
+    assert (receiver["bytes"], receiver["wrong_bytes"]) == (500_000, 0)
+
+
+@pytest.mark.parametrize("node", ["h1", "h2"])
+def test_a_gateway_that_is_killed_fails_the_cell_with_a_word(run, node):
+    step = {"do": "run", "at": "10 s", "node": node, "command": "pkill -KILL -x scps"}
+    cell = run(OWN + IPERF3, f"script={json.dumps([step])}").cell
+
+    assert cell.status == "failed"
+    assert f"service gateway-{node} on {node}: scps gateway ended with SIGKILL while the cell ran" in cell.reason
+
+
+def test_what_is_typed_on_a_host_of_scps_goes_through_its_gateway_and_the_prompt_says_once_that_one_has_ended():
+    with Terminal("point_to_point", "--stack", "*=scps:fy97-rate") as terminal:
+        terminal.do("h2 python3 -m http.server 8080 --directory /etc > /dev/null 2>&1 &")
+        terminal.do("h1 sleep 2")
+        assert "127.0.0.1" in terminal.do("h1 curl -sS http://10.0.0.2:8080/hosts")
+        assert int(terminal.do("h1 cat /sys/class/net/gw-wan/statistics/rx_packets")) > 3
+        shown = terminal.do("h1 pkill -KILL -x scps") + terminal.do("h1 sleep 1")
+        assert shown.count("*** service gateway-h1 on h1: scps gateway has ended") == 1
+        assert "service gateway-h2" not in shown
+        assert "ended" not in terminal.do("h2 true")
+        terminal.type("exit\n")
+        assert terminal.ends_within(20) == 0

@@ -11,13 +11,18 @@ import json
 import os
 
 import pytest
+from rich.console import Console
 
 from scpslab import plan as plans
 from scpslab import scenario
+from scpslab.analysis.compare import Options, compare_runs
+from scpslab.analysis.compare_texts import as_table
+from scpslab.analysis.table import read_results
+from scpslab.engine import ENGINES
 from scpslab.engine.uml import LiveEngine
 from scpslab.scenario import planning
 from scpslab.setup import ensure
-from tests.lab.guest_machine import program_folder
+from tests.lab.guest_machine import HostInGuest, program_folder
 from tests.lab.test_docker import images_can_be_had
 
 pytestmark = pytest.mark.lab
@@ -102,3 +107,28 @@ def test_killed_labs_leave_nothing_and_take_nothing(seen):
     assert len(seen["killed"]) == KILLS + 1
     assert [point for point in seen["killed"] if point["differs"]] == []
     assert any(point["removed"] for point in seen["killed"])
+
+
+REPEATS = int(os.environ.get("SCPSLAB_AGREEMENT", "0"))
+# Computing takes time where time is real: some 10 ms of 20 s in engine live. What is left is for a clock that ticks
+# every 10 ms.
+TOLERANCE = 0.02
+
+
+@pytest.mark.skipif(not REPEATS, reason="minutes of real time: make test-host")
+def test_the_machine_s_kernel_in_real_time_agrees_with_virtual_time(run, monkeypatch):
+    """FY97's Fig 4 without errors, where nothing but the engine makes a difference: TCP, BBR and SCPS-TP take the same
+    time. SCPSLAB_AGREEMENT says how often each (make test-host: 3).
+    """
+    monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
+    ran = [
+        run("fy97/fig04:engines", f"repeats={REPEATS}", "sweep.ber.values=[0]", engine=name, jobs=None)
+        for name in (HostInGuest.name, "virtual")
+    ]
+    assert [one.ended for one in ran] == [(4 * REPEATS, 0, 0)] * 2
+
+    compared = compare_runs([read_results(one.folder) for one in ran], Options(metrics=["transfer_s"]))
+    Console(width=160).print(as_table(compared))
+    assert len(compared.pairs) == 4
+    for pair in compared.pairs:
+        assert pair.first.mean.mean == pytest.approx(pair.second.mean.mean, rel=TOLERANCE), pair.key

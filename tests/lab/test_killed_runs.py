@@ -4,7 +4,6 @@ left in /dev/shm.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import subprocess
@@ -13,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.setup import cache_dir
+from scpslab.core.project import ROOT
+from tests.lab.copied_tree import built_parts
 from tests.lab.forks import left_after_a_while
+from tests.lab.ran import digests
 
 pytestmark = pytest.mark.lab
-ROOT = Path(__file__).parents[2]
 MOMENTS = int(os.environ.get("SCPSLAB_RUN_KILLS", "4"))
 LIMIT_S = 500
 
@@ -26,22 +26,11 @@ class Runs:
     """Runs of three cells with a cache of results of their own; what is built is that of the user."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.cache = folder, folder / "cache"
-        self.cache.mkdir()
-        for part in cache_dir().iterdir():
-            if part.name != "results":
-                (self.cache / part.name).symlink_to(part)
+        self.folder, self.cache = folder, built_parts(folder / "cache", without=("results",))
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
-        argv = [
-            str(ROOT / "scpslab"),
-            "run",
-            "links/transfer",
-            "--set",
-            "workloads.transfer.size=20 kB",
-            "--out",
-            str(self.folder / out),
-        ]
+        argv = [ROOT / "scpslab", "run", "links/transfer", "--set", "workloads.transfer.size=20 kB"]
+        argv += ["--out", self.folder / out]
         environment = os.environ | {"SCPSLAB_CACHE": str(self.cache)}
         return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -57,8 +46,7 @@ class Runs:
     def files(self, out: str) -> dict[str, str]:
         """Digests of cells and table."""
         (run,) = (self.folder / out).iterdir()
-        paths = [*(path for path in (run / "cells").rglob("*") if path.is_file()), run / "results.csv"]
-        return {path.relative_to(run).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+        return digests(run, ["cells", "results.csv"])
 
 
 @pytest.fixture(scope="module")

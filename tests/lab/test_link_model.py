@@ -6,11 +6,9 @@ Tolerances are the published ones.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import struct
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +17,8 @@ from scipy import stats
 from scpslab.core.seeds import stream
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
-from scpslab.running import RunOptions, run_scenario
 from scpslab.scenario.errors.vector import gap_vector, lost_packets
-from tests.lab.conftest import ERRORS, capture, datagrams
+from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams
 
 pytestmark = pytest.mark.lab
 
@@ -29,14 +26,19 @@ RATE_TOLERANCE = 1e-3
 DELAY_TOLERANCE_S = 50e-6
 
 
+def wrong_bits(errors):
+    """The places of the bit errors of a vector."""
+    return np.cumsum(gap_vector(schema.read(Errors, ERRORS | errors)).astype(np.int64)) - 1
+
+
 def test_rate_holds_within_a_thousandth(run_link):
     """Twice the rate is offered; what arrives is the rate."""
-    outcome = run_link([datagrams(4_000_000, 10, 1000)], (capture("h2"),), data_rate="2 Mbit/s", data_delay="10 ms")
+    cell = run_link([datagrams(4_000_000, 10, 1000)], capture("h2"), data_rate="2 Mbit/s", data_delay="10 ms")
 
-    times = outcome.arrival_s("h2")
+    times = cell.arrival_s("h2")
     measured_bps = (len(times) - 1) * 1000 * 8 / (times[-1] - times[0])
 
-    assert outcome.status["status"] == "completed"
+    assert cell.status == "completed"
     assert abs(measured_bps / 2_000_000 - 1) < RATE_TOLERANCE
 
 
@@ -45,17 +47,12 @@ def test_delay_is_propagation_plus_serialisation(run_link, packet_bytes, framing
     """A packet on an idle link arrives after its own time on the line and the propagation delay, counting the framing
     bytes.
     """
-    outcome = run_link(
-        [datagrams(50_000, 10, packet_bytes)],
-        (capture("h2"),),
-        data_rate="1 Mbit/s",
-        data_delay="265 ms",
-        framing=f"{framing} B",
-    )
+    line = {"data_rate": "1 Mbit/s", "data_delay": "265 ms", "framing": f"{framing} B"}
+    cell = run_link([datagrams(50_000, 10, packet_bytes)], capture("h2"), **line)
 
     # Packet k is sent k packet times (at the generator's rate) after the workload's start at 1 s, when the process is
     # up.
-    times = outcome.arrival_s("h2")
+    times = cell.arrival_s("h2")
     sent = 1.0 + np.arange(len(times)) * packet_bytes * 8 / 50_000
     expected = sent + (packet_bytes + framing) * 8 / 1_000_000 + 0.265
     start_up = np.median(times - expected)
@@ -67,24 +64,11 @@ def test_delay_is_propagation_plus_serialisation(run_link, packet_bytes, framing
 
 def test_round_trip_is_both_delays(run_link):
     """ping over unequal delays sees their sum and four packet times."""
-    ping = {
-        "name": "rtt",
-        "kind": "ping",
-        "from": "h1",
-        "to": "h2",
-        "to_ip": "10.0.0.2",
-        "start_ns": 10**9,
-        "required": True,
-    }
-    outcome = run_link(
-        [ping | {"count": 5, "interval_ns": 10**9, "payload_bytes": 56}],
-        data_rate="1 Mbit/s",
-        ack_rate="8 kbit/s",
-        data_delay="3 ms",
-        ack_delay="120 ms",
-    )
+    ping = {"name": "rtt", "kind": "ping", "count": 5, "interval_ns": 10**9, "payload_bytes": 56} | START | HOP
+    line = {"data_rate": "1 Mbit/s", "ack_rate": "8 kbit/s", "data_delay": "3 ms", "ack_delay": "120 ms"}
+    cell = run_link([ping], **line)
 
-    replies = [line["rtt_ms"] for line in outcome.records("rtt") if "rtt_ms" in line]
+    replies = [line["rtt_ms"] for line in cell.records("rtt") if "rtt_ms" in line]
     expected_ms = 3 + 120 + 84 * 8 / 1e6 * 1e3 + 84 * 8 / 8e3 * 1e3
 
     assert len(replies) == 5
@@ -96,9 +80,7 @@ def test_queue_limit_is_exact(run_link, limit):
     """Offered twice the rate, the queue fills to its limit and drops exactly what a replay of arrivals and departures
     drops.
     """
-    outcome = run_link([datagrams(4_000_000, 5, 1000)], (), data_rate="2 Mbit/s", data_buffer=limit)
-
-    account = outcome.account("data")
+    account = run_link([datagrams(4_000_000, 5, 1000)], data_rate="2 Mbit/s", data_buffer=limit).account()
     limit_bytes = int(float(limit.split()[0]) * (1000 if "kB" in limit else 1))
     departures: list[float] = []
     drops = 0
@@ -117,11 +99,8 @@ def test_queue_limit_is_exact(run_link, limit):
 
 def test_queue_limit_in_packets(run_link):
     """A limit in packets counts packets."""
-
-    def change(data, ack):
-        data["queue"] |= {"limit_bytes": None, "limit_packets": 7}
-
-    account = run_link([datagrams(4_000_000, 2, 500)], (), change, data_rate="2 Mbit/s").account("data")
+    queue = {"limit_bytes": None, "limit_packets": 7}
+    account = run_link([datagrams(4_000_000, 2, 500)], queue=queue, data_rate="2 Mbit/s").account()
 
     assert account["most_packets"] == 7
     assert account["queue_packets"] > 0
@@ -133,23 +112,11 @@ def test_loss_follows_length_and_bit_error_rate(run_link, ber, packet_bytes):
     """9000 packets of each size at each rate: losses are the vector's, and lie in the 99 % binomial interval of 1 - (1
     - BER)^(8 L).
     """
-
-    def change(data, ack):
-        data["errors"] |= errors
-
-    errors = {
-        "model": "independent",
-        "settings": {"ber": ber},
-        "seed": stream(1, "link model", packet_bytes, ber),
-        "vector_errors": 65536,
-    }
+    errors = {"model": "independent", "settings": {"ber": ber}, "seed": stream(1, "link model", packet_bytes, ber)}
     packets = 9000
-    rate_bps = packets * packet_bytes * 8
-    outcome = run_link([datagrams(rate_bps, 1, packet_bytes)], (), change, data_rate="200 Mbit/s", data_buffer="1 MB")
-
-    account = outcome.account("data")
-    positions = np.cumsum(gap_vector(schema.read(Errors, ERRORS | errors)).astype(np.int64)) - 1
-    hit = np.unique(positions // (8 * packet_bytes))
+    load = datagrams(packets * packet_bytes * 8, 1, packet_bytes)
+    account = run_link([load], errors=errors, data_rate="200 Mbit/s", data_buffer="1 MB").account()
+    hit = np.unique(wrong_bits(errors) // (8 * packet_bytes))
     expected = 1 - (1 - ber) ** (8 * packet_bytes)
     low, high = stats.binom.interval(0.99, account["offered_packets"], expected)
 
@@ -169,18 +136,14 @@ def test_a_stored_vector_hits_from_its_first_bit_on_and_repeats(run_link, tmp_pa
     wrong[[0, 2000, 20_000]] = 1
     path.write_bytes(np.packbits(wrong).tobytes() if kind == "bits" else b"1\n2000\n18000\n")
     period, packets = (24_000 if kind == "bits" else 20_001), 400
+    settings = {"file": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    errors = {"model": "vector-file", "settings": settings}
+    load = datagrams(packets * 800, 1, 100)
+    cell = run_link([load], VERDICTS, errors=errors, data_rate="20 Mbit/s", data_buffer="1 MB")
 
-    def change(data, ack):
-        settings = {"file": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-        data["errors"] |= {"model": "vector-file", "settings": settings}
-
-    probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
-    outcome = run_link([datagrams(packets * 800, 1, 100)], (probe,), change, data_rate="20 Mbit/s", data_buffer="1 MB")
-
-    errors = [turn * period + bit for turn in range(packets * 800 // period + 1) for bit in (0, 2000, 20_000)]
-    assert [line["ordinal"] for line in outcome.records("log")] == sorted(
-        {bit // 800 + 1 for bit in errors if bit < packets * 800}
-    )
+    bits = [turn * period + bit for turn in range(packets * 800 // period + 1) for bit in (0, 2000, 20_000)]
+    lost = sorted({bit // 800 + 1 for bit in bits if bit < packets * 800})
+    assert [line["ordinal"] for line in cell.records("log")] == lost
 
 
 def test_first_packets_of_clustered_errors_are_hit_no_more_than_others(run_link):
@@ -190,18 +153,12 @@ def test_first_packets_of_clustered_errors_are_hit_no_more_than_others(run_link)
     """
     cells, packets, first = int(os.environ.get("SCPSLAB_LINK_CELLS", "20")), 5, 0
     settings = {"ber": 1e-6, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
-    probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
     for number in range(cells):
         errors = {"model": "clustered", "settings": settings, "seed": stream(1, "first packets", number)}
-        outcome = run_link(
-            [datagrams(packets * 12_000, 1, 1500)],
-            (probe,),
-            lambda data, ack, errors=errors: data["errors"].update(errors),
-        )
+        cell = run_link([datagrams(packets * 12_000, 1, 1500)], VERDICTS, errors=errors)
 
-        lost = {line["ordinal"] for line in outcome.records("log")}
-        positions = np.cumsum(gap_vector(schema.read(Errors, ERRORS | errors)).astype(np.int64)) - 1
-        assert lost == {int(packet) + 1 for packet in positions // 12_000 if packet < packets}
+        lost = {line["ordinal"] for line in cell.records("log")}
+        assert lost == {int(packet) + 1 for packet in wrong_bits(errors) // 12_000 if packet < packets}
         first += 1 in lost
 
     assert stats.binom.sf(first - 1, cells, 1 - (1 - 1 / (4e6 - 9)) ** 12_000) > 1e-4
@@ -209,16 +166,11 @@ def test_first_packets_of_clustered_errors_are_hit_no_more_than_others(run_link)
 
 def test_drop_list_drops_exactly_these(run_link):
     """Packets 3, 4 and 10 of the direction, and nothing else; the cause is policy."""
+    cell = run_link([datagrams(80_000, 2, 1000)], VERDICTS, errors={"drop_packets": [3, 4, 10]})
 
-    def change(data, ack):
-        data["errors"]["drop_packets"] = [3, 4, 10]
-
-    probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
-    outcome = run_link([datagrams(80_000, 2, 1000)], (probe,), change)
-
-    assert [line["ordinal"] for line in outcome.records("log")] == [3, 4, 10]
-    assert {line["verdict"] for line in outcome.records("log")} == {"policy"}
-    assert outcome.account("data")["policy_packets"] == 3
+    verdicts = [(line["ordinal"], line["verdict"]) for line in cell.records("log")]
+    assert verdicts == [(3, "policy"), (4, "policy"), (10, "policy")]
+    assert cell.account()["policy_packets"] == 3
 
 
 def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_link):
@@ -226,15 +178,10 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
     as a binomial law has.
     """
     model = {"model": "packet-loss", "settings": {"loss": 0.05}}
+    kinds = [datagrams(1_500 * 8 * 400, 10, 1500, "long"), datagrams(100 * 8 * 400, 10, 100, "short", 5003)]
+    cell = run_link(kinds, VERDICTS, errors=model, data_rate="10 Mbit/s")
 
-    def change(data, ack):
-        data["errors"] |= model
-
-    probe = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
-    kinds = [datagrams(1_500 * 8 * 400, 10, 1500, "long"), datagrams(100 * 8 * 400, 10, 100, "short") | {"port": 5003}]
-    outcome = run_link(kinds, (probe,), change, data_rate="10 Mbit/s")
-
-    account, log = outcome.account("data"), outcome.records("log")
+    account, log = cell.account(), cell.records("log")
     drawn = lost_packets(schema.read(Errors, ERRORS | model))
     assert [line["ordinal"] for line in log] == drawn[drawn <= account["offered_packets"]].tolist()
     assert {line["verdict"] for line in log} == {"policy"}
@@ -246,25 +193,18 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
 
 def test_packet_loss_that_is_used_up_fails_the_cell(run_link):
     """Nothing passes in silence that no loss was drawn for."""
+    errors = {"model": "packet-loss", "settings": {"loss": 0.5}, "vector_errors": 5}
+    cell = run_link([datagrams(80_000, 4, 1000)], errors=errors)
 
-    def change(data, ack):
-        data["errors"] |= {"model": "packet-loss", "settings": {"loss": 0.5}, "vector_errors": 5}
-
-    outcome = run_link([datagrams(80_000, 4, 1000)], (), change)
-
-    assert outcome.status["status"] == "failed"
-    assert "hop.data: found that all losses drawn for it had happened before the end" in outcome.status["reason"]
+    assert cell.status == "failed"
+    assert "hop.data: found that all losses drawn for it had happened before the end" in cell.reason
 
 
 def test_outage_takes_what_arrives_in_it(run_link):
     """10 packets a second and an outage of one second: ten packets are lost, for that cause."""
-
-    def change(data, ack):
-        data["errors"]["outages"] = [[2_000_000_000, 3_000_000_000]]
-
-    outcome = run_link([datagrams(80_000, 4, 1000)], (capture("h2"),), change, data_rate="10 Mbit/s", data_delay="1 ms")
-
-    account = outcome.account("data")
+    errors = {"outages": [[2_000_000_000, 3_000_000_000]]}
+    line = {"data_rate": "10 Mbit/s", "data_delay": "1 ms"}
+    account = run_link([datagrams(80_000, 4, 1000)], errors=errors, **line).account()
     assert account["outage_packets"] == 10
     assert account["delivered_packets"] == account["offered_packets"] - 10
 
@@ -273,14 +213,10 @@ def test_flipped_bits_are_found_by_the_checksum(run_link):
     """With action flip packets arrive damaged; the receiver's UDP checksum finds every one, so its program sees only
     the others.
     """
+    errors = {"model": "independent", "settings": {"ber": 2e-5}, "action": "flip"}
+    cell = run_link([datagrams(2_400_000, 2, 1500)], errors=errors, data_rate="10 Mbit/s")
 
-    def change(data, ack):
-        data["errors"] |= {"model": "independent", "settings": {"ber": 2e-5}, "action": "flip"}
-
-    outcome = run_link([datagrams(2_400_000, 2, 1500)], (), change, data_rate="10 Mbit/s")
-
-    account = outcome.account("data")
-    sink = next(line for line in outcome.records("datagrams") if line["event"] == "sink")
+    account, sink = cell.account(), cell.line("datagrams", event="sink")
     assert account["corrupt_packets"] == 0
     assert account["flipped_packets"] > 10
     assert sink["received_packets"] == account["delivered_packets"] - account["flipped_packets"]
@@ -288,13 +224,10 @@ def test_flipped_bits_are_found_by_the_checksum(run_link):
 
 def test_delay_table_never_reorders(run_link):
     """The delay falls from 300 ms to 20 ms in mid-stream: packets keep their order."""
+    falls = {"delay_table": [[0, 300_000_000], [2_000_000_000, 20_000_000]]}
+    cell = run_link([datagrams(800_000, 3, 1000)], capture("h1"), capture("h2"), data=falls, data_rate="10 Mbit/s")
 
-    def change(data, ack):
-        data["delay_table"] = [[0, 300_000_000], [2_000_000_000, 20_000_000]]
-
-    outcome = run_link([datagrams(800_000, 3, 1000)], (capture("h1"), capture("h2")), change, data_rate="10 Mbit/s")
-
-    sent, received = outcome.arrival_s("h1"), outcome.arrival_s("h2")
+    sent, received = cell.arrival_s("h1"), cell.arrival_s("h2")
     assert len(sent) == len(received) == 300
     assert (np.diff(received) >= 0).all()
     assert abs((received - sent)[0] - 0.3) < DELAY_TOLERANCE_S
@@ -305,21 +238,18 @@ def test_disorder_is_as_asked_and_closes_the_account(run_link):
     """Delays of 100 ms ± 30 ms drawn packet by packet, one in ten twice: uniform, binomial, and every packet and copy
     is in the account.
     """
-
-    def change(data, ack):
-        data["disorder"] = {"jitter_ns": 30_000_000, "duplicate": 0.1, "seed": "a1" * 32}
-        data["errors"] = ERRORS | {"model": "independent", "settings": {"ber": 1e-5}}
-
-    outcome = run_link(
+    cell = run_link(
         [datagrams(1_600_000, 10, 500)],
-        (capture("h1"), capture("h2")),
-        change,
+        *(capture("h1"), capture("h2")),
+        errors={"model": "independent", "settings": {"ber": 1e-5}},
+        disorder={"duplicate": 0.1, "seed": "a1" * 32},
+        data={"jitter_ns": 30_000_000},
         data_rate="10 Mbit/s",
         data_delay="100 ms",
     )
 
-    account = outcome.account("data")
-    sent, received = identified(outcome, "h1"), identified(outcome, "h2")
+    account = cell.account()
+    sent, received = identified(cell, "h1"), identified(cell, "h2")
     first = dict(reversed(received))
     delay_s = np.array([first[number] - t_s for number, t_s in sent if number in first])
     copies = len(received) - len(first)
@@ -331,19 +261,19 @@ def test_disorder_is_as_asked_and_closes_the_account(run_link):
     assert sum(a > b for a, b in pairwise(number for number, _ in received)) > 100
 
 
-def identified(outcome, name):
+def identified(cell, name):
     """IPv4 identification and time (s) of every packet of a capture, in order of arrival."""
-    content = (outcome.folder / "captures" / f"{name}.pcap").read_bytes()
-    found, at = [], 24
+    content = (cell.folder / "captures" / f"{name}.pcap").read_bytes()
+    packets, at = [], 24
     while at < len(content):
         seconds, nanoseconds, captured, _ = struct.unpack_from("<IIII", content, at)
         (number,) = struct.unpack_from(">H", content, at + 16 + 14 + 4)
-        found.append((number, seconds + nanoseconds / 1e9 - outcome.status["epoch_realtime_ns"] / 1e9))
+        packets.append((number, seconds + nanoseconds / 1e9 - cell.epoch_realtime_ns / 1e9))
         at += 16 + captured
-    return found
+    return packets
 
 
-def managed(discipline: str, limit_bytes: int, least_bytes: int, most_bytes: int) -> dict[str, Any]:
+def managed(discipline, limit_bytes, least_bytes, most_bytes):
     """What a plan says of a queue of this discipline; RED's thresholds are its own."""
     settings = {
         "red": {"min_bytes": least_bytes, "max_bytes": most_bytes, "probability": 0.1},
@@ -355,41 +285,32 @@ def managed(discipline: str, limit_bytes: int, least_bytes: int, most_bytes: int
 @pytest.mark.parametrize("discipline", ["red", "codel"])
 def test_managed_queues_hold_the_rate(run_link, discipline):
     """RED and CoDel hold the rate, drop what is too much, and the account closes."""
+    queue = managed(discipline, 60_000, 15_000, 30_000)
+    cell = run_link([datagrams(3_000_000, 5, 1000)], capture("h2"), queue=queue, data_rate="2 Mbit/s")
 
-    def change(data, ack):
-        data["queue"] |= managed(discipline, 60_000, 15_000, 30_000)
-
-    outcome = run_link([datagrams(3_000_000, 5, 1000)], (capture("h2"),), change, data_rate="2 Mbit/s")
-
-    account, times = outcome.account("data"), outcome.arrival_s("h2")
+    account, times = cell.account(), cell.arrival_s("h2")
     assert account["queue_packets"] > 100
     assert account["closes"]
-    assert (
-        abs((len(times) - 1) * 8000 / (times[-1] - times[0]) / 2_000_000 - 1) < 0.01
-    )  # a token bucket starts with a burst
+    # A token bucket starts with a burst.
+    assert abs((len(times) - 1) * 8000 / (times[-1] - times[0]) / 2_000_000 - 1) < 0.01
 
 
 @pytest.mark.parametrize(("discipline", "drops"), [("drop-tail", False), ("red", True), ("codel", True)])
 def test_only_managed_queues_drop_before_they_are_full(run_link, discipline, drops):
     """What comes too fast, 625 kB in 5 s, fits into the queue: tail drop has no reason to drop any of it."""
-
-    def change(data, ack):
-        data["queue"] |= managed(discipline, 1_000_000, 20_000, 200_000)
-
-    account = run_link([datagrams(3_000_000, 5, 1000)], (), change, data_rate="2 Mbit/s").account("data")
+    queue = managed(discipline, 1_000_000, 20_000, 200_000)
+    account = run_link([datagrams(3_000_000, 5, 1000)], queue=queue, data_rate="2 Mbit/s").account()
 
     assert (account["queue_packets"] > 0) == drops
     assert account["closes"]
 
 
-def test_an_acknowledgement_filter_keeps_the_newest(tmp_path):
+def test_an_acknowledgement_filter_keeps_the_newest(run):
     """A return channel too slow for its acknowledgements: the filter drops old ones, the transfer completes, and the
     account closes.
     """
-    result = run_scenario("fy97/ack-filter:test", RunOptions(out=tmp_path, overrides=["workloads.transfer.size=1 MB"]))
+    cell = run("fy97/ack-filter:test", "workloads.transfer.size=1 MB").cell
+    account = cell.account("ack")
 
-    cell = next((result.folder / "cells").iterdir())
-    lines = [json.loads(line) for line in (cell / "records" / "accounting.jsonl").read_text().splitlines()]
-    account = next(line for line in lines if (line["link"], line["direction"]) == ("hop", "ack"))
-    assert (result.completed, account["closes"]) == (1, True)
+    assert (cell.status, account["closes"]) == ("completed", True)
     assert account["queue_packets"] > account["delivered_packets"]

@@ -1,15 +1,21 @@
 """Assignments solved for the practice variant by code that shares nothing with their formulas: answers computed as a
-handout says have all points.
+handout says have all points, and so has the reference solution of read-a-trace, made from what a student has.
 """
 
 from __future__ import annotations
 
-import csv
 import math
+import re
+import subprocess
+import sys
 from statistics import mean
 
 import pytest
 
+from scpslab.analysis.loss_table import as_csv
+from scpslab.analysis.lost_packets import find_losses
+from scpslab.analysis.run import open_run
+from scpslab.analysis.table import read_results
 from scpslab.core.units import parse
 from scpslab.running import RunOptions
 from scpslab_course.course.assignment import find, load_assignment, load_marking
@@ -24,8 +30,7 @@ class Results:
     """results.csv of a run, read as a student would."""
 
     def __init__(self, folder):
-        with (folder / "results.csv").open() as file:
-            self.rows = list(csv.DictReader(file))
+        self.rows = read_results(folder).rows
 
     def __call__(self, column, **where):
         return mean(float(row[column]) for row in self.rows if all(row[axis] == value for axis, value in where.items()))
@@ -101,20 +106,59 @@ def ack_path(given, runs):
     }
 
 
+class Solved:
+    """An assignment's practice variant: its runs, and what is right in it."""
+
+    def __init__(self, name, folder):
+        self.assignment = load_assignment(find(name))
+        self.practice = read_practice(self.assignment)
+        self.parameters = self.practice.variant.parameters
+        options = RunOptions(out=folder / "runs", use_cache=False)
+        self.folders = run_variant(self.assignment, self.parameters, options)
+        marking = load_marking(self.assignment)
+        self.right = expected(self.assignment, marking, self.parameters, rows_of(self.folders))
+
+    def share(self, name, value):
+        """The share of the points that an answer has."""
+        return score_answer(self.assignment.file.answers[name], self.right.answers[name], value).share
+
+    def assert_all_points(self, given):
+        """Every answer is given, and right."""
+        assert {name: self.share(name, value) for name, value in given.items()} == dict.fromkeys(self.right.answers, 1)
+
+
 @pytest.mark.parametrize("solve", [corruption_or_congestion, bufferbloat, ack_path])
 def test_a_solution_of_ones_own_has_all_points(solve, tmp_path):
-    assignment = load_assignment(find(solve.__name__.replace("_", "-")))
-    parameters = read_practice(assignment).variant.parameters
-    folders = run_variant(assignment, parameters, RunOptions(out=tmp_path))
-    right = expected(assignment, load_marking(assignment), parameters, rows_of(folders))
-    given = solve(parameters, folders)
-    assert {
-        name: score_answer(assignment.file.answers[name], one, given[name]).share for name, one in right.answers.items()
-    } == dict.fromkeys(right.answers, 1)
-    for name, one in right.answers.items():
-        shares = [
-            score_answer(assignment.file.answers[name], one, mistake.value).share
-            for mistake in one.wrong
-            if mistake.value != one.value
-        ]
-        assert all(share < 1 for share in shares), f"{name}: a common mistake has all points"
+    solved = Solved(solve.__name__.replace("_", "-"), tmp_path)
+
+    solved.assert_all_points(solve(solved.parameters, solved.folders))
+    for name, one in solved.right.answers.items():
+        mistakes = [mistake.value for mistake in one.wrong if mistake.value != one.value]
+        assert all(solved.share(name, value) < 1 for value in mistakes), f"{name}: a common mistake has all points"
+
+
+CAUSES = {"by_queue": "queue", "by_corrupt": "corrupt", "by_outage": "outage", "superfluous": "superfluous"}
+PICKS = {"cause_1": "pick_1", "cause_2": "pick_2", "cause_3": "pick_3"}
+
+
+def test_the_reference_solution_of_a_trace_has_all_points(tmp_path):
+    """The marking computes the answers in another way."""
+    solved = Solved("read-a-trace", tmp_path)
+    run = open_run(solved.folders["trace"])
+    (losses := tmp_path / "losses.csv").write_text(as_csv(find_losses(run.cells[0], run.id)))
+    program = solved.assignment.folder / "instructor" / "solution" / "solve.py"
+    words = [sys.executable, program, run.cells[0].folder / "captures" / "ws1.pcap", losses]
+    ended = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert ended.stdout == program.with_name("causes.csv").read_text()
+    causes = [line.split(",")[3] for line in ended.stdout.splitlines()[1:]]
+    repair = re.search(r"first repair ([\d.]+) ms", ended.stderr)
+    assert repair is not None
+    given = {
+        "resends": len(causes),
+        **{name: causes.count(cause) for name, cause in CAUSES.items()},
+        **{name: causes[int(solved.parameters[pick]) - 1] for name, pick in PICKS.items()},
+        "first_repair": f"{repair[1]} ms",
+    }
+
+    solved.assert_all_points(given)
+    assert solved.right == solved.practice.expected

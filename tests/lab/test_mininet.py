@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import time
 
 import pytest
 from scipy import stats
 
-from tests.lab.pages import DOCS, ROOT, follow
+from tests.lab.command import ended
 
 pytestmark = pytest.mark.lab
 
@@ -53,10 +52,11 @@ from mininet.topo import LinearTopo, SingleSwitchTopo
 from mininet.topolib import TreeTopo
 topos = {'tree': TreeTopo, 'linear': LinearTopo, 'single': lambda n=3: SingleSwitchTopo(n)}
 """
-BEGIN = (
-    "from mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\nnet = "
-    "Mininet(SingleSwitchTopo(2)); net.start()\n"
-)
+BEGIN = """
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+net = Mininet(SingleSwitchTopo(2)); net.start()
+"""
 LOOP = """
 from mininet.net import Mininet
 net = Mininet()
@@ -65,25 +65,19 @@ for n in range(3):
     net.addLink(switches[n], switches[n - 1])
 net.start()
 """
-LINK = (
-    "from mininet.net import Mininet\nfrom mininet.link import TCLink\nnet = Mininet(link=TCLink)\nh1, h2 = "
-    "net.addHost('h1'), net.addHost('h2')\n"
-)
+LINK = """
+from mininet.net import Mininet
+from mininet.link import TCLink
+net = Mininet(link=TCLink)
+h1, h2 = net.addHost('h1'), net.addHost('h2')
+"""
 # Scripts, the exit code, and words of what is said.
 WRONG = {
     "no Python": ("net = Mininet(", 2, "SyntaxError: '(' was never closed"),
     "no network": ("print('only words')", 2, "found no Mininet(...) and no topos; expected a network"),
     "no word": ("raise SystemExit(0)", 2, "found no network and no word; expected Mininet(...), or topos"),
-    "topos that are a number": (
-        "topos = 5",
-        2,
-        "found topos of type int; expected a dictionary of names and Topo classes",
-    ),
-    "a topo that is a number": (
-        "topos = {'b': 5}",
-        2,
-        "found topos['b'] that makes no Topo but int; expected a Topo class",
-    ),
+    "topos that are a number": ("topos = 5", 2, "found topos of type int; expected a dictionary of names and Topo"),
+    "a topo that is a number": ("topos = {'b': 5}", 2, "found topos['b'] that makes no Topo but int; expected a Topo"),
     "a node twice": (LINK + "net.addHost('h1')", 2, "found a second node h1; expected a name of its own for each node"),
     **{
         said: (LINK + f"net.addLink(h1, h2, {said})", 2, f"found {said}; expected {expected}")
@@ -109,18 +103,11 @@ WRONG = {
     "a second network": (BEGIN + "Mininet()", 1, "found a second Mininet(...)"),
     "NAT": ("from mininet.net import Mininet\nMininet().addNAT()", 2, "found addNAT"),
     "chance": (
-        (
-            "import os\nfrom mininet.net import Mininet\nnet = Mininet(); net.addHost('h' + os.urandom(4).hex()); "
-            "net.start()"
-        ),
+        LINK + "import os\nnet.addHost('h' + os.urandom(4).hex())\nnet.start()",
         1,
         "another network than in the first run",
     ),
-    "a loop": (
-        LOOP,
-        2,
-        "found a loop of switches",
-    ),
+    "a loop": (LOOP, 2, "found a loop of switches"),
     "too many": (BEGIN.replace("(2)", "(300)"), 2, "expected a list of 1 to 200"),
     "a description of its own": (
         "import os\nopen('/run/scpslab/network.json', 'w').write('{\"nodes\": [{\"name\": \"../x\"}]}')\nos._exit(0)",
@@ -138,10 +125,8 @@ WRONG = {
 def mn(folder, text, *words):
     """Runs a script; returns the exit code, what it printed, and the warnings and errors."""
     (folder / "net.py").write_text(text)
-    ended = subprocess.run(
-        [ROOT / "scpslab", "mn", "net.py", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=600
-    )
-    return ended.returncode, ended.stdout, ended.stderr
+    command = ended("mn", "net.py", *words, folder=folder)
+    return command.returncode, command.stdout, command.stderr
 
 
 def test_loss_is_binomial_whatever_the_length_and_the_same_in_every_run(tmp_path):
@@ -209,8 +194,3 @@ def test_a_script_sees_nothing_of_the_machine(tmp_path):
     assert code == 0, noted
     assert f"{secret} False" in said
     assert "root:*:" in said
-
-
-def test_the_page_is_right(tmp_path):
-    assert follow(DOCS / "mininet.md", tmp_path) == []
-    assert (tmp_path / "kept/records/accounting.jsonl").is_file()

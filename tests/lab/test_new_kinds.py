@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.setup import cache_dir, ensure_stack
-from tests.lab.copied_tree import SORTS, CopiedTree, NewKind
+from scpslab.setup import ensure_stack
+from tests.lab.copied_tree import SORTS, CopiedTree, NewKind, built_parts
 
 pytestmark = pytest.mark.lab
-# What a copy makes for itself, and nobody else needs.
-OF_THE_COPY = ("results", "lab")
 
 
 @pytest.fixture
@@ -23,12 +21,8 @@ def cache(engine, tmp_path: Path) -> Path:
     run into its time limit.
     """
     ensure_stack(print)
-    folder = tmp_path / "cache"
-    folder.mkdir()
-    for part in cache_dir().iterdir():
-        if part.name not in OF_THE_COPY:
-            (folder / part.name).symlink_to(part)
-    return folder
+    # What a copy makes for itself, and nobody else needs.
+    return built_parts(tmp_path / "cache", without=("results", "lab"))
 
 
 @pytest.mark.parametrize("sort", SORTS)

@@ -4,23 +4,15 @@ comparable.
 
 from __future__ import annotations
 
-import json
-import subprocess
-
 import pytest
 
 from scpslab.analysis.figures.canvas import words_in
-from scpslab.core.project import ROOT
-from tests.lab.conftest import run_text
+from tests.lab.command import scpslab
 
 pytestmark = pytest.mark.lab
 
 # Acknowledgements meet a hundred times as many bit errors as data, and a neighbour uses the same hop.
 NOISE = """
-kind: scenario
-version: 1
-title: Two files over a hop that is worse on the way back
-topology: point_to_point
 parameters: {data_buffer: 2 MB}
 links:
   hop:
@@ -38,10 +30,6 @@ probes:
 """
 
 SIZES = """
-kind: scenario
-version: 1
-title: Files of three sizes
-topology: point_to_point
 workloads:
   - {kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, patience: 300 s}
 probes:
@@ -51,43 +39,37 @@ sweep:
 """
 
 
-def scpslab(*words):
-    """What the program prints."""
-    return subprocess.run([ROOT / "scpslab", *words], capture_output=True, text=True, check=True).stdout
-
-
 def caption_of(run):
     """The caption of the figure that `scpslab plot` draws of a run."""
     scpslab("plot", run.folder, "--figure", "over-time", "--format", "png")
     return words_in(run.folder / "figures" / "over-time.png").caption
 
 
-def test_losses_are_those_of_a_direction_and_of_a_flow(tmp_path):
-    run = run_text(tmp_path, NOISE)
-    lost = [line for line in scpslab("losses", run.folder, "--format", "csv").splitlines() if ",corrupt,hop," in line]
+def test_losses_are_those_of_a_direction_and_of_a_flow(run):
+    ran = run(NOISE)
+    lost = [line for line in scpslab("losses", ran.folder, "--format", "csv").splitlines() if ",corrupt,hop," in line]
     counts = {
         (direction, is_own): sum(f",hop,{direction}," in line and (":5001" in line) == is_own for line in lost)
         for direction in ("data", "ack")
         for is_own in (True, False)
     }
-    records = next((run.folder / "cells").glob("*/records/accounting.jsonl")).read_text()
-    accounts = {line["direction"]: line["corrupt_packets"] for line in map(json.loads, records.splitlines())}
+    accounts = {line["direction"]: line["corrupt_packets"] for line in ran.cell.records("accounting")}
 
-    caption = caption_of(run)
+    caption = caption_of(ran)
 
     assert {direction: counts[direction, True] + counts[direction, False] for direction in accounts} == accounts
     assert min(counts.values()) > 0
     assert "Queue: before hop, data direction." in caption
-    said = [
+    losses = [
         f"on hop, {direction} direction, {flow}: {counts[direction, is_own]} corrupt"
         for direction in ("data", "ack")
         for flow, is_own in (("its own", True), ("other flows", False))
     ]
-    assert f"Lost {'; '.join(said)}." in caption
+    assert f"Lost {'; '.join(losses)}." in caption
 
 
-def test_a_transfer_that_lasts_much_longer_is_not_drawn_on_the_same_axis(tmp_path):
-    caption = caption_of(run_text(tmp_path, SIZES))
+def test_a_transfer_that_lasts_much_longer_is_not_drawn_on_the_same_axis(run):
+    caption = caption_of(run(SIZES))
 
     assert "2 cells" in caption
     assert "1 other points of the sweep are not drawn" in caption

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.analysis.run import open_run
 from scpslab.analysis.table import as_csv, read_results, summarise
+from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import version
 from scpslab.engine import ENGINES
-from scpslab.running import RunOptions, run_scenario
 from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest
+from tests.lab.ran import Lab, Ran
 
 pytestmark = pytest.mark.lab
 CONTRACT = (Path(__file__).parents[2] / "images" / "CONTRACT.md").read_text()
@@ -57,84 +57,72 @@ def scenario_file(tmp_path_factory):
     docker("image", "rm", "--force", SILENT, CANNOT_SEND, IMAGE)
 
 
-def run(path, out, *overrides, engine="virtual"):
-    return run_scenario(
-        str(path),
-        RunOptions(
-            engine=engine, out=out, overrides=["sweep={}", "workloads.transfer.size=200 kB", *overrides], jobs=1
-        ),
-    )
+@pytest.fixture
+def run_ours(run: Lab, scenario_file: Path):
+    """Runs a transfer of 200 kB of the page's scenario."""
+
+    def ran(*overrides: str, **options: str) -> Ran:
+        return run(scenario_file, "sweep={}", "workloads.transfer.size=200 kB", *overrides, **options)
+
+    return ran
 
 
-def test_an_image_that_keeps_the_contract_is_a_host(scenario_file, tmp_path):
+def test_an_image_that_keeps_the_contract_is_a_host(run_ours):
     """Its bytes cross the links, are timed, and come out the same the second time."""
-    result = run(scenario_file, tmp_path / "first")
-    assert (result.completed, result.failed) == (1, 0)
-    (cell,) = open_run(result.folder).cells
-    (row,) = read_results(result.folder).rows
-    again = run_scenario(
-        str(scenario_file),
-        RunOptions(
-            out=tmp_path / "second", overrides=["sweep={}", "workloads.transfer.size=200 kB"], jobs=1, use_cache=False
-        ),
-    )
+    first, again = run_ours(), run_ours()
 
-    assert row["bytes"] == "200000"
+    assert first.ended == (1, 0, 0)
+    assert first.row["bytes"] == "200000"
     # 200 kB at 2 Mbit/s over a hop of half a second there and back: more than the line alone takes, and no more than
     # slow start explains.
-    assert 200_000 * 8 / 2e6 < float(row["transfer_s"]) < 10
-    hop = next(line for line in cell.records("accounting") if (line["link"], line["direction"]) == ("hop", "data"))
-    assert hop["delivered_bytes"] > 200_000
+    assert 200_000 * 8 / 2e6 < float(first.row["transfer_s"]) < 10
+    assert first.cell.account()["delivered_bytes"] > 200_000
     for name in ("records/transfer.jsonl", "captures/ws2.pcap"):
-        assert (cell.folder / name).read_bytes() == (open_run(again.folder).cells[0].folder / name).read_bytes()
+        assert (first.cell.folder / name).read_bytes() == (again.cell.folder / name).read_bytes()
 
 
-def test_on_a_machine_s_own_kernel_it_is_a_host_too(scenario_file, tmp_path, monkeypatch):
+def test_on_a_machine_s_own_kernel_it_is_a_host_too(run_ours, monkeypatch):
     """Engine `host` with the image in the machine's Docker; a busy machine may be late here, for only bytes and that it
     works are looked at.
     """
     monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
-    result = run(scenario_file, tmp_path, "limits.lateness=10 s", engine=HostInGuest.name)
-    (row,) = read_results(result.folder).rows
+    row = run_ours("limits.lateness=10 s", engine=HostInGuest.name).row
 
     assert (row["reason"], row["status"], row["bytes"]) == ("", "completed", "200000")
 
 
 @pytest.mark.usefixtures("scenario_file")
-def test_two_images_understand_each_other_with_losses(tmp_path):
+def test_two_images_understand_each_other_with_losses(run):
     """Ours at both ends, in both directions, named as somebody names the image of another implementation; the lossy hop
     took some packets.
     """
     ours = f"scpslab/scps-host:{version()}"
-    overrides = [f"hosts.h1.image={ours}", f"hosts.h2.image={ours}"]
-    result = run_scenario("links/interop-images:test", RunOptions(out=tmp_path, overrides=overrides, jobs=1))
-    rows = read_results(result.folder).rows
+    rows = run("links/interop-images:test", f"hosts.h1.image={ours}", f"hosts.h2.image={ours}").rows
+    arrived = ("completed", "200000")
     assert [(row["direction"], row["status"], row["bytes"]) for row in rows] == [
-        ("back", "completed", "200000"),
-        ("there", "completed", "200000"),
+        ("back", *arrived),
+        ("there", *arrived),
     ]
     assert all(int(row["hop_data_lost_corrupt_packets"]) + int(row["hop_ack_lost_corrupt_packets"]) > 0 for row in rows)
 
 
-def test_an_image_that_cannot_is_unsupported(scenario_file, tmp_path):
+def test_an_image_that_cannot_is_unsupported(run_ours):
     """Neither incomplete nor failed: it says nothing about a protocol."""
-    result = run(scenario_file, tmp_path, f"hosts.ws1.image={CANNOT_SEND}")
-    (row,) = read_results(result.folder).rows
+    ran = run_ours(f"hosts.ws1.image={CANNOT_SEND}")
 
-    assert (result.completed, result.incomplete, result.failed) == (0, 0, 0)
-    assert row["status"] == "unsupported"
-    assert "ws1's image cannot do role send" in row["reason"]
-    assert as_csv(summarise(read_results(result.folder))).splitlines()[1].startswith("0,0,1,0")
+    assert ran.ended == (0, 0, 0)
+    assert ran.row["status"] == "unsupported"
+    assert "ws1's image cannot do role send" in ran.row["reason"]
+    assert as_csv(summarise(read_results(ran.folder))).splitlines()[1].startswith("0,0,1,0")
 
 
-def test_an_image_that_is_not_there_is_asked_for(scenario_file, tmp_path):
+def test_an_image_that_is_not_there_is_asked_for(run_ours):
     """Before anything runs."""
-    with pytest.raises(Exception, match=r"image vendor/none:1: found no such image") as caught:
-        run(scenario_file, tmp_path, "hosts.ws1.image=vendor/none:1")
-    assert type(caught.value).__name__ == "CapabilityError"
+    with pytest.raises(CapabilityError, match=r"image vendor/none:1: found no such image"):
+        run_ours("hosts.ws1.image=vendor/none:1")
 
 
-def test_a_receiver_that_does_not_say_that_it_listens_is_not_waited_for(scenario_file, tmp_path):
+def test_a_receiver_that_does_not_say_that_it_listens_is_not_waited_for(run_ours, tmp_path):
     """Idle for ever is a role that every image has; a minute of lab time is enough to see it."""
     folder = tmp_path / "image"
     folder.mkdir()
@@ -142,8 +130,7 @@ def test_a_receiver_that_does_not_say_that_it_listens_is_not_waited_for(scenario
     (folder / "endpoint").write_text("#!/bin/sh\nexec sleep infinity\n")
     (folder / "endpoint").chmod(0o755)
     assert docker("build", "--tag", SILENT, str(folder)).returncode == 0
-    result = run(scenario_file, tmp_path / "runs", f"hosts.ws2.image={SILENT}")
-    (row,) = read_results(result.folder).rows
+    ran = run_ours(f"hosts.ws2.image={SILENT}")
 
-    assert (result.completed, result.incomplete, result.failed) == (0, 1, 0)
-    assert "ws2: found no line" in row["reason"]
+    assert ran.ended == (0, 1, 0)
+    assert "ws2: found no line" in ran.row["reason"]

@@ -1,4 +1,6 @@
-"""The pages that begin with a folder of one's own: their files and commands, as written, outside of the clone."""
+"""The pages of the documentation whose files and commands are followed as written, outside of the clone or in a folder
+that knows nothing of earlier runs; and every scenario that `scpslab new` writes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import subprocess
 
 import pytest
 
-from tests.lab.pages import DOCS, FENCE, ROOT, Command, File, save, steps, type_in
+from scpslab.scenario import fresh
+from tests.lab.command import scpslab
+from tests.lab.pages import DOCS, FENCE, ROOT, Command, File, follow, save, steps, type_in
 
 PAGES = ("write-a-topology", "write-a-figure", "results-in-pandas-and-r")
 PNG = b"\x89PNG"
@@ -17,6 +21,24 @@ HAS_R = shutil.which("Rscript") is not None
 HAS_PANDAS = subprocess.run(["python3", "-c", "import pandas, scipy"], capture_output=True, check=False).returncode == 0
 
 pytestmark = pytest.mark.lab
+NEW = [(topology, "bulk") for topology in fresh.networks()] + [
+    ("point_to_point", kind) for kind in fresh.workload_kinds() if kind != "bulk"
+]
+
+
+@pytest.mark.parametrize(("topology", "workload"), NEW)
+def test_a_new_scenario_completes(run, topology, workload):
+    """Every network once, and every traffic once."""
+    size = "20 kB" if fresh.has_size(workload) else None
+    choices = fresh.Choices("mine", topology, workload, stacks=["cubic"], bers=["0"], size=size, repeats=1)
+    (path := run.folder / "mine.yaml").write_text(fresh.text(choices))
+    assert run(path).ended == (1, 0, 0)
+
+
+@pytest.mark.parametrize("page", ["tutorial", "teaching", "assignments", "mininet"])
+def test_a_page_s_commands_do_what_the_page_says(page, tmp_path):
+    assert not (wrong := follow(DOCS / f"{page}.md", tmp_path)), "\n".join(wrong)
+    assert page != "mininet" or (tmp_path / "kept/records/accounting.jsonl").is_file()
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +86,8 @@ def test_the_message_of_the_page_is_the_program_s(place, tmp_path):
         (tmp_path / name).write_text((folder / name).read_text())
     lines = (tmp_path / "relay.py").read_text().replace('p["data_rate"]', 'p["rate"]')
     (tmp_path / "relay.py").write_text(lines)
-    done = subprocess.run(
-        [ROOT / "scpslab", "validate", "rover.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert re.sub(r"py:\d+", "py", done.stderr.strip()) == re.sub(r"py:\d+", "py", shown)
+    message = scpslab("validate", "rover.yaml", folder=tmp_path, code=2)
+    assert re.sub(r"py:\d+", "py", message.strip()) == re.sub(r"py:\d+", "py", shown)
 
 
 def test_figures_and_claims_of_the_page_are_drawn_and_tested(place):

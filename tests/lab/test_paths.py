@@ -12,24 +12,19 @@ from typing import Any
 
 import pytest
 
-from scpslab import scenario
-from scpslab.engine import CellRun
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.plan.nodes import Router, Switch
 from scpslab.plan.paths import Flow, Paths, flow
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.routes import addresses
-from scpslab.scenario import planning
-from scpslab.setup import silent
-from tests.lab.conftest import Outcome
+from tests.lab.forks import plans_of_file
 from tests.lab.guest_machine import HostInGuest
+from tests.lab.ran import Cell, run_plan, whole
 
 pytestmark = pytest.mark.lab
 ECHOES = 20
-HEAD = "kind: scenario\nversion: 1\ntitle: Paths\ntopology: {}\nlimits: {{virtual: 600 s}}\n"
-
-Run = Callable[[Plan], Outcome]
+HEAD = "topology: {}\nlimits: {{virtual: 600 s}}\n"
 Planned = Callable[[str], Plan]
 
 
@@ -38,59 +33,44 @@ def planned(tmp_path: Path) -> Planned:
     """The plan of the only cell of a scenario."""
 
     def made(text: str) -> Plan:
-        (path := tmp_path / "mine.yaml").write_text(text)
-        (cell,) = scenario.cells(scenario.load(str(path)))
-        return planning.plan(cell)
+        (path := tmp_path / "mine.yaml").write_text(whole(text))
+        (plan,) = plans_of_file(path).values()
+        return plan
 
     return made
 
 
-@pytest.fixture
-def run(engine: VirtualEngine, tmp_path: Path) -> Run:
-    """Runs a plan."""
-
-    def ran(plan: Plan) -> Outcome:
-        engine.prepare(silent, [plan])
-        return Outcome(tmp_path / "cell", engine.run(CellRun(plan, tmp_path / "cell")))
-
-    return ran
-
-
 def flows() -> list[tuple[str, str, str]]:
     """Each topology with its source, and with every address of its sink."""
-    found = []
+    ends = []
     for name in catalogue.names():
         module = catalogue.module(name)
         network = module.describe(module.PARAMETERS.read({}))
         # Over routers of SCPS-NP no echo comes back: tests of SCPS-NP have their own counts.
         if all(node.kind != "scps-router" for node in network.nodes):
-            found += [
-                (name, network.roles["source"], one.name)
-                for one in addresses(network)
-                if one.node == network.roles["sink"]
-            ]
-    return found
+            sinks = [address.name for address in addresses(network) if address.node == network.roles["sink"]]
+            ends += [(name, network.roles["source"], sink) for sink in sinks]
+    return ends
 
 
-def counted(plan: Plan, outcome: Outcome) -> Counter[tuple[str, str]]:
+def counted(cell: Cell) -> Counter[tuple[str, str]]:
     """Packets that each direction of each link was offered.
 
     A switch floods what it has not learned, and copies for monitors: its own count is left out.
     """
-    switches = {node.name for node in plan.network.nodes if isinstance(node, Switch)}
-    flooded = {
-        (link.name, direction.name)
-        for link in plan.network.links
-        for direction in link.directions
-        if direction.from_ in switches
-    }
-    found = Counter(
-        {(line["link"], line["direction"]): int(line["offered_packets"]) for line in outcome.records("accounting")}
-    )
-    for link in plan.network.serial_links:
-        lines = (line for line in outcome.records(link.name) if line["event"] == "direction")
-        found.update({(link.name, line["direction"]): int(line["sent_frames"]) for line in lines})
-    return Counter({place: number for place, number in found.items() if place not in flooded})
+    network = cell.plan.network
+    switches = {node.name for node in network.nodes if isinstance(node, Switch)}
+    ways = {(link.name, way.name): way.from_ for link in network.links for way in link.directions}
+    counts = {(line["link"], line["direction"]): int(line["offered_packets"]) for line in cell.records("accounting")}
+    for link in network.serial_links:
+        lines = cell.lines(link.name, event="direction")
+        counts |= {(link.name, line["direction"]): int(line["sent_frames"]) for line in lines}
+    return Counter({place: number for place, number in counts.items() if ways.get(place) not in switches})
+
+
+def carrying(cell: Cell) -> set[str]:
+    """The directions of the two ways to home that carried anything."""
+    return {f"{link}.{way}" for (link, way), number in counted(cell).items() if number and link in ("sat", "phone")}
 
 
 def taken(hops: list[Any]) -> Counter[tuple[str, str]]:
@@ -106,44 +86,40 @@ def asked(found: Flow, plan: Plan) -> list[str]:
 
 @pytest.mark.parametrize(("topology", "source", "sink"), flows(), ids=str)
 def test_packets_take_the_path_that_the_plan_foretells(
-    planned: Planned, run: Run, topology: str, source: str, sink: str
+    planned: Planned, engine: VirtualEngine, tmp_path: Path, topology: str, source: str, sink: str
 ) -> None:
     """Every link on the path carries every echo each way, no other link any; each router answers when the time to live
     ends at it.
     """
-    text = (
-        HEAD.format(topology)
-        + f"workloads:\n  - {{kind: ping, name: echo, from: {source}, to: {sink}, count: {ECHOES}, interval: 100 ms}}\n"
-    )
+    echo = f"{{kind: ping, name: echo, from: {source}, to: {sink}, count: {ECHOES}, interval: 100 ms}}"
+    text = HEAD.format(topology) + f"workloads: [{echo}]\n"
     draft = planned(text)
-    found = flow(Paths(draft.network), draft.cell.workloads[0])
-    routers = asked(found, draft)
-    command = "ping -n -c 1 -W 4 -t {} " + found.to_ip
+    path = flow(Paths(draft.network), draft.cell.workloads[0])
+    routers = asked(path, draft)
+    command = f"ping -n -c 1 -W 4 {path.to_ip} -t"
     steps = [
-        f"  - {{do: run, at: {20 + 5 * number} s, node: {source}, command: {command.format(number)}}}\n"
+        f"  - {{do: run, at: {20 + 5 * number} s, node: {source}, command: {command} {number}}}\n"
         for number in range(1, len(routers) + 1)
     ]
     plan = planned(text + ("script:\n" + "".join(steps) if steps else ""))
-    outcome = run(plan)
+    cell = run_plan(engine, plan, tmp_path / "cell")
 
-    assert outcome.status["status"] == "completed"
-    (summary,) = (line for line in outcome.records("echo") if line.get("event") == "summary")
-    assert summary["received"] == ECHOES
+    assert cell.status == "completed"
+    assert cell.line("echo", event="summary")["received"] == ECHOES
     owners = {end.ip.split("/")[0]: end.node for link in plan.network.all_links for end in link.ends if end.ip}
-    logs = [
-        (outcome.folder / "logs" / f"script-{number}-{source}.log").read_text() for number in range(1, len(routers) + 1)
-    ]
+    logs = [cell.log(f"script-{number}-{source}") for number in range(1, len(routers) + 1)]
     answers = [re.search(r"From ([\d.]+) icmp_seq=1 Time to live exceeded", log) for log in logs]
     assert [answer and owners[answer[1]] for answer in answers] == routers
-    assert found.back is not None
-    wanted = taken([*found.there, *found.back])
-    for place, number in counted(plan, outcome).items():
-        # The probes of the routers are on a part of the path as well.
-        assert ECHOES * wanted[place] <= number <= ECHOES * wanted[place] + 2 * len(routers), (
-            place,
-            number,
-            wanted[place],
-        )
+    assert path.back is not None
+    wanted = taken([*path.there, *path.back])
+    # The probes of the routers are on a part of the path as well.
+    extra = 2 * len(routers)
+    counts = counted(cell)
+    assert {
+        place: number
+        for place, number in counts.items()
+        if not ECHOES * wanted[place] <= number <= ECHOES * wanted[place] + extra
+    } == {}
 
 
 BULK = "workloads:\n  - {{kind: bulk, name: transfer, from: {}, to: {}, size: 100 kB, patience: 300 s}}\n"
@@ -170,41 +146,26 @@ DATA_BY_SATELLITE, ALL_BY_PHONE = ("sat.data", "phone.ack"), ("phone.data", "pho
     ],
     ids=["kernel", "scps", "scps-phone", "upload", "scps-upload", "routes", "datagrams"],
 )
-def test_only_the_named_links_carry_anything(planned: Planned, run: Run, text: str, wanted: tuple[str, str]) -> None:
-    plan = planned(HEAD.format("one_way_satellite") + text)
-    outcome = run(plan)
+def test_only_the_named_links_carry_anything(
+    planned: Planned, engine: VirtualEngine, tmp_path: Path, text: str, wanted: tuple[str, str]
+) -> None:
+    cell = run_plan(engine, planned(HEAD.format("one_way_satellite") + text), tmp_path / "cell")
 
-    assert outcome.status["status"] == "completed"
-    carried = {
-        f"{link}.{direction}"
-        for (link, direction), number in counted(plan, outcome).items()
-        if number and link in ("sat", "phone")
-    }
-    found = flow(Paths(plan.network), plan.cell.workloads[0])
-    assert found.back is not None
-    assert (
-        carried
-        == set(wanted)
-        == {f"{link}.{direction}" for link, direction in taken([*found.there, *found.back]) if link in ("sat", "phone")}
-    )
+    path = flow(Paths(cell.plan.network), cell.plan.cell.workloads[0])
+    assert cell.status == "completed"
+    assert path.back is not None
+    foretold = {f"{link}.{way}" for link, way in taken([*path.there, *path.back]) if link in ("sat", "phone")}
+    assert carrying(cell) == set(wanted) == foretold
 
 
 def test_engine_host_takes_the_same_paths_on_a_machine_that_filters_by_them(planned: Planned, tmp_path: Path) -> None:
     """home's packets to its address on `sat` come by another link than the answers take; a strict machine would drop
     them all.
     """
-    text = HEAD.format("one_way_satellite") + BULK.format("server", "home.sat")
+    text = HEAD.format("one_way_satellite") + BULK.format("server", "home.sat").replace("patience: 300", "patience: 30")
     # Paths are what is looked at, on a machine that may have other work: how late the lab is does not matter.
-    plan = planned(
-        text.replace("virtual: 600 s", "virtual: 600 s, lateness: 5 s").replace("patience: 300 s", "patience: 30 s")
-    )
-    engine = HostInGuest()
-    engine.prepare(silent, [plan])
-    outcome = Outcome(tmp_path / "cell", engine.run(CellRun(plan, tmp_path / "cell")))
+    plan = planned(text.replace("virtual: 600 s", "virtual: 600 s, lateness: 5 s"))
+    cell = run_plan(HostInGuest(), plan, tmp_path / "cell")
 
-    assert outcome.status["status"] == "completed"
-    assert {
-        f"{link}.{direction}"
-        for (link, direction), number in counted(plan, outcome).items()
-        if number and link in ("sat", "phone")
-    } == set(DATA_BY_SATELLITE)
+    assert cell.status == "completed"
+    assert carrying(cell) == set(DATA_BY_SATELLITE)

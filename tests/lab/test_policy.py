@@ -11,18 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.analysis.run import RunCell, open_run
-from scpslab.analysis.table import read_results
 from scpslab.running.verify import contradictions
 from scpslab.runs import archive
-from tests.lab.conftest import run_text
+from tests.lab.ran import Cell, Ran
 
 pytestmark = pytest.mark.lab
 SCENARIO = """
-kind: scenario
-version: 1
-title: A policy
-topology: point_to_point
 parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s}
 links:
   hop: {data: {errors: {model: independent, ber: 3e-5}}}
@@ -108,30 +102,24 @@ FILES = {name: f"policy_{number}.py" for number, name in enumerate(CODE)}
 
 
 @pytest.fixture(scope="module")
-def cells(tmp_path_factory) -> dict[str, RunCell]:
-    """A cell of every policy, all of one run."""
-    folder = tmp_path_factory.mktemp("policies")
+def ran(run_once) -> Ran:
+    """A run with a cell of every policy."""
     for name, code in CODE.items():
-        (folder / FILES[name]).write_text(code)
-    found = open_run(
-        run_text(
-            folder,
-            (
-                f"{SCENARIO}sweep: {{policy: {{set: [workloads.transfer.policy], values: "
-                f"{json.dumps(list(FILES.values()))}}}}}\n"
-            ),
-        ).folder
-    )
-    return {
-        name: next(cell for cell in found.cells if cell.plan.cell.axes["policy"] == file)
-        for name, file in FILES.items()
-    }
+        (run_once.folder / FILES[name]).write_text(code)
+    files = json.dumps(list(FILES.values()))
+    return run_once(f"{SCENARIO}sweep: {{policy: {{set: [workloads.transfer.policy], values: {files}}}}}\n")
 
 
-def test_a_policy_moves_every_byte_and_what_it_sent_is_counted(cells):
-    cell = cells["right"]
-    row = next(row for row in read_results(cell.folder.parents[1]).rows if row["policy"] == FILES["right"])
-    account = next(line for line in cell.records("accounting") if line["direction"] == "data")
+@pytest.fixture(scope="module")
+def cells(ran) -> dict[str, Cell]:
+    """The cells by what their policies do."""
+    by_file = ran.by("policy")
+    return {name: by_file[file] for name, file in FILES.items()}
+
+
+def test_a_policy_moves_every_byte_and_what_it_sent_is_counted(ran, cells):
+    row = next(row for row in ran.rows if row["policy"] == FILES["right"])
+    account = cells["right"].account()
 
     assert (row["status"], row["bytes"]) == ("completed", "20000")
     # One round trip of 200 ms for each of 21 segments.
@@ -147,21 +135,16 @@ def test_a_wrong_or_hostile_policy_ends_its_own_transfer_and_nothing_else(cells,
     assert WRONG[name][1] in cells[name].reason
 
 
-def test_no_program_that_a_policy_might_start_has_more_rights(tmp_path):
-    (tmp_path / "policy.py").write_text(CODE["silence"])
+def test_no_program_that_a_policy_might_start_has_more_rights(run, tmp_path):
+    (tmp_path / "policy_0.py").write_text(CODE["silence"])
     python = "tr '\\0' ' ' < $process/cmdline | grep -q '^python3.*policy_runner'"
     looks = f"for process in /proc/[0-9]*; do if {python}; then grep NoNewPrivs $process/status; fi; done"
     script = f"script:\n  - {{do: run, at: 1 s, node: h1, command: {json.dumps(looks)}}}\n"
-    found = open_run(
-        run_text(
-            tmp_path, SCENARIO.replace("policy_0.py", "policy.py").replace("patience: 60 s", "patience: 5 s") + script
-        ).folder
-    )
+    cell = run(SCENARIO + script, "workloads.transfer.patience=5 s").cell
 
-    (cell,) = found.cells
-    said = [path.read_text() for path in cell.folder.rglob("*.log")]
-    assert any("NoNewPrivs:\t1" in text for text in said), said
-    assert not any("NoNewPrivs:\t0" in text for text in said)
+    logs = "".join(path.read_text() for path in cell.folder.rglob("*.log"))
+    assert "NoNewPrivs:\t1" in logs
+    assert "NoNewPrivs:\t0" not in logs
 
 
 def test_a_policy_that_never_answers_ends_at_the_wall_limit(cells):
@@ -169,9 +152,8 @@ def test_a_policy_that_never_answers_ends_at_the_wall_limit(cells):
     assert "wall" in cells["an endless loop"].reason
 
 
-def test_an_archive_has_the_policies_within_its_plans(cells, tmp_path: Path):
-    packed = tmp_path / "run.scpslab.tar.gz"
-    archive.write_archive([cells["right"].folder.parents[1]], packed)
-    (found,) = archive.read_archive(packed)
+def test_an_archive_has_the_policies_within_its_plans(ran, tmp_path: Path):
+    archive.write_archive([ran.folder], tmp_path / "run.scpslab.tar.gz")
+    (archived,) = archive.read_archive(tmp_path / "run.scpslab.tar.gz")
 
-    assert contradictions(found) == []
+    assert contradictions(archived) == []

@@ -11,7 +11,6 @@ import pytest
 
 from scpslab.core.project import ROOT
 from scpslab.setup import ensure
-from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
 # RDTSC and RDTSCP with both halves of the answer in one register, at places where a word of memory or a page ends.
@@ -43,13 +42,6 @@ draw = found._ZNSt13random_device9_M_getvalEv
 draw.restype = ctypes.c_uint
 print("device", [draw(device) for _ in range(4)])
 """
-SCENARIO = """
-kind: scenario
-version: 1
-title: What a program sees of the processor
-topology: point_to_point
-script: [{do: run, at: 1 s, node: h1, command: COMMAND}]
-"""
 # OpenSSL's are used by its engine of that name alone, and its variable hides them (OPENSSL_ia32cap); libstdc++'s are
 # never reached.
 WITH_RANDOM_INSTRUCTIONS = {"libcrypto.so.3", "libstdc++.so.6", "legacy.so"}
@@ -57,38 +49,33 @@ WITH_RANDOM_INSTRUCTIONS = {"libcrypto.so.3", "libstdc++.so.6", "legacy.so"}
 BYTES = re.compile(rb"\x0f\xc7[\xf0-\xff]")
 
 
-def printed(folder, out, program):
-    """What a Python program printed on a node, in a cell that was booted for it."""
-    result = run_text(folder, SCENARIO.replace("COMMAND", json.dumps(f"python3 -c '{program}'")), out)
-    assert (result.completed, result.failed) == (1, 0)
-    (log,) = result.folder.glob("cells/*/logs/script*")
-    return log.read_text()
+def printed(run, program):
+    """The words that a Python program printed on a node, line by line, in a cell that was booted for it."""
+    step = {"do": "run", "at": "1 s", "node": "h1", "command": f"python3 -c '{program}'"}
+    cell = run(f"script: [{json.dumps(step)}]\n").cell
+    assert cell.status == "completed", cell.reason
+    return [line.split(" ", 1) for line in cell.log("script-1-h1").splitlines()]
 
 
-def test_the_processor_s_clock_is_virtual_and_moves(tmp_path):
+def test_the_processor_s_clock_is_virtual_and_moves(run):
     """It says what the monotonic clock says, to a microsecond; and a program that waits for it by turning in a loop
-    gets on, 256 ns a turn.
+    gets on, 256 ns a turn. Two runs see the same.
     """
-    clocks, turns = [], []
-    for out in ("first", "second"):
-        text = printed(tmp_path, out, CLOCK)
-        clocks.append([tuple(map(int, line.split()[1:])) for line in text.splitlines() if line.startswith("clock")])
-        turns.append(int(text.split("turns")[1]))
+    first, second = printed(run, CLOCK), printed(run, CLOCK)
+    clocks = [tuple(map(int, numbers.split())) for word, numbers in first if word == "clock"]
+    (turns,) = (int(number) for word, number in first if word == "turns")
 
-    assert len(clocks[0]) == 14
-    assert all(0 <= monotonic - clock < 1000 for clock, monotonic in clocks[0])
-    assert clocks[0] == clocks[1]
-    assert turns[0] == turns[1] < 1_000_000 // 256 + 200
+    assert len(clocks) == 14
+    assert all(0 <= monotonic - clock < 1000 for clock, monotonic in clocks)
+    assert first == second
+    assert turns < 1_000_000 // 256 + 200
 
 
-def test_random_device_has_the_cell_s_numbers(tmp_path):
+def test_random_device_has_the_cell_s_numbers(run):
     """Two cold runs draw the same ones."""
-    first, second = (
-        next(line for line in printed(tmp_path, out, DEVICE).splitlines() if line.startswith("device"))
-        for out in ("first", "second")
-    )
+    first, second = (dict(printed(run, DEVICE))["device"] for _ in range(2))
 
-    assert len(set(json.loads(first.removeprefix("device ")))) == 4
+    assert len(set(json.loads(first))) == 4
     assert first == second
 
 
@@ -103,12 +90,8 @@ def test_programs_of_the_guest_with_the_processor_s_random_numbers_are_known(tmp
     for file in (file for file in root.rglob("*") if file.is_file() and not file.is_symlink()):
         content = file.read_bytes()
         if content.startswith(b"\x7fELF") and BYTES.search(content):
-            code = subprocess.run(
-                ["objdump", "--disassemble", "--no-show-raw-insn", str(file)],
-                check=True,
-                capture_output=True,
-                text=True,
-            ).stdout
+            words = ["objdump", "--disassemble", "--no-show-raw-insn", str(file)]
+            code = subprocess.run(words, check=True, capture_output=True, text=True).stdout
             if re.search(r"\t(rdrand|rdseed)\b", code):
                 found.add(re.sub(r"(\.so\.\d+)[.\d]*$", r"\1", file.name))
 

@@ -4,16 +4,12 @@ probabilities, and what they came to.
 
 from __future__ import annotations
 
-import csv
-import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scpslab.plan import schema
-from tests.lab.conftest import datagrams, point_to_point, run_network, run_text
+from tests.lab.conftest import datagrams, network_of, run_network
 
 from scpslab.kinds.disciplines.red.plan import SLOPE_LIMIT, burst_packets, is_possible
 
@@ -22,10 +18,7 @@ pytestmark = pytest.mark.lab
 LEAST = 90_000 * 2.0**-30
 RED = {"min_bytes": 10_000, "max_bytes": 100_000}
 
-MARKED = """\
-kind: scenario
-version: 1
-title: Queues that mark
+MARKED = """
 topology: shared_router
 hosts: {near: {ecn: true}, sink: {ecn: true}}
 links: {trunk: {data: {queue: {limit: 120 kB}}}}
@@ -42,6 +35,14 @@ sweep:
 BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
 
 
+def typed(engine, tmp_path, network, command, at_ns, **cell) -> str:
+    """What a command prints on h1."""
+    step = {"t_ns": at_ns, "do": "run", "node": "h1", "command": command, "patience_ns": 60 * 10**9, "required": True}
+    ended = run_network(engine, tmp_path, network, {"script": [step]} | cell)
+    assert ended.status == "completed"
+    return ended.log("script-1-h1")
+
+
 @pytest.fixture
 def shown(engine, tmp_path):
     """What tc says of the queue after four seconds of a quarter more than the line takes: 56 kB, which the sender's
@@ -49,21 +50,10 @@ def shown(engine, tmp_path):
     """
 
     def run(**queue) -> str:
-        network = schema.write(point_to_point(data_rate="2 Mbit/s", data_buffer="1 MB"))
+        network = schema.write(network_of("point_to_point", data_rate="2 Mbit/s", data_buffer="1 MB"))
         network["links"][0]["directions"][0]["queue"] |= queue
-        command = {
-            "t_ns": 4_900_000_000,
-            "do": "run",
-            "node": "h1",
-            "command": "tc -s -d qdisc show dev h1-hop",
-            "patience_ns": 10**9,
-            "required": True,
-        }
-        outcome = run_network(
-            engine, tmp_path, network, {"script": [command], "workloads": [datagrams(2_500_000, 5, 1000)]}
-        )
-        assert outcome.status["status"] == "completed"
-        return (outcome.folder / "logs" / "script-1-h1.log").read_text()
+        command, load = "tc -s -d qdisc show dev h1-hop", datagrams(2_500_000, 5, 1000)
+        return typed(engine, tmp_path, network, command, 4_900_000_000, workloads=[load])
 
     return run
 
@@ -136,38 +126,26 @@ def test_red_s_thresholds_are_possible_for_scpslab_exactly_if_they_are_for_tc(en
         "tc qdisc del dev lo root; done"
     )
     command = f"printf '%s\\n' {' '.join(words)} | bash -c '{loop}'"
-    step = {"t_ns": 10**9, "do": "run", "node": "h1", "command": command, "patience_ns": 60 * 10**9, "required": True}
-    outcome = run_network(engine, tmp_path, schema.write(point_to_point()), {"script": [step]})
-    said = re.findall(r"^\d+ \d+ (\d)$", (outcome.folder / "logs" / "script-1-h1.log").read_text(), re.MULTILINE)
+    text = typed(engine, tmp_path, schema.write(network_of("point_to_point")), command, 10**9)
+    codes = re.findall(r"^\d+ \d+ (\d)$", text, re.MULTILINE)
 
-    assert [(case, code == "0") for case, code in zip(cases, said, strict=True)] == list(
+    assert [(case, code == "0") for case, code in zip(cases, codes, strict=True)] == list(
         zip(cases, expected, strict=True)
     )
 
 
-def test_marks_are_counted_and_what_nobody_counts_is_left_empty(tmp_path):
+def test_marks_are_counted_and_what_nobody_counts_is_left_empty(run):
     """Both kinds of queue mark an upload of hosts with ECN and drop nothing; drop-tail has no such column and knows its
     greatest depth.
     """
-    result = run_text(tmp_path, MARKED)
-    with (result.folder / "results.csv").open() as file:
-        rows = {row["queue"]: row for row in csv.DictReader(file)}
-    accounts = {queue: queue_account(result.folder / "cells" / row["cell"]) for queue, row in rows.items()}
+    ran = run(MARKED)
+    rows = {row["queue"]: row for row in ran.rows}
+    accounts = {queue: cell.account("data", "trunk") for queue, cell in ran.by("queue").items()}
 
     for queue in ("red", "codel"):
         assert int(rows[queue]["trunk_data_marked_packets"]) == accounts[queue]["marked_packets"] > 0
         assert rows[queue]["trunk_data_lost_queue_packets"] == "0"
-        assert (accounts[queue]["most_bytes"], accounts[queue]["most_packets"], accounts[queue]["queue_bytes"]) == (
-            None,
-            None,
-            None,
-        )
+        assert {accounts[queue][depth] for depth in ("most_bytes", "most_packets", "queue_bytes")} == {None}
     assert rows["drop-tail"]["trunk_data_marked_packets"] == ""
     assert "marked_packets" not in accounts["drop-tail"]
     assert 50_000 < accounts["drop-tail"]["most_bytes"] <= 120_000
-
-
-def queue_account(cell: Path) -> dict[str, Any]:
-    """The account of the direction with the queue."""
-    lines = map(json.loads, (cell / "records" / "accounting.jsonl").read_text().splitlines())
-    return next(line for line in lines if (line["link"], line["direction"]) == ("trunk", "data"))

@@ -1,66 +1,57 @@
-"""Runs: cache, resume, limits, and cells whose workloads give up."""
+"""Runs: what a folder holds, cache, resume, limits, cells whose workloads give up, and the same bytes again."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import subprocess
+import sys
+import tarfile
 
 import pytest
 
-from scpslab.running import RunOptions, run_scenario
+from scpslab.engine.base import Interrupted
+from scpslab.engine.uml import UmlEngine
+from scpslab.running import RunOptions
+from scpslab.running.verify import verify
+from scpslab.runs.archive import read_archive, write_archive
+from tests.lab.command import ended
 
 pytestmark = pytest.mark.lab
 NAME = "fy97/fig04:kernel-test"
-ONE_CELL = ["repeats=1", "sweep.ber.values=[0]", "workloads.transfer.size=20 kB"]
+ONE_CELL = ("repeats=1", "sweep.ber.values=[0]", "workloads.transfer.size=20 kB")
+BUSY = "while True: pass"
 
 
-def run(out, overrides=(), **options):
-    return run_scenario(NAME, RunOptions(out=out, overrides=[*ONE_CELL, *overrides], **options))
-
-
-def test_a_run_folder_explains_itself(tmp_path):
+def test_a_run_folder_explains_itself(run):
     """Manifest, resolved scenario, plan, status, environment, records, captures, logs, results: all there."""
-    result = run(tmp_path)
+    ran = run(NAME, *ONE_CELL)
 
-    cell = next((result.folder / "cells").iterdir())
-    expected = {"plan.json", "status.json", "environment.json", "records", "captures", "logs"}
-    assert (result.completed, result.incomplete, result.failed) == (1, 0, 0)
-    assert expected <= {entry.name for entry in cell.iterdir()}
-    assert json.loads((result.folder / "manifest.json").read_text())["status"] == "completed"
-    assert (result.folder / "results.csv").read_text().count("\n") == 2
-    assert "TCP" in (result.folder / "scenario.resolved.yaml").read_text()
+    files = {"plan.json", "status.json", "environment.json", "records", "captures", "logs"}
+    assert ran.ended == (1, 0, 0)
+    assert files <= {entry.name for entry in ran.cell.folder.iterdir()}
+    assert json.loads((ran.folder / "manifest.json").read_text())["status"] == "completed"
+    assert (ran.folder / "results.csv").read_text().count("\n") == 2
+    assert "TCP" in (ran.folder / "scenario.resolved.yaml").read_text()
 
 
-def test_asking_again_runs_nothing(tmp_path, monkeypatch):
+def test_asking_again_runs_nothing(run, tmp_path, monkeypatch):
     """The second run takes the folder's own result, a third in another place takes the cache's; both leave the same
     bytes.
     """
-    first = run(tmp_path / "a")
+    first = run(NAME, *ONE_CELL, use_cache=True, out=tmp_path / "a")
     monkeypatch.setattr("scpslab.engine.uml.UmlEngine.run", lambda self, cell: pytest.fail("a cell was run again"))
 
-    again = run(tmp_path / "a")
-    elsewhere = run(tmp_path / "b")
+    again = run(NAME, *ONE_CELL, use_cache=True, out=tmp_path / "a")
+    elsewhere = run(NAME, *ONE_CELL, use_cache=True, out=tmp_path / "b")
 
-    assert again.completed == elsewhere.completed == 1
-    assert (elsewhere.folder / "results.csv").read_bytes() == (first.folder / "results.csv").read_bytes()
-
-
-def test_a_lab_that_does_not_keep_real_time_says_what_helps(tmp_path):
-    """No machine keeps its ticks to a nanosecond."""
-    result = run(tmp_path, ["limits.lateness=1 ns"], engine="live")
-
-    (cell,) = (result.folder / "cells").iterdir()
-    status = json.loads((cell / "status.json").read_text())
-    assert (result.failed, status["status"]) == (1, "failed")
-    assert "real time was not kept" in status["reason"]
-    assert "as root: chrt -f 10 scpslab run" in status["reason"]
-    assert "limits.lateness" in status["reason"]
+    assert again.ended == elsewhere.ended == (1, 0, 0)
+    assert elsewhere.digests == first.digests
 
 
-def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):
+def test_an_interrupted_run_keeps_what_is_finished(run, tmp_path, monkeypatch):
     """The second cell is interrupted: the first one's result is there and is not run again."""
-    from scpslab.engine.base import Interrupted
-    from scpslab.engine.uml import UmlEngine
-
     original = UmlEngine.run
     ran: list[str] = []
 
@@ -70,60 +61,106 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path, monkeypatch):
             raise Interrupted
         return original(self, cell)
 
-    options = RunOptions(out=tmp_path, overrides=["repeats=2", *ONE_CELL[1:], "seed=77"], jobs=1, use_cache=True)
+    words, options = ("repeats=2", *ONE_CELL[1:], "seed=77"), {"use_cache": True, "out": tmp_path}
     monkeypatch.setattr(UmlEngine, "run", interrupt_second)
     with pytest.raises(KeyboardInterrupt):
-        run_scenario(NAME, options)
-    monkeypatch.setattr(UmlEngine, "run", lambda self, cell: (ran.append(cell.plan.cell.id), original(self, cell))[1])
-    result = run_scenario(NAME, options)
+        run(NAME, *words, **options)
+    result = run(NAME, *words, **options)
 
-    assert result.completed == 2
+    assert result.ended == (2, 0, 0)
     assert len(ran) == 3
     assert ran[1] == ran[2] != ran[0]
 
 
-def test_a_cell_that_never_ends_fails_at_its_virtual_limit(tmp_path):
-    """100 kB in a virtual limit of 3 s: failed, with the reason, and its logs are there."""
-    result = run(tmp_path, ["limits.virtual=3 s", "workloads.transfer.size=100 kB"])
-
-    cell = next((result.folder / "cells").iterdir())
-    status = json.loads((cell / "status.json").read_text())
-    assert result.failed == 1
-    assert "virtual limit of 3 s" in status["reason"]
-    assert (cell / "logs" / "tc.log").exists()
-
-
-def test_a_cell_that_hangs_fails_at_its_wall_limit(tmp_path):
-    """A wall limit of 1 s in engine live: the kernel is ended, the cell is failed, nothing of it is left running."""
-    result = run(tmp_path, ["limits.wall=1 s"], engine="live")
-
-    cell = next((result.folder / "cells").iterdir())
-    assert result.failed == 1
-    assert "wall limit of 1 s" in json.loads((cell / "status.json").read_text())["reason"]
-    assert not list(cell.parent.glob("*.part"))
-
-
-def test_a_transfer_that_gives_up_is_incomplete(tmp_path):
-    """Nothing arrives for ever: the sender's patience ends the cell, which is incomplete and not failed."""
-    result = run(tmp_path, ["links.hop.data.errors.outages=[{from: 0 s, to: 1 h}]", "workloads.transfer.patience=20 s"])
-
-    assert result.incomplete == 1
-    row = (result.folder / "results.csv").read_text().splitlines()[1]
-    assert "incomplete" in row
-    assert "gave up" in row
-
-
 @pytest.mark.parametrize(
-    "congestion", ["reno", "cubic", "bbr", "vegas", "hybla", "westwood", "highspeed", "illinois", "veno", "yeah"]
+    ("override", "engine", "status", "words"),
+    [
+        # No machine keeps its ticks to a nanosecond.
+        (
+            "limits.lateness=1 ns",
+            "live",
+            "failed",
+            ("real time was not kept", "as root: chrt -f 10 scpslab run", "limits.lateness"),
+        ),
+        ("limits.virtual=3 s", "virtual", "failed", ("virtual limit of 3 s",)),
+        ("limits.wall=1 s", "live", "failed", ("wall limit of 1 s",)),
+        # Nothing arrives for ever, and the sender's patience ends the cell.
+        ("links.hop.data.errors.outages=[{from: 0 s, to: 1 h}]", "virtual", "incomplete", ("gave up",)),
+    ],
 )
-def test_every_congestion_control_is_in_the_kernel(tmp_path, congestion):
-    """Each one carries a transfer, and the environment names it."""
-    result = run(
-        tmp_path,
-        ["sweep.stack.cases={}".replace("{}", "{x: {hosts.*.preset: modern, hosts.*.congestion: " + congestion + "}}")],
-    )
+def test_a_cell_that_passes_a_limit_says_which_and_leaves_its_logs(run, override, engine, status, words):
+    transfer = ("workloads.transfer.size=100 kB", "workloads.transfer.patience=20 s")
+    ran = run(NAME, *ONE_CELL, *transfer, override, engine=engine)
 
-    cell = next((result.folder / "cells").iterdir())
-    nodes = json.loads((cell / "environment.json").read_text())["nodes"]
-    assert result.completed == 1
-    assert nodes["ws1"]["sysctls"]["tcp_congestion_control"] == congestion
+    assert ran.row["status"] == ran.cell.status == status
+    assert [word for word in words if word not in ran.row["reason"]] == []
+    assert list((ran.cell.folder / "logs").iterdir()) != []
+    assert not list(ran.folder.rglob("*.part"))
+
+
+CONGESTIONS = ["reno", "cubic", "bbr", "vegas", "hybla", "westwood", "highspeed", "illinois", "veno", "yeah"]
+
+
+def test_every_congestion_control_is_in_the_kernel(run):
+    """Each one carries a transfer, and the environment names it."""
+    cases = {name: {"hosts.*.preset": "modern", "hosts.*.congestion": name} for name in CONGESTIONS}
+    ran = run(NAME, *ONE_CELL, f"sweep.stack.cases={json.dumps(cases)}")
+
+    assert ran.ended == (len(CONGESTIONS), 0, 0)
+    for name, cell in ran.by("stack").items():
+        assert cell.environment["ws1"]["sysctls"]["tcp_congestion_control"] == name
+
+
+@pytest.mark.smoke
+def test_two_runs_give_the_same_bytes(run):
+    """Once alone and once with every core busy with other work."""
+    first = run(NAME).digests
+    load = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in os.sched_getaffinity(0)]
+    try:
+        second = run(NAME).digests
+    finally:
+        for process in load:
+            process.kill()
+            process.wait()
+
+    assert any(name.endswith(".pcap") for name in first)
+    assert first == second
+
+
+@pytest.fixture(scope="module")
+def archive(run_once):
+    """The archive of a run of one cell."""
+    return write_archive([run_once(NAME, *ONE_CELL).folder], run_once.folder / "one.scpslab.tar.gz")
+
+
+def test_an_exported_run_gives_the_same_bytes_again(archive):
+    (found,) = verify(archive, RunOptions())
+
+    assert found.is_same
+    assert found.has_same_engine
+    assert any(name.endswith(".pcap") for name in found.same)
+    assert "results.csv" in found.same
+
+
+def test_the_command_says_so_and_names_what_differs(archive, tmp_path):
+    """The archive claims another capture than the run gives: exit code 1 and the file's name."""
+    name = next(name for name in read_archive(archive)[0].digest.files if name.endswith(".pcap"))
+    command = ended("verify", forge(archive, tmp_path / "forged.tar.gz", name), "--keep", tmp_path / "again")
+
+    assert command.returncode == 1
+    assert f"differs: {name}" in command.stdout
+    assert "kernel, guest image and lab program are the same as in the archived run" in command.stdout
+
+
+def forge(archive, target, name):
+    """A copy of an archive that lists another digest for a file."""
+    with tarfile.open(archive, "r:gz") as source, tarfile.open(target, "w:gz") as copy:
+        for member in source.getmembers():
+            content = source.extractfile(member).read()
+            if member.name == "archive.json":
+                fields = json.loads(content)
+                fields["runs"][0]["files"][name] = "0" * 64
+                content = json.dumps(fields).encode()
+            member.size = len(content)
+            copy.addfile(member, io.BytesIO(content))
+    return target

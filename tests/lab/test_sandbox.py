@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from scpslab.analysis.run import open_run
 from scpslab.core.scratch import scratch
 from scpslab.engine.confinement import LAUNCHER, protections, template_launcher
 from scpslab.engine.template import TemplateGuest
@@ -23,17 +22,13 @@ from scpslab.engine.uml import ROOT_ARGUMENTS
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.setup import Images, ensure
 from scpslab.setup.images import PROJECT
-from tests.lab.conftest import run_text
 
 pytestmark = pytest.mark.lab
 BUSINESS = "nobody's business"
+ESCAPE = Path(__file__).parent / "in_guest" / "escape.py"
 TOOLS = PROJECT / "images" / "guest" / "tools"
 LIMITS = {"memory_mib": 512, "wall_s": 120}
 ATTACK = """
-kind: scenario
-version: 1
-title: A script that tries to leave the guest
-topology: point_to_point
 script:
 - do: run
   at: 1 s
@@ -66,12 +61,8 @@ class Machine:
         # As an archive of a Docker image is there: a second name of a file of the cache.
         (self.folder / "lent").write_text("lent")
         (self.folder / "cell" / "lent.txt").hardlink_to(self.folder / "lent")
-        shutil.copytree(
-            Path(__file__).parent / "in_guest",
-            self.folder / "lab",
-            ignore=shutil.ignore_patterns("run_*", "__pycache__"),
-        )
-        (self.folder / "lab" / "escape.py").rename(self.folder / "lab" / "run_lab.py")
+        (self.folder / "lab").mkdir()
+        shutil.copyfile(ESCAPE, self.folder / "lab" / "run_lab.py")
         self.listening = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._answer, daemon=True).start()
         job = {"secret": str(self.secret), "target": str(self.target), "port": self.listening.getsockname()[1]}
@@ -108,11 +99,21 @@ class Machine:
     def attacked_by_a_guest(self) -> dict[str, Any]:
         """What a guest's root got, by attempt."""
         console = VirtualEngine().boot(self.images, self.folder / "lab", self.folder / "cell", LIMITS)
-        found = self.folder / "cell" / "out" / "attempts.json"
-        assert found.exists(), console
-        attempts: dict[str, Any] = json.loads(found.read_text())
         self.listening.close()
-        return {name: result["got"] for name, result in attempts.items() if "got" in result}
+        return got(self.folder / "cell", console)
+
+    def assert_nothing_was_got(self) -> None:
+        """Lets a guest attack: it gets nothing, changes nothing, and leaves nothing but files and folders."""
+        assert self.attacked_by_a_guest() == {}
+        assert self.state() == self.before
+        assert left(self.folder / "cell") == []
+
+
+def got(cell: Path, console: str) -> dict[str, Any]:
+    """What was got, by attempt."""
+    assert (cell / "out" / "attempts.json").exists(), console
+    attempts: dict[str, Any] = json.loads((cell / "out" / "attempts.json").read_text())
+    return {name: result["got"] for name, result in attempts.items() if "got" in result}
 
 
 GOES_ON = """
@@ -123,15 +124,12 @@ runpy.run_path("/opt/scpslab/escape.py", run_name="__main__")
 """
 
 
-def attacked_by_a_fork(folder: Path, images: Images) -> tuple[dict[str, Any], list[Any]]:
-    """What root of a fork got of the cell beside it, by attempt; and whether that cell's files are as before."""
-    program, home, one, other = (
-        folder / "lab",
-        folder / "T" / "home",
-        folder / "T" / "cells" / "one",
-        folder / "T" / "cells" / "other",
-    )
-    shutil.copytree(Path(__file__).parent / "in_guest", program, ignore=shutil.ignore_patterns("run_*", "__pycache__"))
+def attacked_by_a_fork(folder: Path, images: Images) -> dict[str, Any]:
+    """What root of a fork got of the cell beside it, by attempt; that cell's files are as before."""
+    program, home = folder / "lab", folder / "T" / "home"
+    one, other = folder / "T" / "cells" / "one", folder / "T" / "cells" / "other"
+    program.mkdir()
+    shutil.copyfile(ESCAPE, program / "escape.py")
     (program / "run_lab.py").write_text(GOES_ON)
     for work in (home, one, other):
         (work / "cell" / "out").mkdir(parents=True)
@@ -139,45 +137,31 @@ def attacked_by_a_fork(folder: Path, images: Images) -> tuple[dict[str, Any], li
         (work / "boot").symlink_to(images.boot_dir)
     (folder / "lent").write_text("lent")
     (one / "cell" / "lent.txt").hardlink_to(folder / "lent")
-    (other / "cell" / "out" / "secret").write_text(BUSINESS)
-    before = [(path, path.stat().st_mode, path.stat().st_mtime) for path in sorted(other.rglob("*"))]
-    job = {
-        "secret": str(other / "cell" / "out" / "secret"),
-        "target": str(other / "cell" / "out" / "target"),
-        "port": 9,
-    }
+    out = other / "cell" / "out"
+    (out / "secret").write_text(BUSINESS)
+
+    def state() -> list[Any]:
+        return [(path, path.stat().st_mode, path.stat().st_mtime) for path in sorted(other.rglob("*"))]
+
+    before = state()
+    job = {"secret": str(out / "secret"), "target": str(out / "target"), "port": 9}
     (one / "cell" / "job.json").write_text(json.dumps(job))
     (one / "console.log").touch()
     engine = VirtualEngine()
     with scratch("/dev/shm") as memory:
         words = template_launcher(images.tools_dir, images.kernel, home, folder / "T", memory)
-        words += [
-            str(images.kernel),
-            "mem=512M",
-            *ROOT_ARGUMENTS,
-            "con=null",
-            "con0=null,fd:1",
-            "quiet",
-            "norandmaps",
-            *engine.clock,
-        ]
-        template = TemplateGuest(
-            [*words, f"lab_seed={'0d' * 32}"], home, {"TMPDIR": str(memory), "HOME": str(memory)}, None
-        )
+        words += [str(images.kernel), "mem=512M", *ROOT_ARGUMENTS, "con=null", "con0=null,fd:1", "quiet", "norandmaps"]
+        words += [*engine.clock, f"lab_seed={'0d' * 32}"]
+        template = TemplateGuest(words, home, {"TMPDIR": str(memory), "HOME": str(memory)}, None)
         try:
             template.boot(LIMITS["wall_s"])
             template.fork(one, None).wait(LIMITS["wall_s"])
         finally:
             template.close()
-    found = one / "cell" / "out" / "attempts.json"
-    assert found.exists(), (home / "console.log").read_text() + (one / "console.log").read_text()
-    attempts: dict[str, Any] = json.loads(found.read_text())
-    assert (other / "cell" / "out" / "secret").read_text() == BUSINESS
-    after = [(path, path.stat().st_mode, path.stat().st_mtime) for path in sorted(other.rglob("*"))]
-    return {name: result["got"] for name, result in attempts.items() if "got" in result}, [] if after == before else [
-        before,
-        after,
-    ]
+    attempts = got(one / "cell", (home / "console.log").read_text() + (one / "console.log").read_text())
+    assert (out / "secret").read_text() == BUSINESS
+    assert state() == before
+    return attempts
 
 
 def compile_to(program: Path, source: str) -> None:
@@ -206,78 +190,58 @@ def left(folder: Path) -> list[str]:
     return sorted(path.name for path in paths)
 
 
-def test_a_script_cannot_mount_the_machine_s_folders(tmp_path):
+def test_a_script_cannot_mount_the_machine_s_folders(run, tmp_path):
     """Root of a node has no capability for it, sees nothing of the exchange with the machine, and the machine's files
     are as before.
     """
     secret, target = tmp_path / "secret", tmp_path / "target"
     secret.write_text(BUSINESS)
-    result = run_text(tmp_path, ATTACK.format(secret=secret, target=target))
-    log = next(iter(open_run(result.folder).cells)).folder / "logs" / "script-1-h1.log"
+    log = run(ATTACK.format(secret=secret, target=target)).cell.log("script-1-h1")
 
-    assert BUSINESS not in log.read_text()
     assert not target.exists()
-    assert "mounted 0" not in log.read_text()
-    assert "plan.json" not in log.read_text()
-    assert "forked" not in log.read_text()
-    capabilities = int(log.read_text().split("CapBnd:")[1].split()[0], 16)
+    assert [words for words in (BUSINESS, "mounted 0", "plan.json", "forked") if words in log] == []
+    capabilities = int(log.split("CapBnd:")[1].split()[0], 16)
     assert not capabilities & (1 << 21 | 1 << 16 | 1 << 17 | 1 << 19 | 1 << 22 | 1 << 25 | 1 << 27)
 
 
-def test_a_guest_gets_nothing(tmp_path, images):
-    """Its root, with every capability."""
-    machine = Machine(tmp_path, images)
-
-    assert machine.attacked_by_a_guest() == {}
-    assert machine.state() == machine.before
-    assert left(tmp_path / "cell") == []
-
-
-def test_the_kernel_s_lock_holds_on_a_machine_that_has_nothing_else(tmp_path, images):
-    """The launcher finds neither Landlock nor seccomp, as on an old kernel: the guest runs all the same, and gets
-    nothing all the same.
-    """
+def without_protections(folder: Path, images: Images) -> Images:
+    """A launcher that finds neither Landlock nor seccomp, as on an old kernel."""
     source = (TOOLS / "confine.c").read_text()
     for call, unknown in (("SYS_CREATE_RULESET = 444", "SYS_CREATE_RULESET = 4440"), ("SYS_seccomp", "4450")):
         assert call in source
         source = source.replace(call, unknown)
-    shutil.copytree(images.tools_dir, tmp_path / "tools")
-    compile_to(tmp_path / "tools" / LAUNCHER, source)
-    machine = Machine(tmp_path, replace(images, tools_dir=tmp_path / "tools"))
-
-    assert protections(tmp_path / "tools") == replace(protections(images.tools_dir), landlock=0, seccomp=False)
-    assert machine.attacked_by_a_guest() == {}
-    assert machine.state() == machine.before
-    assert left(tmp_path / "cell") == []
+    shutil.copytree(images.tools_dir, folder / "tools")
+    compile_to(folder / "tools" / LAUNCHER, source)
+    assert protections(folder / "tools") == replace(protections(images.tools_dir), landlock=0, seccomp=False)
+    return replace(images, tools_dir=folder / "tools")
 
 
-def test_what_is_around_the_kernel_holds_without_its_lock(tmp_path, images):
-    """With an init that locks nothing, folders of the machine can be mounted, but no file of them read, listed,
-    written, removed or changed.
+def without_lock(folder: Path, images: Images) -> Images:
+    """An init that locks nothing: folders of the machine can be mounted, but no file of them read, listed, written,
+    removed or changed.
     """
     if not protections(images.tools_dir).landlock:
         pytest.skip("this machine's kernel has no Landlock")
-    machine = Machine(tmp_path, replace(images, boot_dir=unlocked(tmp_path / "boot", images)))
-
-    assert machine.attacked_by_a_guest() == {}
-    assert machine.state() == machine.before
-    assert left(tmp_path / "cell") == []
+    return replace(images, boot_dir=unlocked(folder / "boot", images))
 
 
-def test_a_fork_gets_nothing_of_the_cell_beside_it(tmp_path, images):
+def as_they_are(folder: Path, images: Images) -> Images:
+    """Both protections."""
+    return images
+
+
+@pytest.mark.parametrize("images_of", [as_they_are, without_protections, without_lock])
+def test_a_guest_gets_nothing(tmp_path, images, images_of):
+    """Its root, with every capability."""
+    Machine(tmp_path, images_of(tmp_path, images)).assert_nothing_was_got()
+
+
+@pytest.mark.parametrize("images_of", [as_they_are, without_lock])
+def test_a_fork_gets_nothing_of_the_cell_beside_it(tmp_path, images, images_of):
     """Its root, with every capability, and with it the rights of a process that was forked from one that reaches all
     cells.
     """
-    assert attacked_by_a_fork(tmp_path, images) == ({}, [])
-
-
-def test_landlock_keeps_a_fork_from_the_cell_beside_it_without_the_kernel_s_lock(tmp_path, images):
-    """With an init that locks nothing."""
-    if not protections(images.tools_dir).landlock:
-        pytest.skip("this machine's kernel has no Landlock")
-    boot = unlocked(tmp_path / "boot", images)
-
-    assert attacked_by_a_fork(tmp_path, replace(images, boot_dir=boot)) == ({}, [])
+    assert attacked_by_a_fork(tmp_path, images_of(tmp_path, images)) == {}
 
 
 def test_the_launcher_confines_a_program_that_is_no_kernel(tmp_path, images):

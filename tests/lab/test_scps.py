@@ -1,13 +1,13 @@
-"""SCPS-TP on hosts of the lab: with itself and with the kernel's TCP, and what its records say."""
+"""The SCPS protocols on hosts of the lab: SCPS-TP with itself and with the kernel's TCP, over SCPS-NP through two
+routers and a serial line, and protected by SCPS-SP.
+"""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from scpslab.analysis.run import open_run
-from scpslab.running import RunOptions, run_scenario
+from scpslab.analysis.collect import measure
+from scpslab.lab.scps_end import master_key
 
 pytestmark = pytest.mark.lab
 SCPS = "{stack: scps, preset: fy97-rate}"
@@ -19,92 +19,134 @@ ENDS = {
 }
 
 
-def run(out, *overrides, name="fy97/fig04:test"):
-    return run_scenario(name, RunOptions(out=out, overrides=list(overrides), jobs=1))
-
-
-def transfer(folder):
-    """The sender's and the receiver's line of the one cell's transfer."""
-    (cell,) = open_run(folder).cells
-    return {line["event"]: line for line in cell.records("transfer")}
-
-
 @pytest.mark.parametrize("ends", ENDS)
-def test_every_byte_arrives_whoever_is_at_the_ends(ends, tmp_path):
+def test_every_byte_arrives_whoever_is_at_the_ends(ends, run):
     """50 kB at 5e-5 each way: both ends say so, and the bytes were compared."""
-    source, sink = ENDS[ends]
-    result = run(
-        tmp_path,
-        "sweep={}",
-        f"hosts.ws1={source}",
-        f"hosts.ws2={sink}",
-        "links.hop.*.errors.ber=5e-5",
-        "workloads.transfer.size=50 kB",
-    )
+    hosts = (f"hosts.{host}={value}" for host, value in zip(("ws1", "ws2"), ENDS[ends], strict=True))
+    errors = "links.hop.*.errors.ber=5e-5"
+    cell = run("fy97/fig04:test", "sweep={}", *hosts, errors, "workloads.transfer.size=50 kB").cell
 
-    lines = transfer(result.folder)
-    assert (result.completed, result.failed) == (1, 0)
-    assert lines["receiver"]["bytes"] == 50_000
-    assert lines["receiver"]["wrong_bytes"] == 0
-    assert lines["sender"]["status"] == "completed"
+    receiver = cell.line("transfer", event="receiver")
+    assert cell.status == "completed"
+    assert (receiver["bytes"], receiver["wrong_bytes"]) == (50_000, 0)
+    assert cell.line("transfer", event="sender")["status"] == "completed"
 
 
-def test_rate_control_fills_the_hop_and_queues_nothing(tmp_path):
+def test_rate_control_fills_the_hop_and_queues_nothing(run):
     """Full segments at the rate that fits: the queue before the hop never holds more than the bucket, and the hop never
     idles.
     """
-    result = run(
-        tmp_path,
-        "sweep={}",
-        f"hosts.*={SCPS}",
-        "workloads.transfer.size=500 kB",
-        "probes=[{kind: capture, node: ws2}, {kind: tcp_info, node: ws1, interval: 100 ms}]",
-    )
+    probes = "probes=[{kind: capture, node: ws2}, {kind: tcp_info, node: ws1, interval: 100 ms}]"
+    ran = run("fy97/fig04:test", "sweep={}", f"hosts.*={SCPS}", "workloads.transfer.size=500 kB", probes)
 
-    (cell,) = open_run(result.folder).cells
-    account = next(line for line in cell.records("accounting") if (line["link"], line["direction"]) == ("hop", "data"))
-    row = (result.folder / "results.csv").read_text().splitlines()
-    values = dict(zip(row[0].split(","), row[1].split(","), strict=True))
+    account = ran.cell.account()
     seconds = 500_000 / 1400 * 1456 * 8 / 2e6
     assert account["queue_packets"] == 0
     # The bucket holds 5 ticks of 10 ms: 12.5 kB may stand in the queue and make the round trip 50 ms longer; it never
     # grows.
     assert account["most_bytes"] < 16_000
-    assert float(values["transfer_s"]) == pytest.approx(seconds, rel=0.02)
-    samples = [line for line in cell.records("tcp-ws1") if line["rate_credit_bytes"] is not None]
+    assert float(ran.row["transfer_s"]) == pytest.approx(seconds, rel=0.02)
+    samples = [line for line in ran.cell.records("tcp-ws1") if line["rate_credit_bytes"] is not None]
     assert max(line["srtt_ms"] for line in samples if line["srtt_ms"]) < 590
 
 
 @pytest.mark.smoke
-def test_the_same_cell_twice_has_the_same_bytes(tmp_path):
+def test_the_same_cell_twice_has_the_same_bytes(run):
     """Packets, trace and report of the SCPS programs are part of what is reproducible."""
-    overrides = ("probes=[{kind: capture, node: ws2}, {kind: tcp_info, node: ws1}]",)
-    folders = [
-        run_scenario(
-            "fy97/fig04:test", RunOptions(out=tmp_path / name, overrides=list(overrides), use_cache=False)
-        ).folder
-        for name in ("a", "b")
-    ]
+    probes = "probes=[{kind: capture, node: ws2}, {kind: tcp_info, node: ws1}]"
+    first, second = (run("fy97/fig04:test", probes).digests for _ in range(2))
 
-    files = [
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("cells/**/*") if path.is_file()}
-        for folder in folders
-    ]
-    assert len(files[0]) > 10
-    assert files[0] == files[1]
+    assert len(first) > 10
+    assert first == second
 
 
-def test_a_sender_that_hears_nothing_gives_up(tmp_path):
+def test_a_sender_that_hears_nothing_gives_up(run):
     """An outage of the whole patience: the cell is incomplete, and says who gave up."""
-    result = run(
-        tmp_path,
-        "sweep={}",
-        f"hosts.*={SCPS}",
-        "links.hop.*.errors.outages=[{from: 2 s, to: 3000 s}]",
-        "workloads.transfer.patience=60 s",
-    )
+    outage = "links.hop.*.errors.outages=[{from: 2 s, to: 3000 s}]"
+    cell = run("fy97/fig04:test", "sweep={}", f"hosts.*={SCPS}", outage, "workloads.transfer.patience=60 s").cell
 
-    (cell,) = open_run(result.folder).cells
-    status = json.loads((result.folder / "cells" / cell.id / "status.json").read_text())
-    assert result.incomplete == 1
-    assert "gave up" in status["reason"]
+    assert cell.status == "incomplete"
+    assert "gave up" in cell.reason
+
+
+NP = """
+topology: fy97_np
+limits: {virtual: 300 s}
+hosts:
+  ws1: {stack: scps, network: np}
+  ws2: {stack: scps, network: np}
+  ws3: {stack: scps, network: np, congestion: none, loss: corruption, rate: 2600 kbit/s}
+workloads:
+- {kind: bulk, name: transfer, from: ws1, to: ws2, size: 200 kB, precedence: 9}
+"""
+LOAD = "- {kind: bulk, name: load, from: ws3, to: ws2, port: 5003, size: 20 MB, required: false, patience: 200 s}\n"
+
+
+def measured(ran):
+    """The metrics of the one cell, which was completed."""
+    assert ran.cell.status == "completed", ran.cell.reason
+    return measure(ran.cell)
+
+
+@pytest.mark.smoke
+def test_a_transfer_crosses_both_routers_and_every_frame_is_accounted_for(run):
+    metrics = measured(run(NP))
+    assert metrics["payload_match"] is True
+    assert (metrics["modem_data_lost_frames"], metrics["modem_ack_lost_frames"]) == (0, 0)
+    assert metrics["ws5_modem_p9_queued"] == metrics["modem_data_sent_frames"]
+    assert [metrics[f"transfer_{kind}_signals"] for kind in ("congestion", "corruption", "outage")] == [0, 0, 0]
+
+
+def test_bit_errors_are_signalled_as_corruption_and_as_nothing_else(run):
+    metrics = measured(run(NP + "links: {modem: {data: {errors: {model: independent, ber: 1.0e-5}}}}\n"))
+    assert metrics["ws6_modem_damaged"] > 5
+    # One error in 256 makes a flag of an octet, and so two pieces of one frame; one in a thousand hits a flag, and
+    # joins two frames.
+    assert abs(metrics["modem_data_lost_frames"] - metrics["ws6_modem_damaged"]) <= 1
+    assert 0 < metrics["transfer_corruption_signals"] <= metrics["ws6_corruption_reports"]
+    assert (metrics["transfer_congestion_signals"], metrics["payload_match"]) == (0, True)
+
+
+def test_an_overloaded_router_quenches_and_discards_the_lowest_precedence(run):
+    metrics = measured(run(NP + LOAD))
+    assert metrics["ws5_source_quenches"] > 0
+    assert metrics["load_congestion_signals"] > 0
+    assert metrics["transfer_corruption_signals"] == 0
+    assert metrics["ws5_modem_p0_discarded"] > 100
+    assert metrics["ws5_modem_p9_discarded"] == 0
+
+
+SP = """
+topology: fy97
+limits: {virtual: 300 s}
+hosts:
+  ws1: {stack: scps, network: ip, sp: {}}
+  ws2: {stack: scps, network: ip, sp: {}}
+workloads:
+- {kind: bulk, name: transfer, from: ws1, to: ws2, size: 100 kB, patience: 60 s}
+"""
+FILE = "- {kind: fp, name: file, from: ws1, to: ws2, size: 100 kB, command: put, stop: kill-client, patience: 200 s}\n"
+
+
+@pytest.mark.parametrize("text", [SP, SP.replace("fy97", "fy97_np").replace("network: ip", "network: np")])
+def test_every_packet_of_a_transfer_and_a_resumed_file_is_protected(run, text):
+    metrics = measured(run(text + FILE))
+    assert metrics["transfer_sender_sp_sealed"] == metrics["transfer_receiver_sp_opened"] > 70
+    assert metrics["transfer_receiver_sp_sealed"] == metrics["transfer_sender_sp_opened"] > 0
+    assert (metrics["transfer_sender_sp_dropped"], metrics["transfer_receiver_sp_dropped"]) == (0, 0)
+
+
+def test_another_key_at_one_end_is_named_as_the_reason(run):
+    cell = run(SP, "hosts.ws2.sp={key_name: other}").cell
+    assert cell.status == "incomplete"
+    assert "transfer: sender gave up: " in cell.reason
+    assert "SCPS-SP: nothing came that verifies, the other end may have another key" in cell.reason
+
+
+def test_the_key_is_in_none_of_the_cells_files_and_a_repetition_is_the_same(run):
+    first, second = (run(SP, "probes=[{kind: capture, node: ws1}]") for _ in range(2))
+    assert first.digests == second.digests
+    key = master_key(first.cell.plan.cell.workloads[0].from_scps.sp.key_seed)
+    files = {path.name: path.read_bytes() for path in first.cell.folder.rglob("*") if path.is_file()}
+    assert "ws1.pcap" in files
+    assert [name for name, content in files.items() if key.encode() in content or bytes.fromhex(key) in content] == []

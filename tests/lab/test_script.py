@@ -1,4 +1,4 @@
-"""Links that change while traffic flows, and commands that are typed."""
+"""Links that change while traffic flows, commands that are typed, and captures with a filter and without one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,8 @@ import json
 
 import pytest
 
-from scpslab.analysis.run import open_run
-from tests.lab.conftest import run_text
-
 pytestmark = pytest.mark.lab
-SCENARIO = """
-kind: scenario
-version: 1
-title: A link that changes
-topology: point_to_point
+CHANGES = """
 script:
 - {do: run, at: 1 s, node: h2, command: "iperf3 -s -1", required: false}
 - {do: run, at: 2 s, node: h1, command: "iperf3 -c 10.0.0.2 -u -b 1M -l 1000 -t 40 --json > /dev/null"}
@@ -25,98 +18,99 @@ script:
 - {do: link, at: 30 s, link: hop, direction: data, rate: 500 kbit/s}
 - {do: link, at: 36 s, link: hop, direction: data, rate: 2 Mbit/s}
 - {do: link, at: 36 s, link: hop, direction: data, delay: 50 ms}
-probes:
-- {kind: capture, node: h2}
 """
 
 
-@pytest.fixture(scope="module")
-def cell(tmp_path_factory):
-    """The one cell of the scenario."""
-    result = run_text(tmp_path_factory.mktemp("script"), SCENARIO)
-    assert (result.completed, result.failed) == (1, 0)
-    return next(iter(open_run(result.folder).cells))
-
-
-def test_every_change_takes_effect_when_it_is_made_and_no_other(cell):
+def test_every_change_takes_effect_when_it_is_made_and_no_other(run):
     """1 Mbit/s of 1028 bytes on IP is 125 packets a second: 10 s at 1e-5 lose 8 % by errors, 5 s down lose 625 as
-    outage, and the accounts close.
+    outage, and the accounts close. The script's own record has the changes at their times and the exit codes.
     """
-    account = next(line for line in cell.records("accounting") if line["direction"] == "data")
+    cell = run(CHANGES).cell
+    account, lines = cell.account(), cell.records("script")
     packets = 125 * 10
     expected = packets * (1 - (1 - 1e-5) ** (8 * 1028))
 
+    assert cell.status == "completed"
     assert account["closes"]
     assert abs(account["corrupt_packets"] - expected) < 4 * expected**0.5
     assert account["outage_packets"] == pytest.approx(625, abs=3)
     assert account["queue_packets"] > 0  # at half the rate for 6 s, the queue overflows
-
-
-def test_the_script_s_own_record_says_what_was_done_when(cell):
-    """Seven changes at their times, both commands with their exit codes."""
-    lines = cell.records("script")
     changes = [(round(line["t_s"]), line["change"]) for line in lines if "change" in line]
-
-    assert changes == [
-        (10, "ber"),
-        (20, "ber"),
-        (20, "state"),
-        (25, "state"),
-        (30, "rate"),
-        (36, "rate"),
-        (36, "delay"),
-    ]
+    at_last = [(30, "rate"), (36, "rate"), (36, "delay")]
+    assert changes == [(10, "ber"), (20, "ber"), (20, "state"), (25, "state"), *at_last]
     codes = {line["step"]: line["exit_code"] for line in lines if "command" in line}
     assert codes[2] == 0
     assert 1 in codes  # the server, which nobody waits for, ends by itself or with the cell
 
 
-def test_a_command_that_does_not_exist_fails_the_cell(tmp_path):
-    step = {"do": "run", "at": "1 s", "node": "h1", "command": "no-such-program --now", "required": False}
-    workload = {"kind": "bulk", "name": "transfer", "from": "h1", "to": "h2", "size": "1 MB"}
-    words = {
-        "kind": "scenario",
-        "version": 1,
-        "title": "Missing",
-        "topology": "point_to_point",
-        "script": [step],
-        "workloads": [workload],
-    }
-    folder = run_text(tmp_path, json.dumps(words)).folder
-
-    (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
-    assert (status["status"], status["reason"]) == (
-        "failed",
-        "script step 1: the shell found no such command (exit code 127): no-such-program --now",
-    )
+LIMIT = "the cell did not end within its wall limit of 10 s"
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "reason"),
     [
         (
+            "no-such-program --now",
+            "script step 1: the shell found no such command (exit code 127): no-such-program --now",
+        ),
+        (
             "while :; do :; done",
-            'virtual time stood still, because "sh -c while :; do :; done" computed without any system call',
+            f'{LIMIT}; virtual time stood still, because "sh -c while :; do :; done" computed without any system call',
         ),
         (
             "exec python3 -c 'import os\nwhile True: os.getppid()'",
-            'virtual time hardly passed, because "python3 -c import os while True: os.getppid()" made system',
+            f'{LIMIT}; virtual time hardly passed, because "python3 -c import os while True: os.getppid()" made system',
         ),
     ],
 )
-def test_a_command_that_lets_no_time_pass_is_named(tmp_path, command, says):
-    """The cell ends at its wall limit, and says what was running."""
-    step = {"do": "run", "at": "1 s", "node": "h1", "command": command}
-    words = {
-        "kind": "scenario",
-        "version": 1,
-        "title": "Spins",
-        "topology": "point_to_point",
-        "script": [step],
-        "limits": {"wall": "10 s"},
-    }
-    folder = run_text(tmp_path, json.dumps(words)).folder
+def test_a_command_that_does_not_exist_or_lets_no_time_pass_is_named(run, command, reason):
+    """Also one that nobody waits for; the cell fails, at the latest at its wall limit."""
+    step = {"do": "run", "at": "1 s", "node": "h1", "command": command, "required": False}
+    workload = "workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 MB}]"
+    cell = run(f"script: [{json.dumps(step)}]\n{workload}\nlimits: {{wall: 10 s}}\n").cell
 
-    (status,) = (json.loads(found.read_text()) for found in folder.glob("cells/*/status.json"))
-    assert status["status"] == "failed"
-    assert status["reason"].startswith(f"the cell did not end within its wall limit of 10 s; {says}")
+    assert cell.status == "failed"
+    assert cell.reason.startswith(reason)
+
+
+def test_a_filter_that_is_none_is_named_before_anything_is_sent(run):
+    """One that only libpcap finds wrong."""
+    probe = "probes: [{kind: capture, node: h1, filter: tcp !udp}]"
+    cell = run(f"workloads: [{{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}}]\n{probe}\n").cell
+
+    assert (cell.status, cell.epoch_realtime_ns) == ("failed", None)
+    assert cell.reason == (
+        'FilterError: probe h1: found the filter "tcp !udp" (syntax error); expected one of pcap-filter(7). '
+        "Correct the filter."
+    )
+
+
+TWO_PROGRAMS = """
+links: {{hop: {{data: {{errors: {{model: independent, ber: 1e-6}}}}}}}}
+workloads: [{{kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB}}]
+script: [{{do: run, at: 1 s, node: h1, command: {command}}}]
+probes:
+  - {{kind: capture, name: without, node: h2, snaplen: {snaplen}}}
+  - {{kind: capture, name: with, node: h2, snaplen: {snaplen}, filter: ip or not ip}}
+"""
+# A frame to everybody with a tag of 802.1Q, which the receiver's kernel takes out of the frame, and another without.
+TAGGED, PLAIN = "ffffffffffff0202020202028100200588b5", "ffffffffffff02020202020288b5"
+SEND = f"""import socket
+for head in ("{TAGGED}", "{PLAIN}"):
+    link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    link.bind((next(name for _, name in socket.if_nameindex() if name != "lo"), 0))
+    link.send(bytes.fromhex(head) + bytes(50))
+"""
+
+
+@pytest.mark.parametrize("snaplen", ["54 B", "96 B"])
+def test_a_capture_without_a_filter_has_the_bytes_of_tcpdump(run, snaplen):
+    """Captures without a filter are taken by another program than those with one."""
+    cell = run(TWO_PROGRAMS.format(snaplen=snaplen, command=json.dumps(f"python3 -c '{SEND}'"))).cell
+    without, with_ = ((cell.folder / "captures" / f"{name}.pcap").read_bytes() for name in ("without", "with"))
+
+    assert cell.log("capture-without").startswith("labtool:")
+    assert cell.log("capture-with").startswith("tcpdump:")
+    assert len(without) > 300 * (16 + 10)
+    assert snaplen != "96 B" or bytes.fromhex(TAGGED) in without
+    assert without == with_

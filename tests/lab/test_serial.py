@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,10 @@ import pytest
 from scipy import stats
 
 from scpslab.analysis.collect import measure
-from scpslab.analysis.run import open_run
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.plan import Plan, read_network, schema
-from scpslab.plan.topology import catalogue
-from scpslab.running import RunOptions, run_scenario
-from scpslab.setup import silent
-from tests.lab.conftest import CELL, ERRORS, Outcome, capture, datagrams, run_network
-from tests.lab.test_determinism import digests
+from scpslab.plan import schema
+from tests.lab.conftest import ERRORS, START, capture, datagrams, network_of, run_network
+from tests.lab.ran import Cell
 
 pytestmark = pytest.mark.lab
 
@@ -28,80 +23,64 @@ RATE_TOLERANCE = 1e-3
 # Protocol field (compressed), frame check, flag: what PPP adds to an IP packet; characters that are escaped come on
 # top.
 PPP_BYTES = 4
-FTP = {
-    "name": "transfer",
-    "kind": "ftp",
-    "start_ns": 10**9,
-    "required": True,
-    "bytes": 10_000,
-    "command": "put",
-    "mode": "passive",
-    "port": 21,
-}
-FTP |= {"payload_seed": 1, "patience_ns": 60 * 10**9}
+OVER_SERIAL = {"from": "satellite", "to": "ground", "to_ip": "10.7.0.2"}
+GROUND = capture("ground", "ppp0")
+
+
+def ftp(command: str, mode: str, port: int = 21, patience_s: int = 60) -> dict[str, Any]:
+    """A workload: a file of 10 kB by FTP."""
+    server = {"server_ip": "10.7.0.2" if command == "put" else "10.7.0.1", "port": port}
+    how = {"command": command, "mode": mode, "patience_ns": patience_s * 10**9}
+    return {"name": "transfer", "kind": "ftp", "bytes": 10_000, "payload_seed": 1} | server | how | START | OVER_SERIAL
+
+
+def sent(rate_bps: int, seconds: int, packet_bytes: int) -> dict[str, Any]:
+    """A workload: datagrams from satellite to ground."""
+    return datagrams(rate_bps, seconds, packet_bytes) | OVER_SERIAL
 
 
 @pytest.fixture
-def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Outcome]:
-    """Runs workloads over the serial link of sgls; `data`: errors of that direction; `route`: options of the routes to
-    the peer.
+def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
+    """Runs a workload over the serial link of sgls, with a capture at ground; `errors`: of the data direction; `route`:
+    options of the routes to the peer.
     """
 
     def run(
-        workloads: list[dict[str, Any]],
-        probes: tuple[dict[str, Any], ...] = (),
-        data: dict[str, Any] | None = None,
+        workload: dict[str, Any],
+        errors: dict[str, Any] | None = None,
         route: dict[str, int] | None = None,
         **parameters: object,
-    ) -> Outcome:
-        module = catalogue.module("sgls")
-        network = schema.write(module.describe(module.PARAMETERS.read(parameters)).plan())
-        both = zip(("data", "ack"), (data, None), strict=True)
-        impairments = [
-            {"link": "serial", "direction": name, "errors": ERRORS | (errors or {})} for name, errors in both
-        ]
+    ) -> Cell:
+        network = schema.write(network_of("sgls", **parameters))
+        ways = {"data": ERRORS | (errors or {}), "ack": ERRORS}
+        impairments = [{"link": "serial", "direction": name, "errors": of_it} for name, of_it in ways.items()]
         for end in network["serial_links"][0]["ends"]:
             end["route"] |= route or {}
-        engine.prepare(silent, [Plan(network=read_network(network), cell=CELL)])
-        return run_network(
-            engine, tmp_path, network, {"workloads": workloads, "probes": list(probes), "impairments": impairments}
-        )
+        cell = {"workloads": [workload], "probes": [GROUND], "impairments": impairments}
+        return run_network(engine, tmp_path, network, cell)
 
     return run
 
 
-def over_serial(workload: dict[str, Any]) -> dict[str, Any]:
-    """The workload from satellite to ground."""
-    return workload | {"from": "satellite", "to": "ground", "to_ip": "10.7.0.2"}
-
-
-def ping(count: int, payload_bytes: int) -> dict[str, Any]:
-    """A workload: echo requests, ten seconds apart."""
-    common = {"name": "rtt", "kind": "ping", "start_ns": 10**9, "required": True}
-    return over_serial(common | {"count": count, "interval_ns": 10**10, "payload_bytes": payload_bytes})
-
-
-def direction(outcome: Outcome, name: str) -> dict[str, Any]:
+def direction(cell: Cell, name: str = "data") -> dict[str, Any]:
     """The record of a direction of the serial link."""
-    return next(
-        line for line in outcome.records("serial") if line["event"] == "direction" and line["direction"] == name
-    )
+    return cell.line("serial", event="direction", direction=name)
+
+
+def frame_bytes(line: dict[str, Any]) -> float:
+    """The mean length of a direction's frames."""
+    return float(line["delivered_bytes"] - line["taken_before_start_bytes"]) / line["sent_frames"]
 
 
 @pytest.mark.parametrize("baud", [2400, 9600, 115_200])
 def test_rate_holds_within_a_thousandth(run_serial, baud):
     """More is offered than the line takes; full frames arrive at the baud rate, ten bits a byte."""
-    probe = capture("ground") | {"interface": "ppp0"}
-    outcome = run_serial(
-        [over_serial(datagrams(baud, 30, 1000))], (probe,), data_rate=f"{baud} bit/s", inherent_delay="0 ms"
-    )
+    cell = run_serial(sent(baud, 30, 1000), data_rate=f"{baud} bit/s", inherent_delay="0 ms")
 
-    times = outcome.arrival_s("ground")
-    line = direction(outcome, "data")
-    frame_bytes = (line["delivered_bytes"] - line["taken_before_start_bytes"]) / line["sent_frames"]
-    measured_baud = (len(times) - 1) * frame_bytes * 10 / (times[-1] - times[0])
+    times, line = cell.arrival_s("ground"), direction(cell)
+    measured_baud = (len(times) - 1) * frame_bytes(line) * 10 / (times[-1] - times[0])
 
-    assert outcome.status["status"] == "completed"
+    assert cell.status == "completed"
     assert line["lost_frames"] == 0
     assert abs(measured_baud / baud - 1) < RATE_TOLERANCE
 
@@ -109,24 +88,16 @@ def test_rate_holds_within_a_thousandth(run_serial, baud):
 @pytest.mark.parametrize(("data_baud", "ack_baud"), [(115_200, 115_200), (115_200, 2_400)])
 def test_round_trip_is_both_delays_and_both_frame_times(run_serial, data_baud, ack_baud):
     """Within one byte time of the slower direction (ping prints three digits)."""
-    outcome = run_serial(
-        [ping(5, 56)],
-        data_rate=f"{data_baud} bit/s",
-        ack_rate=f"{ack_baud} bit/s",
-        data_delay="60 ms",
-        ack_delay="3 ms",
-        inherent_delay="0 ms",
-    )
+    ping = {"name": "rtt", "kind": "ping", "count": 5, "interval_ns": 10**10, "payload_bytes": 56}
+    rates = {"data_rate": f"{data_baud} bit/s", "ack_rate": f"{ack_baud} bit/s"}
+    delays = {"data_delay": "60 ms", "ack_delay": "3 ms", "inherent_delay": "0 ms"}
+    cell = run_serial(ping | START | OVER_SERIAL, **rates, **delays)
 
-    replies = [line["rtt_ms"] for line in outcome.records("rtt") if "rtt_ms" in line]
-    frame_bytes = {}
-    for name in ("data", "ack"):
-        line = direction(outcome, name)
-        assert line["sent_frames"] == 5
-        frame_bytes[name] = (line["delivered_bytes"] - line["taken_before_start_bytes"]) / 5
-        assert frame_bytes[name] >= 84 + PPP_BYTES
-    expected_ms = 63 + 10_000 * (frame_bytes["data"] / data_baud + frame_bytes["ack"] / ack_baud)
-
+    replies = [line["rtt_ms"] for line in cell.records("rtt") if "rtt_ms" in line]
+    data, ack = direction(cell, "data"), direction(cell, "ack")
+    assert data["sent_frames"] == ack["sent_frames"] == 5
+    assert min(frame_bytes(data), frame_bytes(ack)) >= 84 + PPP_BYTES
+    expected_ms = 63 + 10_000 * (frame_bytes(data) / data_baud + frame_bytes(ack) / ack_baud)
     assert len(replies) == 5
     assert abs(np.mean(replies) - expected_ms) < 10_000 / ack_baud
 
@@ -136,13 +107,11 @@ def test_frame_loss_follows_the_bit_error_rate(run_serial):
     theirs.
     """
     ber = 1e-5
-    errors = {"model": "independent", "settings": {"ber": ber}}
-    outcome = run_serial([over_serial(datagrams(80_000, 400, 1000))], data=errors, vector="0 B")
+    cell = run_serial(sent(80_000, 400, 1000), {"model": "independent", "settings": {"ber": ber}}, vector="0 B")
 
-    line = direction(outcome, "data")
-    frame_bytes = (line["delivered_bytes"] - line["taken_before_start_bytes"]) / line["sent_frames"]
+    line = direction(cell)
     # A wrong closing flag takes the next frame with it: one byte more at which a frame can be hit.
-    loss = 1 - (1 - ber) ** (8 * (frame_bytes + 1))
+    loss = 1 - (1 - ber) ** (8 * (frame_bytes(line) + 1))
     least, most = stats.binom.interval(0.9999, line["sent_frames"], loss)
     bits = 8 * (line["delivered_bytes"] - line["taken_before_start_bytes"])
     fewest, greatest = stats.binom.interval(0.9999, bits, ber)
@@ -150,44 +119,35 @@ def test_frame_loss_follows_the_bit_error_rate(run_serial):
     assert line["sent_frames"] >= 4000
     assert least <= line["lost_frames"] <= most
     assert fewest <= line["bit_errors"] <= greatest
-    assert direction(outcome, "ack")["bit_errors"] == 0
+    assert direction(cell, "ack")["bit_errors"] == 0
     # The kernel counts bad frames that follow each other as one error.
-    (ground,) = (record for record in outcome.records("serial") if record.get("node") == "ground")
-    assert 0 < ground["received_errors"] <= line["lost_frames"]
+    assert 0 < cell.line("serial", node="ground")["received_errors"] <= line["lost_frames"]
 
 
 def test_a_stored_vector_breaks_exactly_the_frames_it_hits(run_serial, tmp_path):
     """One wrong bit in the 150th byte after the start: the second frame of 100 bytes does not come through."""
     vector = tmp_path / "one.bits"
     vector.write_bytes(bytes(149) + b"\x10" + bytes(1_000_000))
-    errors = {
-        "model": "vector-file",
-        "settings": {"file": str(vector), "sha256": hashlib.sha256(vector.read_bytes()).hexdigest()},
-    }
-    outcome = run_serial([over_serial(datagrams(8_000, 2, 100))], data=errors)
+    settings = {"file": str(vector), "sha256": hashlib.sha256(vector.read_bytes()).hexdigest()}
+    line = direction(run_serial(sent(8_000, 2, 100), {"model": "vector-file", "settings": settings}))
 
-    line = direction(outcome, "data")
     assert (line["bit_errors"], line["wrong_bytes"], line["lost_frames"]) == (1, 1, 1)
 
 
 @pytest.mark.smoke
 def test_nothing_arrives_in_an_outage(run_serial):
     """One datagram a second, out from 3.5 s to 6.5 s after the epoch: three are lost, no byte for another reason."""
-    probe = capture("ground") | {"interface": "ppp0"}
-    errors = {"outages": [[3_500_000_000, 6_500_000_000]]}
-    outcome = run_serial([over_serial(datagrams(8_000, 10, 1000))], (probe,), data=errors)
+    cell = run_serial(sent(8_000, 10, 1000), {"outages": [[3_500_000_000, 6_500_000_000]]})
 
-    line = direction(outcome, "data")
-    arrivals = outcome.arrival_s("ground")
+    line, arrivals = direction(cell), cell.arrival_s("ground")
     assert line["lost_frames"] == 3
     assert line["taken_bytes"] == line["delivered_bytes"] + line["outage_bytes"]
     assert not np.any((arrivals > 3.5) & (arrivals < 6.5))
 
 
-def test_ftp_takes_the_time_of_its_bytes(tmp_path):
+def test_ftp_takes_the_time_of_its_bytes(run):
     """10 kB at 115,200 baud: not faster than the line carries the file, and slower by slow start and set-up only."""
-    folder = run_scenario("sgls/aero-fig02:test", RunOptions(use_cache=False, out=tmp_path)).folder
-    (cell,) = open_run(folder).cells
+    cell = run("sgls/aero-fig02:test").cell
     values = measure(cell)
 
     assert cell.status == "completed"
@@ -207,14 +167,11 @@ def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
     made.
     """
     route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000, "quickack": 1}
-    outcome = run_serial(
-        [over_serial(FTP | {"server_ip": "10.7.0.2"})], (capture("ground") | {"interface": "ppp0"},), route=route
-    )
+    cell = run_serial(ftp("put", "passive"), route=route)
 
-    assert outcome.status["status"] == "completed", outcome.status["reason"]
-    nodes = json.loads((outcome.folder / "environment.json").read_text())["nodes"]
-    assert nodes["ground"]["interfaces"]["ppp0"] == {"mtu_bytes": 1500}
-    packets = outcome.packets("ground")
+    assert cell.status == "completed", cell.reason
+    assert cell.environment["ground"]["interfaces"]["ppp0"] == {"mtu_bytes": 1500}
+    packets = cell.packets("ground")
     assert set(packets.mss_bytes.tolist()) == {-1, 536}
     # Every segment of the file is acknowledged by itself.
     is_data = packets.payload_bytes > 500
@@ -223,37 +180,20 @@ def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
     assert is_bare.sum() >= is_data.sum()
 
 
-def test_two_runs_give_the_same_bytes(tmp_path):
-    """The channel, PPP, vsftpd and curl add nothing of the machine."""
-    runs = [
-        run_scenario("sgls/itc-unbalanced:test", RunOptions(use_cache=False, out=tmp_path / name)).folder
-        for name in ("a", "b")
-    ]
-    assert digests(runs[0]) == digests(runs[1])
-
-
 def test_an_impatient_transfer_is_incomplete(run_serial):
     """A file that needs 10 s and a patience of 5 s: the cell ends in time and says why."""
-    ftp = FTP | {"patience_ns": 5 * 10**9, "server_ip": "10.7.0.2"}
-    outcome = run_serial([over_serial(ftp)], data_rate="9600 bit/s")
+    cell = run_serial(ftp("put", "passive", patience_s=5), data_rate="9600 bit/s")
 
-    assert outcome.status["status"] == "incomplete"
-    assert "patience" in outcome.status["reason"]
-    assert outcome.status["virtual_s"] < 8
+    assert cell.status == "incomplete"
+    assert "patience" in cell.reason
+    assert cell.virtual_s < 8
 
 
 @pytest.mark.parametrize(("command", "mode"), [("put", "active"), ("put", "passive"), ("get", "passive")])
 def test_every_way_of_ftp_delivers_the_file(run_serial, command, mode):
     """The default of scenarios, get in active mode, is what the scenario above does."""
-    ftp = FTP | {
-        "command": command,
-        "mode": mode,
-        "port": 2121,
-        "server_ip": "10.7.0.2" if command == "put" else "10.7.0.1",
-    }
-    outcome = run_serial([over_serial(ftp)])
+    cell = run_serial(ftp(command, mode, port=2121))
 
-    assert outcome.status["status"] == "completed", outcome.status["reason"]
-    (file,) = (line for line in outcome.records("transfer") if line["event"] == "file")
-    assert file["bytes"] == 10_000
-    assert file["sha256"] == file["sent_sha256"]
+    assert cell.status == "completed", cell.reason
+    file = cell.line("transfer", event="file")
+    assert (file["bytes"], file["sha256"]) == (10_000, file["sent_sha256"])

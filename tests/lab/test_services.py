@@ -8,16 +8,8 @@ import json
 
 import pytest
 
-from scpslab.analysis.run import open_run
-from scpslab.running import RunOptions, run_scenario
-from tests.lab.forks import digests
-
 pytestmark = pytest.mark.lab
-
-SCENARIO = """kind: scenario
-version: 1
-title: Services
-topology: point_to_point
+SCENARIO = """
 parameters: {data_rate: 2 Mbit/s, data_delay: 250 ms, ack_delay: 250 ms}
 services:
   - {kind: command, name: web, node: h2, command: "exec python3 -m http.server 8080 --directory /etc", ready_port: 8080}
@@ -28,78 +20,60 @@ seed: 7
 """
 
 
-def ran(tmp_path, *overrides, name="run"):
-    """The one cell, whether it completed or not."""
-    scenario = tmp_path / "services.yaml"
-    scenario.write_text(SCENARIO)
-    result = run_scenario(
-        str(scenario), RunOptions(out=tmp_path / name, overrides=list(overrides), jobs=1, use_cache=False)
-    )
-    (cell,) = open_run(result.folder).cells
-    return cell, json.loads((cell.folder / "status.json").read_text())
+def services(*commands, **more):
+    """Overrides: these services, commands on h2, instead of SCENARIO's; keyword arguments are keys of the last one."""
+    entries = [{"kind": "command", "name": f"s{n}", "node": "h2", "command": it} for n, it in enumerate(commands)]
+    entries[-1] |= more
+    return f"services={json.dumps(entries)}"
 
 
-def log_of(cell, name="web-h2"):
-    return (cell.folder / "logs" / f"{name}.log").read_text()
+def until(at, node="h1", command="true"):
+    """An override: a script of one step."""
+    return f"script={json.dumps([{'do': 'run', 'at': at, 'node': node, 'command': command}])}"
 
 
-def with_command(command, **more):
-    return "services=" + json.dumps([{"kind": "command", "name": "web", "node": "h2", "command": command, **more}])
+def test_a_service_is_ready_before_the_traffic_begins_and_ends_with_the_cell(run):
+    """Twice, with the same bytes."""
+    first, again = run(SCENARIO), run(SCENARIO)
+    cell = first.cell
+    ready = cell.line("lab", event="service")
 
-
-def test_a_service_is_ready_before_the_traffic_begins_and_ends_with_the_cell(tmp_path):
-    cell, status = ran(tmp_path)
-    (ready,) = [line for line in cell.records("lab") if line["event"] == "service"]
-
-    assert status["status"] == "completed", status
+    assert cell.status == "completed", cell.reason
     assert (ready["name"], ready["node"]) == ("web", "h2")
     assert -60 < ready["ready_t_s"] < 0
-    assert '"GET /hosts HTTP/1.1" 200' in log_of(cell)
-    assert "127.0.0.1" in log_of(cell, "script-1-h1")
-
-
-def test_the_same_cell_has_the_same_bytes_twice(tmp_path):
-    first, second = (ran(tmp_path, name=name)[0] for name in ("first", "second"))
-
+    assert '"GET /hosts HTTP/1.1" 200' in cell.log("web-h2")
+    assert "127.0.0.1" in cell.log("script-1-h1")
     # The server's log has the guest's own times in it.
-    assert digests(first.folder.parent) == digests(second.folder.parent)
+    assert first.digests == again.digests
 
 
-def test_services_start_one_after_the_other_each_when_the_one_before_is_ready(tmp_path):
-    base = {"kind": "command", "node": "h2"}
-    services = [
-        {
-            **base,
-            "name": "slow",
-            "command": "sleep 3; echo up > /tmp/up; sleep 100",
-            "ready_command": "test -e /tmp/up",
-        },
-        {**base, "name": "next", "command": "cat /tmp/up; sleep 100"},
-        {**base, "name": "relay", "node": "h1", "command": "sleep 100"},
-    ]
-    cell, status = ran(
-        tmp_path,
-        f"services={json.dumps(services)}",
-        'script=[{"do": "run", "at": "1 s", "node": "h1", "command": "true"}]',
-    )
+def test_services_start_one_after_the_other_each_when_the_one_before_is_ready(run):
+    slow = {"name": "slow", "command": "sleep 3; echo up > /tmp/up; sleep 100", "ready_command": "test -e /tmp/up"}
+    following = {"name": "next", "command": "cat /tmp/up; sleep 100"}
+    relay = {"name": "relay", "node": "h1", "command": "sleep 100"}
+    entries = [{"kind": "command", "node": "h2"} | service for service in (slow, following, relay)]
+    cell = run(SCENARIO, f"services={json.dumps(entries)}", until("1 s")).cell
 
-    assert status["status"] == "completed", status
-    assert log_of(cell, "next-h2") == "up\n"
-    times = [line["ready_t_s"] for line in cell.records("lab") if line["event"] == "service"]
+    assert cell.status == "completed", cell.reason
+    assert cell.log("next-h2") == "up\n"
+    times = [line["ready_t_s"] for line in cell.lines("lab", event="service")]
     assert times == sorted(times)
 
 
+NOT_READY = "is not ready after 2 s"
+
+
 @pytest.mark.parametrize(
-    ("command", "more", "says"),
+    ("command", "more", "words"),
     [
         (
             "echo no such luck; exit 3",
             {"ready_port": 8080},
-            ["ended with exit code 3 before it was ready", "no such luck", "logs/web-h2.log"],
+            ["ended with exit code 3 before it was ready", "no such luck", "logs/s0-h2.log"],
         ),
-        ("sleep 1000", {"ready_port": 8080, "patience": "2 s"}, ["is not ready after 2 s", "which is empty"]),
-        ("sleep 1000", {"ready_command": "false", "patience": "2 s"}, ["is not ready after 2 s"]),
-        ("sleep 1000", {"ready_command": "sleep 50", "patience": "2 s"}, ["is not ready after 2 s"]),
+        ("sleep 1000", {"ready_port": 8080, "patience": "2 s"}, [NOT_READY, "which is empty"]),
+        ("sleep 1000", {"ready_command": "false", "patience": "2 s"}, [NOT_READY]),
+        ("sleep 1000", {"ready_command": "sleep 50", "patience": "2 s"}, [NOT_READY]),
         ("no-such-program", {"ready_port": 8080}, ["exit code 127 before it was ready", "not found"]),
         (
             "echo begun; sleep 4; echo over; exit 5",
@@ -109,43 +83,27 @@ def test_services_start_one_after_the_other_each_when_the_one_before_is_ready(tm
         ("sleep 4; kill -KILL $$", {}, ["ended with SIGKILL while the cell ran"]),
     ],
 )
-def test_a_service_that_fails_fails_the_cell_and_says_why(tmp_path, command, more, says):
-    only_later = 'script=[{"do": "run", "at": "30 s", "node": "h1", "command": "true"}]'
-    _, status = ran(tmp_path, with_command(command, **more), only_later)
+def test_a_service_that_fails_fails_the_cell_and_says_why(run, command, more, words):
+    cell = run(SCENARIO, services(command, **more), until("30 s")).cell
 
-    assert status["status"] == "failed"
-    assert "service web on h2" in status["reason"]
-    for words in says:
-        assert words in status["reason"], status["reason"]
+    assert cell.status == "failed"
+    assert [word for word in ["service s0 on h2", *words] if word not in cell.reason] == [], cell.reason
 
 
-def test_a_service_that_does_not_want_to_end_is_ended(tmp_path):
-    later = 'script=[{"do": "run", "at": "1 s", "node": "h1", "command": "true"}]'
-    _, status = ran(tmp_path, with_command("trap '' TERM; while :; do sleep 1; done"), later)
+def test_services_that_do_not_want_to_end_or_print_without_end_disturb_nothing(run):
+    """Each is ended with the cell, and a log has an end."""
+    stubborn, loud = "trap '' TERM; while :; do sleep 1; done", "head -c 30000000 /dev/zero | tr '\\\\0' x; sleep 1000"
+    cell = run(SCENARIO, services(stubborn, loud), until("1 s")).cell
 
-    assert status["status"] == "completed", status
-
-
-def test_a_service_that_prints_without_end_fills_its_log_and_nothing_else(tmp_path):
-    later = 'script=[{"do": "run", "at": "1 s", "node": "h1", "command": "true"}]'
-    cell, status = ran(tmp_path, with_command("head -c 30000000 /dev/zero | tr '\\\\0' x; sleep 1000"), later)
-
-    assert status["status"] == "completed", status
-    assert len(log_of(cell)) < 1_100_000
-    assert log_of(cell).endswith("(the rest is left out)\n")
+    assert cell.status == "completed", cell.reason
+    assert len(cell.log("s1-h2")) < 1_100_000
+    assert cell.log("s1-h2").endswith("(the rest is left out)\n")
 
 
-def test_workloads_servers_are_watched_too(tmp_path):
+def test_workloads_servers_are_watched_too(run):
     """A server of FTP that somebody kills fails the cell; curl would only have waited for it."""
-    overrides = [
-        "services=[]",
-        (
-            'workloads=[{"kind": "ftp", "name": "files", "from": "h1", "to": "h2", "size": "1 MB", "command": '
-            '"put", "mode": "passive"}]'
-        ),
-        'script=[{"do": "run", "at": "2 s", "node": "h2", "command": "kill -KILL $(pidof vsftpd)"}]',
-    ]
-    _, status = ran(tmp_path, *overrides)
+    ftp = "{kind: ftp, name: files, from: h1, to: h2, size: 1 MB, command: put, mode: passive}"
+    cell = run(SCENARIO, "services=[]", f"workloads=[{ftp}]", until("2 s", "h2", "kill -KILL $(pidof vsftpd)")).cell
 
-    assert status["status"] == "failed"
-    assert status["reason"].startswith("service files on h2: vsftpd ended with SIGKILL while the cell ran")
+    assert cell.status == "failed"
+    assert cell.reason.startswith("service files on h2: vsftpd ended with SIGKILL while the cell ran")

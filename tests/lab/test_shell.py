@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import time
 
 import pytest
@@ -13,13 +12,25 @@ import yaml
 
 from scpslab import scenario
 from scpslab.core.scratch import MEMORY
-from scpslab.running import RunOptions, run_scenario
 from scpslab.scenario import planning
-from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, ROOT, Terminal, left_of
+from tests.lab.command import ended
+from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, Terminal, left_of
 from tests.lab.test_docker import needs_images
 
 pytestmark = pytest.mark.lab
 INTERRUPTED = 130
+
+
+def shown(folder, typed, *words):
+    """What a session shows whose lines come from a pipe, and its messages."""
+    command = ended("shell", "point_to_point", *words, folder=folder, typed=typed)
+    assert command.returncode == 0, command.stderr
+    return command.stdout.replace("\r", ""), command.stderr
+
+
+def script_in(folder):
+    """The steps of a transcript."""
+    return yaml.safe_load((folder / "transcript.yaml").read_text())["script"]
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +46,20 @@ def fy97(tmp_path_factory):
 
 def pinged(answer):
     """The counts of pingall's last line: received and sent."""
-    found = re.search(r"\*\*\* Results: (\d+)% dropped \((\d+)/(\d+) received\)", answer)
-    assert found, answer
-    return int(found[2]), int(found[3])
+    counts = re.search(r"\*\*\* Results: \d+% dropped \((\d+)/(\d+) received\)", answer)
+    assert counts, answer
+    return int(counts[1]), int(counts[2])
 
 
 def test_the_walkthrough_display_commands(fy97):
     """Each shows what Mininet's shows; help speaks of this prompt and of nodes that are there."""
     assert "ws1, ws2, ws3, ws4, r1, r2" in fy97.banner
     fy97.type("help\n")
-    shown = fy97.read_until("stops the lab.")
+    help_text = fy97.read_until("stops the lab.")
     fy97.read_until(PROMPT)
-    assert "mininet>" not in shown
-    assert f"{PROMPT}ws1 ping -c 3 ws3" in shown
-    for word in ("pingall", "iperf", "watch", "capture", "link"):
-        assert word in shown
+    assert "mininet>" not in help_text
+    words = (f"{PROMPT}ws1 ping -c 3 ws3", "pingall", "iperf", "watch", "capture", "link")
+    assert [word for word in words if word not in help_text] == []
     assert "ws1" in fy97.do("nodes")
     assert "ws1 ws1-lan1:lan1-ws1" in fy97.do("net")
     assert "<LabNode ws1: ws1-lan1:10.1.0.1 pid=" in fy97.do("dump")
@@ -230,8 +240,8 @@ def test_watch_says_why_packets_were_lost(fy97):
     fy97.do("link hop data down")
     fy97.do("ws1 ping -c 3 -W 1 ws2")
     fy97.do("link hop data up")
-    shown = fy97.do("watch 1")
-    assert re.search(r"hop data .* lost \d+ \((queue \d+, )?outage \d+\)", shown), shown
+    table = fy97.do("watch 1")
+    assert re.search(r"hop data .* lost \d+ \((queue \d+, )?outage \d+\)", table), table
 
 
 def test_no_line_waits_for_the_next_key(fy97):
@@ -251,14 +261,11 @@ def test_a_program_gets_what_is_typed(fy97):
     fy97.read_until(PROMPT, 10)
 
 
-def scratch_folders(pid):
-    return list(MEMORY.glob(f"scpslab-{pid}-*"))
-
-
-def assert_nothing_is_left(terminal, tree):
+def assert_nothing_is_left(terminal, tree, *, of_memory=True):
+    """No process, and no folder in memory."""
     assert len(tree) > 5, "the lab kernel and its processes were not found"
     assert left_of(tree, 5) == []
-    assert scratch_folders(terminal.pid) == []
+    assert not of_memory or list(MEMORY.glob(f"scpslab-{terminal.pid}-*")) == []
 
 
 @pytest.mark.parametrize("keys", ["exit\n", "quit\n", CTRL_D])
@@ -290,12 +297,9 @@ def test_a_session_that_is_ended_from_outside_ends_its_lab_and_keeps_what_was_ty
         else:
             os.kill(terminal.pid, getattr(signal, how))
         assert terminal.ends_within(10) == (-signal.SIGKILL if how == "SIGKILL" else INTERRUPTED)
-        assert left_of(tree, 5) == []
-        assert len(tree) > 5
-        if how != "SIGKILL":
-            assert scratch_folders(terminal.pid) == []
+        assert_nothing_is_left(terminal, tree, of_memory=how != "SIGKILL")
 
-    kept = yaml.safe_load((keep / "transcript.yaml").read_text())["script"]
+    kept = script_in(keep)
     assert [step.get("command", step.get("ber")) for step in kept][:2] == [1e-7, "ping -c 2 10.0.0.2"]
     assert len((keep / "h2.pcap").read_bytes()) > 4 * 98
     (cell,) = scenario.cells(scenario.load(str(keep / "transcript.yaml")))
@@ -318,7 +322,7 @@ def test_a_transcript_says_what_was_interrupted_and_captures_do_not_overwrite_ea
         assert terminal.ends_within(10) == 0
         assert str(keep / "transcript.yaml") in terminal.text
 
-    steps = yaml.safe_load((keep / "transcript.yaml").read_text())["script"]
+    steps = script_in(keep)
     assert [(step["command"], step.get("required", True)) for step in steps] == [
         ("ping -c 1 10.0.0.2", True),
         ("ping -c 1 10.0.0.2", True),
@@ -333,44 +337,28 @@ def test_commands_of_a_pipe_are_typed(tmp_path):
     """As with Mininet: a file of commands on standard input is a session, and it ends with the file."""
     commands = "h1 ping -c 1 h2\nh1 sleep 1; echo rested\nlink hop data ber 1e-5\nlink\n"
 
-    words = [ROOT / "scpslab", "shell", "point_to_point", "--keep", tmp_path]
-    ended = subprocess.run(words, input=commands, capture_output=True, text=True, timeout=300, check=False)
+    answers, _ = shown(tmp_path, commands, "--keep", tmp_path)
 
-    assert ended.returncode == 0, ended.stderr
-    assert f"{PROMPT}h1 ping -c 1 h2" in ended.stdout
-    assert "1 received" in ended.stdout
-    assert "\nrested" in ended.stdout.replace("\r", "")
-    assert re.search(r"hop +data +state up +ber 1e-05", ended.stdout)
-    steps = yaml.safe_load((tmp_path / "transcript.yaml").read_text())["script"]
-    assert [step["do"] for step in steps] == ["run", "run", "link"]
+    assert f"{PROMPT}h1 ping -c 1 h2" in answers
+    assert "1 received" in answers
+    assert "\nrested" in answers
+    assert re.search(r"hop +data +state up +ber 1e-05", answers)
+    assert [step["do"] for step in script_in(tmp_path)] == ["run", "run", "link"]
 
 
-def test_a_transcript_with_typing_errors_runs_and_means_the_same(tmp_path):
+def test_a_transcript_with_typing_errors_runs_and_means_the_same(run, tmp_path):
     """Commands that are not there are left out; those that only bash understands stay with it.
 
     Programs that read find nothing, and do not wait.
     """
-    commands = [
-        "h1 pign -c 1 h2",
-        "h1 pign h2 &",
-        "h1 ls | pign",
-        "h1 time sleep 0.1",
-        "h1 for i in {1..2}; do echo $i; done",
-        "h1 ping -c 1 h2",
-        "h1 cat",
-    ]
+    wrong = ["h1 pign -c 1 h2", "h1 pign h2 &", "h1 ls | pign"]
+    right = ["h1 time sleep 0.1", "h1 for i in {1..2}; do echo $i; done", "h1 ping -c 1 h2", "h1 cat"]
 
-    words = [ROOT / "scpslab", "shell", "point_to_point", "--keep", tmp_path]
-    ended = subprocess.run(
-        words, input="\n".join(commands) + "\n", capture_output=True, text=True, timeout=300, check=False
-    )
+    shown(tmp_path, "\n".join([*wrong, *right, ""]), "--keep", tmp_path)
 
-    assert ended.returncode == 0, ended.stderr
-    steps = yaml.safe_load((tmp_path / "transcript.yaml").read_text())["script"]
     kept = ["bash -c 'time sleep 0.1'", "bash -c 'for i in {1..2}; do echo $i; done'", "ping -c 1 10.0.0.2", "cat"]
-    assert [step["command"] for step in steps] == kept
-    result = run_scenario(str(tmp_path / "transcript.yaml"), RunOptions(out=tmp_path / "runs"))
-    assert (result.completed, result.failed) == (1, 0)
+    assert [step["command"] for step in script_in(tmp_path)] == kept
+    assert run(tmp_path / "transcript.yaml").ended == (1, 0, 0)
 
 
 def test_captures_are_kept_without_being_asked_for(tmp_path):
@@ -379,41 +367,23 @@ def test_captures_are_kept_without_being_asked_for(tmp_path):
         ("h1 true\n", []),
         ("capture h2\nh1 ping -c 1 h2\ncapture h2\n", ["h2.pcap", "transcript.yaml"]),
     ):
-        words = [ROOT / "scpslab", "shell", "point_to_point"]
-        ended = subprocess.run(
-            words, input=commands, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
-        )
-        assert ended.returncode == 0, ended.stderr
-        assert "Captures come to session-1," in ended.stderr
+        answers, messages = shown(tmp_path, commands)
+        assert "Captures come to session-1," in messages
         assert sorted(path.name for path in tmp_path.glob("session-1/*")) == kept
-    assert "session-1/h2.pcap" in ended.stdout
+    assert "session-1/h2.pcap" in answers
 
 
-def test_a_script_for_the_guest_s_shell_is_typed():
+def test_a_script_for_the_guest_s_shell_is_typed(tmp_path):
     """With here-documents, loops, and lines for Mininet's prompt."""
-    lines = [
-        "cat <<END",
-        "one",
-        "two",
-        "END",
-        "for i in 1 2",
-        "do",
-        "echo n$i",
-        "done",
-        "mn --custom point_to_point.py --topo point_to_point",
-    ]
-    lines += ["h1 ping -c 1 h2", "exit", "echo finished"]
+    script = "cat <<END\none\ntwo\nEND\nfor i in 1 2\ndo\necho n$i\ndone\n"
+    mininet = "mn --custom point_to_point.py --topo point_to_point\nh1 ping -c 1 h2\nexit\necho finished\n"
 
-    words = [ROOT / "scpslab", "shell", "point_to_point", "--bash"]
-    ended = subprocess.run(
-        words, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=120, check=False
-    )
+    answers, _ = shown(tmp_path, script + mininet, "--bash")
 
-    shown = ended.stdout.replace("\r", "")
-    assert ended.returncode == 0, ended.stderr
-    for answer in ("\none\ntwo\n", "\nn1\nn2\n", "1 received", "\nfinished\n"):
-        assert answer in shown
-    assert "Power down" not in shown
+    assert [
+        words for words in ("\none\ntwo\n", "\nn1\nn2\n", "1 received", "\nfinished\n") if words not in answers
+    ] == []
+    assert "Power down" not in answers
 
 
 @needs_images
@@ -421,12 +391,7 @@ def test_a_container_s_address_is_known_whatever_its_image_has(tmp_path):
     """Its image has no ifconfig, which Mininet would ask. Names are known there too."""
     commands = "iperf h1 h2\npy h1.IP(), h2.IP()\nh1 getent hosts h2\n"
 
-    words = [ROOT / "scpslab", "shell", "point_to_point", "--containers", "docker"]
-    ended = subprocess.run(
-        words, input=commands, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
-    )
+    answers, _ = shown(tmp_path, commands, "--containers", "docker")
 
-    shown = ended.stdout.replace("\r", "")
-    assert ended.returncode == 0, ended.stderr
-    assert "\n('10.0.0.1', '10.0.0.2')\n" in shown
-    assert re.search(r"\n10\.0\.0\.2 +h2\n", shown)
+    assert "\n('10.0.0.1', '10.0.0.2')\n" in answers
+    assert re.search(r"\n10\.0\.0\.2 +h2\n", answers)

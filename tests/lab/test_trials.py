@@ -5,14 +5,12 @@ A wrong or hostile one costs its own trial, says why, and changes nobody else's 
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from scpslab.running import RunOptions
 from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, STARTER, find, load_assignment, load_marking
-from scpslab_course.course.folder import make_course
 from scpslab_course.course.runs import carry_out, planned
 from scpslab_course.course.scoring import read_practice
 from scpslab_course.grading import grader
@@ -20,8 +18,7 @@ from scpslab_course.grading.grade import Status
 from tests.lab.made_up_class import MadeUpClass, repacked
 
 pytestmark = pytest.mark.lab
-TESTS = Path(__file__).parents[1]
-STOP_AND_WAIT = (TESTS / "same_bytes" / "stop_and_wait.py").read_text()
+STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_bytes()
 TRIED = """deliverables:
   - {file: policy.py, says: A policy., points: 4}
 """
@@ -53,14 +50,10 @@ class Policy:
     def on_timer(self, now):
         return [], None
 """
-# What a file does, and words of what the student reads.
+# What a file does, and words of what the student reads. More that a policy can do to its cell: test_policy.py.
 WRONG = {
     "an endless loop": (POLICY.format("while True: pass").encode(), "the policy did not answer any more"),
     "an exception": (POLICY.format("return [1 // 0], None").encode(), "ZeroDivisionError"),
-    "a flood": (POLICY.format("return list(range(6)) * 1000, None").encode(), "expected at most 20 times as many"),
-    "a fork": (POLICY.format("import os; os.fork()").encode(), "BlockingIOError"),
-    "a file that is read": (POLICY.format("open('/cell/plan.json')").encode(), "OSError: [Errno 24]"),
-    "output without end": (POLICY.format("while True: print('x' * 100_000)").encode(), "File too large"),
     "markup": (POLICY.format("raise ValueError('<script>alert(1)</script>')").encode(), "<script>"),
     "no Python": (b"\xff\xfe", "not UTF-8"),
     "a syntax error": (b"def", "SyntaxError"),
@@ -74,30 +67,17 @@ WRONG = {
 def grades(tmp_path_factory):
     """The grades of one student's submission with each of these files, all graded in one go."""
     folder = tmp_path_factory.mktemp("trials")
-    course = make_course(folder / "satnet", "Made up", "term-1", ["small"])
-    own = folder / "satnet" / "assignments" / "small"
-    shutil.copytree(TESTS / "data" / "small_assignment", own)
-    for name, more in (
-        ("assignment.yaml", TRIED),
-        ("instructor/marking.yaml", HIDDEN),
-        ("instructor/noisy.yaml", NOISY),
-    ):
-        with (own / name).open("a") as file:
-            file.write(more)
-    made = MadeUpClass(course, load_assignment(own), folder / "students")
-    (folder / "students").mkdir()
-    (folder / "roster.csv").write_text("student\nanna\n")
-    made.issue(folder / "roster.csv", None)
-    content = made.hand_in("anna", "right", "anna", {"policy.py": STOP_AND_WAIT.encode()}).file.read_bytes()
+    added = {"assignment.yaml": TRIED, "instructor/marking.yaml": HIDDEN, "instructor/noisy.yaml": NOISY}
+    made = MadeUpClass(folder, ["anna"], added=added)
+    content = made.hand_in("anna", "right", "anna", {"policy.py": STOP_AND_WAIT}).file.read_bytes()
     files = {}
     for number, (name, code) in enumerate(
-        {"right": STOP_AND_WAIT.encode(), **{name: code for name, (code, _) in WRONG.items()}}.items()
+        {"right": STOP_AND_WAIT, **{name: code for name, (code, _) in WRONG.items()}}.items()
     ):
         files[name] = folder / f"{number}.submission.tar.gz"
         files[name].write_bytes(repacked(content, {"files/policy.py": code}))
-    settings = grader.Settings(
-        course, "term-1", course.secret(), RunOptions(out=folder / "again"), dict.fromkeys(files.values(), "anna")
-    )
+    options, who = RunOptions(out=folder / "again"), dict.fromkeys(files.values(), "anna")
+    settings = grader.Settings(made.course, "term-1", made.course.secret(), options, who)
     return dict(zip(files, grader.grade(list(files.values()), settings), strict=True))
 
 
@@ -107,9 +87,8 @@ def trial_of(grade):
 
 def test_a_right_policy_has_the_share_that_the_formula_gives(grades):
     trial = trial_of(grades["right"])
-    assert trial.earned == pytest.approx(
-        4 * 2 * 5000 * 8 / 100_000 / float(trial.comment.split("transfer_s ")[1].split(",")[0]), rel=0.01
-    )
+    took_s = float(trial.comment.split("transfer_s ")[1].split(",")[0])
+    assert trial.earned == pytest.approx(4 * 2 * 5000 * 8 / 100_000 / took_s, rel=0.01)
     assert 0 < trial.earned < 4
 
 
@@ -131,23 +110,17 @@ def test_no_policy_changes_another_part_of_a_grade(grades):
 def test_the_policy_that_is_handed_out_has_few_points_and_the_solution_nearly_all(tmp_path):
     assignment = load_assignment(find("write-your-own"))
     parameters = read_practice(assignment).variant.parameters
-    earned, solved, most = 0.0, 0.0, 0.0
-    for one in planned(assignment, parameters, load_marking(assignment)):
-        if one.name in ("slow", "shallow", "outage"):
-            naive, solution = (
-                carry_out(
-                    one,
-                    (assignment.folder / part / "policy.py").read_bytes(),
-                    parameters,
-                    RunOptions(out=tmp_path / one.name),
-                )
-                for part in (STARTER, f"{INSTRUCTOR}/{SOLUTION}")
-            )
-            earned, solved, most = (
-                earned + naive.share * one.trial.points,
-                solved + solution.share * one.trial.points,
-                most + one.trial.points,
-            )
+    trials = planned(assignment, parameters, load_marking(assignment))
+    chosen = [one for one in trials if one.name in ("slow", "shallow", "outage")]
 
+    def points(part):
+        code = (assignment.folder / part / "policy.py").read_bytes()
+        return sum(
+            carry_out(one, code, parameters, RunOptions(out=tmp_path / one.name)).share * one.trial.points
+            for one in chosen
+        )
+
+    most = sum(one.trial.points for one in chosen)
+    earned, solved = points(STARTER), points(f"{INSTRUCTOR}/{SOLUTION}")
     assert earned < 0.1 * most
     assert solved > 0.95 * most

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -26,10 +27,12 @@ def synthetic() -> ModuleType:
 @pytest.fixture
 def run_dir(tmp_path: Path, synthetic: ModuleType) -> Path:
     """A run of two stacks, three BERs and two repeats, one cell incomplete."""
-    return synthetic.write_run(tmp_path / "fig04-golden-0002", repeats=2)
+    return synthetic.write_run(tmp_path / "fig04-golden-0002")
 
 
 @pytest.fixture
-def golden() -> Path:
-    """The committed run: its results.csv must not change without a reason."""
-    return DATA / "golden" / "fig04-golden-0001"
+def golden(tmp_path: Path, synthetic: ModuleType) -> Path:
+    """A run with the committed table, which must not change without a reason."""
+    folder: Path = synthetic.write_run(tmp_path / "golden" / "fig04-golden-0001")
+    shutil.copyfile(DATA / "fig04-golden.csv", folder / "results.csv")
+    return folder

@@ -33,7 +33,7 @@ def test_every_area_has_a_target():
         (["docs/index.md"], ["pages"]),
         (["stack/crates/scps-tp/src/lib.rs"], ["transports", "rust"]),
         (["src/scpslab_course/course/draw.py"], ["unit", "links", "teaching"]),
-        (["tests/lab/test_np.py", "tests/lab/test_fork_settings.py"], ["engine", "transports"]),
+        (["tests/lab/test_scps.py", "tests/lab/test_fork_settings.py"], ["engine", "transports"]),
         (["tests/lab/conftest.py"], list(areas.AREAS)),
         (["src/scpslab/lab/cell.py"], list(areas.AREAS)),
         (["a new place"], list(areas.AREAS)),

@@ -36,16 +36,6 @@ def kinds(union: Any) -> set[str]:
     return {kind for model in get_args(get_args(union)[0]) for kind in get_args(model.model_fields["kind"].annotation)}
 
 
-def directions(plans: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every direction of every link."""
-    return [
-        direction
-        for plan in plans
-        for link in plan["network"]["links"] + plan["network"]["serial_links"]
-        for direction in link["directions"]
-    ]
-
-
 def test_every_topology_workload_and_probe_is_there(plans):
     assert {plan["network"]["topology"] for plan in plans} == set(catalogue.names())
     assert {workload["kind"] for plan in plans for workload in plan["cell"]["workloads"]} == kinds(Workload)
@@ -84,13 +74,19 @@ def test_a_serial_link_a_script_and_containers_are_there(plans):
     assert {plan["network"]["containers"] for plan in plans} == {"process", "docker"}
 
 
-def test_a_changed_a_missing_and_a_new_file_are_found(tmp_path: Path):
-    then, now = tmp_path / "then", tmp_path / "now"
-    for folder in (then, now):
-        (folder / "cells" / "r1").mkdir(parents=True)
+@pytest.fixture
+def trees(tmp_path: Path) -> tuple[Path, Path]:
+    """Two runs of the same bytes: of the commit, and of this tree."""
+    for folder in (trees := (tmp_path / "then", tmp_path / "now")):
+        (folder / "cells" / "r1" / "records").mkdir(parents=True)
         (folder / "results.csv").write_text("a\n")
         (folder / "cells" / "r1" / "plan.json").write_text('{"format": 1}')
-    assert same_bytes.compare(then, now) == ([], 2)
+    assert same_bytes.compare(*trees) == ([], 2)
+    return trees
+
+
+def test_a_changed_a_missing_and_a_new_file_are_found(trees):
+    then, now = trees
     (now / "results.csv").write_text("b\n")
     (then / "cells" / "r1" / "status.json").write_text("{}")
     (now / "cells" / "r1" / "new.json").write_text("{}")
@@ -108,17 +104,11 @@ def test_a_changed_a_missing_and_a_new_file_are_found(tmp_path: Path):
     assert "cells/r1/plan.json: differs" not in same_bytes.compare(then, now)[0]
 
 
-def test_how_long_the_set_up_took_is_no_difference_and_what_came_later_is(tmp_path: Path):
-    folders = (tmp_path / "then", tmp_path / "now")
-    for folder, set_up_s in zip(folders, (-0.25, -0.125), strict=True):
-        (folder / "cells" / "r1" / "records").mkdir(parents=True)
-        (folder / "results.csv").write_text("a\n")
-        (folder / "cells" / "r1" / "records" / "lab.jsonl").write_text(
-            f'{{"event": "phase", "name": "network", "t_s": {set_up_s}}}\n{{"event": "phase", "name": '
-            '"workloads", "t_s": 0.0}\n'
-        )
-    assert same_bytes.compare(*folders) == ([], 2)
-    (folders[0] / "cells" / "r1" / "records" / "lab.jsonl").write_text(
-        '{"event": "phase", "name": "workloads", "t_s": 0.5}\n'
-    )
-    assert same_bytes.compare(*folders) == (["cells/r1/records/lab.jsonl: differs"], 2)
+def test_how_long_the_set_up_took_is_no_difference_and_what_came_later_is(trees):
+    record = "cells/r1/records/lab.jsonl"
+    phase = '{{"event": "phase", "name": "{}", "t_s": {}}}\n'
+    for folder, set_up_s in zip(trees, (-0.25, -0.125), strict=True):
+        (folder / record).write_text(phase.format("network", set_up_s) + phase.format("workloads", 0.0))
+    assert same_bytes.compare(*trees) == ([], 3)
+    (trees[0] / record).write_text(phase.format("workloads", 0.5))
+    assert same_bytes.compare(*trees) == ([f"{record}: differs"], 3)
