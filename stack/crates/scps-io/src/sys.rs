@@ -36,12 +36,12 @@ pub fn cpu_time() -> Duration {
 }
 
 /// Octets in a TCP socket's send queue, sent or not, that the peer has not acknowledged; 0 if the kernel does not tell.
-pub(crate) fn unacknowledged_octets(socket: BorrowedFd<'_>) -> u64 {
+pub fn unacknowledged_octets(socket: BorrowedFd<'_>) -> u64 {
     queued(socket, libc::TIOCOUTQ)
 }
 
 /// Of these, the octets that have not been sent for the first time.
-pub(crate) fn unsent_octets(socket: BorrowedFd<'_>) -> u64 {
+pub fn unsent_octets(socket: BorrowedFd<'_>) -> u64 {
     queued(socket, SIOCOUTQNSD)
 }
 

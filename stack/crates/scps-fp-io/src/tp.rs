@@ -1,9 +1,9 @@
 //! The file protocol over SCPS-TP: the connections of one stack, which the waiting turns.
 
-use super::unix_time;
-use crate::stack::Stack;
+use crate::unix_time;
 use rustix::event::{eventfd, EventfdFlags};
 use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
+use scps_io::Stack;
 use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State, Totals};
 use scps_types::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
