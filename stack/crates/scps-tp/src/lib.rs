@@ -50,6 +50,8 @@ mod path;
 mod path_mtu;
 mod persist;
 mod probing;
+#[cfg(feature = "qlog")]
+mod qlog;
 mod rate;
 mod reassembly;
 mod receiver;
@@ -83,6 +85,8 @@ pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
 pub use names::{ConnectionId, ListenerId, RouteId};
 pub use negotiation::Agreed;
+#[cfg(feature = "qlog")]
+pub use qlog::Qlog;
 pub use route::Route;
 pub use state::State;
 pub use stats::{Progress, Signals, Snapshot, Stats, Totals};
