@@ -25,7 +25,7 @@ fn scps(words: &str, folder: &Path) -> Child {
 fn relay(ends: [UdpSocket; 2], to: [String; 2]) -> std::thread::JoinHandle<u64> {
     let hand_on = |from: UdpSocket, out: UdpSocket, to: String, may_lose: bool| {
         std::thread::spawn(move || {
-            let (mut large, mut lost, mut buffer) = (0, 0, [0; 65_536]);
+            let (mut large, mut lost, mut buffer) = (0, 0, vec![0; 65_536]);
             from.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             while let Ok(len) = from.recv(&mut buffer) {
                 large += u64::from(len > 500);
