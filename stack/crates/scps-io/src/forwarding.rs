@@ -88,11 +88,11 @@ impl Forwarder {
         self.notices.pop()
     }
 
-    /// Does what is due, sleeping until something is or `bell` can be read.
-    pub fn turn(&mut self, bell: BorrowedFd<'_>) -> Result<(), IoError> {
+    /// Does what is due, sleeping until something is or `wakeup` can be read.
+    pub fn run_once(&mut self, wakeup: BorrowedFd<'_>) -> Result<(), IoError> {
         self.now = self.clock.now();
         self.transmit_all();
-        let found = self.wait(bell).map_err(IoError::system("poll"))?;
+        let found = self.wait(wakeup).map_err(IoError::system("poll"))?;
         self.now = self.clock.now();
         for (index, flags) in found.iter().take(self.ports.len()).enumerate() {
             self.ports[index].has_room |= flags.intersects(PollFlags::OUT | PollFlags::ERR);
@@ -105,15 +105,15 @@ impl Forwarder {
         Ok(())
     }
 
-    fn wait(&mut self, bell: BorrowedFd<'_>) -> io::Result<[PollFlags; PORTS_MAX]> {
+    fn wait(&mut self, wakeup: BorrowedFd<'_>) -> io::Result<[PollFlags; PORTS_MAX]> {
         let timeout = self.next_send().map(|at| sys::timespec(at.since(self.now)));
         let fd_of = |index: usize| match self.ports.get(index) {
             Some(state) if !state.is_down => {
                 let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
                 PollFd::from_borrowed_fd(state.port.device.fd(), PollFlags::IN | out)
             }
-            // The bell stands for those that are down, too: what it says there is not looked at.
-            _ => PollFd::from_borrowed_fd(bell, PollFlags::IN),
+            // The wakeup stands for those that are down, too: what it says there is not looked at.
+            _ => PollFd::from_borrowed_fd(wakeup, PollFlags::IN),
         };
         let mut fds: [PollFd<'_>; PORTS_MAX + 1] = std::array::from_fn(fd_of);
         let used = self.ports.len() + 1;
@@ -137,8 +137,8 @@ impl Forwarder {
     fn receive(&mut self, index: usize) {
         let (now, router) = (self.now, &mut self.router);
         let state = &mut self.ports[index];
-        let received = state.port.device.receive(&mut |octets, row, _| {
-            packets_of(octets, row).for_each(|frame| router.handle_frame(now, index, frame));
+        let received = state.port.device.receive(&mut |octets, batch, _| {
+            packets_of(octets, batch).for_each(|frame| router.handle_frame(now, index, frame));
             None
         });
         let damaged = state.port.device.stats().damaged;
@@ -233,7 +233,7 @@ mod tests {
         forwarder: Forwarder,
         host: UdpSocket,
         line: UnixStream,
-        bell: (UnixStream, UnixStream),
+        wakeup: (UnixStream, UnixStream),
     }
 
     fn lab(name: &str, rate: Option<u64>) -> Lab {
@@ -265,12 +265,12 @@ mod tests {
         let plain = |device: Box<dyn Device>, rate| Port { device, rate, framing: 0 };
         let ports = vec![plain(Box::new(udp), None), plain(Box::new(serial), rate.map(Bitrate::from_bps))];
         let line = listener.accept().unwrap().0;
-        Lab { forwarder: Forwarder::new(router, ports), host, line, bell: UnixStream::pair().unwrap() }
+        Lab { forwarder: Forwarder::new(router, ports), host, line, wakeup: UnixStream::pair().unwrap() }
     }
 
     impl Lab {
-        fn turn(&mut self) {
-            self.forwarder.turn(self.bell.0.as_fd()).unwrap();
+        fn run_once(&mut self) {
+            self.forwarder.run_once(self.wakeup.0.as_fd()).unwrap();
         }
 
         /// Turns until `count` frames have crossed the line; their precedences.
@@ -280,7 +280,7 @@ mod tests {
             self.line.set_nonblocking(true).unwrap();
             let mut octets = [0; 4096];
             while levels.len() < count {
-                self.turn();
+                self.run_once();
                 while let Ok(n) = self.line.read(&mut octets) {
                     deframer.push(&octets[..n], |frame| {
                         let header = scps_np::Datagram::parse(frame.unwrap(), Dialect::default()).unwrap().header;
@@ -308,7 +308,7 @@ mod tests {
         header.emit(Dialect::default(), DATAGRAM_MAX, &mut octets).unwrap();
         hdlc::emit(&octets, &mut back);
         std::io::Write::write_all(&mut lab.line, &back).unwrap();
-        lab.turn();
+        lab.run_once();
         let mut came = [0; 100];
         assert_eq!(lab.host.recv(&mut came).unwrap(), 40);
         assert_eq!(came[8], 8, "the hop count is one less");
@@ -337,7 +337,7 @@ mod tests {
         let good = line.clone();
         line[20] ^= 1;
         std::io::Write::write_all(&mut lab.line, &[good, line].concat()).unwrap();
-        lab.turn();
+        lab.run_once();
         let mut deframer = Deframer::new(1500);
         let mut told = Vec::new();
         let mut came = [0; 200];
@@ -355,11 +355,11 @@ mod tests {
     fn a_line_that_ends_takes_nothing_with_it() {
         let mut lab = lab("ended", None);
         drop(std::mem::replace(&mut lab.line, UnixStream::pair().unwrap().0));
-        lab.turn();
+        lab.run_once();
         let notice = lab.forwarder.poll_notice().unwrap();
         assert_eq!((notice.port, notice.error.kind()), (1, io::ErrorKind::UnexpectedEof));
         lab.host.send(&datagram(3, 100)).unwrap();
-        lab.turn();
+        lab.run_once();
         // The sender is told of the outage: 3/16.
         let mut came = [0; 200];
         let n = lab.host.recv(&mut came).unwrap();

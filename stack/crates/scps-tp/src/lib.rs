@@ -75,12 +75,12 @@ mod timer;
 mod timestamps;
 mod trace;
 
-pub use ack::Row;
+pub use ack::SegmentBatch;
 pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
-pub use endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Stranger, Transmit, Trust};
+pub use endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Transmit, Trust, UnknownSegment};
 pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
 pub use names::{ConnectionId, ListenerId, RouteId};

@@ -19,12 +19,12 @@ const RECORD_SEPARATOR: char = '\u{1e}';
 /// Writes the records of an endpoint's trace as qlog.
 #[derive(Debug, Default)]
 pub struct Qlog {
-    connections: BTreeMap<ConnectionId, Told>,
+    connections: BTreeMap<ConnectionId, ConnectionLog>,
 }
 
 /// What the log of a connection has said.
 #[derive(Debug, Default)]
-struct Told {
+struct ConnectionLog {
     sent: u64,
     received: u64,
     /// The number of the packet that last carried what begins here; nothing that is acknowledged.
@@ -78,7 +78,7 @@ impl Qlog {
     }
 }
 
-impl Told {
+impl ConnectionLog {
     fn sent_packet(&mut self, log: &mut Log, frame: &str, more: &str) {
         log.event("transport:packet_sent", &format!("\"header\":{}{more},\"frames\":[{frame}]", header(self.sent)));
         self.sent += 1;

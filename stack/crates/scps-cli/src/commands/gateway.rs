@@ -212,7 +212,7 @@ impl GatewayArgs {
             write_whole(path, "ready\n")?;
         }
         let cause = loop {
-            gateway.turn(&[signals.bell(), wish.bell(), hang_up.bell()], counters.next_at)?;
+            gateway.run_once(&[signals.wakeup(), wish.wakeup(), hang_up.wakeup()], counters.next_at)?;
             far.follow(&gateway);
             tell_notices(&mut gateway);
             if hang_up.came() {

@@ -150,7 +150,7 @@ impl RecvArgs {
         }
         while self.count == 0 || finished < self.count {
             let leave_at = intakes.values().filter_map(|i| i.leave_at).min();
-            stack.turn([stop.deadline(), leave_at, progress.due()].into_iter().flatten().min())?;
+            stack.run_once([stop.deadline(), leave_at, progress.due()].into_iter().flatten().min())?;
             tell_notices(stack);
             let mut ended: Vec<(ConnectionId, Option<CloseReason>)> = Vec::new();
             while let Some(event) = stack.poll_event() {

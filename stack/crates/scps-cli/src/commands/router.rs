@@ -112,7 +112,7 @@ impl RouterArgs {
             write_whole(path, "ready\n")?;
         }
         let cause = loop {
-            forwarder.turn(signals.bell())?;
+            forwarder.run_once(signals.wakeup())?;
             while let Some(notice) = forwarder.poll_notice() {
                 let interface = names[notice.port];
                 tell(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;

@@ -158,7 +158,7 @@ impl Transfer<'_> {
             self.trace.drain(self.stack)?;
             let linger_until = lingering.map(|l| l.1);
             let until = [self.stop.deadline(), linger_until, self.progress.due()].into_iter().flatten().min();
-            self.stack.turn(until)?;
+            self.stack.run_once(until)?;
             tell_notices(self.stack);
             while let Some(event) = self.stack.poll_event() {
                 match (event, opened) {
