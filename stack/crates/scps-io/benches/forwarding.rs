@@ -64,7 +64,7 @@ fn forward(len: usize) {
             hosts[0].send_to(&octets, entry).unwrap();
         }
         let before = cpu_time();
-        forwarder.run_once(wakeup.0.as_fd()).unwrap();
+        forwarder.run_once(&[wakeup.0.as_fd()]).unwrap();
         spent += cpu_time().saturating_sub(before);
         for _ in 0..BURST {
             assert_eq!(hosts[1].recv(&mut came).unwrap(), len);

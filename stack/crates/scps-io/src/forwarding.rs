@@ -15,9 +15,6 @@ use scps_types::{Bitrate, Instant};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Interfaces of a router.
-const PORTS_MAX: usize = 64;
-
 /// An interface.
 #[derive(Debug)]
 pub struct Port {
@@ -61,11 +58,7 @@ pub struct Forwarder {
 
 impl Forwarder {
     /// Joins interfaces to a router whose links are theirs, in the same order.
-    ///
-    /// # Panics
-    /// With more than 64 interfaces.
     pub fn new(router: Router, ports: Vec<Port>) -> Self {
-        assert!(ports.len() <= PORTS_MAX);
         let clock = Clock::new();
         let now = clock.now();
         let state =
@@ -88,13 +81,13 @@ impl Forwarder {
         self.notices.pop()
     }
 
-    /// Does what is due, sleeping until something is or `wakeup` can be read.
-    pub fn run_once(&mut self, wakeup: BorrowedFd<'_>) -> Result<(), IoError> {
+    /// Does what is due, sleeping until something is or a wakeup can be read.
+    pub fn run_once(&mut self, wakeups: &[BorrowedFd<'_>]) -> Result<(), IoError> {
         self.now = self.clock.now();
         self.transmit_all();
-        let found = self.wait(wakeup).map_err(IoError::system("poll"))?;
+        let flags_of_ports = self.wait(wakeups).map_err(IoError::system("poll"))?;
         self.now = self.clock.now();
-        for (index, flags) in found.iter().take(self.ports.len()).enumerate() {
+        for (index, flags) in flags_of_ports.into_iter().enumerate() {
             self.ports[index].has_room |= flags.intersects(PollFlags::OUT | PollFlags::ERR);
             // An error condition is read from the descriptor.
             if flags.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP) {
@@ -105,25 +98,26 @@ impl Forwarder {
         Ok(())
     }
 
-    fn wait(&mut self, wakeup: BorrowedFd<'_>) -> io::Result<[PollFlags; PORTS_MAX]> {
+    /// What came of each port; nothing of those that are down.
+    fn wait(&mut self, wakeups: &[BorrowedFd<'_>]) -> io::Result<Vec<PollFlags>> {
         let timeout = self.next_send().map(|at| sys::timespec(at.since(self.now)));
-        let fd_of = |index: usize| match self.ports.get(index) {
-            Some(state) if !state.is_down => {
+        let mut flags = vec![PollFlags::empty(); self.ports.len()];
+        let up: Vec<usize> = (0..self.ports.len()).filter(|index| !self.ports[*index].is_down).collect();
+        let mut fds: Vec<PollFd<'_>> = up
+            .iter()
+            .map(|index| {
+                let state = &self.ports[*index];
                 let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
                 PollFd::from_borrowed_fd(state.port.device.fd(), PollFlags::IN | out)
-            }
-            // The wakeup stands for those that are down, too: what it says there is not looked at.
-            _ => PollFd::from_borrowed_fd(wakeup, PollFlags::IN),
-        };
-        let mut fds: [PollFd<'_>; PORTS_MAX + 1] = std::array::from_fn(fd_of);
-        let used = self.ports.len() + 1;
-        match poll(&mut fds[..used], timeout.as_ref()) {
-            Ok(_) => {}
-            Err(Errno::INTR) => return Ok([PollFlags::empty(); PORTS_MAX]),
+            })
+            .collect();
+        fds.extend(wakeups.iter().map(|wakeup| PollFd::from_borrowed_fd(*wakeup, PollFlags::IN)));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => up.iter().zip(&fds).for_each(|(index, fd)| flags[*index] = fd.revents()),
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let is_up = |index: usize| self.ports.get(index).is_some_and(|state| !state.is_down);
-        Ok(std::array::from_fn(|index| if is_up(index) { fds[index].revents() } else { PollFlags::empty() }))
+        Ok(flags)
     }
 
     /// When the first interface is free for which something waits.
@@ -270,7 +264,7 @@ mod tests {
 
     impl Lab {
         fn run_once(&mut self) {
-            self.forwarder.run_once(self.wakeup.0.as_fd()).unwrap();
+            self.forwarder.run_once(&[self.wakeup.0.as_fd()]).unwrap();
         }
 
         /// Turns until `count` frames have crossed the line; their precedences.
