@@ -44,7 +44,7 @@ impl Cause {
 /// SIGTERM and SIGINT as something to look at and to wait for. A second one ends the program at once.
 pub struct StopSignals {
     came: Arc<AtomicUsize>,
-    bell: UnixStream,
+    wakeup: UnixStream,
 }
 
 impl StopSignals {
@@ -54,31 +54,31 @@ impl StopSignals {
     }
 
     fn try_install() -> std::io::Result<StopSignals> {
-        let (bell, ringer) = UnixStream::pair()?;
+        let (wakeup, waker) = UnixStream::pair()?;
         let (is_second, came) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         for signal in [SIGTERM, SIGINT] {
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_second))?;
             signal_hook::flag::register(signal, Arc::clone(&is_second))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&came), signal as usize)?;
-            signal_hook::low_level::pipe::register(signal, ringer.try_clone()?)?;
+            signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
         }
-        Ok(StopSignals { came, bell })
+        Ok(StopSignals { came, wakeup })
     }
 
     /// A signal that asks for something else, as something to look at and to wait for.
     pub fn other(signal: i32) -> Result<Request, CliError> {
         let install = || -> std::io::Result<Request> {
-            let (bell, ringer) = UnixStream::pair()?;
-            bell.set_nonblocking(true)?;
-            signal_hook::low_level::pipe::register(signal, ringer)?;
-            Ok(Request { bell })
+            let (wakeup, waker) = UnixStream::pair()?;
+            wakeup.set_nonblocking(true)?;
+            signal_hook::low_level::pipe::register(signal, waker)?;
+            Ok(Request { wakeup })
         };
         install().map_err(|source| IoError::System { what: "signals", source }.into())
     }
 
     /// Becomes readable with the first signal and stays so.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub fn wakeup(&self) -> BorrowedFd<'_> {
+        self.wakeup.as_fd()
     }
 
     /// The signal that came.
@@ -92,19 +92,19 @@ impl StopSignals {
 
 /// A signal that does not end the program.
 pub struct Request {
-    bell: UnixStream,
+    wakeup: UnixStream,
 }
 
 impl Request {
     /// Readable while nobody has looked.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub fn wakeup(&self) -> BorrowedFd<'_> {
+        self.wakeup.as_fd()
     }
 
     /// True if the signal came since this was asked.
     pub fn came(&mut self) -> bool {
         let mut octets = [0; 64];
-        std::io::Read::read(&mut self.bell, &mut octets).is_ok_and(|n| n > 0)
+        std::io::Read::read(&mut self.wakeup, &mut octets).is_ok_and(|n| n > 0)
     }
 }
 
@@ -118,7 +118,7 @@ impl Stop {
     /// On a signal, or after `limit` from now.
     pub fn new(stack: &mut Stack, limit: Option<Duration>) -> Result<Stop, CliError> {
         let signals = StopSignals::install()?;
-        stack.watch(signals.bell())?;
+        stack.watch(signals.wakeup())?;
         Ok(Stop { signals, deadline: limit.map(|l| stack.now() + l) })
     }
 

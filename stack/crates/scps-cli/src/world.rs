@@ -64,7 +64,7 @@ pub struct DriverArgs {
     /// UDP: outer address of the peer; without it, answers go where the peer's last packet came from that was not made up
     #[arg(long, value_name = "ADDR:PORT")]
     udp_remote: Option<SocketAddrV4>,
-    /// Let the kernel join and cut rows of segments (fast; not for links that judge packets one by one)
+    /// Let the kernel join and cut batches of segments (fast; not for links that judge packets one by one)
     #[arg(long)]
     offload: bool,
     /// Protect segments by SCPS-SP: policy, associations and the names of key files, a JSON file (stack/README.md)

@@ -5,7 +5,9 @@
 mod gateway_common;
 
 use gateway_common::{Gateway, Lab, CLIENT, FAR, NEAR};
-use std::io::{BufRead, BufReader};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::sync::mpsc::{channel, Receiver};
 use std::time::Duration;
@@ -14,7 +16,8 @@ use std::time::Duration;
 fn near(lab: &Lab) -> (Gateway, Receiver<String>) {
     let options = "gateway --rate none --rtt-ms 20 --peer 10.9.0.2 --far 10.2.0.0/24 --counters";
     let mut command = lab.inside(NEAR, env!("CARGO_BIN_EXE_scps"));
-    command.args(options.split(' ')).arg(lab.path("near.jsonl")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(options.split(' ')).arg(lab.path("near.jsonl"));
+    command.arg("--metrics").arg(format!("unix:{}", lab.path("metrics"))).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap());
     let (sender, log) = channel();
@@ -66,4 +69,41 @@ fn the_log_has_the_state_of_the_far_side() {
     assert!(said.contains("10.9.0.2:7168): back after "), "{said}");
     drop(waiting);
     gateway.end();
+}
+
+/// What a monitoring system gets.
+fn metrics(lab: &Lab) -> BTreeMap<String, serde_json::Value> {
+    let mut stream = UnixStream::connect(lab.path("metrics")).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: near\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (header, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(header.starts_with("HTTP/1.0 200 OK"), "{header}");
+    let pair = |line: &str| {
+        line.split_once(' ').map(|(name, number)| (name.to_owned(), serde_json::from_str(number).unwrap()))
+    };
+    body.lines().map(|line| pair(line).unwrap()).collect()
+}
+
+#[test]
+fn metrics_are_the_counters_of_now_whoever_else_holds_the_endpoint() {
+    let Some(lab) = Lab::new() else { return };
+    let (near, _log) = near(&lab);
+    let far = lab.gateway(FAR, "", "");
+    assert_eq!(metrics(&lab)["scps_gateway_begun"], 0);
+    // Readers that ask nothing hold no more than their own places.
+    let idle: Vec<UnixStream> = (0..7).map(|_| UnixStream::connect(lab.path("metrics")).unwrap()).collect();
+    let script = "s = socket.socket(); s.settimeout(20)\n\
+                  try: s.connect(('10.2.0.1', 81))\nexcept OSError as e: say(type(e).__name__)";
+    assert_eq!(lab.python(CLIENT, script).finish(), "ConnectionRefusedError");
+    let now = metrics(&lab);
+    drop(idle);
+    far.end();
+    let counters = near.end();
+    for name in ["begun", "unconnectable", "finished", "broken"] {
+        assert_eq!(now[&format!("scps_gateway_{name}")], counters[name], "{name}");
+    }
+    assert_eq!((&now["scps_gateway_begun"], &now["scps_gateway_closes"]), (&1.into(), &1.into()));
+    // A gateway that ends takes its socket file away.
+    assert!(!std::path::Path::new(&lab.path("metrics")).exists());
 }

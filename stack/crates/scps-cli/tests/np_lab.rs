@@ -5,7 +5,8 @@
 
 use scps_np::scmp::{Message, Unreachable};
 use scps_np::{Addresses, Datagram, Dialect, Header, DATAGRAM_MAX};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -420,6 +421,43 @@ fn a_loop_of_two_routers_ends() {
     let counters = routers.map(Router::end);
     let sum = |name: &str| counters.iter().map(|c| c["np"][name].as_u64().unwrap()).sum::<u64>();
     assert_eq!((sum("npForwDatagrams"), sum("npHopDiscard")), (0, 1), "{counters:?}");
+}
+
+/// A monitoring system asks a router while eight others hold its endpoint, and after.
+#[test]
+fn the_metrics_of_a_router_are_its_counters() {
+    let lab = Lab::new();
+    let (file, _, _) = between_two_sockets(&lab);
+    let place = lab.folder.join("metrics");
+    let mut child = lab.scps(None, &format!("router {file} --seed 1 --metrics unix:{}", place.display()));
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("\"ready\""), "{line}");
+    let ask = || -> String {
+        let mut stream = UnixStream::connect(&place).unwrap();
+        let mut answer = String::new();
+        let asked =
+            stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").and_then(|()| stream.read_to_string(&mut answer));
+        assert!(asked.is_ok() || answer.is_empty());
+        answer
+    };
+    let idle: Vec<UnixStream> = (0..8).map(|_| UnixStream::connect(&place).unwrap()).collect();
+    assert_eq!(ask(), "");
+    drop(idle);
+    // The places are free as soon as their threads have seen the ends.
+    let answer = loop {
+        let answer = ask();
+        if !answer.is_empty() {
+            break answer;
+        }
+        std::thread::yield_now();
+    };
+    let counters = Router { child, said }.end();
+    let sent = counters["interfaces"][0]["sent"].as_u64().unwrap();
+    let name = counters["interfaces"][0]["name"].as_str().unwrap();
+    assert!(answer.contains(&format!("\nscps_router_interfaces_sent{{interface=\"{name}\"}} {sent}\n")), "{answer}");
+    assert!(!place.exists());
 }
 
 #[test]

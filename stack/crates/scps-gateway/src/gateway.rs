@@ -8,8 +8,8 @@ use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, Row, State, Transmit,
-    Trust,
+    CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, SegmentBatch, State,
+    Transmit, Trust,
 };
 use scps_types::{Instant, Seed};
 use scps_wire::ipv4::Ipv4;
@@ -57,11 +57,10 @@ impl Gateway {
         let endpoint = |side: Side, name: &str| {
             let settings = config.side(side);
             let own = Seed::from_u64(seed.keyed_hash("gateway", name.as_bytes()));
-            let resets_strangers = settings.endpoint.resets_strangers && !config.passes_unknown;
+            let resets_unknown = settings.endpoint.resets_unknown && !config.passes_unknown;
             // Where connections have the same addresses on both sides, the other end can be told as well.
-            let tells_strangers = resets_strangers && Side::BOTH.iter().any(|side| config.side(*side).takes_any);
-            let settings_of_it =
-                settings.endpoint.clone().resets_strangers(resets_strangers).tells_strangers(tells_strangers);
+            let tells_unknown = resets_unknown && Side::BOTH.iter().any(|side| config.side(*side).takes_any);
+            let settings_of_it = settings.endpoint.clone().resets_unknown(resets_unknown).tells_unknown(tells_unknown);
             Endpoint::new(settings_of_it, settings.route, own, now)
         };
         let mut gateway = Gateway {
@@ -104,31 +103,31 @@ impl Gateway {
     /// A packet from a side, beginning with the network layer's header.
     pub fn handle_input(&mut self, now: Instant, side: Side, packet: &[u8], trust: Trust) -> Fate {
         let mut fate = Fate::Taken;
-        self.handle_row(now, side, packet, Row::Packets(packet.len()), trust, |_, _| fate = Fate::Pass);
+        self.handle_batch(now, side, packet, SegmentBatch::Packets(packet.len()), trust, |_, _| fate = Fate::Pass);
         fate
     }
 
     /// What a device received as one; `pass` gets the packets that are to be forwarded to the other side as they are.
-    pub fn handle_row(
+    pub fn handle_batch(
         &mut self,
         now: Instant,
         side: Side,
         octets: &[u8],
-        row: Row,
+        batch: SegmentBatch,
         trust: Trust,
-        mut pass: impl FnMut(&[u8], Row),
+        mut pass: impl FnMut(&[u8], SegmentBatch),
     ) {
-        let size = match row {
-            Row::Packets(size) => size.max(1),
-            Row::Joined(_) => octets.len().max(1),
+        let size = match batch {
+            SegmentBatch::Packets(size) => size.max(1),
+            SegmentBatch::Joined(_) => octets.len().max(1),
         };
         let is_taken = |packet: &[u8]| matches!(packet, [0x45, ..]) && is_transport(packet);
         let takes_all = self.config.side(side).takes_any && !self.config.passes_unknown;
         // Together, segments share acknowledgements.
         let at_once = if takes_all && octets.chunks(size).all(is_taken) { octets.len().max(1) } else { size };
         for part in octets.chunks(at_once) {
-            self.receive(now, side, part, row, trust, &mut pass);
-            self.turn(now);
+            self.receive(now, side, part, batch, trust, &mut pass);
+            self.run_once(now);
         }
     }
 
@@ -143,20 +142,20 @@ impl Gateway {
         self.sides.of_mut(side).take_vouched()
     }
 
-    /// Takes a packet, or a row of which every one is a segment.
+    /// Takes a packet, or a batch of which every one is a segment.
     fn receive(
         &mut self,
         now: Instant,
         side: Side,
         octets: &[u8],
-        row: Row,
+        batch: SegmentBatch,
         trust: Trust,
-        pass: &mut impl FnMut(&[u8], Row),
+        pass: &mut impl FnMut(&[u8], SegmentBatch),
     ) {
         let passed = &mut self.counters.passed;
         let mut pass = |packet: &[u8]| {
             *passed += 1;
-            pass(packet, if let Row::Joined(_) = row { row } else { Row::Packets(packet.len()) });
+            pass(packet, if let SegmentBatch::Joined(_) = batch { batch } else { SegmentBatch::Packets(packet.len()) });
         };
         let is_ipv4 = matches!(self.config.side(side).endpoint.network, NetworkConfig::Ipv4);
         // What is no packet at all is the endpoint's to count.
@@ -180,7 +179,7 @@ impl Gateway {
             }
             _ => false,
         };
-        self.sides.of_mut(side).handle_row(now, octets, row, trust, |packet, disposition| {
+        self.sides.of_mut(side).handle_batch(now, octets, batch, trust, |packet, disposition| {
             if matches!(disposition, Disposition::Dropped(reason) if is_others(packet, reason)) {
                 pass(packet);
             }
@@ -191,19 +190,19 @@ impl Gateway {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sides.lan.handle_timeout(now);
         self.sides.wan.handle_timeout(now);
-        self.turn(now);
+        self.run_once(now);
         while let Some((at, id)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now) {
             self.deadlines.remove(&(at, id));
             self.give_up(now, id, End::SetUpTimedOut);
         }
-        self.turn(now);
+        self.run_once(now);
     }
 
     /// Appends the next packet of a side to `out`; `None` when nothing may leave there now.
     pub fn poll_transmit(&mut self, now: Instant, side: Side, out: &mut Vec<u8>) -> Option<Transmit> {
         loop {
             let transmit = self.sides.of_mut(side).poll_transmit(now, out);
-            if transmit.is_some() || !self.turn(now) {
+            if transmit.is_some() || !self.run_once(now) {
                 return transmit;
             }
         }
@@ -225,7 +224,7 @@ impl Gateway {
         for id in self.pairs.keys().copied().collect::<Vec<_>>() {
             self.give_up(now, id, End::Stopped);
         }
-        self.turn(now);
+        self.run_once(now);
     }
 
     // Queries.
@@ -266,7 +265,7 @@ impl Gateway {
     // Private steps.
 
     /// Acts on events until there are none; false if there were none.
-    fn turn(&mut self, now: Instant) -> bool {
+    fn run_once(&mut self, now: Instant) -> bool {
         let mut was_busy = false;
         loop {
             let mut is_busy = false;
@@ -275,7 +274,7 @@ impl Gateway {
                     self.on_event(now, side, event);
                     is_busy = true;
                 }
-                while let Some(stranger) = self.sides.of_mut(side).poll_stranger() {
+                while let Some(stranger) = self.sides.of_mut(side).poll_unknown() {
                     self.sides.of_mut(side.other()).ask_after(now, &stranger);
                     is_busy = true;
                 }
@@ -402,7 +401,7 @@ impl Gateway {
         }
         if let (Stage::Held, End::Broken(_, CloseReason::Unreachable { code })) = (pair.stage, end) {
             let half = *pair.halves.of(pair.near);
-            self.sides.of_mut(pair.near).turn_away(now, half, code);
+            self.sides.of_mut(pair.near).refuse(now, half, code);
         }
         let halves = pair.halves;
         for side in Side::BOTH {

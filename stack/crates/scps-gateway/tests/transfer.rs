@@ -5,7 +5,7 @@ mod common;
 
 use common::{content, gateway_config, lan, satellite, space, Chain, Program, CLIENT, PORT, SERVER};
 use scps_gateway::{ConfigError, End, Forward, Gateway, SetUp, Side};
-use scps_tp::{CloseReason, Row, Trust};
+use scps_tp::{CloseReason, SegmentBatch, Trust};
 use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
@@ -356,7 +356,7 @@ fn settings_of_no_use_are_refused() {
     assert!(refused(wide).to_string().starts_with("cannot listen on [::1]:80: expected an IPv4 address"));
 }
 
-/// A row of segments has a verdict for each: the reset of a connection that goes another way passes, also between two of others.
+/// A batch of segments has a verdict for each: the reset of a connection that goes another way passes, also between two of others.
 #[test]
 fn a_reset_of_no_connection_passes_out_of_a_row() {
     let mut gateway = Gateway::new(gateway_config(SetUp::ConnectFirst), Seed::from_u64(1), Instant::ZERO).unwrap();
@@ -372,12 +372,19 @@ fn a_reset_of_no_connection_passes_out_of_a_row() {
             .emit(head);
         packet
     };
-    let row = [segment(1, Flags::ACK), segment(2, Flags::RST), segment(3, Flags::ACK)];
+    let batch = [segment(1, Flags::ACK), segment(2, Flags::RST), segment(3, Flags::ACK)];
     let mut passed = Vec::new();
-    let octets = row.concat();
-    gateway.handle_row(Instant::ZERO, Side::Lan, &octets, Row::Packets(40), Trust::Check, |packet, row| {
-        passed.push((packet.to_vec(), row));
-    });
-    assert_eq!(passed, [(row[1].clone(), Row::Packets(40))]);
+    let octets = batch.concat();
+    gateway.handle_batch(
+        Instant::ZERO,
+        Side::Lan,
+        &octets,
+        SegmentBatch::Packets(40),
+        Trust::Check,
+        |packet, batch| {
+            passed.push((packet.to_vec(), batch));
+        },
+    );
+    assert_eq!(passed, [(batch[1].clone(), SegmentBatch::Packets(40))]);
     assert_eq!(gateway.counters().passed, 1);
 }

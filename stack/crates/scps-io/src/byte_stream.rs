@@ -248,12 +248,12 @@ impl Signals {
 
     fn install() -> io::Result<Self> {
         let pipe = |signals: &[i32], handlers: &mut Vec<SigId>| {
-            let (bell, ringer) = UnixStream::pair()?;
-            bell.set_nonblocking(true)?;
+            let (wakeup, waker) = UnixStream::pair()?;
+            wakeup.set_nonblocking(true)?;
             for signal in signals {
-                handlers.push(signal_hook::low_level::pipe::register(*signal, ringer.try_clone()?)?);
+                handlers.push(signal_hook::low_level::pipe::register(*signal, waker.try_clone()?)?);
             }
-            Ok::<_, io::Error>(bell)
+            Ok::<_, io::Error>(wakeup)
         };
         let mut handlers = Vec::new();
         let (end, begin) = (pipe(&[SIGTERM, SIGINT], &mut handlers)?, pipe(&[SIGUSR1], &mut handlers)?);

@@ -192,13 +192,13 @@ impl<D: Device, O: Observer> Device for Observed<D, O> {
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let Observed { inner, observer, clock, failure } = self;
         let at = Self::unix_ns(clock);
-        inner.receive(&mut |octets, row, trust| {
-            for packet in packets_of(octets, row) {
+        inner.receive(&mut |octets, batch, trust| {
+            for packet in packets_of(octets, batch) {
                 if failure.is_none() {
                     *failure = observer.see(at, Direction::In, packet).err();
                 }
             }
-            take(octets, row, trust)
+            take(octets, batch, trust)
         })
     }
 

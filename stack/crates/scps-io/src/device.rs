@@ -1,7 +1,7 @@
 //! What carries packets: a TUN interface, a UDP socket, a serial line; and devices that nest around any other.
 
 use scps_sp::Sp;
-use scps_tp::{Row, Transmit, Trust};
+use scps_tp::{SegmentBatch, Transmit, Trust};
 use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -26,7 +26,7 @@ pub struct DeviceStats {
 
 /// Takes what came in a message, and names the sender of a packet in it that is known not to be made up: SP opened it, or its
 /// connection expected it. Answers to that address may go where the message came from.
-pub type Take<'a> = dyn FnMut(&[u8], Row, Trust) -> Option<IpAddr> + 'a;
+pub type Take<'a> = dyn FnMut(&[u8], SegmentBatch, Trust) -> Option<IpAddr> + 'a;
 
 /// A device in operation. Whoever sends appends a packet to the outbox, queues it, and flushes when nothing more is to be
 /// appended now.
@@ -58,7 +58,7 @@ pub trait Device: Debug {
     fn flush(&mut self) -> io::Result<bool>;
 
     /// Hands every packet that is there, up to a batch, to `take`; false if there was none. What the kernel joined comes as
-    /// one row.
+    /// one batch.
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool>;
 
     /// Counters.
@@ -123,11 +123,11 @@ pub(crate) fn v4(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// The packets of a row that nobody joined.
-pub(crate) fn packets_of(octets: &[u8], row: Row) -> impl Iterator<Item = &[u8]> {
-    let len = match row {
-        Row::Packets(len) => len,
-        Row::Joined(_) => octets.len(),
+/// The packets of a batch that nobody joined.
+pub(crate) fn packets_of(octets: &[u8], batch: SegmentBatch) -> impl Iterator<Item = &[u8]> {
+    let len = match batch {
+        SegmentBatch::Packets(len) => len,
+        SegmentBatch::Joined(_) => octets.len(),
     };
     octets.chunks(len.max(1))
 }

@@ -2,7 +2,7 @@
 
 use crate::device::{packets_of, v4, Device, DeviceStats, Take};
 use scps_np::Tables;
-use scps_tp::{Row, Transmit, Trust};
+use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_wire::ipv4::{self, Ipv4};
 use std::io;
 use std::net::Ipv4Addr;
@@ -74,12 +74,12 @@ impl<D: Device> Device for IpEncapsulation<D> {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let (own, protocol) = (self.own, self.protocol);
-        self.inner.receive(&mut |octets, row, _| {
+        self.inner.receive(&mut |octets, batch, _| {
             let mut known = None;
-            for packet in packets_of(octets, row) {
+            for packet in packets_of(octets, batch) {
                 let Ok((header, datagram)) = Ipv4::parse(packet) else { continue };
                 if header.dst == own && header.protocol == protocol && !header.is_fragment {
-                    known = take(datagram, Row::Packets(datagram.len()), Trust::Check).or(known);
+                    known = take(datagram, SegmentBatch::Packets(datagram.len()), Trust::Check).or(known);
                 }
             }
             known

@@ -2,7 +2,7 @@
 //! packets meet the same faults.
 
 use crate::device::{packets_of, Device, DeviceStats, Take};
-use scps_tp::{Row, Transmit, Trust};
+use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_types::{Rng, Seed};
 use std::io;
 use std::net::IpAddr;
@@ -89,7 +89,7 @@ impl<T> Way<T> {
 pub struct Faults<D> {
     inner: D,
     sending: Way<IpAddr>,
-    receiving: Way<(Row, Trust)>,
+    receiving: Way<(SegmentBatch, Trust)>,
     outbox: Vec<u8>,
     waiting: Vec<Transmit>,
 }
@@ -146,12 +146,13 @@ impl<D: Device> Device for Faults<D> {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let receiving = &mut self.receiving;
-        self.inner.receive(&mut |octets, row, trust| {
+        self.inner.receive(&mut |octets, batch, trust| {
             let mut known = None;
-            for packet in packets_of(octets, row) {
-                let row = if let Row::Joined(_) = row { row } else { Row::Packets(packet.len()) };
-                receiving.pass((row, trust), packet, trust == Trust::Verified, |(row, trust), packet| {
-                    known = take(packet, *row, *trust).or(known);
+            for packet in packets_of(octets, batch) {
+                let batch =
+                    if let SegmentBatch::Joined(_) = batch { batch } else { SegmentBatch::Packets(packet.len()) };
+                receiving.pass((batch, trust), packet, trust == Trust::Verified, |(batch, trust), packet| {
+                    known = take(packet, *batch, *trust).or(known);
                 });
             }
             known

@@ -2,7 +2,7 @@
 //!
 //! An interface with offload hands over packets whose transport checksum was never computed, and TCP segments joined to one packet.
 
-use scps_tp::{Row, Trust};
+use scps_tp::{SegmentBatch, Trust};
 use scps_wire::checksum::Checksum;
 use scps_wire::protocol;
 use std::net::Ipv4Addr;
@@ -13,14 +13,14 @@ const FIN_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
 /// Calls `take` with each packet that `packet` stands for, as it is on a wire.
-pub(crate) fn whole(packet: &[u8], row: Row, trust: Trust, mut take: impl FnMut(&[u8])) {
+pub(crate) fn whole(packet: &[u8], batch: SegmentBatch, trust: Trust, mut take: impl FnMut(&[u8])) {
     if packet.len() < IP_LEN || packet[0] >> 4 != 4 {
         return;
     }
     let header = usize::from(packet[0] & 0x0f) * 4;
     let is_fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
-    match (row, trust) {
-        (Row::Joined(size), _) if packet[9] == protocol::TCP => cut(packet, header, size, take),
+    match (batch, trust) {
+        (SegmentBatch::Joined(size), _) if packet[9] == protocol::TCP => cut(packet, header, size, take),
         (_, Trust::Verified) if !is_fragment => {
             let mut packet = packet.to_vec();
             sum_transport(&mut packet, header);
@@ -118,9 +118,9 @@ mod tests {
         octets
     }
 
-    fn all(packet: &[u8], row: Row, trust: Trust) -> Vec<Vec<u8>> {
+    fn all(packet: &[u8], batch: SegmentBatch, trust: Trust) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
-        whole(packet, row, trust, |packet| found.push(packet.to_vec()));
+        whole(packet, batch, trust, |packet| found.push(packet.to_vec()));
         found
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let mut segment = vec![0; TCP_LEN];
         tcp.emit(&mut segment, FROM, TO, 6);
         segment.extend_from_slice(&data);
-        let parts = all(&packet(6, &segment), Row::Joined(1000), Trust::Verified);
+        let parts = all(&packet(6, &segment), SegmentBatch::Joined(1000), Trust::Verified);
         let mut joined = Vec::new();
         for (i, part) in parts.iter().enumerate() {
             let (ip, payload) = Ipv4::parse(part).unwrap();
@@ -156,25 +156,25 @@ mod tests {
     #[test]
     fn a_checksum_that_was_left_to_the_device_is_computed() {
         let udp = [0, 1, 0, 2, 0, 11, 0xab, 0xcd, 1, 2, 3];
-        let done = all(&packet(17, &udp), Row::Packets(31), Trust::Verified).remove(0);
+        let done = all(&packet(17, &udp), SegmentBatch::Packets(31), Trust::Verified).remove(0);
         let mut sum = Checksum::pseudo_header(FROM, TO, 17, 11);
         sum.add(&done[IP_LEN..]);
         assert!(sum.verifies());
         let as_it_came = packet(17, &udp);
-        assert_eq!(all(&as_it_came, Row::Packets(31), Trust::Check), [as_it_came]);
+        assert_eq!(all(&as_it_came, SegmentBatch::Packets(31), Trust::Check), [as_it_came]);
     }
 
     #[test]
     fn what_is_too_short_or_no_ipv4_goes_nowhere() {
-        assert!(all(&[0x60; 40], Row::Packets(40), Trust::Check).is_empty());
-        assert!(all(&[0x45; 19], Row::Packets(19), Trust::Check).is_empty());
+        assert!(all(&[0x60; 40], SegmentBatch::Packets(40), Trust::Check).is_empty());
+        assert!(all(&[0x45; 19], SegmentBatch::Packets(19), Trust::Check).is_empty());
         for len in IP_LEN..44 {
             let octets = vec![0x45; len];
-            let _ = all(&octets, Row::Joined(3), Trust::Verified);
+            let _ = all(&octets, SegmentBatch::Joined(3), Trust::Verified);
             let mut tcp = packet(6, &vec![0xff; len - IP_LEN]);
-            assert!(all(&tcp, Row::Joined(0), Trust::Verified).len() <= 1);
+            assert!(all(&tcp, SegmentBatch::Joined(0), Trust::Verified).len() <= 1);
             tcp[9] = 17;
-            let _ = all(&tcp, Row::Packets(len), Trust::Verified);
+            let _ = all(&tcp, SegmentBatch::Packets(len), Trust::Verified);
         }
     }
 }

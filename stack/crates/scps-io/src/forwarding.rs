@@ -15,9 +15,6 @@ use scps_types::{Bitrate, Instant};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Interfaces of a router.
-const PORTS_MAX: usize = 64;
-
 /// An interface.
 #[derive(Debug)]
 pub struct Port {
@@ -61,11 +58,7 @@ pub struct Forwarder {
 
 impl Forwarder {
     /// Joins interfaces to a router whose links are theirs, in the same order.
-    ///
-    /// # Panics
-    /// With more than 64 interfaces.
     pub fn new(router: Router, ports: Vec<Port>) -> Self {
-        assert!(ports.len() <= PORTS_MAX);
         let clock = Clock::new();
         let now = clock.now();
         let state =
@@ -88,13 +81,13 @@ impl Forwarder {
         self.notices.pop()
     }
 
-    /// Does what is due, sleeping until something is or `bell` can be read.
-    pub fn turn(&mut self, bell: BorrowedFd<'_>) -> Result<(), IoError> {
+    /// Does what is due, sleeping until something is or a wakeup can be read.
+    pub fn run_once(&mut self, wakeups: &[BorrowedFd<'_>]) -> Result<(), IoError> {
         self.now = self.clock.now();
         self.transmit_all();
-        let found = self.wait(bell).map_err(IoError::system("poll"))?;
+        let flags_of_ports = self.wait(wakeups).map_err(IoError::system("poll"))?;
         self.now = self.clock.now();
-        for (index, flags) in found.iter().take(self.ports.len()).enumerate() {
+        for (index, flags) in flags_of_ports.into_iter().enumerate() {
             self.ports[index].has_room |= flags.intersects(PollFlags::OUT | PollFlags::ERR);
             // An error condition is read from the descriptor.
             if flags.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP) {
@@ -105,25 +98,26 @@ impl Forwarder {
         Ok(())
     }
 
-    fn wait(&mut self, bell: BorrowedFd<'_>) -> io::Result<[PollFlags; PORTS_MAX]> {
+    /// What came of each port; nothing of those that are down.
+    fn wait(&mut self, wakeups: &[BorrowedFd<'_>]) -> io::Result<Vec<PollFlags>> {
         let timeout = self.next_send().map(|at| sys::timespec(at.since(self.now)));
-        let fd_of = |index: usize| match self.ports.get(index) {
-            Some(state) if !state.is_down => {
+        let mut flags = vec![PollFlags::empty(); self.ports.len()];
+        let up: Vec<usize> = (0..self.ports.len()).filter(|index| !self.ports[*index].is_down).collect();
+        let mut fds: Vec<PollFd<'_>> = up
+            .iter()
+            .map(|index| {
+                let state = &self.ports[*index];
                 let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
                 PollFd::from_borrowed_fd(state.port.device.fd(), PollFlags::IN | out)
-            }
-            // The bell stands for those that are down, too: what it says there is not looked at.
-            _ => PollFd::from_borrowed_fd(bell, PollFlags::IN),
-        };
-        let mut fds: [PollFd<'_>; PORTS_MAX + 1] = std::array::from_fn(fd_of);
-        let used = self.ports.len() + 1;
-        match poll(&mut fds[..used], timeout.as_ref()) {
-            Ok(_) => {}
-            Err(Errno::INTR) => return Ok([PollFlags::empty(); PORTS_MAX]),
+            })
+            .collect();
+        fds.extend(wakeups.iter().map(|wakeup| PollFd::from_borrowed_fd(*wakeup, PollFlags::IN)));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => up.iter().zip(&fds).for_each(|(index, fd)| flags[*index] = fd.revents()),
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let is_up = |index: usize| self.ports.get(index).is_some_and(|state| !state.is_down);
-        Ok(std::array::from_fn(|index| if is_up(index) { fds[index].revents() } else { PollFlags::empty() }))
+        Ok(flags)
     }
 
     /// When the first interface is free for which something waits.
@@ -137,8 +131,8 @@ impl Forwarder {
     fn receive(&mut self, index: usize) {
         let (now, router) = (self.now, &mut self.router);
         let state = &mut self.ports[index];
-        let received = state.port.device.receive(&mut |octets, row, _| {
-            packets_of(octets, row).for_each(|frame| router.handle_frame(now, index, frame));
+        let received = state.port.device.receive(&mut |octets, batch, _| {
+            packets_of(octets, batch).for_each(|frame| router.handle_frame(now, index, frame));
             None
         });
         let damaged = state.port.device.stats().damaged;
@@ -233,7 +227,7 @@ mod tests {
         forwarder: Forwarder,
         host: UdpSocket,
         line: UnixStream,
-        bell: (UnixStream, UnixStream),
+        wakeup: (UnixStream, UnixStream),
     }
 
     fn lab(name: &str, rate: Option<u64>) -> Lab {
@@ -265,12 +259,12 @@ mod tests {
         let plain = |device: Box<dyn Device>, rate| Port { device, rate, framing: 0 };
         let ports = vec![plain(Box::new(udp), None), plain(Box::new(serial), rate.map(Bitrate::from_bps))];
         let line = listener.accept().unwrap().0;
-        Lab { forwarder: Forwarder::new(router, ports), host, line, bell: UnixStream::pair().unwrap() }
+        Lab { forwarder: Forwarder::new(router, ports), host, line, wakeup: UnixStream::pair().unwrap() }
     }
 
     impl Lab {
-        fn turn(&mut self) {
-            self.forwarder.turn(self.bell.0.as_fd()).unwrap();
+        fn run_once(&mut self) {
+            self.forwarder.run_once(&[self.wakeup.0.as_fd()]).unwrap();
         }
 
         /// Turns until `count` frames have crossed the line; their precedences.
@@ -280,7 +274,7 @@ mod tests {
             self.line.set_nonblocking(true).unwrap();
             let mut octets = [0; 4096];
             while levels.len() < count {
-                self.turn();
+                self.run_once();
                 while let Ok(n) = self.line.read(&mut octets) {
                     deframer.push(&octets[..n], |frame| {
                         let header = scps_np::Datagram::parse(frame.unwrap(), Dialect::default()).unwrap().header;
@@ -308,7 +302,7 @@ mod tests {
         header.emit(Dialect::default(), DATAGRAM_MAX, &mut octets).unwrap();
         hdlc::emit(&octets, &mut back);
         std::io::Write::write_all(&mut lab.line, &back).unwrap();
-        lab.turn();
+        lab.run_once();
         let mut came = [0; 100];
         assert_eq!(lab.host.recv(&mut came).unwrap(), 40);
         assert_eq!(came[8], 8, "the hop count is one less");
@@ -337,7 +331,7 @@ mod tests {
         let good = line.clone();
         line[20] ^= 1;
         std::io::Write::write_all(&mut lab.line, &[good, line].concat()).unwrap();
-        lab.turn();
+        lab.run_once();
         let mut deframer = Deframer::new(1500);
         let mut told = Vec::new();
         let mut came = [0; 200];
@@ -355,11 +349,11 @@ mod tests {
     fn a_line_that_ends_takes_nothing_with_it() {
         let mut lab = lab("ended", None);
         drop(std::mem::replace(&mut lab.line, UnixStream::pair().unwrap().0));
-        lab.turn();
+        lab.run_once();
         let notice = lab.forwarder.poll_notice().unwrap();
         assert_eq!((notice.port, notice.error.kind()), (1, io::ErrorKind::UnexpectedEof));
         lab.host.send(&datagram(3, 100)).unwrap();
-        lab.turn();
+        lab.run_once();
         // The sender is told of the outage: 3/16.
         let mut came = [0; 200];
         let n = lab.host.recv(&mut came).unwrap();

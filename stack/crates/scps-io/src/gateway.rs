@@ -85,12 +85,12 @@ impl GatewayLoop {
         self.sides.of(side).passed
     }
 
-    /// Does what is due, sleeping until something is, a bell can be read, or `deadline` is over.
-    pub fn turn(&mut self, bells: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Result<(), IoError> {
+    /// Does what is due, sleeping until something is, a wakeup can be read, or `deadline` is over.
+    pub fn run_once(&mut self, wakeups: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Result<(), IoError> {
         self.now = self.clock.now();
         self.transmit_all().map_err(IoError::system("send"))?;
         let until = [self.gateway.poll_timeout(), deadline].into_iter().flatten().min();
-        let found = self.wait(bells, until).map_err(IoError::system("poll"))?;
+        let found = self.wait(wakeups, until).map_err(IoError::system("poll"))?;
         self.now = self.clock.now();
         for side in Side::BOTH {
             let flags = *found.of(side);
@@ -129,17 +129,17 @@ impl GatewayLoop {
         Ok(true)
     }
 
-    /// Waits for the devices and for bells; who has none is leaving, and reads nothing more.
-    fn wait(&self, bells: &[BorrowedFd<'_>], until: Option<Instant>) -> io::Result<PerSide<PollFlags>> {
+    /// Waits for the devices and for wakeups; who has none is leaving, and reads nothing more.
+    fn wait(&self, wakeups: &[BorrowedFd<'_>], until: Option<Instant>) -> io::Result<PerSide<PollFlags>> {
         let timeout = until.map(|at| sys::timespec(at.since(self.now)));
-        let input = if bells.is_empty() { PollFlags::empty() } else { PollFlags::IN };
+        let input = if wakeups.is_empty() { PollFlags::empty() } else { PollFlags::IN };
         let of = |side: Side| {
             let state = self.sides.of(side);
             let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
             PollFd::from_borrowed_fd(state.device.fd(), input | out)
         };
         let mut fds = vec![of(Side::Lan), of(Side::Wan)];
-        fds.extend(bells.iter().map(|bell| PollFd::from_borrowed_fd(*bell, PollFlags::IN)));
+        fds.extend(wakeups.iter().map(|wakeup| PollFd::from_borrowed_fd(*wakeup, PollFlags::IN)));
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => Ok(PerSide { lan: fds[0].revents(), wan: fds[1].revents() }),
             Err(Errno::INTR) => Ok(PerSide { lan: PollFlags::empty(), wan: PollFlags::empty() }),
@@ -154,10 +154,10 @@ impl GatewayLoop {
             Side::Wan => (&mut self.sides.wan, &mut self.sides.lan),
         };
         let (passed, onward) = (&mut from.passed, &mut to.device);
-        let result = from.device.receive(&mut |octets, row, trust| {
+        let result = from.device.receive(&mut |octets, batch, trust| {
             let mut foreigners = Vec::new();
-            gateway.handle_row(now, side, octets, row, trust, |packet, row| {
-                foreign::whole(packet, row, trust, |whole| foreigners.push(whole.to_vec()));
+            gateway.handle_batch(now, side, octets, batch, trust, |packet, batch| {
+                foreign::whole(packet, batch, trust, |whole| foreigners.push(whole.to_vec()));
             });
             for packet in foreigners {
                 let has_room = onward.outbox().len() < FOREIGN_OCTETS_MAX;
@@ -222,7 +222,7 @@ mod tests {
         gateway: GatewayLoop,
         client: UdpSocket,
         server: UdpSocket,
-        bell: (UnixStream, UnixStream),
+        wakeup: (UnixStream, UnixStream),
     }
 
     fn lab(rate: Option<u64>) -> Lab {
@@ -247,13 +247,13 @@ mod tests {
         let clock = Clock::new();
         let engine = Gateway::new(config, Seed::from_u64(1), clock.now()).unwrap();
         let gateway = GatewayLoop::new(engine, PerSide { lan: Box::new(lan), wan: Box::new(wan) }, true, clock);
-        Lab { gateway, client, server, bell: UnixStream::pair().unwrap() }
+        Lab { gateway, client, server, wakeup: UnixStream::pair().unwrap() }
     }
 
     impl Lab {
-        fn turn(&mut self) {
-            let bell = self.bell.0.as_fd();
-            self.gateway.turn(&[bell], None).unwrap();
+        fn run_once(&mut self) {
+            let wakeup = self.wakeup.0.as_fd();
+            self.gateway.run_once(&[wakeup], None).unwrap();
         }
     }
 
@@ -282,11 +282,11 @@ mod tests {
         for protocol in [1, 17, 50] {
             let sent = packet(protocol, b"anything at all");
             lab.client.send(&sent).unwrap();
-            lab.turn();
+            lab.run_once();
             let n = lab.server.recv(&mut came).unwrap();
             assert_eq!(&came[..n], &sent[..], "protocol {protocol}");
             lab.server.send(&sent).unwrap();
-            lab.turn();
+            lab.run_once();
             let n = lab.client.recv(&mut came).unwrap();
             assert_eq!(&came[..n], &sent[..]);
         }
@@ -299,7 +299,7 @@ mod tests {
         // The first credit and the debt are each five packets of 1500 octets: ten of them, or a few more for the time that passes.
         for _ in 0..30 {
             lab.client.send(&packet(17, &[0; 1480])).unwrap();
-            lab.turn();
+            lab.run_once();
         }
         let passed = lab.gateway.passed(Side::Lan);
         assert_eq!(passed.packets + passed.dropped, 30);
@@ -315,7 +315,7 @@ mod tests {
         lab.client.send(&packet(17, b"from a friend")).unwrap();
         let mut came = [0; 200];
         while lab.gateway.passed(Side::Lan).packets == 0 {
-            lab.turn();
+            lab.run_once();
         }
         let n = lab.server.recv(&mut came).unwrap();
         assert_eq!(&came[20..n], b"from a friend");
@@ -337,7 +337,7 @@ mod tests {
         };
         syn.emit(&mut segment, CLIENT, SERVER, 6);
         lab.client.send(&packet(6, &segment)).unwrap();
-        lab.turn();
+        lab.run_once();
         let mut came = [0; 200];
         let n = lab.server.recv(&mut came).unwrap();
         let (header, payload) = Ipv4::parse(&came[..n]).unwrap();

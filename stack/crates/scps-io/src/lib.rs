@@ -14,7 +14,6 @@ mod expiry;
 mod faults;
 mod foreign;
 mod forwarding;
-mod fp;
 mod gateway;
 #[cfg(test)]
 mod memory;
@@ -36,14 +35,13 @@ pub use device::{Device, DeviceStats};
 pub use encapsulation::{IpEncapsulation, NextHops};
 pub use faults::{FaultConfig, FaultStats, Faults};
 pub use forwarding::{Forwarder, Port, PortNotice};
-pub use fp::{KernelNet, TpNet};
 pub use gateway::{GatewayLoop, Passed};
 pub use protected::ProtectedDevice;
 pub use sequence::SequenceRecord;
 pub use serial::SerialDevice;
 pub use stack::Stack;
 pub use stream::{Listener, SharedStack, Stream};
-pub use sys::{cpu_time, entropy_seed};
+pub use sys::{cpu_time, entropy_seed, unacknowledged_octets, unsent_octets};
 pub use tun::{TunConfig, TunDevice};
 pub use udp::{UdpAddressing, UdpConfig, UdpDevice};
 

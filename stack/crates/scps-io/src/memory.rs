@@ -1,7 +1,7 @@
 //! A device for tests: packets in, packets out, no kernel.
 
 use crate::device::{Device, DeviceStats, Take};
-use scps_tp::{Row, Transmit, Trust};
+use scps_tp::{SegmentBatch, Transmit, Trust};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -63,7 +63,7 @@ impl Device for MemoryDevice {
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let incoming = std::mem::take(&mut self.incoming);
         for packet in &incoming {
-            take(packet, Row::Packets(packet.len()), Trust::Check);
+            take(packet, SegmentBatch::Packets(packet.len()), Trust::Check);
         }
         Ok(!incoming.is_empty())
     }

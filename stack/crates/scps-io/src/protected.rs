@@ -7,7 +7,7 @@ use crate::expiry::Expiry;
 use crate::sequence::{SequenceRecord, Supply};
 use crate::IoError;
 use scps_sp::{Ends, KeyName, Outgoing, Services, Sp, Upper};
-use scps_tp::{Row, Transmit, Trust};
+use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_types::Instant;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -116,11 +116,11 @@ impl<D: Device> Device for ProtectedDevice<D> {
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.look();
         let (sp, opened, ends, now) = (&mut self.sp, &mut self.opened, self.ends.back(), self.now);
-        self.inner.receive(&mut |octets, row, _| {
+        self.inner.receive(&mut |octets, batch, _| {
             let mut known = None;
-            for packet in packets_of(octets, row) {
+            for packet in packets_of(octets, batch) {
                 let Ok((Upper::Ip, range)) = sp.open(now, ends, packet, opened) else { continue };
-                known = take(&opened[range.clone()], Row::Packets(range.len()), Trust::Check).or(known);
+                known = take(&opened[range.clone()], SegmentBatch::Packets(range.len()), Trust::Check).or(known);
             }
             known
         })

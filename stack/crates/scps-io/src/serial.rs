@@ -3,7 +3,7 @@
 use crate::byte_stream::{ByteEnd, EndAddress, ReadOutcome};
 use crate::device::{Device, DeviceStats, Take};
 use crate::IoError;
-use scps_tp::{Row, Transmit, Trust};
+use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_wire::hdlc::{self, Deframer};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -91,7 +91,7 @@ impl Device for SerialDevice {
         self.deframer.push(&self.inbox, |frame| match frame {
             Ok(packet) => {
                 stats.received += 1;
-                take(packet, Row::Packets(packet.len()), Trust::Check);
+                take(packet, SegmentBatch::Packets(packet.len()), Trust::Check);
             }
             Err(hdlc::Damaged) => stats.damaged += 1,
         });

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-/// A host's transport in operation. Calls never block but [`Stack::turn`].
+/// A host's transport in operation. Calls never block but [`Stack::run_once`].
 #[derive(Debug)]
 pub struct Stack {
     endpoint: Endpoint,
@@ -85,7 +85,7 @@ impl Stack {
         }
     }
 
-    /// Time as the engine counts it, as of the last look at the clock. Every [`Stack::turn`] looks when it begins and when
+    /// Time as the engine counts it, as of the last look at the clock. Every [`Stack::run_once`] looks when it begins and when
     /// it wakes; more often would cost a lab in virtual time a switch of processes each.
     pub fn now(&self) -> Instant {
         self.now
@@ -170,7 +170,7 @@ impl Stack {
             if self.now >= until {
                 return Ok(false);
             }
-            self.turn(Some(until))?;
+            self.run_once(Some(until))?;
         }
         Ok(true)
     }
@@ -197,7 +197,7 @@ impl Stack {
 
     /// Does what is due, sleeping until something is or until `deadline`. Returns without sleeping if sending made new
     /// events; those left from an earlier turn keep nobody awake, so a caller drains [`Stack::poll_event`] each time.
-    pub fn turn(&mut self, deadline: Option<Instant>) -> Result<(), IoError> {
+    pub fn run_once(&mut self, deadline: Option<Instant>) -> Result<(), IoError> {
         self.look();
         self.let_keys_expire();
         self.transmit()?;
@@ -212,8 +212,8 @@ impl Stack {
         if ready.readable {
             let endpoint = &mut self.endpoint;
             self.device
-                .receive(&mut |octets, row, trust| {
-                    endpoint.handle_row(now, octets, row, trust, |_, _| ());
+                .receive(&mut |octets, batch, trust| {
+                    endpoint.handle_batch(now, octets, batch, trust, |_, _| ());
                     endpoint.take_vouched()
                 })
                 .map_err(IoError::system("receive"))?;
@@ -231,13 +231,13 @@ impl Stack {
     }
 
     /// A turn for somebody who looks at his connection, not at events: only openings are kept, for listeners.
-    pub(crate) fn turn_for_stream(&mut self) -> Result<(), IoError> {
+    pub(crate) fn run_once_for_stream(&mut self) -> Result<(), IoError> {
         self.collect_events();
         self.events.retain(|e| matches!(e, Event::Accepted(..)));
-        self.turn(None)
+        self.run_once(None)
     }
 
-    /// Makes [`Stack::turn`] return when `other` becomes readable, once until it is read.
+    /// Makes [`Stack::run_once`] return when `other` becomes readable, once until it is read.
     pub fn watch(&mut self, other: BorrowedFd<'_>) -> Result<(), IoError> {
         self.epoll.watch(other).map_err(IoError::system("epoll"))
     }

@@ -1,7 +1,7 @@
 //! Sockets as other programs know them: blocking listeners and streams over a shared stack.
 //!
 //! Whoever waits turns the loop, so any number of streams live on one thread; a program that serves many at once uses
-//! [`Stack::turn`] and events directly.
+//! [`Stack::run_once`] and events directly.
 
 use crate::stack::Stack;
 use crate::IoError;
@@ -50,7 +50,7 @@ fn wait_event<T>(stack: &SharedStack, mut found: impl FnMut(&Event) -> Option<T>
                 }
             }
             if result.is_none() {
-                stack.turn(None)?;
+                stack.run_once(None)?;
             }
             for event in left {
                 stack.defer_event(event);
@@ -122,7 +122,7 @@ impl Stream {
             if self.stack.borrow().endpoint().state(self.id).is_none_or(|s| s == State::Closed) {
                 return Err(undelivered());
             }
-            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
         }
     }
 
@@ -132,7 +132,7 @@ impl Stream {
             if self.stack.borrow_mut().send_record(self.id, record).map_err(other)? {
                 return Ok(());
             }
-            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
         }
     }
 
@@ -144,7 +144,7 @@ impl Stream {
                 Err(RecvError::WouldBlock) => {}
                 Err(e) => return Err(other(e)),
             }
-            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
         }
     }
 }
@@ -169,7 +169,7 @@ impl Write for Stream {
             if n > 0 || data.is_empty() {
                 return Ok(n);
             }
-            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
         }
     }
 
@@ -184,7 +184,7 @@ impl Write for Stream {
             if state.is_none_or(|s| s == State::Closed) {
                 return Err(undelivered());
             }
-            self.stack.borrow_mut().turn_for_stream().map_err(other)?;
+            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
         }
     }
 }

@@ -36,12 +36,12 @@ pub fn cpu_time() -> Duration {
 }
 
 /// Octets in a TCP socket's send queue, sent or not, that the peer has not acknowledged; 0 if the kernel does not tell.
-pub(crate) fn unacknowledged_octets(socket: BorrowedFd<'_>) -> u64 {
+pub fn unacknowledged_octets(socket: BorrowedFd<'_>) -> u64 {
     queued(socket, libc::TIOCOUTQ)
 }
 
 /// Of these, the octets that have not been sent for the first time.
-pub(crate) fn unsent_octets(socket: BorrowedFd<'_>) -> u64 {
+pub fn unsent_octets(socket: BorrowedFd<'_>) -> u64 {
     queued(socket, SIOCOUTQNSD)
 }
 
@@ -301,7 +301,7 @@ pub(crate) fn write_packet(fd: BorrowedFd<'_>, pieces: &[IoSlice<'_>]) -> io::Re
 
 // UDP in batches.
 
-/// A datagram, or a row of datagrams of equal size, to send.
+/// A datagram, or a batch of datagrams of equal size, to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
     /// Where it begins in the batch's octets.
@@ -421,7 +421,7 @@ pub(crate) struct ReceiveBatch {
     slots: usize,
 }
 
-/// A received message: one datagram or a row of equal ones.
+/// A received message: one datagram or a batch of equal ones.
 pub(crate) struct Incoming<'a> {
     pub octets: &'a [u8],
     pub segment: usize,
@@ -495,9 +495,9 @@ pub(crate) fn tune_udp(fd: BorrowedFd<'_>, gro: bool, buffer: usize) -> io::Resu
     Ok(())
 }
 
-/// Lets datagrams leave without checksums, for which the kernel refuses rows (EINVAL), as it does on paths that cannot take them.
+/// Lets datagrams leave without checksums, for which the kernel refuses batches (EINVAL), as it does on paths that cannot take them.
 #[cfg(test)]
-pub(crate) fn refuse_rows(fd: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn refuse_batches(fd: BorrowedFd<'_>) -> io::Result<()> {
     let (on, len): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
     let level = libc::SOL_SOCKET;
     // SAFETY: the option value is a live int of the length given.
@@ -550,15 +550,15 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_cut_by_the_kernel_and_joined_by_it() {
+    fn a_batch_is_cut_by_the_kernel_and_joined_by_it() {
         let ((from, _), (to, receiver)) = (socket(), socket());
         if tune_udp(to.as_fd(), true, 1 << 20).is_err() {
             eprintln!("skipped: this kernel does not join datagrams");
             return;
         }
-        let row = Outgoing { start: 0, len: 2500, segment: 1000, count: 3, to: receiver };
+        let batch = Outgoing { start: 0, len: 2500, segment: 1000, count: 3, to: receiver };
         let octets: Vec<u8> = (0..2500u32).map(|i| i as u8).collect();
-        assert_eq!(send_batch(from.as_fd(), &octets, &[row]).unwrap(), 1);
+        assert_eq!(send_batch(from.as_fd(), &octets, &[batch]).unwrap(), 1);
         let mut datagrams = Vec::new();
         let mut batch = ReceiveBatch::new(8, 65_536);
         while datagrams.iter().map(Vec::len).sum::<usize>() < 2500 {
@@ -588,14 +588,14 @@ mod tests {
 
     #[test]
     fn others_end_a_wait_once_and_the_descriptor_until_it_is_read() {
-        let ((device, peer), (bell, ringer)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+        let ((device, peer), (wakeup, waker)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
         let epoll = Epoll::new(device.as_fd()).unwrap();
-        epoll.watch(bell.as_fd()).unwrap();
+        epoll.watch(wakeup.as_fd()).unwrap();
         assert!(!epoll.wait(Some(Duration::ZERO)).unwrap().readable);
-        write(&ringer, b"!").unwrap();
+        write(&waker, b"!").unwrap();
         let start = std::time::Instant::now();
         assert!(!epoll.wait(Some(Duration::from_secs(60))).unwrap().readable);
-        assert!(start.elapsed().as_secs() < 30, "the bell ends the wait");
+        assert!(start.elapsed().as_secs() < 30, "the wakeup ends the wait");
         write(&peer, b"x").unwrap();
         for _ in 0..2 {
             let ready = epoll.wait(SHORT).unwrap();

@@ -1,12 +1,12 @@
 //! Raw IP through a TUN interface: what the engine sends appears as received by the host, which forwards it.
 //!
-//! With offload each packet carries a virtio header; rows of segments are joined into one packet on the way to the
+//! With offload each packet carries a virtio header; batches of segments are joined into one packet on the way to the
 //! kernel, and joined packets come back whole, their checksums vouched for.
 
 use crate::device::{Device, DeviceStats, Take};
 use crate::sys::{self, VNET_HEADER_LEN};
 use crate::IoError;
-use scps_tp::{Row, Transmit, Trust};
+use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_wire::checksum::Checksum;
 use std::io::{self, IoSlice};
 use std::net::Ipv4Addr;
@@ -24,7 +24,7 @@ pub struct TunConfig {
     pub routes: Vec<(Ipv4Addr, u8)>,
     /// Bring the interface up and add the routes; otherwise whoever made the device does.
     pub configure: bool,
-    /// Join and cut rows of segments.
+    /// Join and cut batches of segments.
     pub offload: bool,
 }
 
@@ -54,7 +54,7 @@ const READS_MAX: usize = 64;
 /// Segments joined into one packet, and their octets.
 const JOIN_MAX: usize = 44;
 const JOIN_OCTETS_MAX: usize = 64_000;
-/// Type of a row of TCP segments over IPv4 (`VIRTIO_NET_HDR_GSO_TCPV4`).
+/// Type of a batch of TCP segments over IPv4 (`VIRTIO_NET_HDR_GSO_TCPV4`).
 const VNET_TCPV4: u8 = 1;
 
 impl TunDevice {
@@ -111,16 +111,16 @@ impl TunDevice {
         len
     }
 
-    /// How many packets from the next one on are segments of one row: same headers but for sequence, identification,
+    /// How many packets from the next one on are segments of one batch: same headers but for sequence, identification,
     /// checksums and PSH, contiguous data of one size.
-    fn row_len(&self) -> usize {
+    fn batch_len(&self) -> usize {
         let first = self.packet(self.sent);
         let Some(header) = self.packets[self.sent].header else { return 1 };
         let size = first.len() - header;
         let seq = |p: &[u8]| u32::from_be_bytes([p[24], p[25], p[26], p[27]]);
         let mut octets = first.len();
         let mut count = 1;
-        // A flagged segment ends its row: cutting repeats the first header on all but PSH and FIN, which go last.
+        // A flagged segment ends its batch: cutting repeats the first header on all but PSH and FIN, which go last.
         let is_plain = |p: &[u8]| p[33] == 0x10;
         if size == 0 || !is_plain(first) {
             return 1;
@@ -149,7 +149,7 @@ impl TunDevice {
         count
     }
 
-    fn write_row(&mut self, count: usize) -> io::Result<()> {
+    fn write_batch(&mut self, count: usize) -> io::Result<()> {
         let Queued { start, len, header } = self.packets[self.sent];
         if !self.offload {
             return sys::write_packet(self.fd.as_fd(), &[IoSlice::new(&self.outbox[start..start + len])]);
@@ -218,9 +218,9 @@ impl Device for TunDevice {
 
     fn flush(&mut self) -> io::Result<bool> {
         while self.sent < self.packets.len() {
-            let count = if self.offload { self.row_len() } else { 1 };
+            let count = if self.offload { self.batch_len() } else { 1 };
             self.stats.send_calls += 1;
-            match self.write_row(count) {
+            match self.write_batch(count) {
                 Ok(()) => self.stats.sent += count as u64,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 // Interface down or packet refused: lost like any packet.
@@ -248,8 +248,9 @@ impl Device for TunDevice {
             let is_vouched = self.offload && self.inbox[0] & 3 != 0;
             self.stats.received += 1;
             let trust = if is_vouched { Trust::Verified } else { Trust::Check };
-            let row = joined_segment(&self.inbox[..skip]).map_or(Row::Packets(n - skip), Row::Joined);
-            take(&self.inbox[skip..n], row, trust);
+            let batch =
+                joined_segment(&self.inbox[..skip]).map_or(SegmentBatch::Packets(n - skip), SegmentBatch::Joined);
+            take(&self.inbox[skip..n], batch, trust);
         }
         Ok(true)
     }
@@ -316,11 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn segments_of_a_row_leave_as_one_and_those_of_others_one_by_one() {
-        let row = || (0..3).map(|i| segment(i * 100, 5, 0x10, 140));
+    fn segments_of_a_batch_leave_as_one_and_those_of_others_one_by_one() {
+        let batch = || (0..3).map(|i| segment(i * 100, 5, 0x10, 140));
         for (is_foreign, expected) in [(false, vec![10 + 340]), (true, vec![150; 3])] {
             let (mut device, kernel) = device();
-            for packet in row() {
+            for packet in batch() {
                 device.outbox().extend_from_slice(&packet);
                 let packet = Transmit::new(DST, packet.len());
                 let _ = if is_foreign { device.queue_foreign(packet) } else { device.queue(packet) };
@@ -330,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Whatever a stranger makes look like segments of a row leaves as it came; taken for our own it does no harm either.
+    /// Whatever a stranger makes look like segments of a batch leaves as it came; taken for our own it does no harm either.
     #[test]
     fn foreign_octets_are_never_joined_and_never_end_the_device() {
         let mut rng: Rng = Seed::from_u64(8).stream("foreign");
@@ -372,7 +373,7 @@ mod tests {
             joined_segment(&[0, kind, 52, 0, low, high, 0, 0, 0, 0])
         };
         assert_eq!((header(1, 1448), header(0x81, 536)), (Some(1448), Some(536)));
-        // One packet; a row of another protocol; a row without a size; no header.
+        // One packet; a batch of another protocol; a batch without a size; no header.
         assert_eq!((header(0, 0), header(4, 1448), header(1, 0), joined_segment(&[])), (None, None, None, None));
     }
 }

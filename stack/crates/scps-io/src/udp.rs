@@ -8,7 +8,7 @@ use crate::device::{v4, Device, DeviceStats, Take};
 use crate::places::{Place, Places};
 use crate::sys::{self, Outgoing, ReceiveBatch};
 use crate::IoError;
-use scps_tp::{Row, Transmit, Trust};
+use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::tcp::Flags;
 use scps_wire::{ipv4, protocol, udp};
@@ -24,7 +24,7 @@ pub struct UdpConfig {
     pub local: SocketAddrV4,
     /// Where packets for unknown inner addresses go.
     pub remote: Option<SocketAddrV4>,
-    /// Let the kernel join and cut rows of datagrams (UDP GSO and GRO).
+    /// Let the kernel join and cut batches of datagrams (UDP GSO and GRO).
     pub offload: bool,
     /// How a packet finds its peer.
     pub addressing: UdpAddressing,
@@ -68,7 +68,7 @@ pub struct UdpDevice {
 /// Most datagrams and octets the kernel cuts one message into (UDP_MAX_SEGMENTS is 64 or more; 65,535 less headers).
 const ROW_MAX: usize = 44;
 const ROW_OCTETS_MAX: usize = 65_000;
-/// Socket buffers: several rows, so that a burst is not lost between two turns of the loop.
+/// Socket buffers: several batches, so that a burst is not lost between two turns of the loop.
 const SOCKET_BUFFER: usize = 4 << 20;
 
 impl UdpDevice {
@@ -192,7 +192,7 @@ impl Device for UdpDevice {
             return 0;
         };
         if let Some(last) = self.messages.last_mut().filter(|_| self.offload) {
-            // A row grows while datagrams are of one size; a shorter one ends it.
+            // A batch grows while datagrams are of one size; a shorter one ends it.
             let is_open = last.len == last.segment * last.count;
             let joins = last.to == to && last.start + last.len == start && packet.len <= last.segment;
             if joins && is_open && last.count < ROW_MAX && last.len + packet.len <= ROW_OCTETS_MAX {
@@ -218,11 +218,11 @@ impl Device for UdpDevice {
                     self.messages.drain(..done);
                     return Ok(false);
                 }
-                Err(e) if self.messages[done].count > 1 && is_of_rows(&e) => {
-                    // The way to this peer has no room for rows, or no means to cut them; another peer's may be no better.
+                Err(e) if self.messages[done].count > 1 && is_of_batches(&e) => {
+                    // The way to this peer has no room for batches, or no means to cut them; another peer's may be no better.
                     self.offload = false;
-                    let rows = self.messages.split_off(done);
-                    self.messages.extend(rows.iter().flat_map(Outgoing::apart));
+                    let batches = self.messages.split_off(done);
+                    self.messages.extend(batches.iter().flat_map(Outgoing::apart));
                 }
                 Err(_) => {
                     // Whatever it is, the message is lost like any packet, and the transport repairs that.
@@ -264,7 +264,7 @@ impl Device for UdpDevice {
                     asking.put(plain.asker(), here);
                 }
             }
-            let vouched = take(message.octets, Row::Packets(message.segment), Trust::Check);
+            let vouched = take(message.octets, SegmentBatch::Packets(message.segment), Trust::Check);
             if let Some(source) = vouched.and_then(v4).filter(|_| learns) {
                 learned.put(source, here);
             }
@@ -283,7 +283,7 @@ impl Device for UdpDevice {
 
 /// Errors that are of UDP segmentation offload: an interface or a policy without checksums (EIO), a path whose MTU fell below the
 /// segment (EINVAL, up to Linux 6.13).
-fn is_of_rows(error: &io::Error) -> bool {
+fn is_of_batches(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
 
@@ -334,9 +334,9 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_takes_no_rows_has_datagrams() {
+    fn a_path_that_takes_no_batches_has_datagrams() {
         let (mut device, peer) = device();
-        sys::refuse_rows(device.fd()).unwrap();
+        sys::refuse_batches(device.fd()).unwrap();
         queue(&mut device, &[1000, 1000, 1000, 300, 500]);
         assert!(device.flush().unwrap());
         assert_eq!(came(&peer), [(0, 1000), (1, 1000), (2, 1000), (3, 300), (4, 500)]);

@@ -50,8 +50,8 @@ fn every_octet_arrives_whatever_happens_to_packets_and_the_capture_has_them() {
         assert!(started.elapsed().as_secs() < 60, "{} of {OCTETS} octets after a minute", got.len());
         let soon = |stack: &Stack| Some(Instant::from_nanos(stack.now().as_nanos() + 1_000_000));
         let (a, b) = (soon(&sender), soon(&receiver));
-        sender.turn(a).unwrap();
-        receiver.turn(b).unwrap();
+        sender.run_once(a).unwrap();
+        receiver.run_once(b).unwrap();
         while sender.poll_event().is_some() {}
         while let Some(event) = receiver.poll_event() {
             if let Event::Accepted(_, id) = event {

@@ -80,7 +80,7 @@ impl Outer {
 
     fn connect(&mut self, stack: &mut Stack) {
         self.send(ISS, Flags::SYN, 0);
-        turn(stack);
+        run_once(stack);
         let answers = self.heard();
         assert!(
             answers.len() == 1 && answers[0].flags.has(Flags::SYN),
@@ -88,14 +88,14 @@ impl Outer {
         );
         self.ack = answers[0].seq + 1;
         self.send(ISS + 1, Flags::ACK, 0);
-        turn(stack);
+        run_once(stack);
     }
 }
 
 /// Lets the stack take what was sent, and answer.
-fn turn(stack: &mut Stack) {
+fn run_once(stack: &mut Stack) {
     let before = stack.device().stats().received;
-    stack.turn(Some(stack.now())).unwrap();
+    stack.run_once(Some(stack.now())).unwrap();
     assert!(stack.device().stats().received > before, "nothing was there to take");
 }
 
@@ -108,18 +108,18 @@ fn what_is_made_up_takes_no_answers() {
     junk[12..16].copy_from_slice(&PEER.octets());
     stranger.socket.send(&junk).unwrap();
     stranger.send(SeqNum(7), Flags::ACK, 10);
-    turn(&mut stack);
+    run_once(&mut stack);
     let mut peer = Outer::new(at, PEER, 4000);
     peer.connect(&mut stack);
     // A stranger who knows the ports, but has seen no packet, redirects nothing.
     stranger.heard();
     stranger.send(SeqNum(0x7000_0000), Flags::ACK, 10);
     stranger.send(ISS, Flags::SYN, 0);
-    turn(&mut stack);
+    run_once(&mut stack);
     stranger.heard();
     peer.heard();
     peer.send(ISS + 1, Flags::ACK, 500);
-    turn(&mut stack);
+    run_once(&mut stack);
     assert_eq!((stranger.heard().len(), peer.heard().len()), (0, 1));
 }
 
@@ -137,11 +137,11 @@ fn junk_from_any_number_of_addresses_keeps_nobody_out() {
         // A segment of no connection as well.
         Outer { inner: Ipv4Addr::new(11, 1, high, low), socket: stranger.socket.try_clone().unwrap(), ..stranger }
             .send(SeqNum(7), Flags::ACK, 0);
-        turn(&mut stack);
+        run_once(&mut stack);
     }
     Outer::new(at, Ipv4Addr::new(10, 8, 0, 3), 4000).connect(&mut stack);
     old.send(ISS + 1, Flags::ACK, 500);
-    turn(&mut stack);
+    run_once(&mut stack);
     assert_eq!(old.heard().len(), 1, "who is connected is not forgotten");
 }
 
@@ -151,18 +151,18 @@ fn a_peer_behind_another_port_is_followed() {
     let mut peer = Outer::new(at, PEER, 4000);
     peer.connect(&mut stack);
     peer.send(ISS + 1, Flags::ACK, 500);
-    turn(&mut stack);
+    run_once(&mut stack);
     assert_eq!(peer.heard().len(), 1);
     // In the middle of a connection, though it only repeats what was acknowledged already.
     let moved = peer.moved(at);
     moved.send(ISS + 1, Flags::ACK, 500);
-    turn(&mut stack);
+    run_once(&mut stack);
     assert_eq!((peer.heard().len(), moved.heard().len()), (0, 1));
     // And with a new connection from a third place.
     let mut again = Outer::new(at, PEER, 4001);
     again.connect(&mut stack);
     again.send(ISS + 1, Flags::ACK, 500);
-    turn(&mut stack);
+    run_once(&mut stack);
     assert_eq!((moved.heard().len(), again.heard().len()), (0, 1));
 }
 
@@ -171,7 +171,7 @@ fn a_segment_of_no_connection_is_reset_where_it_came_from() {
     let (mut stack, at) = stack();
     let stranger = Outer::new(at, PEER, 4000);
     stranger.send(SeqNum(7), Flags::ACK, 0);
-    turn(&mut stack);
+    run_once(&mut stack);
     let answers = stranger.heard();
     assert!(answers.len() == 1 && answers[0].flags.has(Flags::RST), "{answers:?}");
 }
@@ -197,7 +197,7 @@ fn flush_returns_when_everything_was_acknowledged() {
         ready.send(()).unwrap();
         while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
             let soon = peer.now() + scps_types::Duration::from_millis(5);
-            peer.turn(Some(soon)).unwrap();
+            peer.run_once(Some(soon)).unwrap();
         }
     });
     is_ready.recv().unwrap();

@@ -19,7 +19,7 @@ const FLOODED_LIFETIME: Duration = Duration::from_secs(30);
 /// Least time between control messages of a kind to a source, or of a link (scps-np §6.3).
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Pairs of source and destination that are told of an outage.
-const OUTAGE_TOLD_MAX: usize = 100;
+const OUTAGE_REPORTED_MAX: usize = 100;
 /// Datagrams for this node that wait to be taken.
 const DELIVERED_MAX: usize = 1024;
 /// Frames whose room is kept for others, and the octets of a new one.
@@ -455,7 +455,7 @@ impl Router {
         let Some(source) = self.tellable_source(datagram) else { return };
         let Some(destination) = datagram.header.addresses.dst() else { return };
         let told = &mut self.links[link].outage_told;
-        if told.len() < OUTAGE_TOLD_MAX && told.insert((source, destination)) {
+        if told.len() < OUTAGE_REPORTED_MAX && told.insert((source, destination)) {
             let message = Message::Unreachable(Unreachable::LinkOutage, quote_of(datagram));
             self.send(now, source, &message, self.level(&datagram.header));
         }

@@ -179,18 +179,18 @@ const SILENCE: Duration = Duration::from_secs(10);
 
 /// What was told, and when.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     troubles: [(Trouble, u64, Option<Instant>); TROUBLES],
 }
 
-impl Told {
+impl Reported {
     pub(crate) fn new() -> Self {
         let mut troubles = [(Trouble::Downgraded, 0, None); TROUBLES];
         let dropped = Dropped::NAMES.iter().map(|(reason, _)| Trouble::Dropped(*reason));
         let refused = Refused::NAMES.iter().map(|(reason, _)| Trouble::Refused(*reason));
         let all = dropped.chain(refused).chain([Trouble::Downgraded, Trouble::RekeyDue]);
         troubles.iter_mut().zip(all).for_each(|(slot, trouble)| slot.0 = trouble);
-        Told { troubles }
+        Reported { troubles }
     }
 
     pub(crate) fn next(&mut self, now: Instant, counters: &Counters) -> Option<Notice> {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_trouble_is_told_once_in_ten_seconds() {
-        let (mut counters, mut told) = (Counters::default(), Told::new());
+        let (mut counters, mut told) = (Counters::default(), Reported::new());
         let mut lines = Vec::new();
         // A million packets in a second of three kinds of trouble, over half a minute.
         for ms in 0..30_000 {

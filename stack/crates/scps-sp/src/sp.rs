@@ -2,7 +2,7 @@
 
 use crate::aead::{Aead, Bound, Head, HEAD_LEN, TAG_LEN};
 use crate::association::{Association, AssociationError, Ends, KeyName, Protection};
-use crate::counters::{Counters, Told};
+use crate::counters::{Counters, Reported};
 use crate::element::{self, flag, Parsed};
 use crate::receiver::{Inbound, LIVE_MAX};
 use crate::sender::{Outbound, SendingKey};
@@ -85,7 +85,7 @@ pub struct Sp {
     outbound: BTreeMap<Ends, Outbound>,
     inbound: BTreeMap<Ends, Inbound>,
     counters: Counters,
-    told: Told,
+    told: Reported,
     /// Keys that others took over from, until that is asked for.
     replaced: Vec<KeyName>,
     /// Associated data of packets that are not encrypted; kept for its memory.
@@ -105,7 +105,7 @@ impl Sp {
             outbound: BTreeMap::new(),
             inbound: BTreeMap::new(),
             counters: Counters::default(),
-            told: Told::new(),
+            told: Reported::new(),
             replaced: Vec::new(),
             bound: Vec::new(),
         };

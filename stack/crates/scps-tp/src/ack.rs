@@ -150,7 +150,7 @@ impl Owed {
 
 /// How octets that the device received as one are made up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Row {
+pub enum SegmentBatch {
     /// Packets of so many octets, the last perhaps shorter.
     Packets(usize),
     /// One packet that the kernel joined from segments with so many octets of data, the last perhaps fewer.
@@ -158,7 +158,7 @@ pub enum Row {
 }
 
 impl Connection {
-    /// True if the segments of a joined row are answered one by one: in order they share an answer, as in Linux, unless every
+    /// True if the segments of a joined batch are answered one by one: in order they share an answer, as in Linux, unless every
     /// segment is to have its own; out of order each has its own (RFC 5681 §4.2).
     pub(crate) fn answers_apart(&self, tcp: &Tcp) -> bool {
         self.state.is_synchronised() && (!self.is_orderly(tcp) || !self.ack.shares())

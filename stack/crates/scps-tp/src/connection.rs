@@ -37,7 +37,7 @@ use std::collections::VecDeque;
 pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1800);
 
 /// What a connection begins with.
-pub(crate) struct Birth {
+pub(crate) struct Setup {
     pub id: ConnectionId,
     pub local: AddressPort,
     pub remote: AddressPort,
@@ -56,7 +56,7 @@ pub(crate) struct Birth {
 
 /// How a connection tells its end to the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Farewell {
+pub(crate) enum PendingReset {
     None,
     Reset,
 }
@@ -97,31 +97,31 @@ pub struct Connection {
     pub(crate) own_identifier: u8,
     /// The peer's identifier leads to it, or did.
     pub(crate) is_identified: bool,
-    pub(crate) farewell: Farewell,
+    pub(crate) pending_reset: PendingReset,
     /// Nobody owns it any more.
     pub(crate) is_orphan: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(birth: Birth, route: &Route, state: State, now: Instant) -> Self {
-        let config = birth.config;
-        let mss = route.mss(birth.network_header);
+    pub(crate) fn new(setup: Setup, route: &Route, state: State, now: Instant) -> Self {
+        let config = setup.config;
+        let mss = route.mss(setup.network_header);
         let own_mss = config.mss.map_or(mss, |m| m.min(mss)).max(1);
         let shift = if config.window_scaling { negotiation::window_shift(config.receive_buffer) } else { 0 };
         Connection {
-            id: birth.id,
-            local: birth.local,
-            remote: birth.remote,
-            listener: birth.listener,
+            id: setup.id,
+            local: setup.local,
+            remote: setup.remote,
+            listener: setup.listener,
             state,
             agreed: Agreed::default(),
             timers: Timers::default(),
             stats: Stats { opened_at: Some(now), ..Stats::default() },
             events: VecDeque::new(),
             trace: Vec::new(),
-            opening: Opening::new(birth.with_scps, own_mss, birth.connection_id, now),
-            path: Path::new(birth.route, birth.network_header, birth.path_mtu, &config, route, u64::from(own_mss)),
-            sender: Sender::new(birth.iss, SendBuffer::new(config.send_buffer.max(1))),
+            opening: Opening::new(setup.with_scps, own_mss, setup.connection_id, now),
+            path: Path::new(setup.route, setup.network_header, setup.path_mtu, &config, route, u64::from(own_mss)),
+            sender: Sender::new(setup.iss, SendBuffer::new(config.send_buffer.max(1))),
             board: Scoreboard::default(),
             recovery: Recovery::default(),
             probing: Probing::new(config.persist),
@@ -130,15 +130,15 @@ impl Connection {
                 config.receive_buffer.max(1) + (1 << shift),
                 config.reassembly_pieces_max,
             )),
-            is_window_held: config.holds_window && birth.listener.is_some(),
+            is_window_held: config.holds_window && setup.listener.is_some(),
             ack: AckPolicy::new(config.ack),
             snack: SnackGenerator::new(1, config.snack_policy.repeat, false),
-            clock: TimestampClock::new(birth.timestamp_offset),
+            clock: TimestampClock::new(setup.timestamp_offset),
             challenges: ChallengeLimit::default(),
             invalid: InvalidLimit::default(),
-            own_identifier: birth.connection_id,
+            own_identifier: setup.connection_id,
             is_identified: false,
-            farewell: Farewell::None,
+            pending_reset: PendingReset::None,
             is_orphan: false,
             config,
         }
@@ -281,7 +281,7 @@ impl Connection {
         }
         // A peer that never answered knows nothing of us; one we are in TIME-WAIT for needs nothing more (RFC 9293 §3.10.5).
         if !matches!(self.state, State::SynSent | State::TimeWait) {
-            self.farewell = Farewell::Reset;
+            self.pending_reset = PendingReset::Reset;
         }
         self.finish(CloseReason::Aborted);
     }

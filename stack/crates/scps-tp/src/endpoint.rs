@@ -5,14 +5,14 @@
 mod arrival;
 mod handle;
 mod listening;
-mod strangers;
+mod unknown;
 
 pub use handle::ConnectionHandle;
-pub use strangers::Stranger;
+pub use unknown::UnknownSegment;
 
-use crate::ack::{Owed, Row};
+use crate::ack::{Owed, SegmentBatch};
 use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
-use crate::connection::{Birth, Connection, Farewell};
+use crate::connection::{Connection, PendingReset, Setup};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
 use crate::event::{CloseReason, Disposition, DropReason, Event};
 use crate::fallbacks::Fallbacks;
@@ -45,10 +45,10 @@ settings! {
         pub half_open_max: usize,
         /// Whether segments of no connection are answered by a reset (RFC 9293 §3.5.2). Whoever hands them on to
         /// somebody who knows them says no.
-        pub resets_strangers: bool,
-        /// Whether those that are reset are told of ([`Endpoint::poll_stranger`]), which is for whoever stands between
+        pub resets_unknown: bool,
+        /// Whether those that are reset are told of ([`Endpoint::poll_unknown`]), which is for whoever stands between
         /// the ends of connections.
-        pub tells_strangers: bool,
+        pub tells_unknown: bool,
         /// How long a destination that ignored SCPS SYNs is spared them (scps-tp §1.4).
         pub fallback_lifetime: Duration,
         /// What carries segments.
@@ -63,8 +63,8 @@ impl Default for EndpointConfig {
         EndpointConfig {
             addresses: Vec::new(),
             half_open_max: 256,
-            resets_strangers: true,
-            tells_strangers: false,
+            resets_unknown: true,
+            tells_unknown: false,
             fallback_lifetime: Duration::from_secs(600),
             network: NetworkConfig::Ipv4,
             ephemeral_ports: (5001, 64_000),
@@ -125,12 +125,12 @@ pub struct Endpoint {
     events: VecDeque<Event>,
     traces: VecDeque<TraceRecord>,
     replies: VecDeque<(Ipv4Addr, Vec<u8>)>,
-    strangers: VecDeque<Stranger>,
-    questions: strangers::Questions,
+    unknown: VecDeque<UnknownSegment>,
+    questions: unknown::Questions,
     signals: Signals,
     owed: Owed,
-    /// The packet in hand came in one row with the one before it.
-    is_in_row: bool,
+    /// The packet in hand came in one batch with the one before it.
+    is_in_batch: bool,
     /// Data octets of each segment that the packet in hand was joined from.
     joined: Option<usize>,
     fallbacks: Fallbacks,
@@ -164,11 +164,11 @@ impl Endpoint {
             events: VecDeque::new(),
             traces: VecDeque::new(),
             replies: VecDeque::new(),
-            strangers: VecDeque::new(),
-            questions: strangers::Questions::default(),
+            unknown: VecDeque::new(),
+            questions: unknown::Questions::default(),
             signals: Signals::default(),
             owed: Owed::default(),
-            is_in_row: false,
+            is_in_batch: false,
             joined: None,
             fallbacks: Fallbacks::default(),
             path_mtus: PathMtus::default(),
@@ -339,7 +339,7 @@ impl Endpoint {
         let isn = (now.as_nanos() / 4000).wrapping_add(self.seed.keyed_hash("isn", &tuple));
         let iss = config.initial_sequence.unwrap_or(SeqNum(isn as u32));
         let envelope = envelope_of(local, remote, &config);
-        let birth = Birth {
+        let setup = Setup {
             id,
             local,
             remote,
@@ -354,9 +354,9 @@ impl Endpoint {
             listener,
             with_scps,
         };
-        let precedence = birth.config.precedence.unwrap_or(Precedence::LOWEST);
-        let share = birth.config.share();
-        let connection = Connection::new(birth, &self.routes[route.0], state, now);
+        let precedence = setup.config.precedence.unwrap_or(Precedence::LOWEST);
+        let share = setup.config.share();
+        let connection = Connection::new(setup, &self.routes[route.0], state, now);
         self.table.insert(connection);
         self.schedule.set_precedence(id.place(), precedence);
         self.schedule.set_share(id.place(), share);
@@ -383,7 +383,7 @@ impl Endpoint {
 
     /// True while a reset waits to leave, for rate credit or because nobody polled.
     pub fn owes_reset(&self) -> bool {
-        self.table.iter().any(|c| c.farewell != Farewell::None)
+        self.table.iter().any(|c| c.pending_reset != PendingReset::None)
     }
 
     /// Gives the connection up: it closes if it has not, and its memory is freed when it is gone.
@@ -553,30 +553,30 @@ impl Endpoint {
         }
     }
 
-    /// What the device received as one; `each` is told what became of every packet. Segments in order of such a row
+    /// What the device received as one; `each` is told what became of every packet. Segments in order of such a batch
     /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not. How many there are
     /// is what the device says: lengths do not tell, for a segment's longest depends on its options, and a stranger may
     /// send a packet of 64 KiB.
-    pub fn handle_row(
+    pub fn handle_batch(
         &mut self,
         now: Instant,
         octets: &[u8],
-        row: Row,
+        batch: SegmentBatch,
         trust: Trust,
         mut each: impl FnMut(&[u8], Disposition),
     ) {
-        let size = match row {
-            Row::Packets(size) => size.max(1),
-            Row::Joined(segment) => {
+        let size = match batch {
+            SegmentBatch::Packets(size) => size.max(1),
+            SegmentBatch::Joined(segment) => {
                 self.joined = Some(segment.max(1));
                 octets.len().max(1)
             }
         };
         for packet in octets.chunks(size) {
             each(packet, self.handle_input(now, packet, trust));
-            self.is_in_row = true;
+            self.is_in_batch = true;
         }
-        (self.is_in_row, self.joined) = (false, None);
+        (self.is_in_batch, self.joined) = (false, None);
     }
 
     /// The sender of a packet handled since the last call that is not made up by somebody who sees none: SP opened it,
@@ -719,7 +719,7 @@ impl Endpoint {
         self.traces.extend(c.trace.drain(..));
         self.schedule.set_deadline(index, c.timers.next());
         let is_closed = c.state == State::Closed;
-        let is_gone = is_closed && c.is_orphan && c.farewell == Farewell::None;
+        let is_gone = is_closed && c.is_orphan && c.pending_reset == PendingReset::None;
         if is_gone {
             self.gone.add(&c.stats);
         }

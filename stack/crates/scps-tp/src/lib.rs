@@ -50,6 +50,8 @@ mod path;
 mod path_mtu;
 mod persist;
 mod probing;
+#[cfg(feature = "qlog")]
+mod qlog;
 mod rate;
 mod reassembly;
 mod receiver;
@@ -73,16 +75,18 @@ mod timer;
 mod timestamps;
 mod trace;
 
-pub use ack::Row;
+pub use ack::SegmentBatch;
 pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
-pub use endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Stranger, Transmit, Trust};
+pub use endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Transmit, Trust, UnknownSegment};
 pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
 pub use names::{ConnectionId, ListenerId, RouteId};
 pub use negotiation::Agreed;
+#[cfg(feature = "qlog")]
+pub use qlog::Qlog;
 pub use route::Route;
 pub use state::State;
 pub use stats::{Progress, Signals, Snapshot, Stats, Totals};

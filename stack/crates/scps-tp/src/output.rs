@@ -4,7 +4,7 @@
 mod bare;
 
 use crate::compression::{compress, OptionBytes};
-use crate::connection::{Connection, Farewell};
+use crate::connection::{Connection, PendingReset};
 use crate::route::Route;
 use crate::scoreboard::Sent;
 use crate::state::State;
@@ -63,7 +63,7 @@ const RECORD_BOUNDARY_LEN: u64 = 4;
 
 impl Connection {
     pub(crate) fn poll_transmit(&mut self, sending: &mut Sending<'_>) -> Polled {
-        if self.farewell == Farewell::Reset {
+        if self.pending_reset == PendingReset::Reset {
             return self.send_reset(sending);
         }
         if self.state == State::Closed {
@@ -163,7 +163,7 @@ impl Connection {
         let draft = Draft { position: self.sender.next(), len: 0, flags, options: Options::default(), with_ack: true };
         match self.emit(sending, &draft) {
             Ok(()) => {
-                self.farewell = Farewell::None;
+                self.pending_reset = PendingReset::None;
                 Polled::Packet
             }
             Err(at) => Polled::Blocked(at),

@@ -108,7 +108,7 @@ impl Reassembly {
 
     /// A piece that changed and was not taken from here since. When several segments are acknowledged at once, more
     /// pieces may have changed than one acknowledgement can name.
-    pub fn take_news(&mut self) -> Option<(u64, u64)> {
+    pub fn take_block(&mut self) -> Option<(u64, u64)> {
         while let Some(at) = self.news.pop_front() {
             if let Some(piece) = self.piece_at(at) {
                 return Some(piece);
@@ -118,14 +118,14 @@ impl Reassembly {
     }
 
     /// Puts back what was taken, in the order it was taken.
-    pub fn restore_news(&mut self, taken: &[u64]) {
+    pub fn restore_blocks(&mut self, taken: &[u64]) {
         for at in taken.iter().rev() {
             self.news.push_front(*at);
         }
     }
 
-    /// True if [`Reassembly::take_news`] may have more.
-    pub fn has_news(&self) -> bool {
+    /// True if [`Reassembly::take_block`] may have more.
+    pub fn has_blocks(&self) -> bool {
         !self.news.is_empty()
     }
 
@@ -348,7 +348,7 @@ mod tests {
         r.insert(11, b"kl", false);
         r.insert(13, b"mn", false);
         r.insert(5, b"efgh", false);
-        assert_eq!([r.take_news(), r.take_news(), r.take_news()], [Some((11, 15)), Some((5, 9)), None]);
+        assert_eq!([r.take_block(), r.take_block(), r.take_block()], [Some((11, 15)), Some((5, 9)), None]);
     }
 
     #[test]

@@ -86,9 +86,9 @@ impl Connection {
         // RFC 6298 (5.3): the timer starts again with what acknowledges new data. Where holes are reported without SACK, a duplicate
         // is the news that something arrived, but for no more of them than segments are out beside the lowest.
         let is_arrival = is_duplicate && self.agreed.snack && !self.agreed.sack;
-        let has_news =
+        let has_blocks =
             outcome.octets > 0 || has_advanced || (is_arrival && self.recovery.duplicates() < self.board.len());
-        self.rearm_after_ack(now, route, has_news);
+        self.rearm_after_ack(now, route, has_blocks);
     }
 
     fn take_sack(&mut self, now: Instant, acked: u64, tcp: &Tcp, outcome: &mut Outcome) {
@@ -286,9 +286,9 @@ impl Connection {
         });
     }
 
-    /// `has_news` is true if the acknowledgement told of anything that arrived: one that does not leaves the timers alone,
+    /// `has_blocks` is true if the acknowledgement told of anything that arrived: one that does not leaves the timers alone,
     /// or duplicates could hold the retransmission timer off forever (RFC 6298 (5.3)).
-    fn rearm_after_ack(&mut self, now: Instant, route: &Route, has_news: bool) {
+    fn rearm_after_ack(&mut self, now: Instant, route: &Route, has_blocks: bool) {
         if self.state == State::Closed || self.state == State::TimeWait {
             return;
         }
@@ -296,7 +296,7 @@ impl Connection {
         if self.board.is_empty() || is_closed {
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailProbe);
-        } else if route.is_available() && (has_news || !self.timers.is_set(Timer::Retransmit)) {
+        } else if route.is_available() && (has_blocks || !self.timers.is_set(Timer::Retransmit)) {
             self.timers.set(Timer::Retransmit, now + self.path.rto());
             self.arm_tail_probe(now);
         }

@@ -1,7 +1,7 @@
 //! What each timer does when it is due.
 
 use crate::config::Congestion;
-use crate::connection::{Connection, Farewell};
+use crate::connection::{Connection, PendingReset};
 use crate::event::CloseReason;
 use crate::route::Route;
 use crate::scoreboard::Fate;
@@ -52,7 +52,7 @@ impl Connection {
     /// The peer is given up: it is told, should it be there after all.
     fn give_up(&mut self) {
         if self.state.is_synchronised() {
-            self.farewell = Farewell::Reset;
+            self.pending_reset = PendingReset::Reset;
         }
         self.finish(CloseReason::TimedOut);
     }

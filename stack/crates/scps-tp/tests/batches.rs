@@ -4,7 +4,7 @@
 mod common;
 use common::{no_rate, packet, plain, Script, PEER_ISS, US};
 use proptest::prelude::*;
-use scps_tp::{AckBehaviour, Config, RouteConfig, Row, Trust};
+use scps_tp::{AckBehaviour, Config, RouteConfig, SegmentBatch, Trust};
 use scps_types::{Bitrate, Duration, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::{Options, Timestamps};
@@ -81,22 +81,22 @@ fn in_order_segments_of_a_batch_have_every_nth_answered() {
 }
 
 #[test]
-fn a_row_that_the_device_joined_is_answered_once_in_order_and_for_each_segment_out_of_order() {
+fn a_batch_that_the_device_joined_is_answered_once_in_order_and_for_each_segment_out_of_order() {
     for (n, in_order) in [(1, 10), (2, 1), (20, 0)] {
         let mut s = Script::accepted(receiver(n), "mss 1000 win 65535");
         let acked = joined(&mut s, 0, 10);
         assert_eq!((acked.len(), acked.last().copied()), (in_order, (n < 20).then_some(PEER_ISS + 10_001)));
         assert_eq!(joined(&mut s, 11, 10), [PEER_ISS + 10_001; 10]);
-        // The row that fills the hole and ends beyond it.
+        // The batch that fills the hole and ends beyond it.
         let acked = joined(&mut s, 10, 11);
         assert_eq!((acked.len(), acked.first()), (11, Some(&(PEER_ISS + 21_001))));
     }
 }
 
-/// The acknowledgements of a row of `segments` from `index` on that the kernel joined.
+/// The acknowledgements of a batch of `segments` from `index` on that the kernel joined.
 fn joined(s: &mut Script, index: u32, segments: u32) -> Vec<SeqNum> {
-    let row = data(s, index, segments, None);
-    s.endpoint.handle_row(s.now, &row, Row::Joined(SEGMENT as usize), Trust::Check, |_, _| ());
+    let batch = data(s, index, segments, None);
+    s.endpoint.handle_batch(s.now, &batch, SegmentBatch::Joined(SEGMENT as usize), Trust::Check, |_, _| ());
     s.advance(s.now);
     s.sent.drain(..).map(|x| x.tcp.ack).collect()
 }
@@ -115,16 +115,16 @@ fn a_packet_that_nobody_joined_is_one_segment_however_long_it_is() {
 }
 
 #[test]
-fn a_row_that_stays_cut_shares_answers_in_order_only() {
+fn a_batch_that_stays_cut_shares_answers_in_order_only() {
     for (n, wanted) in [(1, 20), (2, 1)] {
         let mut s = Script::accepted(receiver(n), "mss 1000 win 65535");
-        let row: Vec<u8> = (0..20).flat_map(|i| data(&s, i, 1, None)).collect();
-        s.endpoint.handle_row(s.now, &row, Row::Packets(1040), Trust::Check, |_, _| ());
+        let batch: Vec<u8> = (0..20).flat_map(|i| data(&s, i, 1, None)).collect();
+        s.endpoint.handle_batch(s.now, &batch, SegmentBatch::Packets(1040), Trust::Check, |_, _| ());
         s.advance(s.now);
         let acked: Vec<_> = s.sent.drain(..).map(|x| x.tcp.ack).collect();
         assert_eq!((acked.len(), acked.last()), (wanted, Some(&(PEER_ISS + 20_001))));
-        let row: Vec<u8> = (20..24).chain(25..35).flat_map(|i| data(&s, i, 1, None)).collect();
-        s.endpoint.handle_row(s.now, &row, Row::Packets(1040), Trust::Check, |_, _| ());
+        let batch: Vec<u8> = (20..24).chain(25..35).flat_map(|i| data(&s, i, 1, None)).collect();
+        s.endpoint.handle_batch(s.now, &batch, SegmentBatch::Packets(1040), Trust::Check, |_, _| ());
         s.advance(s.now);
         let acked: Vec<_> = s.sent.drain(..).map(|x| x.tcp.ack).collect();
         let behind = acked.iter().filter(|a| **a == PEER_ISS + 24_001).count();

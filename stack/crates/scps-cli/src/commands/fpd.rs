@@ -76,14 +76,14 @@ impl FpdArgs {
         let address = SocketAddr::new(self.listen, port);
         let at_address = |source| CliError::File { path: address.to_string(), source };
         let signals = StopSignals::install()?;
-        world.watch(signals.bell());
+        world.watch(signals.wakeup());
         let mut server = Server::start(world.net(), address, config).map_err(at_address)?;
         if let Some(path) = &self.ready_file {
             write_whole(path, &format!("{}\n", server.address()))?;
         }
         let start = world.net().now();
         loop {
-            let until = server.turn(world.net()).map_err(at_address)?;
+            let until = server.run_once(world.net()).map_err(at_address)?;
             for line in server.take_log() {
                 let t_s = world.net().now().since(start).as_secs_f64();
                 // A full disk must not end the service.

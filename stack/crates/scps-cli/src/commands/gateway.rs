@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::far_side::FarSide;
 use crate::fp::write_whole;
 use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, OwnHost, Prefix};
+use crate::metrics::{Metrics, Place};
 use crate::say;
 use crate::sp_settings::{self, SpCounts, SpTunnel};
 use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
@@ -58,6 +59,9 @@ pub struct GatewayArgs {
     /// Write counters so often; 0 for at SIGUSR1 and at the end only
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     counters_every: f64,
+    /// Show the counters to a monitoring system (Prometheus) at this address, such as 127.0.0.1:9717, or unix:PATH
+    #[arg(long, value_name = "PLACE")]
+    metrics: Option<Place>,
     /// Seed of initial sequence numbers and ports; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
@@ -202,6 +206,7 @@ impl GatewayArgs {
         let devices = PerSide { lan: open(Side::Lan)?, wan: open(Side::Wan)? };
         let gateway = Gateway::new(settings.config.clone(), seed, clock.now())
             .map_err(|error| CliError::Usage(format!("gateway: {error}.")))?;
+        let metrics = Metrics::open("gateway", self.metrics.as_ref())?;
         let mut gateway = GatewayLoop::new(gateway, devices, settings.is_metered, clock);
         let mut counters = Counters::open(self.counters.as_deref(), self.counters_every, gateway.now())?;
         let round_trip = settings.config.wan.route.rtt;
@@ -212,7 +217,12 @@ impl GatewayArgs {
             write_whole(path, "ready\n")?;
         }
         let cause = loop {
-            gateway.turn(&[signals.bell(), wish.bell(), hang_up.bell()], counters.next_at)?;
+            let mut wakeups = vec![signals.wakeup(), wish.wakeup(), hang_up.wakeup()];
+            wakeups.extend(metrics.as_ref().map(Metrics::wakeup));
+            gateway.run_once(&wakeups, counters.next_at)?;
+            if let Some(metrics) = &metrics {
+                metrics.answer(|| totals(&mut gateway));
+            }
             far.follow(&gateway);
             tell_notices(&mut gateway);
             if hang_up.came() {

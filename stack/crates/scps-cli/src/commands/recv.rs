@@ -10,7 +10,7 @@ use crate::say;
 use crate::settings::{Resolved, Tunables};
 use crate::sp_settings::{tell_notices, tell_silence};
 use crate::stop::{abort_all, Cause, Stop};
-use crate::trace::TraceWriter;
+use crate::trace::{TraceArgs, TraceWriter};
 use crate::world::DriverArgs;
 use clap::Args;
 use scps_io::Stack;
@@ -50,9 +50,8 @@ pub struct RecvArgs {
     /// At a terminal: show no progress, and no sentence at the end
     #[arg(long)]
     quiet: bool,
-    /// Write a trace of every event here
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    traces: TraceArgs,
     #[command(flatten)]
     tunables: Tunables,
     #[command(flatten)]
@@ -87,12 +86,13 @@ impl RecvArgs {
             return Err(CliError::Usage(format!("--count: found {} with --connect; expected 1.", self.count)));
         }
         let mut resolved = self.tunables.resolve()?;
-        let mut trace = TraceWriter::create(self.trace.as_deref())?;
+        let mut trace = TraceWriter::create(&self.traces)?;
         resolved.config.trace = trace.is_on();
         if let Some(path) = self.json.as_deref().filter(|path| !is_standard_output(path)) {
             File::create(path).map_err(CliError::file(path))?;
         }
         let mut stack = self.driver.open(self.opening.address(), &mut resolved)?;
+        trace.begin("server", &stack)?;
         let opened = self.opening.begin(&mut stack, resolved.config.clone())?;
         let stop = Stop::new(&mut stack, self.driver.limit())?;
         let mut intakes = BTreeMap::new();
@@ -150,7 +150,7 @@ impl RecvArgs {
         }
         while self.count == 0 || finished < self.count {
             let leave_at = intakes.values().filter_map(|i| i.leave_at).min();
-            stack.turn([stop.deadline(), leave_at, progress.due()].into_iter().flatten().min())?;
+            stack.run_once([stop.deadline(), leave_at, progress.due()].into_iter().flatten().min())?;
             tell_notices(stack);
             let mut ended: Vec<(ConnectionId, Option<CloseReason>)> = Vec::new();
             while let Some(event) = stack.poll_event() {

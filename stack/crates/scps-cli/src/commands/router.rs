@@ -3,6 +3,7 @@
 use crate::capture_file::CaptureFile;
 use crate::error::CliError;
 use crate::fp::write_whole;
+use crate::metrics::{Metrics, Place};
 use crate::np_settings::{Carrier, Interface, RouterSettings};
 use crate::say;
 use crate::stop::StopSignals;
@@ -26,6 +27,9 @@ use std::rc::Rc;
 pub struct RouterArgs {
     /// Settings: address, tables, interfaces (JSON; stack/README.md has an example)
     config: PathBuf,
+    /// Show the counters to a monitoring system (Prometheus) at this address, such as 127.0.0.1:9717, or unix:PATH
+    #[arg(long, value_name = "PLACE")]
+    metrics: Option<Place>,
     /// Seed of what tells flooded datagrams apart; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
@@ -106,13 +110,19 @@ impl RouterArgs {
         }
         let router = Router::new(settings.config, settings.tables, links, seed, Instant::ZERO);
         let mut forwarder = Forwarder::new(router, ports);
+        let metrics = Metrics::open("router", self.metrics.as_ref())?;
         let names: Vec<&str> = settings.interfaces.iter().map(|interface| interface.name.as_str()).collect();
         tell(&Ready { event: "ready", interfaces: names.clone() })?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
+        let mut wakeups = vec![signals.wakeup()];
+        wakeups.extend(metrics.as_ref().map(Metrics::wakeup));
         let cause = loop {
-            forwarder.turn(signals.bell())?;
+            forwarder.run_once(&wakeups)?;
+            if let Some(metrics) = &metrics {
+                metrics.answer(|| counts(&forwarder, &names));
+            }
             while let Some(notice) = forwarder.poll_notice() {
                 let interface = names[notice.port];
                 tell(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;

@@ -10,7 +10,7 @@ use crate::say;
 use crate::settings::Tunables;
 use crate::sp_settings::{tell_notices, tell_silence};
 use crate::stop::{abort_all, Cause, Stop};
-use crate::trace::TraceWriter;
+use crate::trace::{TraceArgs, TraceWriter};
 use crate::world::DriverArgs;
 use clap::Args;
 use scps_io::Stack;
@@ -46,9 +46,8 @@ pub struct SendArgs {
     /// At a terminal: show no progress, and no sentence at the end
     #[arg(long)]
     quiet: bool,
-    /// Write a trace of every event here
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    traces: TraceArgs,
     #[command(flatten)]
     tunables: Tunables,
     #[command(flatten)]
@@ -59,10 +58,11 @@ impl SendArgs {
     /// Sends.
     pub fn run(&self) -> Result<ExitCode, CliError> {
         let mut resolved = self.tunables.resolve()?;
-        let mut trace = TraceWriter::create(self.trace.as_deref())?;
+        let mut trace = TraceWriter::create(&self.traces)?;
         resolved.config.trace = trace.is_on();
         let mut feed = Feed::new(self.source()?, self.record, !self.no_hash);
         let mut stack = self.driver.open(self.opening.address(), &mut resolved)?;
+        trace.begin("client", &stack)?;
         let opened = self.opening.begin(&mut stack, resolved.config.clone())?;
         let stop = Stop::new(&mut stack, self.driver.limit())?;
         if let Some(fd) = feed.fd() {
@@ -158,7 +158,7 @@ impl Transfer<'_> {
             self.trace.drain(self.stack)?;
             let linger_until = lingering.map(|l| l.1);
             let until = [self.stop.deadline(), linger_until, self.progress.due()].into_iter().flatten().min();
-            self.stack.turn(until)?;
+            self.stack.run_once(until)?;
             tell_notices(self.stack);
             while let Some(event) = self.stack.poll_event() {
                 match (event, opened) {

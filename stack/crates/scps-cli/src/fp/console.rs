@@ -18,38 +18,38 @@ pub struct Signals {
     interrupt: Arc<AtomicBool>,
     end: Arc<AtomicBool>,
     ends_at_once: Arc<AtomicBool>,
-    bell: UnixStream,
+    wakeup: UnixStream,
 }
 
 impl Signals {
     /// ^C wishes to abort, ^Z to interrupt; a second ^C that nobody heeded ends the program. SIGTERM ends the program after
     /// it has reset its connections; at once if it is the second, or comes while the program waits for a command.
     pub fn install() -> std::io::Result<Signals> {
-        let (bell, ringer) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
+        let (wakeup, waker) = UnixStream::pair()?;
+        wakeup.set_nonblocking(true)?;
         let signals = Signals {
             abort: Arc::default(),
             interrupt: Arc::default(),
             end: Arc::default(),
             ends_at_once: Arc::default(),
-            bell,
+            wakeup,
         };
         signal_hook::flag::register_conditional_shutdown(SIGTERM, 143, Arc::clone(&signals.ends_at_once))?;
         for flag in [&signals.ends_at_once, &signals.end] {
             signal_hook::flag::register(SIGTERM, Arc::clone(flag))?;
         }
-        signal_hook::low_level::pipe::register(SIGTERM, ringer.try_clone()?)?;
+        signal_hook::low_level::pipe::register(SIGTERM, waker.try_clone()?)?;
         signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&signals.abort))?;
         signal_hook::flag::register(SIGINT, Arc::clone(&signals.abort))?;
         signal_hook::flag::register(SIGTSTP, Arc::clone(&signals.interrupt))?;
-        signal_hook::low_level::pipe::register(SIGINT, ringer.try_clone()?)?;
-        signal_hook::low_level::pipe::register(SIGTSTP, ringer)?;
+        signal_hook::low_level::pipe::register(SIGINT, waker.try_clone()?)?;
+        signal_hook::low_level::pipe::register(SIGTSTP, waker)?;
         Ok(signals)
     }
 
     /// What to watch.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.wakeup.as_fd()
     }
 
     /// True if ^C came and nobody took it.
@@ -74,7 +74,7 @@ impl Signals {
 
     fn urge(&mut self) -> Option<Urge> {
         let mut rings = [0u8; 64];
-        while matches!(self.bell.read(&mut rings), Ok(n) if n > 0) {}
+        while matches!(self.wakeup.read(&mut rings), Ok(n) if n > 0) {}
         if self.take_abort() {
             return Some(Urge::Abort);
         }

@@ -124,7 +124,7 @@ impl Server {
     }
 
     /// Does what can be done now; returns when to come back if nothing happens before.
-    pub fn turn(&mut self, net: &mut dyn Net) -> io::Result<Option<Instant>> {
+    pub fn run_once(&mut self, net: &mut dyn Net) -> io::Result<Option<Instant>> {
         for _ in 0..PASSES_MAX {
             let mut progressed = self.accept(net)?;
             self.shared.has_hashed = false;
@@ -135,7 +135,7 @@ impl Server {
             self.next_first = order.first().map_or(0, |id| id + 1);
             for id in order {
                 if let Some(session) = self.sessions.get_mut(&id) {
-                    progressed |= session.turn(net, &mut self.shared);
+                    progressed |= session.run_once(net, &mut self.shared);
                 }
             }
             self.sessions.retain(|_, s| !s.is_over());

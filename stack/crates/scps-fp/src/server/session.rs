@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// Does what can be done now; false if that was nothing.
-    pub fn turn(&mut self, net: &mut dyn Net, shared: &mut Shared) -> bool {
+    pub fn run_once(&mut self, net: &mut dyn Net, shared: &mut Shared) -> bool {
         let mut progressed = self.read_control(net);
         progressed |= self.take_lines(net, shared);
         progressed |= self.advance_work(net, shared);

@@ -208,7 +208,7 @@ impl World {
             let mut hosts = std::mem::take(&mut *self.hosts.borrow_mut());
             for (address, host) in &mut hosts {
                 if let Some(server) = &mut host.server {
-                    let due = server.turn(&mut SimNet { world: self.clone(), host: *address }).unwrap();
+                    let due = server.run_once(&mut SimNet { world: self.clone(), host: *address }).unwrap();
                     self.core.borrow_mut().log.extend(server.take_log());
                     next = [next, due].into_iter().flatten().min();
                 }

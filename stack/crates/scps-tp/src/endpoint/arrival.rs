@@ -88,9 +88,9 @@ impl Endpoint {
         };
         result.map_err(|reason| {
             reason.unwrap_or_else(|| {
-                if self.config.resets_strangers {
+                if self.config.resets_unknown {
                     self.reply_reset(now, envelope, &tcp, data.len());
-                    self.note_stranger(local, remote, &tcp);
+                    self.note_unknown(local, remote, &tcp);
                 }
                 DropReason::NoConnection
             })
@@ -143,7 +143,7 @@ impl Endpoint {
         let Some(c) = self.table.at_mut(index) else {
             return Verdict::Dropped(DropReason::NoConnection);
         };
-        let is_shared = self.is_in_row && c.ack.is_shareable() && c.is_orderly(tcp);
+        let is_shared = self.is_in_batch && c.ack.is_shareable() && c.is_orderly(tcp);
         if c.ack.is_due() && !is_shared && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
             self.schedule.unblock(now);
             if !self.schedule.is_blocked(c.path.route()) {

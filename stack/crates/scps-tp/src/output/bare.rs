@@ -82,13 +82,13 @@ impl Connection {
         }
         let draft = Draft { position: self.sender.next(), len: 0, flags: Flags::ACK, options, with_ack: true };
         if let Err(at) = self.emit(sending, &draft) {
-            self.receiver.data_mut().restore_news(&named);
+            self.receiver.data_mut().restore_blocks(&named);
             return Polled::Blocked(at);
         }
         self.snack = snack;
         self.receiver.forget_duplicate();
         self.probing.on_ack_sent();
-        if self.agreed.sack && self.receiver.data().has_news() {
+        if self.agreed.sack && self.receiver.data().has_blocks() {
             self.ack.on_segment(crate::ack::AckNeed::Now, 0, sending.now);
         }
         self.stats.pure_acks_sent += 1;
@@ -112,7 +112,7 @@ impl Connection {
         };
         let mut has_room = self.receiver.duplicate().is_none_or(&mut add) && space > 0;
         while has_room {
-            let Some(block) = self.receiver.data_mut().take_news() else { break };
+            let Some(block) = self.receiver.data_mut().take_block() else { break };
             named.push(block.0);
             has_room = add(block);
         }

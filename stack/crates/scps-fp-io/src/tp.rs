@@ -1,9 +1,9 @@
 //! The file protocol over SCPS-TP: the connections of one stack, which the waiting turns.
 
-use super::unix_time;
-use crate::stack::Stack;
+use crate::unix_time;
 use rustix::event::{eventfd, EventfdFlags};
 use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
+use scps_io::Stack;
 use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State, Totals};
 use scps_types::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
@@ -189,13 +189,13 @@ impl TpNet {
 /// The end of a job on another thread.
 struct End {
     has_come: AtomicBool,
-    bell: OwnedFd,
+    wakeup: OwnedFd,
 }
 
 impl End {
     fn new() -> io::Result<End> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(End { has_come: AtomicBool::new(false), bell })
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(End { has_come: AtomicBool::new(false), wakeup })
     }
 }
 
@@ -206,7 +206,7 @@ impl Drop for Telling<'_> {
     fn drop(&mut self) {
         self.0.has_come.store(true, Ordering::Release);
         // It has room for one ring.
-        let _ = rustix::io::write(&self.0.bell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.0.wakeup, &1u64.to_ne_bytes());
     }
 }
 
@@ -214,7 +214,7 @@ impl Aside for TpNet {
     /// On a thread, while this one turns the stack: peers wait for acknowledgements, not for our disk.
     fn aside(&mut self, job: &mut (dyn FnMut() + Send)) {
         let Ok(end) = End::new() else { return job() };
-        if self.stack.watch(end.bell.as_fd()).is_err() {
+        if self.stack.watch(end.wakeup.as_fd()).is_err() {
             return job();
         }
         let (end, job) = (&end, &Mutex::new(job));
@@ -231,7 +231,7 @@ impl Aside for TpNet {
             while !end.has_come.load(Ordering::Acquire) {
                 self.take_events();
                 // What the device has to tell is told by the next wait as well.
-                if self.stack.turn(None).is_err() {
+                if self.stack.run_once(None).is_err() {
                     return;
                 }
             }
@@ -387,6 +387,6 @@ impl Net for TpNet {
             return Err(super::ended());
         }
         self.take_events();
-        self.stack.turn(until).map_err(io::Error::other)
+        self.stack.run_once(until).map_err(io::Error::other)
     }
 }

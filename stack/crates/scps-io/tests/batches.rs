@@ -41,10 +41,10 @@ impl Peer {
         let capabilities = snack.then_some(Capabilities { bits: 0x40, connection_id: 0 });
         let options = Options { mss: Some(1400), capabilities, ..Options::default() };
         peer.send(ISS, Flags::SYN, options, 0);
-        let syn_ack = peer.turn();
+        let syn_ack = peer.run_once();
         peer.ack = syn_ack[0].seq + 1;
         peer.send(ISS + 1, Flags::ACK, Options::default(), 0);
-        assert!(peer.turn().is_empty());
+        assert!(peer.run_once().is_empty());
         assert!(matches!(peer.stack.poll_event(), Some(Event::Accepted(..))));
         peer
     }
@@ -68,9 +68,9 @@ impl Peer {
     }
 
     /// Lets the stack take what was sent, and returns what it answers.
-    fn turn(&mut self) -> Vec<Tcp> {
+    fn run_once(&mut self) -> Vec<Tcp> {
         let before = self.stack.device().stats().received;
-        self.stack.turn(Some(self.stack.now())).unwrap();
+        self.stack.run_once(Some(self.stack.now())).unwrap();
         assert!(self.stack.device().stats().received > before, "nothing was there to take");
         let mut buffer = [0; 2048];
         let mut answers = Vec::new();
@@ -92,7 +92,7 @@ fn a_batch_in_order_has_every_second_segment_answered() {
     // scps-tp §14 item 66.
     let mut peer = Peer::connected(2, true, false);
     (0..30).for_each(|i| peer.data(i));
-    assert_eq!(acked(&peer.turn()), (1..=15).map(|i| 2 * i).collect::<Vec<_>>());
+    assert_eq!(acked(&peer.run_once()), (1..=15).map(|i| 2 * i).collect::<Vec<_>>());
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_batch_in_order_has_every_segment_answered_with_behaviour_1() {
     for offload in [false, true] {
         let mut peer = Peer::connected(1, true, offload);
         (0..16).for_each(|i| peer.data(i));
-        assert_eq!(acked(&peer.turn()), (1..=16).collect::<Vec<_>>());
+        assert_eq!(acked(&peer.run_once()), (1..=16).collect::<Vec<_>>());
     }
 }
 
@@ -110,11 +110,11 @@ fn every_segment_behind_a_hole_has_its_answer() {
     for snack in [false, true] {
         let mut peer = Peer::connected(2, snack, false);
         (1..30).for_each(|i| peer.data(i));
-        let answers = peer.turn();
+        let answers = peer.run_once();
         assert_eq!(acked(&answers), [0; 29], "duplicates, one a segment");
         assert!(answers.iter().all(|t| t.window == answers[0].window && t.options.snack.is_some() == snack));
         // The hole is filled, and everything comes once more.
         (0..30).for_each(|i| peer.data(i));
-        assert_eq!(acked(&peer.turn()), [30; 30]);
+        assert_eq!(acked(&peer.run_once()), [30; 30]);
     }
 }

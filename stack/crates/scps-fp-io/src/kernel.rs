@@ -1,12 +1,11 @@
 //! The file protocol over the kernel's TCP: non-blocking sockets, one poll.
 
-use super::unix_time;
-use crate::clock::Clock;
-use crate::sys;
+use crate::unix_time;
 use mio::net::{TcpListener, TcpStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
+use scps_io::Clock;
 use scps_types::Instant;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::collections::BTreeMap;
@@ -233,11 +232,11 @@ impl Net for KernelNet {
     }
 
     fn unacknowledged(&self, id: ConnId) -> u64 {
-        self.connections.get(&id.0).map_or(0, |stream| sys::unacknowledged_octets(stream.as_fd()))
+        self.connections.get(&id.0).map_or(0, |stream| scps_io::unacknowledged_octets(stream.as_fd()))
     }
 
     fn unsent(&self, id: ConnId) -> u64 {
-        self.connections.get(&id.0).map_or(0, |stream| sys::unsent_octets(stream.as_fd()))
+        self.connections.get(&id.0).map_or(0, |stream| scps_io::unsent_octets(stream.as_fd()))
     }
 
     fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {

@@ -21,7 +21,7 @@ const BACK_OFFS_MAX: u32 = 3;
 /// A segment that belongs to no connection and was answered by a reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Stranger {
+pub struct UnknownSegment {
     /// Who sent it.
     pub from: SocketAddr,
     /// For whom it was.
@@ -71,17 +71,17 @@ impl Questions {
 }
 
 impl Endpoint {
-    /// The next one ([`super::EndpointConfig::tells_strangers`]).
-    pub fn poll_stranger(&mut self) -> Option<Stranger> {
-        self.strangers.pop_front()
+    /// The next one ([`super::EndpointConfig::tells_unknown`]).
+    pub fn poll_unknown(&mut self) -> Option<UnknownSegment> {
+        self.unknown.pop_front()
     }
 
     /// Asks the end for which a stranger's segment was whether it has that connection, in the stranger's name; an answer to a SYN resets
     /// who sent that SYN first, for an end that waits for one has no number to answer with. Nothing leaves if the connection is known
     /// here, or that end is being asked already.
-    pub fn ask_after(&mut self, now: Instant, stranger: &Stranger) {
+    pub fn ask_after(&mut self, now: Instant, stranger: &UnknownSegment) {
         self.advance_clock(now);
-        let Stranger { from, to, answers_syn } = *stranger;
+        let UnknownSegment { from, to, answers_syn } = *stranger;
         let (Ok(from), Ok(to)) = (carried(from), carried(to)) else { return };
         if self.table.between(from, to).is_none() && !self.questions.asked.contains_key(&(from, to)) {
             self.put_question(now, (from, to), answers_syn, 0);
@@ -126,7 +126,7 @@ impl Endpoint {
 
     /// Forgets a SYN that a listener asked about, and tells its sender by ICMP that the destination cannot be reached. False if the network
     /// cannot say that; then nothing happened.
-    pub fn turn_away(&mut self, now: Instant, id: ConnectionId, code: u8) -> bool {
+    pub fn refuse(&mut self, now: Instant, id: ConnectionId, code: u8) -> bool {
         let quote = self.table.get(id).map(|c| Quote { src: c.remote, dst: c.local, seq: c.receiver.start() });
         let Some(quote) = quote else { return false };
         let Some(packet) = self.network.unreachable(code, &quote) else { return false };
@@ -135,13 +135,13 @@ impl Endpoint {
         true
     }
 
-    pub(super) fn note_stranger(&mut self, local: AddressPort, remote: AddressPort, tcp: &Tcp) {
+    pub(super) fn note_unknown(&mut self, local: AddressPort, remote: AddressPort, tcp: &Tcp) {
         let is_answer = tcp.flags.has(Flags::SYN);
         // A reset tells its receiver everything; what asks for a connection is nobody's yet.
-        let is_told = self.config.tells_strangers && tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-        if is_told && self.strangers.len() < REPLIES_MAX {
+        let is_told = self.config.tells_unknown && tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
+        if is_told && self.unknown.len() < REPLIES_MAX {
             let answers_syn = is_answer.then_some(tcp.ack);
-            self.strangers.push_back(Stranger { from: remote.into(), to: local.into(), answers_syn });
+            self.unknown.push_back(UnknownSegment { from: remote.into(), to: local.into(), answers_syn });
         }
     }
 }

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_fp::net::{aside, Net, Service};
-use scps_io::{SharedStack, Stack, Stream, TpNet, UdpAddressing, UdpConfig, UdpDevice};
+use scps_fp_io::TpNet;
+use scps_io::{SharedStack, Stack, Stream, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{Config, EndpointConfig, RouteConfig};
 use scps_types::Seed;
 use std::cell::RefCell;

@@ -1,4 +1,5 @@
-//! The file protocol's two transports: the kernel's TCP and SCPS-TP.
+//! The transports of the file protocol ([`scps_fp::net::Net`]): the kernel's TCP and SCPS-TP.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod kernel;
 mod tp;

@@ -1,0 +1,269 @@
+//! Counters for a monitoring system: text in the exposition format of Prometheus (version 0.0.4), over HTTP/1.0, at a
+//! local address or a socket file. Off by default.
+//!
+//! The loop that owns the counters makes the text when somebody connects; a thread answers, so that a slow reader keeps
+//! no packet waiting.
+
+use crate::error::CliError;
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Readers at a time; further ones are closed unanswered.
+const READERS_MAX: usize = 8;
+/// Octets of a request's header.
+const REQUEST_MAX: usize = 8192;
+/// How long a reader may take for one step of its own.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where readers ask.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// An address of this machine.
+    Address(SocketAddr),
+    /// A socket file.
+    File(PathBuf),
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Place::File(path.into()));
+        }
+        text.parse().map(Place::Address).map_err(|_| {
+            format!(
+                "found {text:?}; expected an address and port such as 127.0.0.1:9717, or unix:PATH for a socket file"
+            )
+        })
+    }
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+enum Reader {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// The endpoint.
+pub struct Metrics {
+    program: &'static str,
+    listener: Listener,
+    readers: Arc<AtomicUsize>,
+}
+
+impl Metrics {
+    /// Opens it, if it is wanted. `program` begins the names.
+    pub fn open(program: &'static str, place: Option<&Place>) -> Result<Option<Metrics>, CliError> {
+        let Some(place) = place else { return Ok(None) };
+        let listener = match place {
+            Place::Address(address) => TcpListener::bind(address)
+                .and_then(|listener| listener.set_nonblocking(true).map(|()| Listener::Tcp(listener)))
+                .map_err(|source| CliError::File { path: format!("--metrics {address}"), source }),
+            Place::File(path) => UnixListener::bind(path)
+                .and_then(|listener| listener.set_nonblocking(true).map(|()| Listener::Unix(listener, path.clone())))
+                .map_err(CliError::file(path)),
+        }?;
+        Ok(Some(Metrics { program, listener, readers: Arc::default() }))
+    }
+
+    /// Readable while a reader waits.
+    pub fn wakeup(&self) -> BorrowedFd<'_> {
+        match &self.listener {
+            Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(listener, _) => listener.as_fd(),
+        }
+    }
+
+    fn accept(&self) -> io::Result<Reader> {
+        match &self.listener {
+            Listener::Tcp(listener) => listener.accept().map(|(stream, _)| Reader::Tcp(stream)),
+            Listener::Unix(listener, _) => listener.accept().map(|(stream, _)| Reader::Unix(stream)),
+        }
+    }
+
+    /// Answers whoever waits. A reader that cannot be answered does no harm.
+    pub fn answer<C: Serialize>(&self, counters: impl FnOnce() -> C) {
+        let mut counters = Some(counters);
+        let mut text = String::new();
+        while let Ok(reader) = self.accept() {
+            if let Some(counters) = counters.take() {
+                text = exposition(self.program, &serde_json::to_value(counters()).unwrap_or_default());
+            }
+            if self.readers.fetch_add(1, Ordering::Relaxed) >= READERS_MAX {
+                self.readers.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (body, readers) = (text.clone(), Arc::clone(&self.readers));
+            let serve = move || {
+                let _ = match reader {
+                    Reader::Tcp(mut stream) => stream
+                        .set_read_timeout(Some(PATIENCE))
+                        .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
+                        .and_then(|()| reply(&mut stream, &body)),
+                    Reader::Unix(mut stream) => stream
+                        .set_read_timeout(Some(PATIENCE))
+                        .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
+                        .and_then(|()| reply(&mut stream, &body)),
+                };
+                readers.fetch_sub(1, Ordering::Relaxed);
+            };
+            if std::thread::Builder::new().name("metrics".into()).spawn(serve).is_err() {
+                self.readers.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = &self.listener {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Reads a request, and answers it.
+fn reply(stream: &mut (impl Read + Write), body: &str) -> io::Result<()> {
+    let (mut request, mut octets) = (Vec::new(), [0; 1024]);
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let n = stream.read(&mut octets)?;
+        request.extend_from_slice(&octets[..n]);
+        if n == 0 || request.len() > REQUEST_MAX {
+            return Ok(());
+        }
+    }
+    let (status, body) = if request.starts_with(b"GET /metrics ") {
+        ("200 OK", body)
+    } else {
+        ("404 Not Found", "Found another request; expected GET /metrics.\n")
+    };
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.0 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// Every number of the counters, named by the keys that lead to it; an element of a list has its `name`, else its place,
+/// as a label.
+fn exposition(program: &str, counters: &Value) -> String {
+    let mut text = String::new();
+    tell(&mut text, &format!("scps_{program}"), &[], counters);
+    text
+}
+
+fn tell(text: &mut String, name: &str, labels: &[String], value: &Value) {
+    match value {
+        Value::Object(parts) => {
+            for (key, part) in parts {
+                tell(text, &format!("{name}_{}", snake(key)), labels, part);
+            }
+        }
+        Value::Array(parts) => {
+            for (index, part) in parts.iter().enumerate() {
+                let own = part.get("name").and_then(Value::as_str).map_or(index.to_string(), str::to_owned);
+                let last = name.rsplit('_').next().unwrap_or(name).trim_end_matches('s');
+                let label =
+                    format!("{last}=\"{}\"", own.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"));
+                tell(text, name, &[labels, &[label]].concat(), part);
+            }
+        }
+        Value::Number(number) => line(text, name, labels, &number.to_string()),
+        Value::Bool(flag) => line(text, name, labels, if *flag { "1" } else { "0" }),
+        Value::String(_) | Value::Null => {}
+    }
+}
+
+fn line(text: &mut String, name: &str, labels: &[String], number: &str) {
+    let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+    let _ = writeln!(text, "{name}{labels} {number}");
+}
+
+/// Names of a MIB are written in one word (`npForwDatagrams`).
+fn snake(key: &str) -> String {
+    let mut name = String::new();
+    for c in key.chars() {
+        if c.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_number_has_a_line_and_lists_have_labels() {
+        let counters = json!({
+            "event": "counters", "open": 3, "closes": true, "cpu_s": 0.5, "lan": {"sp": null, "sent": 7},
+            "np": {"npForwDatagrams": 9},
+            "interfaces": [{"name": "sp\"ace", "sent": 1, "levels": [{"precedence": 4, "waiting": 2}]}],
+        });
+        let mut lines: Vec<String> = exposition("gateway", &counters).lines().map(str::to_owned).collect();
+        lines.sort();
+        let expected = [
+            "scps_gateway_closes 1",
+            "scps_gateway_cpu_s 0.5",
+            r#"scps_gateway_interfaces_levels_precedence{interface="sp\"ace",level="0"} 4"#,
+            r#"scps_gateway_interfaces_levels_waiting{interface="sp\"ace",level="0"} 2"#,
+            r#"scps_gateway_interfaces_sent{interface="sp\"ace"} 1"#,
+            "scps_gateway_lan_sent 7",
+            "scps_gateway_np_np_forw_datagrams 9",
+            "scps_gateway_open 3",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_place_is_an_address_or_a_socket_file() {
+        assert_eq!("127.0.0.1:9717".parse(), Ok(Place::Address(([127, 0, 0, 1], 9717).into())));
+        assert_eq!("unix:/run/scps".parse(), Ok(Place::File("/run/scps".into())));
+        for wrong in ["", "9717", "localhost:1", "unix:", "127.0.0.1:70000"] {
+            assert!(wrong.parse::<Place>().is_err(), "{wrong}");
+        }
+    }
+
+    /// What a reader gets for its octets, with nobody else at the endpoint.
+    fn asked(request: &[u8]) -> String {
+        let (mut near, mut far) = UnixStream::pair().unwrap();
+        near.write_all(request).unwrap();
+        near.shutdown(std::net::Shutdown::Write).unwrap();
+        reply(&mut far, "scps_x 1\n").unwrap();
+        drop(far);
+        let mut answer = String::new();
+        // What was not read is answered by a reset.
+        let _ = near.read_to_string(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn a_request_is_answered_once_whole_and_never_beyond_its_limit() {
+        let good = asked(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(good.starts_with("HTTP/1.0 200 OK\r\n") && good.ends_with("\r\n\r\nscps_x 1\n"), "{good}");
+        assert!(good.contains("Content-Length: 9\r\n"), "{good}");
+        for other in [&b"POST /metrics HTTP/1.1\r\n\r\n"[..], b"GET /metricsx HTTP/1.0\r\n\r\n", b"\0\r\n\r\n"] {
+            assert!(asked(other).starts_with("HTTP/1.0 404 "));
+        }
+        assert_eq!(asked(b"GET /metrics HTTP/1.1\r\n"), "");
+        assert_eq!(asked(&vec![b'x'; REQUEST_MAX + 2000]), "");
+    }
+}
