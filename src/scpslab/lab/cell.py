@@ -142,7 +142,7 @@ class Running:
         for probe in self.probes:
             self.loop.at(epoch.realtime_ns, probe.start)
         for workload in self.workloads:
-            self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.start)
+            self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.begin)
         self.script = Script(self.context, cell.script)
         self.script.schedule()
         for direction in self.network.directions:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scpslab.lab.clock import Epoch
 from scpslab.lab.loop import Loop
-from scpslab.lab.records import Records, Trace
+from scpslab.lab.records import Live, Records, Trace
 
 if TYPE_CHECKING:
     # Mininet exists only where a lab runs; tests of traces and command lines run without it.
@@ -51,10 +51,12 @@ class Context:
     traces: Callable[[str], Iterable[Trace]]
     services: Services
     epoch: Epoch = field(default_factory=Epoch)
+    live: Live = field(default_factory=lambda: Live(0))
 
     def begin(self) -> Epoch:
         """Lets the epoch begin: the real one, with the next whole second."""
         self.epoch = Epoch()
+        self.live = Live(self.epoch.realtime_ns)
         return self.epoch
 
     @staticmethod

@@ -1,13 +1,24 @@
-"""Records: JSON lines, one file per source, kept in memory while the lab runs and copied out at its end."""
+"""Records: JSON lines, one file per source, kept in memory while the lab runs and copied out at its end.
+
+And the live stream: what a cell does now, for whoever listens.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from scpslab.core.names import file_name
+
+# How a line of the live stream begins (RFC 7464 section 2.2); and its longest line, in bytes.
+LIVE, LONGEST_LIVE = "\x1e", 2048
+# Copies of a source's records are at least a second apart, and twice as far after each so many. All are this long.
+COPIES, MOST_LIVE_BYTES = 128, 1 << 20
+CLOCK_REALTIME_COARSE = 5  # linux/time.h
 
 
 class Records:
@@ -33,6 +44,39 @@ class Records:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+class Live:
+    """Lines on the lab's console that tell what a cell does now.
+
+    They are written whether anybody listens or not, and no clock is read for them: reading it takes virtual time. So
+    listening changes nothing of a cell.
+    """
+
+    def __init__(self, epoch_realtime_ns: int) -> None:
+        self._epoch_ns, self._left = epoch_realtime_ns, MOST_LIVE_BYTES
+        # Of each source: how many of its instants were told, and the last one.
+        self._told: dict[str, tuple[int, float]] = {}
+
+    def state(self, source: str, state: str) -> None:
+        """Tells what has become of a workload, at the instant of the clock's last tick."""
+        t_ns = time.clock_gettime_ns(CLOCK_REALTIME_COARSE) - self._epoch_ns
+        self._tell(source, {"t_s": max(t_ns, 0) / 1e9, "state": state})
+
+    def copy(self, source: str, record: dict[str, Any]) -> None:
+        """Tells a record of a probe, unless it comes too soon after another instant of the probe."""
+        t_s = record["t_s"]
+        told, last_s = self._told.get(source, (0, float("-inf")))
+        if t_s == last_s or t_s >= last_s + (1 << told // COPIES):
+            self._told[source] = (told + (t_s != last_s), t_s)
+            self._tell(source, record)
+
+    def _tell(self, source: str, values: dict[str, Any]) -> None:
+        line = f"{LIVE}{json.dumps({'source': source, **values})}\n"
+        if len(line) <= min(self._left, LONGEST_LIVE):
+            self._left -= len(line)
+            sys.stdout.write(line)
+            sys.stdout.flush()
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,11 @@ class Workload(Generic[Planned]):
     def prepare(self) -> None:
         """Starts what must listen before the epoch."""
 
+    def begin(self) -> None:
+        """Starts the traffic, and tells it."""
+        self.context.live.state(self.name, "started")
+        self.start()
+
     def start(self) -> None:
         """Starts the traffic."""
         raise NotImplementedError
@@ -69,6 +74,7 @@ class Workload(Generic[Planned]):
         """Settles the outcome, once."""
         if not self.outcome:
             self.outcome, self.reason = outcome, reason
+            self.context.live.state(self.name, outcome)
 
     def give_up_after(self, patience_ns: int) -> None:
         """Gives up when so much time has passed, unless there is an outcome by then."""
