@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab import scenario
-from scpslab.engine import CellRun
+from scpslab.engine import CellRun, CellSample
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.running.executors import LocalExecutor
@@ -62,6 +62,9 @@ class Statuses(dict[str, str]):
     """What an executor reports."""
 
     def started(self, cell_id: str) -> None:
+        """Nothing is done."""
+
+    def progress(self, cell_id: str, sample: CellSample) -> None:
         """Nothing is done."""
 
     def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:

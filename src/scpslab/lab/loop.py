@@ -69,12 +69,17 @@ class Loop:
         self._selector = selectors.EpollSelector()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
+        self._before_sleep: list[Callable[[], None]] = []
         self._alarm = Alarm()
         self._selector.register(self._alarm.fd, selectors.EVENT_READ, self._alarm.clear)
 
     def at(self, realtime_ns: int, call: Callable[[], None]) -> None:
         """Calls at an instant (at once when it has passed)."""
         heapq.heappush(self._timers, (realtime_ns, next(self._order), call))
+
+    def before_sleep(self, call: Callable[[], None]) -> None:
+        """Calls once, when everything that is due is done."""
+        self._before_sleep.append(call)
 
     def on_exit(self, process: subprocess.Popen[bytes], call: Callable[[int], None]) -> None:
         """Calls with the exit code when the process ends."""
@@ -134,6 +139,8 @@ class Loop:
                 heapq.heappop(self._timers)[2]()
             if done():
                 break
+            while self._before_sleep:
+                self._before_sleep.pop()()
             next_ns = self._timers[0][0] if self._timers else None
             if limit_ns is not None:
                 next_ns = limit_ns if next_ns is None else min(next_ns, limit_ns)

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from scpslab.core.names import file_name
+from scpslab.lab.loop import Loop
 
 # How a line of the live stream begins (RFC 7464 section 2.2); and its longest line, in bytes.
 LIVE, LONGEST_LIVE = "\x1e", 2048
 # Copies of a source's records are at least a second apart, and twice as far after each so many. All are this long.
 COPIES, MOST_LIVE_BYTES = 128, 1 << 20
-CLOCK_REALTIME_COARSE = 5  # linux/time.h
 
 
 class Records:
@@ -49,19 +48,15 @@ class Records:
 class Live:
     """Lines on the lab's console that tell what a cell does now.
 
-    They are written whether anybody listens or not, and no clock is read for them: reading it takes virtual time. So
-    listening changes nothing of a cell.
+    They are written whether anybody listens or not, so listening changes nothing of a cell. A write takes some virtual
+    time, as a read of the clock does; so they are written when the lab would sleep.
     """
 
-    def __init__(self, epoch_realtime_ns: int) -> None:
-        self._epoch_ns, self._left = epoch_realtime_ns, MOST_LIVE_BYTES
+    def __init__(self, loop: Loop) -> None:
+        self._loop, self._left = loop, MOST_LIVE_BYTES
+        self._lines: list[str] = []
         # Of each source: how many of its instants were told, and the last one.
         self._told: dict[str, tuple[int, float]] = {}
-
-    def state(self, source: str, state: str) -> None:
-        """Tells what has become of a workload, at the instant of the clock's last tick."""
-        t_ns = time.clock_gettime_ns(CLOCK_REALTIME_COARSE) - self._epoch_ns
-        self._tell(source, {"t_s": max(t_ns, 0) / 1e9, "state": state})
 
     def copy(self, source: str, record: dict[str, Any]) -> None:
         """Tells a record of a probe, unless it comes too soon after another instant of the probe."""
@@ -69,14 +64,21 @@ class Live:
         told, last_s = self._told.get(source, (0, float("-inf")))
         if t_s == last_s or t_s >= last_s + (1 << told // COPIES):
             self._told[source] = (told + (t_s != last_s), t_s)
-            self._tell(source, record)
+            self.tell(source, record)
 
-    def _tell(self, source: str, values: dict[str, Any]) -> None:
+    def tell(self, source: str, values: dict[str, Any]) -> None:
+        """Tells values, among them `t_s`."""
         line = f"{LIVE}{json.dumps({'source': source, **values})}\n"
         if len(line) <= min(self._left, LONGEST_LIVE):
             self._left -= len(line)
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            if not self._lines:
+                self._loop.before_sleep(self._write)
+            self._lines.append(line)
+
+    def _write(self) -> None:
+        sys.stdout.write("".join(self._lines))
+        sys.stdout.flush()
+        self._lines.clear()
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Workload(Generic[Planned]):
 
     def begin(self) -> None:
         """Starts the traffic, and tells it."""
-        self.context.live.state(self.name, "started")
+        self.context.tell_state(self.name, "started")
         self.start()
 
     def start(self) -> None:
@@ -74,7 +74,7 @@ class Workload(Generic[Planned]):
         """Settles the outcome, once."""
         if not self.outcome:
             self.outcome, self.reason = outcome, reason
-            self.context.live.state(self.name, outcome)
+            self.context.tell_state(self.name, outcome)
 
     def give_up_after(self, patience_ns: int) -> None:
         """Gives up when so much time has passed, unless there is an outcome by then."""
