@@ -24,7 +24,7 @@ KEY = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 LONGEST_TEXT, LARGEST = 60, 1 << 63
 
 
-class Console:
+class LabConsole:
     """The console of a cell's lab, in the cell's folder."""
 
     def __init__(self, folder: CellFolder, hear: Callable[[CellSample], None] | None = None) -> None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted, LabProcess
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.console import Console
+from scpslab.engine.console import LabConsole
 from scpslab.engine.terminal import SessionConsole, at_terminal, wait_for_user
 from scpslab.plan import Plan
 
@@ -112,7 +112,7 @@ class ProcessEngine(Engine):
     def ended(self, folder: CellFolder, cell: CellRun | None = None) -> Iterator[Ending]:
         """Runs the lab of a filled folder to its end. What it wrote is there in the block, looked over."""
         with self.lab(folder, cell.core if cell else None) as process:
-            console = Console(folder, cell.hear if cell else None)
+            console = LabConsole(folder, cell.hear if cell else None)
             with console.watched(process):
                 why = self._wait(process, folder.plan.cell.limits.wall_s)
             why = console.cut() or why
