@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scpslab.lab.clock import Epoch
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import Epoch, Loop
 from scpslab.lab.records import Live, Records, Trace
 
 if TYPE_CHECKING:

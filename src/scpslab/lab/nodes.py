@@ -18,8 +18,8 @@ from mininet.node import Node
 
 from scpslab.core.names import file_name
 from scpslab.lab import bpf
-from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.docker import Container
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import from_anywhere, inside, without_ipv6
 from scpslab.lab.place import CGROUP, IS_ALONE, LABTOOL, PROGRAMS, WORK, WORK_OUTSIDE
 from scpslab.plan import nodes as planned

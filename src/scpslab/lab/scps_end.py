@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.plan.np import NpEnd, NpInterface
 from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import ScpsEnd

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.netlink import Netlink, inside, route_metrics
 from scpslab.lab.place import PROGRAMS
 from scpslab.lab.records import Records

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scpslab.core.kinds import Layer
 from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import SECOND_NS, Loop
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork

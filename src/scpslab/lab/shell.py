@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from scpslab.lab.cell import VECTORS, Lab, Prepared
-from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.mininet_script import serve as serve_script
 from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, CELL, END_OF_SCRIPT, IS_ALONE, OUT, PROGRAMS
 from scpslab.lab.prompt import LabCLI

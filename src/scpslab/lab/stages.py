@@ -19,8 +19,8 @@ from pathlib import Path
 
 from scpslab.core.names import file_name
 from scpslab.lab import bpf
-from scpslab.lab.clock import monotonic_offset_ns
 from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT
+from scpslab.lab.loop import monotonic_offset_ns
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.lab.template import Space
 from scpslab.plan.cell import CellPlan, Impairment

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import Netlink, inside
 from scpslab.lab.probes import Sampler
 from scpslab.lab.records import Trace

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.records import Records
 from scpslab.lab.scps_end import router_file
 from scpslab.lab.services import Service

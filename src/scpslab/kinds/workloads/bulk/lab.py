@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from scpslab.lab import scps_end
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
 from scpslab.lab.workloads import Workload
 from scpslab.plan.headers import TIMESTAMP_BYTES

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.nodes import DockerNode
 from scpslab.lab.workloads import Workload
 
