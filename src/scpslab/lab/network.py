@@ -103,7 +103,7 @@ class Wiring:
     def configure(self) -> None:
         """Gives every host and router its settings, neighbours and routes."""
         # A namespace may choose unrestricted congestion controls only; in a lab that is all of them. Only the first
-        # namespace can say so, and on a machine that is not the lab's own somebody else has (hostlab/start.py).
+        # namespace can say so, and on a machine that is not the lab's own somebody else has (engine/hostlab.py).
         allowed, available = (TCP_SETTINGS / f"tcp_{kind}_congestion_control" for kind in ("allowed", "available"))
         if os.access(allowed, os.W_OK):
             allowed.write_text(available.read_text())

@@ -1,5 +1,5 @@
-"""Mininet's links and switches as the lab has them: veth pairs, complete when they are made (link-model §1), and bridges
-of Open vSwitch's kernel datapath without a controller; its two daemons.
+"""Mininet's links and switches as the lab has them: veth pairs, complete when they are made (link-model §1), and
+bridges of Open vSwitch's kernel datapath without a controller; its two daemons.
 """
 
 from __future__ import annotations
