@@ -137,7 +137,7 @@ IMPORT_MININET = "import sys; sys.path.append('/usr/lib/python3/dist-packages');
 
 
 def missing(with_docker: bool) -> list[Finding]:
-    """What this machine lacks, found by trying. Without root only root is reported, because the other checks need it."""
+    """What this machine lacks, by trying. Without root only root is reported, because the other checks need it."""
     if os.geteuid():
         return [Finding("root", "missing", f"user id {os.geteuid()}", "sudo scpslab …")]
     return [Finding(name, "missing", found, fix) for name, found, fix in _lacking(with_docker)]

@@ -76,6 +76,11 @@ class Workload(Generic[Planned]):
             self.outcome, self.reason = outcome, reason
             self.context.tell_state(self.name, outcome)
 
+    def fail(self, reason: str, log_of: str = "", outcome: str = "incomplete") -> None:
+        """Settles the outcome. `log_of`: the node whose log says more."""
+        more = f"; see logs/{self.name}-{log_of}.log" if log_of else ""
+        self.finish(outcome, f"{self.name}: {reason}{more}")
+
     def give_up_after(self, patience_ns: int) -> None:
         """Gives up when so much time has passed, unless there is an outcome by then."""
         self.context.loop.at(self.context.now_ns() + patience_ns, self.give_up)
@@ -83,7 +88,7 @@ class Workload(Generic[Planned]):
     def give_up(self) -> None:
         """Ends without success, unless there is an outcome."""
         if not self.outcome:
-            self.finish("incomplete", f"{self.name}: patience ran out")
+            self.fail("patience ran out")
             self.stop()
 
     def serve(self, service: Service, *, wait: bool = True) -> None:

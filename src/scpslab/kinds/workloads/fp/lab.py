@@ -58,17 +58,8 @@ class FpServer(Service):
 
     def argv(self) -> list[str]:
         """The server and its options."""
-        argv = [
-            self.network.node(self.node).program("scps"),
-            "fpd",
-            "--listen",
-            self.ip,
-            "--port",
-            str(self.port),
-            "--open",
-            f"{self.folder}/files",
-        ]
-        return [*argv, "--ready-file", f"{self.folder}/{READY}", *self.options]
+        argv = [self.network.node(self.node).program("scps"), "fpd", "--listen", self.ip, "--port", str(self.port)]
+        return [*argv, "--open", f"{self.folder}/files", "--ready-file", f"{self.folder}/{READY}", *self.options]
 
     def is_ready(self) -> bool:
         """Whether it has said that it serves."""
@@ -85,19 +76,8 @@ COUNTERS = "counters"
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 # What the client's report of a command says of the transfer; the rest of it is text for people.
 KEPT = (
-    "command",
-    "status",
-    "reply",
-    "octets",
-    "octets_after_restart",
-    "size",
-    "marker",
-    "restarts",
-    "markers",
-    "seconds",
-    "integrity",
-    "crc",
-    "filled",
+    *("command", "status", "reply", "octets", "octets_after_restart", "size", "marker", "restarts", "markers"),
+    *("seconds", "integrity", "crc", "filled"),
 )
 
 
@@ -185,21 +165,10 @@ class Fp(Workload[planned.Fp]):
 
     def _start_client(self, commands: list[str]) -> None:
         spec, end = self.spec, self.client_scps
-        argv = [
-            self.scps(self.client),
-            "fp",
-            "--folder",
-            f"{self.folder}/files",
-            *(["--local", end.ip] if end else []),
-            *self._options(end, "client", self.client),
-        ]
-        argv += [
-            *(["--passive"] if spec.mode == "passive" else []),
-            "--keep-going",
-            "--quiet",
-            "-e",
-            "; ".join(commands),
-        ]
+        argv = [self.scps(self.client), "fp", "--folder", f"{self.folder}/files"]
+        argv += [*(["--local", end.ip] if end else []), *self._options(end, "client", self.client)]
+        argv += [*(["--passive"] if spec.mode == "passive" else []), "--keep-going", "--quiet"]
+        argv += ["-e", "; ".join(commands)]
         self.text.clear()
         self.client_start_t_s = self.context.epoch.now_s()
         self.client_process = self.run(
@@ -270,24 +239,14 @@ class Fp(Workload[planned.Fp]):
         left = next((report for report in reports if report["command"] in (f"size {FILE}", f"lsize {FILE}")), None)
         if not done:
             said = f"{transfers[-1]['command']}: {transfers[-1]['status']}" if transfers else "no transfer"
-            self.finish(
-                "incomplete", f"{self.name}: scps fp exit code {code}: {said}; see logs/{self.name}-{self.client}.log"
-            )
+            self.fail(f"scps fp exit code {code}: {said}", log_of=self.client)
         elif arrived != self.data and not transfers[-1].get("filled"):
-            self.finish(
-                "incomplete",
-                (
-                    f"{self.name}: found {len(arrived)} bytes that differ from those sent; "
-                    f"expected {len(self.data)} bytes as sent"
-                ),
-            )
+            said = f"{len(arrived)} bytes that differ from those sent"
+            self.fail(f"found {said}; expected {len(self.data)} bytes as sent")
         elif expected and transfers[0]["status"] != expected:
-            self.finish(
-                "incomplete",
-                f"{self.name}: found a transfer that is {transfers[0]['status']}; expected it to be {expected}",
-            )
+            self.fail(f"found a transfer that is {transfers[0]['status']}; expected it to be {expected}")
         elif left is not None and left["status"] == "complete":
-            self.finish("incomplete", f"{self.name}: found a file after an aborted transfer; expected none")
+            self.fail("found a file after an aborted transfer; expected none")
         else:
             self.finish("completed")
 

@@ -95,33 +95,15 @@ class Ftp(Workload[planned.Ftp]):
             files.chmod(0o777)
         (self.folders[spec.from_] / FILE).write_bytes(self.data)
         patience_s = -(-spec.patience_ns // 10**9)
-        self.serve(
-            FtpServer(
-                self.name,
-                self.server,
-                self.network,
-                self.context.loop,
-                root=self.folder,
-                port=spec.port,
-                patience_s=patience_s,
-            ),
-        )
+        place = self.name, self.server, self.network, self.context.loop
+        self.serve(FtpServer(*place, root=self.folder, port=spec.port, patience_s=patience_s))
 
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
         spec = self.spec
         local, url = f"{self.folder}/{FILE}", f"ftp://{spec.server_ip}:{spec.port}/{FILE}"
-        argv = [
-            "curl",
-            "--silent",
-            "--show-error",
-            "--write-out",
-            "%{json}\n",
-            "--ftp-method",
-            "nocwd",
-            "--connect-timeout",
-            str(-(-spec.patience_ns // 10**9)),
-        ]
+        argv = ["curl", "--silent", "--show-error", "--write-out", "%{json}\n", "--ftp-method", "nocwd"]
+        argv += ["--connect-timeout", str(-(-spec.patience_ns // 10**9))]
         argv += ["--ftp-port", "-", "--disable-eprt"] if spec.mode == "active" else ["--ftp-pasv", "--disable-epsv"]
         argv += ["--upload-file", local, url] if spec.command == "put" else ["--output", local, url]
         self.start_t_s = self.context.epoch.now_s()
@@ -155,15 +137,10 @@ class Ftp(Workload[planned.Ftp]):
         )
         self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec.from_) - self.timeouts_before)
         if code:
-            self.finish("incomplete", f"{self.name}: curl exit code {code}: {said.get('errormsg')}")
+            self.fail(f"curl exit code {code}: {said.get('errormsg')}")
         elif arrived != self.data:
-            self.finish(
-                "incomplete",
-                (
-                    f"{self.name}: found {len(arrived)} bytes that differ from those sent; "
-                    f"expected {self.spec.bytes_} bytes as sent"
-                ),
-            )
+            found, expected = f"{len(arrived)} bytes that differ from those sent", f"{self.spec.bytes_} bytes as sent"
+            self.fail(f"found {found}; expected {expected}")
         else:
             self.finish("completed")
         self.stop()
