@@ -216,10 +216,7 @@ class VirtualEngine(UmlEngine):
             super().check()
 
     def lab(
-        self,
-        folder: CellFolder,
-        core: int | None = None,
-        console: SessionConsole | None = None,
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
     ) -> AbstractContextManager[LabProcess]:
         """The guest of the folder's plan, in the way that is asked for and possible here."""
         return self._way().lab(self.guest(folder.plan), folder, core)

@@ -133,12 +133,7 @@ class SerialLink:
     """
 
     def __init__(
-        self,
-        plan: planned.SerialLink,
-        network: LabNetwork,
-        loop: Loop,
-        logs: Path,
-        routes: dict[str, list[Route]],
+        self, plan: planned.SerialLink, network: LabNetwork, loop: Loop, logs: Path, routes: dict[str, list[Route]]
     ) -> None:
         """Starts the channel, then pppd in both nodes, waits until IP is up and gives the peers their routes.
 

@@ -39,12 +39,7 @@ class Service:
     look_again_ns: ClassVar[int | None] = SECOND_NS // 100
 
     def __init__(
-        self,
-        name: str,
-        node: str,
-        network: LabNetwork,
-        loop: Loop,
-        on_end: Callable[[int], None] = lambda _code: None,
+        self, name: str, node: str, network: LabNetwork, loop: Loop, on_end: Callable[[int], None] = lambda _code: None
     ) -> None:
         """`on_end` gets the exit code."""
         self.name, self.node, self.network, self.loop = name, node, network, loop

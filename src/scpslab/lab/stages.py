@@ -358,11 +358,7 @@ def first_delay_ns(plan: Direction) -> int:
 
 
 def delay_options(
-    direction: DirectionStages,
-    delay_ns: int,
-    rate: str = "",
-    *,
-    impairment: Impairment | None = None,
+    direction: DirectionStages, delay_ns: int, rate: str = "", *, impairment: Impairment | None = None
 ) -> str:
     """Netem's options for stage 2."""
     plan = direction.plan

@@ -69,10 +69,7 @@ class Inside(VirtualEngine):
         )
 
     def lab(
-        self,
-        folder: CellFolder,
-        core: int | None = None,
-        console: SessionConsole | None = None,
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
     ) -> AbstractContextManager[LabProcess]:
         """A cell's guest as elsewhere, or one that runs a program."""
         if self._job.is_cell:

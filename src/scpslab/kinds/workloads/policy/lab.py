@@ -215,8 +215,7 @@ class Policy(Workload[planned.Policy]):
             self.below += 1
         holes = holes_of(self.missing, self.below, self.end)
         self.receiver.sendto(
-            write_answer(Answer(data.segment, data.copy, data.sent_ns, self.below, self.arrived, holes)),
-            source,
+            write_answer(Answer(data.segment, data.copy, data.sent_ns, self.below, self.arrived, holes)), source
         )
         if self.arrived == self.segments:
             self._note()
