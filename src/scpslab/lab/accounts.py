@@ -59,7 +59,7 @@ class Accounts:
         still_open: list[str] = []
         for direction, counters in zip(self.network.directions, accounts, strict=True):
             missing = under_way(counters)
-            if pieces := self.network.pieces(direction):
+            if pieces := self.network.stages.pieces(direction):
                 # Engine host: the lab kernel cuts them up before the queue
                 # (images/lab-kernel/segments-before-queues.patch).
                 still_open.append(
@@ -95,7 +95,7 @@ class Accounts:
     def _counters(self) -> list[Counters]:
         """The counters of every direction, those of managed queues included."""
         managed = self.network.managed_queues()
-        accounts: list[Counters] = [{**self.network.account(direction)} for direction in self.network.directions]
+        accounts: list[Counters] = [{**self.network.stages.account(direction)} for direction in self.network.directions]
         for direction, counters in zip(self.network.directions, accounts, strict=True):
             if (direction.link, direction.name) not in managed:
                 continue

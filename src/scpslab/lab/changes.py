@@ -11,6 +11,7 @@ import struct
 import subprocess
 from array import array
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scpslab.core import units
@@ -63,9 +64,8 @@ class LinkChanges:
 
     def direction(self, link: str, name: str) -> DirectionStages:
         """A direction. Raises ChangeError."""
-        for direction in self.network.directions:
-            if (direction.link, direction.name) == (link, name):
-                return direction
+        with suppress(KeyError):
+            return self.network.direction(link, name)
         known = ", ".join(sorted({direction.link for direction in self.network.directions}))
         words = f"{link} {name}".strip()
         raise ChangeError(f'link: found "{words}"; expected a link ({known}) and one of its directions')

@@ -29,7 +29,7 @@ class QueueDepth(Sampler[planned.QueueDepth]):
     def sample(self) -> None:
         """Records the root qdisc's backlog; drops are those of the queue's limit."""
         roots = [qdisc for qdisc in self.netlink.qdiscs() if qdisc["index"] == self.index and qdisc["parent"] == ROOT]
-        drops = self.network.account(self.direction)["queue_packets"]
+        drops = self.network.stages.account(self.direction)["queue_packets"]
         for root in roots:
             self.record(
                 t_s=self.context.epoch.now_s(),

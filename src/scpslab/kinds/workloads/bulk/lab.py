@@ -53,7 +53,8 @@ class Bulk(Workload[planned.Bulk]):
             }
             self.run_tool(spec.to, "bulk-recv", options, self._line, self._exit)
         if spec.send_window_bytes:
-            self.network.limit_sending(spec.port, max(1, spec.send_window_bytes // spec.segment_bytes))
+            segments = max(1, spec.send_window_bytes // spec.segment_bytes)
+            self.network.stages.send_ceilings.put(spec.port, segments)
         self.context.loop.run_until(lambda: self.listening or self.left < 2)
 
     def start(self) -> None:
