@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from scpslab.lab.stages import Settled
 
 
-CLOCK_REALTIME_COARSE = 5  # linux/time.h
-
-
 @dataclass(frozen=True)
 class Folders:
     """The folders for a cell's files while it runs."""
@@ -56,17 +53,13 @@ class Context:
 
     def __post_init__(self) -> None:
         """Opens the live stream."""
-        self.live = Live(self.loop)
+        self.live = Live(self.loop, self.epoch)
 
     def begin(self) -> Epoch:
         """Lets the epoch begin: the real one, with the next whole second."""
         self.epoch = Epoch()
+        self.live = Live(self.loop, self.epoch)
         return self.epoch
-
-    def tell_state(self, source: str, state: str) -> None:
-        """Tells what has become of a workload, as of the clock's last tick, which takes no time to read."""
-        t_s = self.epoch.t_s(time.clock_gettime_ns(CLOCK_REALTIME_COARSE))
-        self.live.tell(source, {"t_s": max(t_s, 0.0), "state": state})
 
     @staticmethod
     def now_ns() -> int:

@@ -101,7 +101,7 @@ class Loop:
         self._selector = selectors.EpollSelector()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
-        self._before_sleep: list[Callable[[], None]] = []
+        self._before_sleep: list[Callable[[int], None]] = []
         self._alarm = Alarm()
         self._selector.register(self._alarm.fd, selectors.EVENT_READ, self._alarm.clear)
 
@@ -109,8 +109,8 @@ class Loop:
         """Calls at an instant (at once when it has passed)."""
         heapq.heappush(self._timers, (realtime_ns, next(self._order), call))
 
-    def before_sleep(self, call: Callable[[], None]) -> None:
-        """Calls once, when everything that is due is done."""
+    def before_sleep(self, call: Callable[[int], None]) -> None:
+        """Calls once, when everything that is due is done, with the instant, ns."""
         self._before_sleep.append(call)
 
     def on_exit(self, process: subprocess.Popen[bytes], call: Callable[[int], None]) -> None:
@@ -172,7 +172,7 @@ class Loop:
             if done():
                 break
             while self._before_sleep:
-                self._before_sleep.pop()()
+                self._before_sleep.pop()(now)
             next_ns = self._timers[0][0] if self._timers else None
             if limit_ns is not None:
                 next_ns = limit_ns if next_ns is None else min(next_ns, limit_ns)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.core.names import file_name
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import Epoch, Loop
 
 # How a line of the live stream begins (RFC 7464 section 2.2); and its longest line, in bytes.
 LIVE, LONGEST_LIVE = "\x1e", 2048
@@ -49,12 +49,13 @@ class Live:
     """Lines on the lab's console that tell what a cell does now.
 
     They are written whether anybody listens or not, so listening changes nothing of a cell. A write takes some virtual
-    time, as a read of the clock does; so they are written when the lab would sleep.
+    time, and every system call lets other programs run; so there is one, when the lab would sleep.
     """
 
-    def __init__(self, loop: Loop) -> None:
-        self._loop, self._left = loop, MOST_LIVE_BYTES
-        self._lines: list[str] = []
+    def __init__(self, loop: Loop, epoch: Epoch) -> None:
+        self._loop, self._epoch, self._left = loop, epoch, MOST_LIVE_BYTES
+        self._waiting: list[dict[str, Any]] = []
+        self._end_ns: int | None = None
         # Of each source: how many of its instants were told, and the last one.
         self._told: dict[str, tuple[int, float]] = {}
 
@@ -67,18 +68,30 @@ class Live:
             self.tell(source, record)
 
     def tell(self, source: str, values: dict[str, Any]) -> None:
-        """Tells values, among them `t_s`."""
-        line = f"{LIVE}{json.dumps({'source': source, **values})}\n"
-        if len(line) <= min(self._left, LONGEST_LIVE):
-            self._left -= len(line)
-            if not self._lines:
-                self._loop.before_sleep(self._write)
-            self._lines.append(line)
+        """Tells values; without `t_s` they hold for the instant at which they are written."""
+        if not self._waiting:
+            self._loop.before_sleep(self._write)
+        self._waiting.append({"source": source, **values})
 
-    def _write(self) -> None:
-        sys.stdout.write("".join(self._lines))
+    def hold(self, now_ns: int) -> None:
+        """Writes nothing while programs are asked to end: what they say last is in records."""
+        self._end_ns = now_ns
+
+    def close(self) -> None:
+        """Writes what was held."""
+        now_ns, self._end_ns = self._end_ns or 0, None
+        self._write(now_ns)
+
+    def _write(self, now_ns: int) -> None:
+        if self._end_ns is not None:
+            return
+        for values in self._waiting:
+            line = f"{LIVE}{json.dumps({'t_s': max(self._epoch.t_s(now_ns), 0.0), **values})}\n"
+            if len(line) <= min(self._left, LONGEST_LIVE):
+                self._left -= len(line)
+                sys.stdout.write(line)
+        self._waiting.clear()
         sys.stdout.flush()
-        self._lines.clear()
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Workload(Generic[Planned]):
 
     def begin(self) -> None:
         """Starts the traffic, and tells it."""
-        self.context.tell_state(self.name, "started")
+        self.context.live.tell(self.name, {"state": "started"})
         self.start()
 
     def start(self) -> None:
@@ -74,7 +74,7 @@ class Workload(Generic[Planned]):
         """Settles the outcome, once."""
         if not self.outcome:
             self.outcome, self.reason = outcome, reason
-            self.context.tell_state(self.name, outcome)
+            self.context.live.tell(self.name, {"state": outcome})
 
     def fail(self, reason: str, log_of: str = "", outcome: str = "incomplete") -> None:
         """Settles the outcome. `log_of`: the node whose log says more."""

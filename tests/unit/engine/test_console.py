@@ -9,6 +9,7 @@ import pytest
 from scpslab.engine import CellRun
 from scpslab.engine.base import CellSample
 from scpslab.engine.console import READ_BYTES, read
+from scpslab.lab.loop import Epoch
 from scpslab.lab.records import COPIES, LONGEST_LIVE, MOST_LIVE_BYTES, Live
 from tests.unit.engine.test_process_engine import PLAN, ScriptEngine
 
@@ -120,12 +121,12 @@ class Awake:
 
     def sleep(self):
         while self.calls:
-            self.calls.pop()()
+            self.calls.pop()(10**9)
 
 
 def test_the_stream_has_an_end_and_grows_thin(capsys):
     """At most a record a second; each further 128 of a source are twice as far apart; 1 MiB in all."""
-    live = Live(loop := Awake())
+    live = Live(loop := Awake(), Epoch())
     for t_s in range(10 * COPIES):
         for _ in range(2):
             live.copy("queue-hop", {"t_s": t_s, "bytes": 1})
@@ -137,9 +138,10 @@ def test_the_stream_has_an_end_and_grows_thin(capsys):
     assert told[1 : 2 * COPIES : 2] == list(range(COPIES))
     assert len(told) == 2 * (COPIES + COPIES + COPIES + COPIES // 8 * 3)
 
-    live = Live(loop)
+    live = Live(loop, Epoch())
     live.copy("transfer", {"t_s": 1, "state": "x" * LONGEST_LIVE})
     for number in range(2 * MOST_LIVE_BYTES // 1000):
         live.copy(str(number), {"t_s": 1, "state": "x" * 1000})
+    live.tell("transfer", {"state": "started"})
     loop.sleep()
     assert MOST_LIVE_BYTES - 1100 < len(capsys.readouterr().out) <= MOST_LIVE_BYTES
