@@ -41,20 +41,9 @@ ARRIVAL_WINDOWS_AT = 4 * 8
 ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 7 * 8, 15 * 8
 ARRIVAL_EPOCH_AT = 9 * 8
 ARRIVAL_COUNTERS = (
-    "seen_packets",
-    "corrupt_packets",
-    "corrupt_bytes",
-    "outage_packets",
-    "outage_bytes",
-    "policy_packets",
-    "policy_bytes",
-    "delivered_packets",
-    "delivered_bytes",
-    "flipped_packets",
-    "bit_errors",
-    "vector_wraps",
-    "duplicated_packets",
-    "duplicated_bytes",
+    *("seen_packets", "corrupt_packets", "corrupt_bytes", "outage_packets", "outage_bytes", "policy_packets"),
+    *("policy_bytes", "delivered_packets", "delivered_bytes", "flipped_packets", "bit_errors", "vector_wraps"),
+    *("duplicated_packets", "duplicated_bytes"),
 )
 ARRIVAL_COUNTERS_AT = 19 * 8
 VERDICT = struct.Struct("=QQIIII")

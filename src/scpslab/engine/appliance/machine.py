@@ -138,37 +138,15 @@ def command(parts: Parts, folder: Path, memory_mib: int, accelerated: bool) -> l
         PROGRAM: folder / PROGRAM,
         EXCHANGE: folder / EXCHANGE,
     }
-    words = [
-        *(WITH_PARENT if shutil.which(WITH_PARENT[0]) else ()),
-        find_qemu(),
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-        "-M",
-        "q35,hpet=off",
-        "-cpu",
-        "qemu64",
-    ]
+    words = [*(WITH_PARENT if shutil.which(WITH_PARENT[0]) else ()), find_qemu()]
+    words += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
+    words += ["-M", "q35,hpet=off", "-cpu", "qemu64"]
     words += ["-accel", "kvm"] if accelerated else ["-accel", "tcg,thread=single"]
-    words += [
-        "-m",
-        f"{memory_mib}M",
-        "-kernel",
-        str(parts.appliance),
-        "-append",
-        f"console=ttyS0 quiet panic=-1 scpslab_boot={parts.first}",
-    ]
+    words += ["-m", f"{memory_mib}M", "-kernel", str(parts.appliance)]
+    words += ["-append", f"console=ttyS0 quiet panic=-1 scpslab_boot={parts.first}"]
     words += ["-chardev", f"file,id=console,path={_escaped(folder / CONSOLE)}", "-serial", "chardev:console"]
-    words += [
-        "-device",
-        "virtio-serial-pci",
-        "-chardev",
-        "stdio,id=talk,signal=off",
-        "-device",
-        "virtserialport,chardev=talk,name=scpslab",
-    ]
+    words += ["-device", "virtio-serial-pci", "-chardev", "stdio,id=talk,signal=off"]
+    words += ["-device", "virtserialport,chardev=talk,name=scpslab"]
     for name, path in shares.items():
         mode = "" if name == EXCHANGE else ",readonly=on"
         words += ["-virtfs", f"local,path={_escaped(path)},mount_tag={name},security_model=none,multidevs=remap{mode}"]
