@@ -17,8 +17,7 @@ from typing import ClassVar
 from scpslab.core.scratch import scratch
 from scpslab.engine import findings
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.job import Job
-from scpslab.engine.appliance.machine import QEMU, SLOWER, MachineCell, Machines, Parts, find_qemu, is_accelerated
+from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Machines, Parts, find_qemu, is_accelerated
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import sweep, template_launcher

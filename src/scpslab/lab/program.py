@@ -30,13 +30,8 @@ from scpslab.plan.nodes import Switch
 
 # What is loaded before the snapshot is there in every cell, and costs none of them anything.
 LAYERS = (
-    *(
-        planned_workloads.WORKLOADS,
-        planned_services.SERVICES,
-        planned_probes.PROBES,
-        error_models.MODELS,
-        stacks.STACKS,
-    ),
+    *(planned_workloads.WORKLOADS, planned_services.SERVICES, planned_probes.PROBES),
+    *(error_models.MODELS, stacks.STACKS),
     *(workloads.KINDS, services.KINDS, probes.KINDS, disciplines.DISCIPLINES),
 )
 

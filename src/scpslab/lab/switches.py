@@ -207,14 +207,11 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
     def batchStartup(cls, switches: list[LabSwitch], **_options: Any) -> list[LabSwitch]:  # Mininet's name
         """Makes all bridges in one transaction, which is much faster than one each."""
         wiring = cls._start_standalone(switches) if switches[0].standalone else None
-        command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
-        command += [
-            "other_config:n-handler-threads=1",
-            "other_config:n-revalidator-threads=1",
-            "other_config:max-revalidator=10000",
-        ]
         # Nobody reads the statistics of ports that the daemon would give the database every five virtual seconds.
-        command += ["other_config:stats-update-interval=86400000"]
+        settings = {"n-handler-threads": 1, "n-revalidator-threads": 1, "max-revalidator": 10000}
+        settings["stats-update-interval"] = 86400000
+        command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
+        command += [f"other_config:{name}={value}" for name, value in settings.items()]
         for switch in switches:
             command += switch.transaction()
         subprocess.run(command, check=True, capture_output=True)
@@ -256,18 +253,8 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
             words += ["--", "add-port", self.name, name]
         if self.mirror_to:
             port = next(name for interface, name in _far_ends(self) if interface.node.name == self.mirror_to)
-            words += [
-                "--",
-                "--id=@port",
-                "get",
-                "port",
-                port,
-                "--",
-                "--id=@mirror",
-                "create",
-                "mirror",
-                f"name={self.name}",
-            ]
+            words += ["--", "--id=@port", "get", "port", port]
+            words += ["--", "--id=@mirror", "create", "mirror", f"name={self.name}"]
             words += ["select-all=true", "output-port=@port", "--", "set", "bridge", self.name, "mirrors=@mirror"]
         return words
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scpslab import plan as plans
-from scpslab.engine.appliance.job import (
+from scpslab.engine.appliance.machine import (
     BOOT,
     CELL,
     CONSOLE,

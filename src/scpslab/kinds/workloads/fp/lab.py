@@ -10,10 +10,10 @@ import random
 import shutil
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scpslab.lab.loop import Loop
 from scpslab.lab.scps_end import stack_options, write_settings
 from scpslab.lab.services import Service
 from scpslab.lab.workloads import Workload
@@ -21,36 +21,19 @@ from scpslab.plan.stacks import ScpsEnd
 
 from scpslab.kinds.workloads.fp import plan as planned
 
-if TYPE_CHECKING:
-    from scpslab.lab.network import LabNetwork
-
-
-from dataclasses import dataclass
-
 READY = "ready"
 
 
 class FpServer(Service):
-    """It serves `FOLDER/files` of its node; `options` are those of its transport."""
+    """It serves `FOLDER/files` of a transfer's server; `options` are those of its transport."""
 
     what = "scps fpd"
 
-    def __init__(
-        self,
-        name: str,
-        node: str,
-        network: LabNetwork,
-        loop: Loop,
-        *,
-        folder: str,
-        ip: str,
-        port: int,
-        options: Sequence[str],
-        on_end: Callable[[int], None],
-    ) -> None:
+    def __init__(self, transfer: Fp, options: Sequence[str], on_end: Callable[[int], None]) -> None:
         """`on_end` gets the exit code."""
-        super().__init__(name, node, network, loop, on_end)
-        self.folder, self.ip, self.port, self.options = folder, ip, port, options
+        super().__init__(transfer.name, transfer.server, transfer.network, transfer.context.loop, on_end)
+        self.folder, self.ip, self.port = transfer.folder, transfer.spec.server_ip, transfer.spec.port
+        self.options = options
 
     def prepare(self) -> None:
         """Takes away what an earlier server said."""
@@ -152,15 +135,7 @@ class Fp(Workload[planned.Fp]):
         return [*options, *transfer], [*options, resume]
 
     def _start_server(self, *, wait: bool) -> None:
-        spec, options = self.spec, self._options(self.server_scps, "server", self.server)
-        self.service = FpServer(
-            *(self.name, self.server, self.network, self.context.loop),
-            folder=self.folder,
-            ip=spec.server_ip,
-            port=spec.port,
-            options=options,
-            on_end=self._server_exit,
-        )
+        self.service = FpServer(self, self._options(self.server_scps, "server", self.server), self._server_exit)
         self.serve(self.service, wait=wait)
 
     def _start_client(self, commands: list[str]) -> None:

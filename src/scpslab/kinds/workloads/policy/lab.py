@@ -370,14 +370,8 @@ def read_answer(datagram: bytes) -> Answer | None:
     segment, copy, sent_ns, below, arrived, holes = _ANSWER.unpack_from(datagram)
     if len(datagram) != _ANSWER.size + holes * _HOLE.size:
         return None
-    return Answer(
-        segment,
-        copy,
-        sent_ns,
-        below,
-        arrived,
-        tuple((first, last) for first, last in _HOLE.iter_unpack(datagram[_ANSWER.size :])),
-    )
+    ranges = tuple((first, last) for first, last in _HOLE.iter_unpack(datagram[_ANSWER.size :]))
+    return Answer(segment, copy, sent_ns, below, arrived, ranges)
 
 
 def content(seed: int, segment: int, size: int) -> bytes:
