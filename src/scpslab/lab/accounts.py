@@ -64,15 +64,13 @@ class Accounts:
                 # (images/lab-kernel/segments-before-queues.patch).
                 still_open.append(
                     f"{direction.link}.{direction.name}: found {pieces} pieces of several packets (UDP segmentation "
-                    "offload), which this machine's kernel "
-                    "cuts up behind the queue; expected single packets. Use engine virtual or live, or switch the "
-                    "program's offload off"
+                    "offload), which this machine's kernel cuts up behind the queue; expected single packets. Use "
+                    "engine virtual or live, or switch the program's offload off"
                 )
             elif direction.arriving in self.context.settled.drawn and self.network.stages.lost_all(direction):
                 still_open.append(
                     f"{direction.link}.{direction.name}: found that all losses drawn for it had happened before the "
-                    "end; "
-                    "expected some left. Send fewer packets, or use bit errors, which repeat"
+                    "end; expected some left. Send fewer packets, or use bit errors, which repeat"
                 )
             elif missing:
                 still_open.append(

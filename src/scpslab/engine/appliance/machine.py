@@ -133,8 +133,7 @@ def find_qemu() -> str:
     if found is None:
         raise CapabilityError(
             f"{QEMU}: found no such program; expected it, because the lab kernel runs inside a small machine of "
-            "QEMU's here. "
-            "Install it: sudo apt-get install qemu-system-x86 (macOS: brew install qemu)."
+            "QEMU's here. Install it: sudo apt-get install qemu-system-x86 (macOS: brew install qemu)."
         )
     return found
 
