@@ -171,6 +171,11 @@ def python() -> Finding:
     return Finding("python", "ok" if sys.version_info >= (3, 11) else "missing", platform.python_version(), PACKAGES)
 
 
+def _unbuilt() -> list[str]:
+    """The parts that are not built."""
+    return [part.title for part in PARTS if find(part, cache_dir()) is None]
+
+
 def programs() -> Finding:
     """Everything that builds kernel and guest?"""
     if carried():
@@ -178,8 +183,9 @@ def programs() -> Finding:
     missing = [name for name in BUILD_PROGRAMS if shutil.which(name) is None and not Path("/usr/sbin", name).exists()]
     if not missing:
         return Finding("build programs", "ok", "all there")
-    built = all(find(part, cache_dir()) for part in PARTS)
-    return Finding("build programs", "warning" if built else "missing", "not found: " + ", ".join(missing), PACKAGES)
+    return Finding(
+        "build programs", "missing" if _unbuilt() else "warning", "not found: " + ", ".join(missing), PACKAGES
+    )
 
 
 def mounts() -> Finding:
@@ -196,7 +202,7 @@ def mounts() -> Finding:
         allowed = subprocess.run(words, capture_output=True, check=False).returncode == 0
     except OSError:
         allowed = True
-    return judge_mounts(allowed, all(find(part, cache_dir()) for part in PARTS), where)
+    return judge_mounts(allowed, not _unbuilt(), where)
 
 
 def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
@@ -215,8 +221,7 @@ def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
 
 def images() -> Finding:
     """Kernel, guest image and programs built?"""
-    missing = [part.title for part in PARTS if find(part, cache_dir()) is None]
-    if not missing:
+    if not (missing := _unbuilt()):
         return Finding(
             "images",
             "ok",
@@ -373,8 +378,7 @@ def disk() -> Finding:
         fix = "set SCPSLAB_CACHE to a folder that you may write to"
         return Finding("disk", "missing", f"{place} cannot be written to, and {cache_dir()} is there", fix)
     free = shutil.disk_usage(place).free
-    built = all(find(part, cache_dir()) for part in PARTS)
-    enough = free >= (NEEDED_BYTES if not built else 10**9)
+    enough = free >= (NEEDED_BYTES if _unbuilt() else 10**9)
     fix = "free disk space, or set SCPSLAB_CACHE to a folder on another disk"
     return Finding("disk", "ok" if enough else "missing", f"{free / 1e9:.1f} GB free for {cache_dir()}", fix)
 
@@ -382,7 +386,7 @@ def disk() -> Finding:
 def lock(run: RunInGuest) -> Finding:
     """Does a guest's kernel refuse folders of this machine?"""
     name = "sandbox: kernel's lock"
-    if any(find(part, cache_dir()) is None for part in PARTS):
+    if _unbuilt():
         return Finding(name, "missing", "kernel, guest image or programs not built", SETUP)
     with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
         lab, cell = Path(folder, "lab"), Path(folder, "cell")

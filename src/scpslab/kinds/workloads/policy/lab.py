@@ -78,7 +78,7 @@ class Policy(Workload[planned.Policy]):
         if not self.context.loop.run_until(
             lambda: self.ready or bool(self.outcome), self.context.now_ns() + READY_LIMIT_NS
         ):
-            self._fail("found no object of the class Policy within 30 s; expected one")
+            self.fail("found no object of the class Policy within 30 s; expected one")
 
     def start(self) -> None:
         """The first event."""
@@ -87,7 +87,7 @@ class Policy(Workload[planned.Policy]):
         self.started_ns = self.context.now_ns()
         self.context.loop.on_readable(self.receiver, self._received(self.receiver, self._data))
         self.context.loop.on_readable(self.sender, self._received(self.sender, self._answer))
-        self.context.loop.at(self.started_ns + self.spec.patience_ns, lambda: self._fail("patience ran out"))
+        self.context.loop.at(self.started_ns + self.spec.patience_ns, lambda: self.fail("patience ran out"))
         self.is_asked = False
         self._add({"event": "start"})
 
@@ -107,7 +107,7 @@ class Policy(Workload[planned.Policy]):
             while text:
                 text = text[os.write(self.policy.stdin.fileno(), text) :]
         except (BlockingIOError, BrokenPipeError):
-            self._fail("found a policy that reads nothing any more; expected an answer to each event")
+            self.fail("found a policy that reads nothing any more; expected an answer to each event")
 
     def _add(self, event: dict[str, Any]) -> None:
         if not self.outcome:
@@ -120,7 +120,7 @@ class Policy(Workload[planned.Policy]):
             self.asked += 1
             most = EVENTS_EACH * self.segments + SPARE_EVENTS
             if self.asked > most:
-                self._fail(
+                self.fail(
                     f"found more than {most} events; expected at most {EVENTS_EACH} for each segment, and "
                     f"{SPARE_EVENTS}. Ask to be woken less often"
                 )
@@ -132,14 +132,14 @@ class Policy(Workload[planned.Policy]):
             return
         said = _read(line)
         if said is None or not self.is_asked:
-            self._fail(f"found the line {line[:80]!r}; {ONE_ANSWER}")
+            self.fail(f"found the line {line[:80]!r}; {ONE_ANSWER}")
         elif "error" in said:
-            self._fail(f"{self.spec.file}: {_shown(said['error'], 300)}")
+            self.fail(f"{self.spec.file}: {_shown(said['error'], 300)}")
         elif not self.ready:
             # Until it was asked for the first time, a policy has nothing to say but this.
             self.ready = said == {"ready": True}
             if not self.ready:
-                self._fail(f"found the line {line[:80]!r} before the first event; {ONE_ANSWER}")
+                self.fail(f"found the line {line[:80]!r} before the first event; {ONE_ANSWER}")
         else:
             self.is_asked = False
             self._do(said)
@@ -147,7 +147,7 @@ class Policy(Workload[planned.Policy]):
 
     def _do(self, said: dict[str, Any]) -> None:
         if reason := wrong(said, self.segments):
-            self._fail(reason)
+            self.fail(reason)
             return
         for segment in said["send"]:
             if not self.outcome:
@@ -170,7 +170,7 @@ class Policy(Workload[planned.Policy]):
 
     def _send(self, segment: int) -> None:
         if self.copies >= MOST_COPIES * self.segments + SPARE_COPIES:
-            self._fail(
+            self.fail(
                 f"found {self.copies} packets sent for {self.segments} segments; "
                 f"expected at most {MOST_COPIES} times as many"
             )
@@ -182,7 +182,7 @@ class Policy(Workload[planned.Policy]):
         try:
             self.sender.send(write_data(data))
         except BlockingIOError:
-            self._fail(
+            self.fail(
                 f"found more packets under way than {SOCKET_BUFFER_BYTES >> 20} MiB hold; expected fewer at a time"
             )
 
@@ -256,18 +256,18 @@ class Policy(Workload[planned.Policy]):
                     os.kill(pid, signal.SIGKILL)
             self.policy.kill()
 
-    def _fail(self, reason: str) -> None:
+    def fail(self, reason: str, log_of: str = "", outcome: str = "incomplete") -> None:
+        """Notes how far it came, and ends it."""
         if not self.outcome:
             self.records.write(
                 event="failed", reason=reason, segments=self.segments, arrived=self.arrived, sent_packets=self.copies
             )
-            self.finish("incomplete", f"{self.name}: {reason}")
+            super().fail(reason, log_of, outcome)
             self.close()
 
     def _on_exit(self, code: int) -> None:
-        self._fail(
-            f"{self.spec.file}: its process ended with exit code {code}; see logs/{self.name}-{self.spec.from_}.log"
-        )
+        log = f"logs/{self.name}-{self.spec.from_}.log"
+        self.fail(f"{self.spec.file}: its process ended with exit code {code}; see {log}")
 
 
 def _read(line: str) -> dict[str, Any] | None:
