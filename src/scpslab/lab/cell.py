@@ -153,7 +153,6 @@ class Running:
         status, reason = self._outcome(in_time)
         self.lab.phase("stop")
         end_ns = Context.now_ns()
-        self.context.live.hold(end_ns)
         overload = self.pace.stop() if self.pace else ""
         self._stop_workloads()
         for service in reversed(self.ready_ns):
@@ -180,7 +179,7 @@ class Running:
         elif not drained and status == "completed":
             reason = "packets were still under way at the end"
         self._write_log()
-        self.context.live.close()
+        self.context.live.write()
         return Status(status, reason, self.context.epoch.realtime_ns, self.context.epoch.t_s(end_ns))
 
     def _traces(self, node: str) -> list[Trace]:

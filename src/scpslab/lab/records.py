@@ -48,14 +48,15 @@ class Records:
 class Live:
     """Lines on the lab's console that tell what a cell does now.
 
-    They are written whether anybody listens or not, so listening changes nothing of a cell. A write takes some virtual
-    time, and every system call lets other programs run; so there is one, when the lab would sleep.
+    They are written whether anybody listens or not, so listening changes nothing of a cell. A system call lets other
+    programs run, which moves what happens at the same instant by some reads of the clock (256 ns each). So a line is
+    written when the lab would sleep anyway, and the outcome of a workload, when much happens, waits for the next line.
     """
 
     def __init__(self, loop: Loop, epoch: Epoch) -> None:
         self._loop, self._epoch, self._left = loop, epoch, MOST_LIVE_BYTES
         self._waiting: list[dict[str, Any]] = []
-        self._end_ns: int | None = None
+        self._is_asked = self._is_due = False
         # Of each source: how many of its instants were told, and the last one.
         self._told: dict[str, tuple[int, float]] = {}
 
@@ -65,33 +66,40 @@ class Live:
         told, last_s = self._told.get(source, (0, float("-inf")))
         if t_s == last_s or t_s >= last_s + (1 << told // COPIES):
             self._told[source] = (told + (t_s != last_s), t_s)
-            self.tell(source, record)
+            self._add({"source": source, **record}, is_due=True)
 
-    def tell(self, source: str, values: dict[str, Any]) -> None:
-        """Tells values; without `t_s` they hold for the instant at which they are written."""
-        if not self._waiting:
-            self._loop.before_sleep(self._write)
-        self._waiting.append({"source": source, **values})
+    def started(self, source: str) -> None:
+        """Tells that a workload starts."""
+        self._add({"source": source, "state": "started"}, is_due=True)
 
-    def hold(self, now_ns: int) -> None:
-        """Writes nothing while programs are asked to end: what they say last is in records."""
-        self._end_ns = now_ns
+    def ended(self, source: str, outcome: str) -> None:
+        """Tells what has become of a workload."""
+        self._add({"source": source, "state": outcome}, is_due=False)
 
-    def close(self) -> None:
-        """Writes what was held."""
-        now_ns, self._end_ns = self._end_ns or 0, None
-        self._write(now_ns)
+    def _add(self, values: dict[str, Any], *, is_due: bool) -> None:
+        self._waiting.append(values)
+        self._is_due |= is_due
+        if not self._is_asked:
+            self._is_asked = True
+            self._loop.before_sleep(self._stamp)
 
-    def _write(self, now_ns: int) -> None:
-        if self._end_ns is not None:
-            return
+    def _stamp(self, now_ns: int) -> None:
+        self._is_asked = False
         for values in self._waiting:
-            line = f"{LIVE}{json.dumps({'t_s': max(self._epoch.t_s(now_ns), 0.0), **values})}\n"
-            if len(line) <= min(self._left, LONGEST_LIVE):
-                self._left -= len(line)
-                sys.stdout.write(line)
+            values.setdefault("t_s", max(self._epoch.t_s(now_ns), 0.0))
+        if self._is_due:
+            self.write()
+
+    def write(self) -> None:
+        """Writes what waits; at the cell's end, the rest."""
+        lines = [f"{LIVE}{json.dumps(values)}\n" for values in self._waiting if "t_s" in values]
         self._waiting.clear()
-        sys.stdout.flush()
+        self._is_due = False
+        kept = [line for line in lines if len(line) <= LONGEST_LIVE]
+        if sum(map(len, kept)) <= self._left:
+            self._left -= sum(map(len, kept))
+            sys.stdout.write("".join(kept))
+            sys.stdout.flush()
 
 
 @dataclass(frozen=True)
