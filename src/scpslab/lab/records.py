@@ -49,8 +49,8 @@ class Live:
     """Lines on the lab's console that tell what a cell does now.
 
     They are written whether anybody listens or not, so listening changes nothing of a cell. A system call lets other
-    programs run, which moves what happens at the same instant by some reads of the clock (256 ns each). So a line is
-    written when the lab would sleep anyway, and the outcome of a workload, when much happens, waits for the next line.
+    programs run, which moves what happens at the same instant by some reads of the clock (256 ns each). So a
+    probe's line is written when the lab would sleep anyway, and one about a workload, when much happens, waits for it.
     """
 
     def __init__(self, loop: Loop, epoch: Epoch) -> None:
@@ -68,13 +68,9 @@ class Live:
             self._told[source] = (told + (t_s != last_s), t_s)
             self._add({"source": source, **record}, is_due=True)
 
-    def started(self, source: str) -> None:
-        """Tells that a workload starts."""
-        self._add({"source": source, "state": "started"}, is_due=True)
-
-    def ended(self, source: str, outcome: str) -> None:
+    def state(self, source: str, state: str) -> None:
         """Tells what has become of a workload."""
-        self._add({"source": source, "state": outcome}, is_due=False)
+        self._add({"source": source, "state": state}, is_due=False)
 
     def _add(self, values: dict[str, Any], *, is_due: bool) -> None:
         self._waiting.append(values)

@@ -42,7 +42,7 @@ class Workload(Generic[Planned]):
 
     def begin(self) -> None:
         """Starts the traffic, and tells it."""
-        self.context.live.started(self.name)
+        self.context.live.state(self.name, "started")
         self.start()
 
     def start(self) -> None:
@@ -77,7 +77,7 @@ class Workload(Generic[Planned]):
         """Settles the outcome, once."""
         if not self.outcome:
             self.outcome, self.reason = outcome, reason
-            self.context.live.ended(self.name, outcome)
+            self.context.live.state(self.name, outcome)
 
     def fail(self, reason: str, log_of: str = "", outcome: str = "incomplete") -> None:
         """Settles the outcome. `log_of`: the node whose log says more."""
