@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab import scenario
-from scpslab.engine import CellRun
+from scpslab.engine import CellRun, CellSample
 from scpslab.engine.template import Fork
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
@@ -61,6 +61,9 @@ class Undisturbed:
 
 class Statuses(dict[str, str]):
     """What an executor reports: how cells ended."""
+
+    def progress(self, cell_id: str, sample: CellSample) -> None:
+        """Nothing is done."""
 
     def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
         """Notes a status."""

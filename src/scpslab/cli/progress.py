@@ -33,6 +33,7 @@ from scpslab.running.events import (
     CampaignInterrupted,
     CampaignStarted,
     CellDone,
+    CellProgress,
     CellStarted,
     Event,
     Note,
@@ -89,25 +90,18 @@ class ConsoleProgress:
     def __call__(self, event: Event) -> None:
         """Shows one event."""
         self.notes.settle()
-        if isinstance(event, RunStarted):
-            # Where time is real, it has no pace.
-            self.is_virtual = event.engine not in INTERACTIVE
         match event:
             case Note():
                 self.notes(event.text, is_under_way=event.is_under_way)
             case CampaignStarted():
                 self.scenarios = event.scenarios
                 self._begin(event.cells)
-            case RunStarted() if self.scenarios:
-                self.number += 1
-                self.scenario = f"{self.number} of {len(self.scenarios)} {event.scenario}"
             case RunStarted():
-                self.remaining = Remaining(event.expected, self.jobs, self.now)
-                self.has_forecast = False
-                self._begin(len(event.cells))
+                self._begin_run(event)
             case CellStarted():
-                self._forecast()
-                self.remaining.started(event.cell)
+                self._forecast(event)
+            case CellProgress():
+                self._cell_progress(event)
             case CellDone():
                 self.tally(event)
                 self.remaining.done(event.cell)
@@ -120,9 +114,21 @@ class ConsoleProgress:
                 self._end(is_done=isinstance(event, RunDone))
                 self._say_what_is_kept(event)
 
+    def _begin_run(self, event: RunStarted) -> None:
+        # Where time is real, it has no pace.
+        self.is_virtual = event.engine not in INTERACTIVE
+        if self.scenarios:
+            self.number += 1
+            self.scenario = f"{self.number} of {len(self.scenarios)} {event.scenario}"
+            return
+        self.remaining = Remaining(event.expected, self.jobs, self.now)
+        self.has_forecast = False
+        self._begin(len(event.cells))
+
     def _begin(self, total: int) -> None:
         self.total, self.tally, self.number, self.scenario, self.started = total, Tally(), 0, "", self.now()
         self.bar: Progress | None = None
+        self.acked: dict[str, int] = {}
         if total and self.console.is_terminal:
             self.bar = Progress(
                 SpinnerColumn(),
@@ -138,14 +144,15 @@ class ConsoleProgress:
             self.task = self.bar.add_task("", total=total)
             self.bar.start()
 
-    def _forecast(self) -> None:
+    def _forecast(self, event: CellStarted) -> None:
         """Says how long a long run takes, once, before its first cell that has no result yet."""
-        if self.has_forecast or self.scenarios or not self.is_here:
-            return
-        self.has_forecast = True
-        if (self.remaining.seconds() or 0) >= LONG_S:
-            forecast = self.remaining.forecast(in_virtual_time=self.is_virtual)
-            self.console.print(f"{forecast} (a guess, which cells that end correct)", highlight=False, soft_wrap=True)
+        if not (self.has_forecast or self.scenarios) and self.is_here:
+            self.has_forecast = True
+            if (self.remaining.seconds() or 0) >= LONG_S:
+                forecast = self.remaining.forecast(in_virtual_time=self.is_virtual)
+                text = f"{forecast} (a guess, which cells that end correct)"
+                self.console.print(text, highlight=False, soft_wrap=True)
+        self.remaining.started(event.cell)
 
     def _end(self, *, is_done: bool) -> None:
         if self.bar:
@@ -158,6 +165,18 @@ class ConsoleProgress:
         if isinstance(event, RunInterrupted | CampaignInterrupted):
             text = f"interrupted: {self.tally.done} of {self.total} cells are finished, and kept in {event.folder}"
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _cell_progress(self, event: CellProgress) -> None:
+        """Shows how far a cell is: its time, and the most that a connection of it has had acknowledged."""
+        if self.bar is None:
+            return
+        acked = event.sample.values.get("bytes_acked")
+        if isinstance(acked, int):
+            self.acked[event.cell] = max(acked, self.acked.get(event.cell, 0))
+        sent = f", {self.acked[event.cell] / 1e6:.1f} MB acknowledged" if event.cell in self.acked else ""
+        now = f"{event.cell} at {event.sample.t_s:.0f} s{sent}"
+        pace = self._pace() if self.tally.done else self.scenario
+        self.bar.update(self.task, description="; ".join(filter(None, (pace, now))))
 
     def _cell_done(self, event: CellDone) -> None:
         status = event.status

@@ -69,8 +69,7 @@ def shell(
         Path | None,
         typer.Option(
             help="Keep captures in this folder, and transcript.yaml: your commands as a scenario to run again. "
-            "Both are written during the session. "
-            "Without it, a session with a capture makes session-1, session-2 …"
+            "Both are written during the session. Without it, a session with a capture makes session-1, session-2 …"
         ),
     ] = None,
     bash: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -15,14 +15,30 @@ from scpslab.setup import Say
 
 
 @dataclass(frozen=True)
+class CellSample:
+    """What a running cell said of itself: a copy of a probe's record, or what became of a workload (`state`).
+
+    `source`: the name of the probe or workload; `t_s`: when, in the cell's time, s since its epoch.
+    """
+
+    t_s: float
+    source: str
+    values: Mapping[str, str | float | None]
+
+
+@dataclass(frozen=True)
 class CellRun:
     """One cell to run: its plan (docs/plan-format.md), the folder for its files, and the CPU core that it may use
     (None: any).
+
+    `hear`: gets samples while the cell runs, from a thread of the engine's; engines whose labs run elsewhere have none.
+    A cell whose lab was lost begins anew.
     """
 
     plan: Plan
     folder: Path
     core: int | None = None
+    hear: Callable[[CellSample], None] | None = None
 
 
 @dataclass(frozen=True)

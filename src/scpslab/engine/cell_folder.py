@@ -6,6 +6,7 @@ For engines whose lab is a process.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +17,12 @@ from typing import Any
 from scpslab import plan as plans
 from scpslab.core.names import UNFINISHED
 from scpslab.lab.place import OUT
-from scpslab.lab.records import Status
+from scpslab.lab.records import LIVE, Status
 from scpslab.plan import Plan
 from scpslab.runs import CellFiles
 
 CONSOLE_LINES_KEPT = 12
+LIVE_LINE = re.compile(rf"^{LIVE}.*\n?".encode(), re.MULTILINE)
 # What the lab kernel says when this machine lacks something, and what to do then.
 MEMORY_IS_FULL = (
     "Run fewer cells at a time (--jobs), or set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how"
@@ -95,15 +97,19 @@ class CellFolder:
         self.out.make_folders()
         shutil.copyfile(CellFiles(self.inside).plan, self.out.plan)
         if status["status"] == "failed" or self.plan.cell.mininet:
-            shutil.copyfile(self.console, self.out.log("console"))
+            self.out.log("console").write_bytes(self._console())
         shutil.rmtree(target, ignore_errors=True)
         self.out.path.rename(target)
         return status
 
     def console_tail(self) -> str:
         """The last lines of the console."""
-        lines = self.console.read_text(errors="replace").strip().splitlines()
+        lines = self._console().decode(errors="replace").strip().splitlines()
         return " | ".join(lines[-CONSOLE_LINES_KEPT:])
+
+    def _console(self) -> bytes:
+        """What the lab has said besides its live stream."""
+        return re.sub(LIVE_LINE, b"", self.console.read_bytes())
 
     def _status(self, ended: str, lab: str) -> dict[str, Any]:
         if self.out.has_ended and not ended:

@@ -157,26 +157,23 @@ def system() -> Finding:
 def judge_system(where: Surroundings, on_windows: list[Path]) -> Finding:
     """The finding for such surroundings. `on_windows`: our folders that are on disks of Windows."""
     if where.wsl == 1:
-        return Finding(
-            "system",
-            "missing",
-            f"{where}, which has no Linux kernel",
-            "in PowerShell: wsl --set-version DISTRIBUTION 2",
-        )
+        fix = "in PowerShell: wsl --set-version DISTRIBUTION 2"
+        return Finding("system", "missing", f"{where}, which has no Linux kernel", fix)
     if where.wsl and on_windows:
         found = f"{where}, with {' and '.join(map(str, on_windows))} on a disk of Windows"
-        return Finding(
-            "system",
-            "warning",
-            found,
-            "move the clone and SCPSLAB_CACHE into the Linux file system, such as ~: Windows disks are slow there",
-        )
+        fix = "move the clone and SCPSLAB_CACHE into the Linux file system, such as ~: Windows disks are slow there"
+        return Finding("system", "warning", found, fix)
     return Finding("system", "ok", str(where))
 
 
 def python() -> Finding:
     """Python 3.11 or newer?"""
     return Finding("python", "ok" if sys.version_info >= (3, 11) else "missing", platform.python_version(), PACKAGES)
+
+
+def _unbuilt() -> list[str]:
+    """The parts that are not built."""
+    return [part.title for part in PARTS if find(part, cache_dir()) is None]
 
 
 def programs() -> Finding:
@@ -186,8 +183,9 @@ def programs() -> Finding:
     missing = [name for name in BUILD_PROGRAMS if shutil.which(name) is None and not Path("/usr/sbin", name).exists()]
     if not missing:
         return Finding("build programs", "ok", "all there")
-    built = all(find(part, cache_dir()) for part in PARTS)
-    return Finding("build programs", "warning" if built else "missing", "not found: " + ", ".join(missing), PACKAGES)
+    return Finding(
+        "build programs", "missing" if _unbuilt() else "warning", "not found: " + ", ".join(missing), PACKAGES
+    )
 
 
 def mounts() -> Finding:
@@ -204,7 +202,7 @@ def mounts() -> Finding:
         allowed = subprocess.run(words, capture_output=True, check=False).returncode == 0
     except OSError:
         allowed = True
-    return judge_mounts(allowed, all(find(part, cache_dir()) for part in PARTS), where)
+    return judge_mounts(allowed, not _unbuilt(), where)
 
 
 def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
@@ -223,8 +221,7 @@ def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
 
 def images() -> Finding:
     """Kernel, guest image and programs built?"""
-    missing = [part.title for part in PARTS if find(part, cache_dir()) is None]
-    if not missing:
+    if not (missing := _unbuilt()):
         return Finding(
             "images",
             "ok",
@@ -239,12 +236,8 @@ def published() -> Finding:
     found = "; ".join(verdict.text for verdict in verdicts) or "nothing to compare yet"
     if all(verdict.same is not False for verdict in verdicts):
         return Finding("published bytes", "ok", found)
-    return Finding(
-        "published bytes",
-        "warning",
-        found,
-        "good for results of your own; to repeat published bytes see docs/platforms.md",
-    )
+    fix = "good for results of your own; to repeat published bytes see docs/platforms.md"
+    return Finding("published bytes", "warning", found, fix)
 
 
 def boot() -> Finding:
@@ -306,12 +299,8 @@ def explain(answer: int, scope: int, filtered: bool, where: Surroundings) -> Fin
         fix = until if scope >= SCOPE_FOR_GOOD else "sudo sysctl -w kernel.yama.ptrace_scope=1"
         return Finding("ptrace", "missing", f"refused ({said}): kernel.yama.ptrace_scope is {scope}", fix)
     if not filtered:
-        return Finding(
-            "ptrace",
-            "missing",
-            f"refused ({said})",
-            "allow ptrace in the security module or sandbox that this program runs in",
-        )
+        fix = "allow ptrace in the security module or sandbox that this program runs in"
+        return Finding("ptrace", "missing", f"refused ({said})", fix)
     if where.run_command:
         fix = f"{where.run_command} --security-opt seccomp=unconfined, or a seccomp profile that allows ptrace"
     else:
@@ -348,12 +337,8 @@ def judge_other_folder(folder: Path, free_bytes: int, trouble: str, *, can_hold_
     )
     found = f"{free_bytes / 1e9:.1f} GB free in {folder}: {why}"
     if free_bytes < memory.NEEDED_BYTES:
-        return Finding(
-            "memory folder",
-            "warning",
-            f"{found}; a cell may need {memory.NEEDED_BYTES / 1e6:.0f} MB",
-            "small cells run; scpslab run --jobs 1",
-        )
+        fix = "small cells run; scpslab run --jobs 1"
+        return Finding("memory folder", "warning", f"{found}; a cell may need {memory.NEEDED_BYTES / 1e6:.0f} MB", fix)
     if not can_hold_forks:
         text = (
             f"{found}; no files without a name there (O_TMPFILE), so every cell boots: "
@@ -379,12 +364,8 @@ def judge_memory_folder(free_bytes: int, is_noexec: bool, cores: int, where: Sur
     if fits >= cores:
         return Finding(name, "ok", found)
     if fits:
-        return Finding(
-            name,
-            "warning",
-            f"{found}: enough for {fits} of {cores} cells at a time",
-            f"scpslab run --jobs {fits}, or: {fix}",
-        )
+        fix = f"scpslab run --jobs {fits}, or: {fix}"
+        return Finding(name, "warning", f"{found}: enough for {fits} of {cores} cells at a time", fix)
     return Finding(name, "missing", f"{found}; a cell needs {memory.NEEDED_BYTES / 1e6:.0f} MB", fix)
 
 
@@ -394,27 +375,18 @@ def disk() -> Finding:
     while not place.exists():
         place = place.parent
     if not os.access(place, os.W_OK):
-        return Finding(
-            "disk",
-            "missing",
-            f"{place} cannot be written to, and {cache_dir()} is there",
-            "set SCPSLAB_CACHE to a folder that you may write to",
-        )
+        fix = "set SCPSLAB_CACHE to a folder that you may write to"
+        return Finding("disk", "missing", f"{place} cannot be written to, and {cache_dir()} is there", fix)
     free = shutil.disk_usage(place).free
-    built = all(find(part, cache_dir()) for part in PARTS)
-    enough = free >= (NEEDED_BYTES if not built else 10**9)
-    return Finding(
-        "disk",
-        "ok" if enough else "missing",
-        f"{free / 1e9:.1f} GB free for {cache_dir()}",
-        "free disk space, or set SCPSLAB_CACHE to a folder on another disk",
-    )
+    enough = free >= (NEEDED_BYTES if _unbuilt() else 10**9)
+    fix = "free disk space, or set SCPSLAB_CACHE to a folder on another disk"
+    return Finding("disk", "ok" if enough else "missing", f"{free / 1e9:.1f} GB free for {cache_dir()}", fix)
 
 
 def lock(run: RunInGuest) -> Finding:
     """Does a guest's kernel refuse folders of this machine?"""
     name = "sandbox: kernel's lock"
-    if any(find(part, cache_dir()) is None for part in PARTS):
+    if _unbuilt():
         return Finding(name, "missing", "kernel, guest image or programs not built", SETUP)
     with tempfile.TemporaryDirectory(prefix="scpslab-") as folder:
         lab, cell = Path(folder, "lab"), Path(folder, "cell")
@@ -431,12 +403,8 @@ def lock(run: RunInGuest) -> Finding:
                 name, "missing", f"the guest gave no answer: {console}", "fix the check 'lab kernel starts' first"
             )
         if found.read_text() != "refused":
-            return Finding(
-                name,
-                "missing",
-                "a guest's root can mount this machine's folders",
-                f"scpslab clean --images, then {SETUP}",
-            )
+            fix = f"scpslab clean --images, then {SETUP}"
+            return Finding(name, "missing", "a guest's root can mount this machine's folders", fix)
     return Finding(name, "ok", "a guest's root cannot mount this machine's folders")
 
 
@@ -452,12 +420,8 @@ def confinement() -> Finding:
     lacking = " and ".join(
         what for what, there in (("Landlock", means.landlock), ("seccomp", means.seccomp)) if not there
     )
-    return Finding(
-        name,
-        "warning",
-        f"no {lacking}; the kernel's lock holds alone",
-        "use Linux 5.13 or newer, booted with landlock in lsm=…",
-    )
+    fix = "use Linux 5.13 or newer, booted with landlock in lsm=…"
+    return Finding(name, "warning", f"no {lacking}; the kernel's lock holds alone", fix)
 
 
 def addresses() -> Finding:
@@ -469,12 +433,9 @@ def addresses() -> Finding:
     if protections(tools).addresses:
         return Finding(name, "ok", "the lab kernel starts at the same addresses every time")
     help_ = "in a container, docker run --security-opt seccomp=unconfined, or a profile that allows personality(2)"
-    return Finding(
-        name,
-        "warning",
-        "personality(2) is refused: guests differ by up to 16 MiB of memory, and results may differ with it",
-        help_,
-    )
+    found = "personality(2) is refused: guests differ by up to 16 MiB of memory, and results may differ with it"
+    fix = help_
+    return Finding(name, "warning", found, fix)
 
 
 def processes() -> Finding:
@@ -503,19 +464,11 @@ def judge_appliance(why: str, has_qemu: bool, accelerated: bool) -> Finding:
     if not why:
         return Finding(name, "ok", "not needed: the lab kernel runs on this machine itself")
     if not has_qemu:
-        return Finding(
-            name,
-            "missing",
-            f"{why}, and there is no {QEMU}",
-            "sudo apt-get install qemu-system-x86; or an x86-64 Linux machine that allows ptrace",
-        )
+        fix = "sudo apt-get install qemu-system-x86; or an x86-64 Linux machine that allows ptrace"
+        return Finding(name, "missing", f"{why}, and there is no {QEMU}", fix)
     pace = "at nearly the usual pace (KVM)" if accelerated else f"10 to {SLOWER} times slower"
-    return Finding(
-        name,
-        "warning",
-        f"{why}: cells run in a machine of {QEMU}, {pace}, with the same bytes",
-        "faster: an x86-64 Linux machine that allows ptrace",
-    )
+    fix = "faster: an x86-64 Linux machine that allows ptrace"
+    return Finding(name, "warning", f"{why}: cells run in a machine of {QEMU}, {pace}, with the same bytes", fix)
 
 
 def shared_parts() -> Finding:

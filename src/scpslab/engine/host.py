@@ -5,7 +5,9 @@ containers.
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,8 +20,7 @@ from scpslab.core.folders import whole_folder
 from scpslab.engine.base import Finding, Needs, own_images
 from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.hostlab import HostLab, dead_labs, remove
-from scpslab.engine.hostlab.capabilities import missing
+from scpslab.engine.hostlab import CGROUPS, PYTHON, HostLab, dead_labs, remove
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.terminal import SessionConsole
 from scpslab.lab import docker
@@ -88,7 +89,7 @@ class HostEngine(ProcessEngine):
                     )
                 yield process
         finally:
-            lab.remove()
+            remove(lab.id)
 
 
 def _lack_text(lack: Finding) -> str:
@@ -123,3 +124,58 @@ def _install(say: Say, with_stack: bool) -> Path:
             f"{target}: found {error.strerror}; expected a folder that root may write to. "
             "Free disk space there, or correct its permissions."
         ) from error
+
+
+NEEDED_PROGRAMS = (
+    *("ip", "tc", "unshare", "setpriv", "mount", "tcpdump", "iperf3"),
+    *("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-dpctl"),
+)
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+OTHER_KERNEL = "use another kernel: the virtual machine that vagrant up makes has one (docs/vagrant.md)"
+PLAYBOOK = "ansible-playbook -i localhost, -c local playbooks/site.yml"
+IMPORT_MININET = "import sys; sys.path.append('/usr/lib/python3/dist-packages'); import mininet.net"
+
+
+def missing(with_docker: bool) -> list[Finding]:
+    """What this machine lacks, by trying. Without root only root is reported, because the other checks need it."""
+    if os.geteuid():
+        return [Finding("root", "missing", f"user id {os.geteuid()}", "sudo scpslab …")]
+    return [Finding(name, "missing", found, fix) for name, found, fix in _lacking(with_docker)]
+
+
+def _lacking(with_docker: bool) -> Iterator[tuple[str, str, str]]:
+    if programs := [name for name in NEEDED_PROGRAMS if not _has(name)]:
+        yield "programs", "no " + ", ".join(programs), PLAYBOOK
+    words = [PYTHON, "-S", "-E", "-c", IMPORT_MININET]
+    if not Path(PYTHON).exists() or subprocess.run(words, capture_output=True, check=False).returncode:
+        yield "mininet", f"no Mininet for {PYTHON}", PLAYBOOK
+    # Version 2 ends all processes of a lab at once.
+    if not (CGROUPS / "cgroup.controllers").exists():
+        fix = f"start the machine with systemd.unified_cgroup_hierarchy=1, or {OTHER_KERNEL}"
+        yield "control groups", f"no control groups of version 2 at {CGROUPS}", fix
+    filters = "tc qdisc add dev lo clsact"
+    tried = {
+        "veth": "ip link add name v0 type veth peer name v1",
+        "sch_netem": "tc qdisc add dev lo root netem delay 1ms",
+        "sch_ingress": filters,
+        "cls_bpf": f"{filters}; tc filter add dev lo egress bpf bytecode '1,6 0 0 0' direct-action",
+        # Without its programs, at least whether there is such a module.
+        "openvswitch": "ovs-dpctl dump-dps" if _has("ovs-dpctl") else "modprobe --dry-run openvswitch",
+    }
+    for module, script in tried.items():
+        # A missing program has been reported.
+        if _has(script.split(maxsplit=1)[0]) and (said := _in_a_namespace(script)):
+            yield module, f'"{said}" when it was tried', f"modprobe {module}, or {OTHER_KERNEL}"
+    if with_docker and not docker.answers():
+        yield "docker", f"no Docker Engine that answers at {docker.SOCKET}", f"start it, or: {PLAYBOOK}"
+
+
+def _has(program: str) -> bool:
+    return shutil.which(program, path=PATH) is not None
+
+
+def _in_a_namespace(script: str) -> str:
+    """Runs a script in a network namespace of its own. Returns "" if it works, else its last line of output."""
+    words = ["unshare", "--net", "sh", "-ec", script]
+    done = subprocess.run(words, capture_output=True, text=True, env={"PATH": PATH}, check=False)
+    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

@@ -4,19 +4,19 @@ process's files into place.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted, LabProcess
 from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.console import LabConsole
 from scpslab.engine.terminal import SessionConsole, at_terminal, wait_for_user
 from scpslab.plan import Plan
 
@@ -33,10 +33,6 @@ def on_the_wall_clock(plan: Plan) -> Plan:
     )
 
 
-# A lab that works says some kilobytes. One that floods its console is ended, within LOOK_S.
-MOST_CONSOLE_BYTES, LOOK_S = 16 << 20, 0.2
-
-
 @dataclass(frozen=True)
 class Ending:
     """How a lab ended: why the engine ended or refused it ("" where all is well), and its exit code.
@@ -47,43 +43,6 @@ class Ending:
     why: str
     returncode: int
     is_lost: bool = False
-
-
-@contextmanager
-def _console_bounded(folder: CellFolder, process: LabProcess) -> Iterator[None]:
-    """Meanwhile, a lab that fills its console is ended; `_cut_console` says so afterwards."""
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(LOOK_S):
-            if _console_bytes(folder) > MOST_CONSOLE_BYTES:
-                process.kill()
-                return
-
-    thread = threading.Thread(target=watch, name="console", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _cut_console(folder: CellFolder) -> str:
-    """Cuts what an ended lab has said at the limit. Returns "", or why the lab failed."""
-    if _console_bytes(folder) <= MOST_CONSOLE_BYTES:
-        return ""
-    os.truncate(folder.console, MOST_CONSOLE_BYTES)
-    return (
-        f"found more than {MOST_CONSOLE_BYTES >> 20} MiB on the lab's console; expected less. "
-        "Have the cell's programs say less"
-    )
-
-
-def _console_bytes(folder: CellFolder) -> int:
-    with suppress(FileNotFoundError):
-        return folder.console.stat().st_size
-    return 0
 
 
 class ProcessEngine(Engine):
@@ -145,17 +104,18 @@ class ProcessEngine(Engine):
         with CellFolder.beside(cell.folder, self.as_carried_out(cell.plan)) as folder:
             folder.fill()
             self.furnish(folder)
-            with self.ended(folder, cell.core) as ending:
+            with self.ended(folder, cell) as ending:
                 name = f"{self.lab_name}{_by_signal(ending.returncode)}"
                 return folder.finish(cell.folder, ending.why, name), ending.is_lost
 
     @contextmanager
-    def ended(self, folder: CellFolder, core: int | None = None) -> Iterator[Ending]:
+    def ended(self, folder: CellFolder, cell: CellRun | None = None) -> Iterator[Ending]:
         """Runs the lab of a filled folder to its end. What it wrote is there in the block, looked over."""
-        with self.lab(folder, core) as process:
-            with _console_bounded(folder, process):
+        with self.lab(folder, cell.core if cell else None) as process:
+            console = LabConsole(folder, cell.hear if cell else None)
+            with console.watched(process):
                 why = self._wait(process, folder.plan.cell.limits.wall_s)
-            why = _cut_console(folder) or why
+            why = console.cut() or why
             refused = self.look_over(folder)
             yield Ending(why or refused, process.returncode or 0, self.is_lost(process))
 

@@ -91,10 +91,7 @@ class Guest:
 
     @contextmanager
     def boot_in(
-        self,
-        folder: CellFolder,
-        core: int | None = None,
-        console: SessionConsole | None = None,
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
     ) -> Iterator[LabProcess]:
         """A kernel in a folder. It keeps its memory file, and a note of its process id, in a scratch folder of its own.
 
@@ -243,10 +240,7 @@ class UmlEngine(ProcessEngine):
         self.guest(folder.plan).furnish(folder)
 
     def lab(
-        self,
-        folder: CellFolder,
-        core: int | None = None,
-        console: SessionConsole | None = None,
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
     ) -> AbstractContextManager[LabProcess]:
         """A guest in the folder, booted for it."""
         return self.guest(folder.plan).boot_in(folder, core, console)

@@ -17,8 +17,7 @@ from typing import ClassVar
 from scpslab.core.scratch import scratch
 from scpslab.engine import findings
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.job import Job
-from scpslab.engine.appliance.machine import QEMU, SLOWER, MachineCell, Machines, Parts, find_qemu, is_accelerated
+from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Machines, Parts, find_qemu, is_accelerated
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import sweep, template_launcher
@@ -216,10 +215,7 @@ class VirtualEngine(UmlEngine):
             super().check()
 
     def lab(
-        self,
-        folder: CellFolder,
-        core: int | None = None,
-        console: SessionConsole | None = None,
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
     ) -> AbstractContextManager[LabProcess]:
         """The guest of the folder's plan, in the way that is asked for and possible here."""
         return self._way().lab(self.guest(folder.plan), folder, core)

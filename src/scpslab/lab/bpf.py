@@ -66,10 +66,7 @@ class HashMap:
 
     def put(self, key: int, value: int) -> None:
         """Stores one value."""
-        key_buffer, value_buffer = (
-            ctypes.create_string_buffer(struct.pack("=I", key)),
-            ctypes.create_string_buffer(struct.pack("=I", value)),
-        )
+        key_buffer, value_buffer = (ctypes.create_string_buffer(struct.pack("=I", number)) for number in (key, value))
         attr = struct.pack("=IxxxxQQQ", self.fd, ctypes.addressof(key_buffer), ctypes.addressof(value_buffer), 0)
         _bpf(MAP_UPDATE, attr, "map entry")
 
@@ -113,16 +110,8 @@ class ObjectFile:
         def attr(level: int) -> bytes:
             # A log costs as much as the check itself, so it is asked for only when a load has failed.
             log_at, log_size = (ctypes.addressof(log), len(log)) if level else (0, 0)
-            head = struct.pack(
-                "=IIQQIIQ",
-                kind,
-                len(code) // 8,
-                ctypes.addressof(program),
-                ctypes.addressof(license_name),
-                level,
-                log_size,
-                log_at,
-            )
+            places = ctypes.addressof(program), ctypes.addressof(license_name)
+            head = struct.pack("=IIQQIIQ", kind, len(code) // 8, *places, level, log_size, log_at)
             return head + struct.pack("=II16s", 0, 0, section.rsplit("/", maxsplit=1)[-1].encode()[:15])
 
         try:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import shutil
 
-from scpslab.lab import environment, probes, services, workloads
-from scpslab.lab.accounts import Accounts
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab import probes, services, workloads
+from scpslab.lab.accounts import Accounts, Pace
+from scpslab.lab.changes import Script
 from scpslab.lab.context import Context, Folders
 from scpslab.lab.docker import Daemon
-from scpslab.lab.loop import Loop
-from scpslab.lab.network import LabNetwork
-from scpslab.lab.pace import Pace
+from scpslab.lab.loop import SECOND_NS, Loop
+from scpslab.lab.network import LabNetwork, write_environment
 from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.records import Records, Status, Trace
-from scpslab.lab.script import Script
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, Settled
 from scpslab.lab.switches import OpenVSwitch
@@ -57,7 +55,7 @@ class Lab:
         logs = self.folders.logs
         self.serial_links = [SerialLink(link, self.network, self.loop, logs, late) for link in network.serial_links]
         self.phase("environment")
-        environment.write(WORK / "environment.json", self.network)
+        write_environment(WORK / "environment.json", self.network)
 
     def _open_vswitch(self) -> OpenVSwitch:
         self.phase("switch daemons")
@@ -142,7 +140,7 @@ class Running:
         for probe in self.probes:
             self.loop.at(epoch.realtime_ns, probe.start)
         for workload in self.workloads:
-            self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.start)
+            self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.begin)
         self.script = Script(self.context, cell.script)
         self.script.schedule()
         for direction in self.network.directions:
@@ -181,6 +179,7 @@ class Running:
         elif not drained and status == "completed":
             reason = "packets were still under way at the end"
         self._write_log()
+        self.context.live.write()
         return Status(status, reason, self.context.epoch.realtime_ns, self.context.epoch.t_s(end_ns))
 
     def _traces(self, node: str) -> list[Trace]:

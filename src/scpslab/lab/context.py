@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scpslab.lab.clock import Epoch
-from scpslab.lab.loop import Loop
-from scpslab.lab.records import Records, Trace
+from scpslab.lab.loop import Epoch, Loop
+from scpslab.lab.records import Live, Records, Trace
 
 if TYPE_CHECKING:
     # Mininet exists only where a lab runs; tests of traces and command lines run without it.
@@ -52,9 +51,14 @@ class Context:
     services: Services
     epoch: Epoch = field(default_factory=Epoch)
 
+    def __post_init__(self) -> None:
+        """Opens the live stream."""
+        self.live = Live(self.loop, self.epoch)
+
     def begin(self) -> Epoch:
         """Lets the epoch begin: the real one, with the next whole second."""
         self.epoch = Epoch()
+        self.live = Live(self.loop, self.epoch)
         return self.epoch
 
     @staticmethod

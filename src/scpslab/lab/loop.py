@@ -1,4 +1,6 @@
-"""The lab's one event loop: timers, and processes whose end and output matter. It sleeps in poll and nowhere else."""
+"""The lab's clocks: wall clock (virtual in virtual time) and the epoch that every record counts from; and its one event
+loop: timers, and processes whose end and output matter. It sleeps in poll and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,37 @@ import time
 from collections.abc import Callable
 from typing import IO
 
-from scpslab.lab.clock import SECOND_NS
+SECOND_NS = 1_000_000_000
+
+
+def monotonic_offset_ns() -> int:
+    """What the wall clock is ahead of the monotonic clock, ns."""
+    return time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+class Epoch:
+    """The instant the network is up: a whole second of the wall clock, zero of `t_s` in every record."""
+
+    def __init__(self) -> None:
+        self.realtime_ns = (time.clock_gettime_ns(time.CLOCK_REALTIME) // SECOND_NS + 1) * SECOND_NS
+        self.offset_ns = monotonic_offset_ns()
+
+    def t_s(self, realtime_ns: int) -> float:
+        """Seconds since the epoch of a wall-clock instant, to 1 ns."""
+        return round((realtime_ns - self.realtime_ns) / SECOND_NS, 9)
+
+    def now_s(self) -> float:
+        """Seconds since the epoch, now."""
+        return self.t_s(time.clock_gettime_ns(time.CLOCK_REALTIME))
+
+    def monotonic_t_s(self, monotonic_ns: int) -> float:
+        """Seconds since the epoch of an instant of the monotonic clock."""
+        return self.t_s(monotonic_ns + self.offset_ns)
+
+    def monotonic_ns(self, t_ns: int) -> int:
+        """The monotonic instant that lies `t_ns` after the epoch."""
+        return self.realtime_ns + t_ns - self.offset_ns
+
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 ABSOLUTE = 1  # TFD_TIMER_ABSTIME, linux/timerfd.h
@@ -69,12 +101,17 @@ class Loop:
         self._selector = selectors.EpollSelector()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
+        self._before_sleep: list[Callable[[int], None]] = []
         self._alarm = Alarm()
         self._selector.register(self._alarm.fd, selectors.EVENT_READ, self._alarm.clear)
 
     def at(self, realtime_ns: int, call: Callable[[], None]) -> None:
         """Calls at an instant (at once when it has passed)."""
         heapq.heappush(self._timers, (realtime_ns, next(self._order), call))
+
+    def before_sleep(self, call: Callable[[int], None]) -> None:
+        """Calls once, when everything that is due is done, with the instant, ns."""
+        self._before_sleep.append(call)
 
     def on_exit(self, process: subprocess.Popen[bytes], call: Callable[[int], None]) -> None:
         """Calls with the exit code when the process ends."""
@@ -134,6 +171,8 @@ class Loop:
                 heapq.heappop(self._timers)[2]()
             if done():
                 break
+            while self._before_sleep:
+                self._before_sleep.pop()(now)
             next_ns = self._timers[0][0] if self._timers else None
             if limit_ns is not None:
                 next_ns = limit_ns if next_ns is None else min(next_ns, limit_ns)

@@ -45,16 +45,9 @@ FILES = Path("/srv/mn")
 DEFAULT_QUEUE = 1000
 # tc reads a time without a unit as microseconds.
 UNITS_NS = {
-    "s": 10**9,
-    "sec": 10**9,
-    "secs": 10**9,
-    "ms": 10**6,
-    "msec": 10**6,
-    "msecs": 10**6,
-    "us": 1000,
-    "usec": 1000,
-    "usecs": 1000,
-    "": 1000,
+    **dict.fromkeys(("s", "sec", "secs"), 10**9),
+    **dict.fromkeys(("ms", "msec", "msecs"), 10**6),
+    **dict.fromkeys(("us", "usec", "usecs", ""), 1000),
 }
 TIME = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)")
 # Numbers of a link: between what they are, and in words. Whatever is 0 is as if it were not there.
@@ -69,22 +62,8 @@ HOSTS = ("Host", "Node", "CPULimitedHost")
 BRIDGES = "switches are learning bridges of Open vSwitch"
 # Words that are used elsewhere or say how Mininet does a thing, and those to say something about.
 OF_LINKS = {
-    "ip",
-    "params1",
-    "params2",
-    "intfName1",
-    "intfName2",
-    "addr1",
-    "addr2",
-    "intf",
-    "cls1",
-    "cls2",
-    "fast",
-    "speedup",
-    "gro",
-    "tso",
-    "txo",
-    "rxo",
+    *("ip", "params1", "params2", "intfName1", "intfName2", "addr1", "addr2", "intf", "cls1", "cls2"),
+    *("fast", "speedup", "gro", "tso", "txo", "rxo"),
 }
 OF_HOSTS = {"ip", "mac", "defaultRoute", "inNamespace"}
 OF_SWITCHES = {"batch", "dpid", "inNamespace", "isSwitch", "listenPort"}

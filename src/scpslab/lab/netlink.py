@@ -18,16 +18,8 @@ from typing import Any
 
 from scpslab.plan.routes import RouteOptions
 
-RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH, RTM_NEWRULE, RTM_DELRULE, RTM_GETQDISC = (
-    16,
-    17,
-    20,
-    24,
-    28,
-    32,
-    33,
-    38,
-)
+RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH = 16, 17, 20, 24, 28
+RTM_NEWRULE, RTM_DELRULE, RTM_GETQDISC = 32, 33, 38
 NLM_REQUEST, NLM_ACK, NLM_DUMP, NLM_REPLACE, NLM_CREATE, NLM_EXCL = 1, 4, 0x300, 0x100, 0x400, 0x200
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 IFF_UP = 1
@@ -61,6 +53,11 @@ def attributes(data: bytes) -> dict[int, bytes]:
         found[kind & 0x3FFF] = data[at + 4 : at + length]
         at += (length + 3) & ~3
     return found
+
+
+def _route_head(fields: tuple[int, ...]) -> bytes:
+    """Struct rtmsg or fib_rule_hdr without flags: destination and source bits, TOS, table, protocol, scope, type."""
+    return struct.pack("=BBBBBBBBI", socket.AF_INET, *fields, 0)
 
 
 def _metrics(metrics: dict[int, int]) -> bytes:
@@ -158,24 +155,13 @@ class Netlink:
         `src`: the node's own address that it sends from; None: that of the interface.
         """
         ip, prefix = ("0.0.0.0", "0") if to == "default" else to.split("/")  # noqa: S104  # a route, no binding
-        body = struct.pack(
-            "=BBBBBBBBI",
-            socket.AF_INET,
-            int(prefix),
-            0,
-            0,
-            TABLE_MAIN,
-            PROTOCOL_STATIC,
-            0,
-            RTN_UNICAST if via else RTN_BLACKHOLE,
-            0,
-        )
+        head = int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_STATIC, 0, RTN_UNICAST if via else RTN_BLACKHOLE
         parts = attribute(RTA_GATEWAY, socket.inet_aton(via)) if via else b""
         if int(prefix):
             parts += attribute(RTA_DST, socket.inet_aton(ip))
         if src:
             parts += attribute(RTA_PREFSRC, socket.inet_aton(src))
-        self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts + _metrics(metrics))
+        self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, _route_head(head) + parts + _metrics(metrics))
 
     def connected(self, index: int, cidr: str, metrics: dict[int, int]) -> None:
         """Gives the route to an interface's own subnet, which the kernel has made with the address `cidr`, these
@@ -183,23 +169,17 @@ class Netlink:
         """
         ip, prefix = cidr.split("/")
         subnet = ipaddress.IPv4Interface(cidr).network.network_address.packed
-        body = struct.pack(
-            "=BBBBBBBBI", socket.AF_INET, int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST, 0
-        )
-        parts = (
-            attribute(RTA_DST, subnet)
-            + attribute(RTA_OIF, struct.pack("=I", index))
-            + attribute(RTA_PREFSRC, socket.inet_aton(ip))
-        )
-        self.ask(RTM_NEWROUTE, NLM_REPLACE | NLM_ACK, body + parts + _metrics(metrics))
+        head = int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST
+        parts = attribute(RTA_DST, subnet) + attribute(RTA_OIF, struct.pack("=I", index))
+        parts += attribute(RTA_PREFSRC, socket.inet_aton(ip)) + _metrics(metrics)
+        self.ask(RTM_NEWROUTE, NLM_REPLACE | NLM_ACK, _route_head(head) + parts)
 
     def device_route(self, device: str, table: int) -> None:
         """Leads everything that is looked up in a table to an interface."""
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 0, PROTOCOL_STATIC, SCOPE_LINK, RTN_UNICAST, 0)
-        parts = attribute(RTA_OIF, struct.pack("=I", socket.if_nametoindex(device))) + attribute(
-            RTA_TABLE, struct.pack("=I", table)
-        )
-        self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
+        head = _route_head((0, 0, 0, 0, PROTOCOL_STATIC, SCOPE_LINK, RTN_UNICAST))
+        parts = attribute(RTA_OIF, struct.pack("=I", socket.if_nametoindex(device)))
+        parts += attribute(RTA_TABLE, struct.pack("=I", table))
+        self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, head + parts)
 
     def rule(
         self,
@@ -223,9 +203,9 @@ class Netlink:
 
     def _rule(self, kind: int, flags: int, preference: int, table: int, lengths: tuple[int, int], parts: bytes) -> None:
         to_bits, source_bits = lengths
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, to_bits, source_bits, 0, 0, 0, 0, RULE_TO_TABLE, 0)
+        head = _route_head((to_bits, source_bits, 0, 0, 0, 0, RULE_TO_TABLE))
         parts += attribute(FRA_PRIORITY, struct.pack("=I", preference)) + attribute(FRA_TABLE, struct.pack("=I", table))
-        self.ask(kind, flags | NLM_ACK, body + parts)
+        self.ask(kind, flags | NLM_ACK, head + parts)
 
     def qdiscs(self) -> list[dict[str, Any]]:
         """Statistics of every qdisc of the namespace: index, parent, bytes, packets, drops, backlog_bytes,
@@ -314,14 +294,6 @@ def without_ipv6() -> None:
 
 def route_metrics(route: RouteOptions) -> dict[int, int]:
     """The plan's route options as netlink metrics."""
-    metrics: dict[int, int] = {}
-    locked = 0
-    for key, number in ROUTE_METRICS.items():
-        value: int | None = getattr(route, key)
-        if value is not None:
-            metrics[number] = value
-            if number == RTAX_RTO_MIN:
-                locked |= 1 << number
-    if locked:
-        metrics[RTAX_LOCK] = locked
-    return metrics
+    values = {number: getattr(route, key) for key, number in ROUTE_METRICS.items()}
+    metrics: dict[int, int] = {number: value for number, value in values.items() if value is not None}
+    return metrics | ({RTAX_LOCK: 1 << RTAX_RTO_MIN} if RTAX_RTO_MIN in metrics else {})

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
+import json
 import os
+import platform
+import socket
 import struct
 import subprocess
 from collections.abc import Mapping
@@ -16,18 +20,18 @@ from mininet.net import Mininet
 from mininet.topo import Topo
 
 from scpslab.lab.disciplines import DISCIPLINES
-from scpslab.lab.links import LabLink, Leg, Port
 from scpslab.lab.netlink import ROOT, Netlink, inside, route_metrics, without_ipv6
 from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
-from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Settled, Stages, Verdict, first_delay_ns, tc_lines
-from scpslab.lab.switches import LabSwitch
+from scpslab.lab.stages import FIRST_INDEX, DirectionStages, Settled, Stages, first_delay_ns, tc_lines
+from scpslab.lab.switches import LabLink, LabSwitch, Leg, Port
 from scpslab.lab.template import Space
 from scpslab.plan import NetworkPlan
 from scpslab.plan.cell import CellPlan
 from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import Route, RouteOptions
+from scpslab.plan.serial_links import SerialEnd
 
 INSIDE = 0x10001  # 1:1, where stages.py puts the discipline inside
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
@@ -99,7 +103,7 @@ class Wiring:
     def configure(self) -> None:
         """Gives every host and router its settings, neighbours and routes."""
         # A namespace may choose unrestricted congestion controls only; in a lab that is all of them. Only the first
-        # namespace can say so, and on a machine that is not the lab's own somebody else has (hostlab/start.py).
+        # namespace can say so, and on a machine that is not the lab's own somebody else has (engine/hostlab.py).
         allowed, available = (TCP_SETTINGS / f"tcp_{kind}_congestion_control" for kind in ("allowed", "available"))
         if os.access(allowed, os.W_OK):
             allowed.write_text(available.read_text())
@@ -165,11 +169,8 @@ class Wiring:
         batches: dict[str, list[str]] = {}
         for direction in self.directions:
             lines = tc_lines(direction, self.names)
-            for role, index in (
-                ("entering", direction.entering),
-                ("relay", direction.relay),
-                ("arriving", direction.arriving),
-            ):
+            for role in ("entering", "relay", "arriving"):
+                index = getattr(direction, role)
                 if index is not None:
                     batches.setdefault(self.places[index], []).extend(lines[role])
         merged: dict[str, list[str]] = {}
@@ -190,7 +191,7 @@ class Wiring:
 
 
 class LabNetwork:
-    """The network `plan`, up from construction to `stop`. `space`: what cells on it may need."""
+    """The network `plan`, up from its construction on. `space`: what cells on it may need."""
 
     def __init__(self, plan: NetworkPlan, space: Space, logs: Path) -> None:
         self.plan = plan
@@ -207,12 +208,8 @@ class LabNetwork:
         for node in self.mininet.hosts:
             node.join(self.stages.established)
         self.logs = logs
-        self.directions, self.names, self.places, self.pid = (
-            self.wiring.directions,
-            self.wiring.names,
-            self.wiring.places,
-            self.wiring.pid,
-        )
+        wiring = self.wiring
+        self.directions, self.names, self.places, self.pid = wiring.directions, wiring.names, wiring.places, wiring.pid
 
     def start(self) -> None:
         """Makes the bridges, if there are any (the Open vSwitch daemons must be up), then the stages: a bridge takes
@@ -249,20 +246,6 @@ class LabNetwork:
                 return direction
         raise KeyError(f"{link}.{name}")
 
-    def account(self, direction: DirectionStages) -> dict[str, int]:
-        """The counters of a direction's stages."""
-        return self.stages.account(direction)
-
-    def pieces(self, direction: DirectionStages) -> int:
-        """How often a program gave a direction several packets in one piece."""
-        return self.stages.pieces(direction)
-
-    def verdicts(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
-        """The packets of a direction that did not pass unharmed, and how many of all directions the log had no room
-        for.
-        """
-        return self.stages.verdicts_of(direction)
-
     def where(self, index: int) -> AbstractContextManager[None]:
         """The network namespace of the interface with that index, entered for a while."""
         return inside(self.pid(self.places[index]))
@@ -276,14 +259,6 @@ class LabNetwork:
         return any(
             (end.node, end.interface) == (name, interface) for link in self.plan.serial_links for end in link.ends
         )
-
-    def add_terminal(self, node: str, link: str, terminal: str) -> None:
-        """Takes note of a node's end of a serial link."""
-        self.terminals.setdefault(node, {})[link] = terminal
-
-    def limit_sending(self, port: int, segments: int) -> None:
-        """Limits the send window of the kernel's connections to a port."""
-        self.stages.send_ceilings.put(port, segments)
 
     def change_delay(self, direction: DirectionStages, options: str) -> None:
         """Changes stage 2 of a direction while traffic flows."""
@@ -308,11 +283,8 @@ class LabNetwork:
                 counts = [one for one in here.qdiscs() if one["index"] == direction.entering]
                 here.close()
             drops = sum(one["drops"] for one in counts if one["parent"] == ROOT)
-            marks = (
-                sum(struct.unpack_from("=I", one["own"], marks_at)[0] for one in counts if one["parent"] == INSIDE)
-                if marks_at is not None
-                else 0
-            )
+            inner = [one["own"] for one in counts if one["parent"] == INSIDE]
+            marks = 0 if marks_at is None else sum(struct.unpack_from("=I", own, marks_at)[0] for own in inner)
             found[direction.link, direction.name] = drops, marks
         return found
 
@@ -330,10 +302,6 @@ class LabNetwork:
                         found[one["index"]][one["parent"]] = one["settings"]
                 here.close()
         return found
-
-    def stop(self) -> None:
-        """Takes the network down: bridges, links, containers."""
-        self.mininet.stop()
 
 
 def first_addresses(network: NetworkPlan) -> dict[str, str]:
@@ -365,3 +333,55 @@ def _directions(pair: Pair) -> list[DirectionStages]:
         DirectionStages(pair.link.name, forward, first.index, second.index, towards_second),
         DirectionStages(pair.link.name, reverse, second.index, first.index, towards_first),
     ]
+
+
+SIOCGIFMTU = 0x8921
+SYSCTLS = (
+    *("tcp_congestion_control", "tcp_sack", "tcp_dsack", "tcp_timestamps", "tcp_window_scaling", "tcp_recovery"),
+    *("tcp_early_retrans", "tcp_frto", "tcp_ecn", "tcp_rmem", "tcp_wmem", "tcp_moderate_rcvbuf"),
+    *("tcp_no_metrics_save", "tcp_slow_start_after_idle", "ip_forward"),
+)
+
+
+def write_environment(path: Path, network: LabNetwork) -> None:
+    """Writes environment.json: only facts that depend on the plan and the images, the same on every machine."""
+    # Mininet does not know the interfaces that pppd makes.
+    serial = [end for link in network.plan.serial_links for end in link.ends]
+    found = {
+        "kernel": platform.release(),
+        "congestion_controls": Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split(),
+        "python": platform.python_version(),
+        "packages": _packages(),
+        "nodes": {
+            node.name: _node(network, node.name, serial) for node in network.plan.nodes if not isinstance(node, Switch)
+        },
+    }
+    path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+
+
+def _packages() -> dict[str, str]:
+    """Versions of the tools a cell can use, as the image's build wrote them."""
+    listed = Path("/usr/share/scpslab/packages.txt")
+    if not listed.exists():
+        return {}
+    return dict(line.split(maxsplit=1) for line in listed.read_text().splitlines() if line)
+
+
+def _node(network: LabNetwork, node: str, serial: list[SerialEnd]) -> dict[str, Any]:
+    names = {
+        *network.node(node).nameToIntf,
+        *(end.interface for end in serial if end.node == node and end.interface is not None),
+    }
+    with inside(network.pid(node)):
+        folder = Path("/proc/sys/net/ipv4")
+        settings = {name: " ".join((folder / name).read_text().split()) for name in SYSCTLS}
+        interfaces = {name: _interface(name) for name in sorted(names)}
+    return {"sysctls": settings, "interfaces": interfaces}
+
+
+def _interface(name: str) -> dict[str, Any]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        mtu = struct.unpack_from(
+            "=i", fcntl.ioctl(probe.fileno(), SIOCGIFMTU, struct.pack("16s16x", name.encode())), 16
+        )[0]
+    return {"mtu_bytes": mtu}

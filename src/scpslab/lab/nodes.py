@@ -18,8 +18,8 @@ from mininet.node import Node
 
 from scpslab.core.names import file_name
 from scpslab.lab import bpf
-from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.docker import Container
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import from_anywhere, inside, without_ipv6
 from scpslab.lab.place import CGROUP, IS_ALONE, LABTOOL, PROGRAMS, WORK, WORK_OUTSIDE
 from scpslab.plan import nodes as planned
@@ -28,11 +28,8 @@ from scpslab.plan import nodes as planned
 END_OF_COMMAND = chr(127)
 # What somebody typed while a command ran, and the command did not read, is no command for the shell.
 DROP_TYPED = "while read -t 0 && read -r; do :; done"
-FORWARDING = {
-    "net.ipv4.ip_forward": "1",
-    "net.ipv4.conf.all.send_redirects": "0",
-    "net.ipv4.conf.default.send_redirects": "0",
-}
+NO_REDIRECTS = {f"net.ipv4.conf.{which}.send_redirects": "0" for which in ("all", "default")}
+FORWARDING = {"net.ipv4.ip_forward": "1", **NO_REDIRECTS}
 
 
 class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
@@ -62,18 +59,8 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
 
     def _open_shell(self) -> None:
         # In a session of its own with this terminal: otherwise the terminal could not interrupt the shell's commands.
-        command = [
-            "setsid",
-            "--ctty",
-            *self.prefix,
-            "env",
-            "PS1=" + END_OF_COMMAND,
-            "bash",
-            "--norc",
-            "--noediting",
-            "-is",
-            "mininet:" + self.name,
-        ]
+        command = ["setsid", "--ctty", *self.prefix, "env", "PS1=" + END_OF_COMMAND, "bash", "--norc", "--noediting"]
+        command += ["-is", "mininet:" + self.name]
         self.master, self.slave = pty.openpty()
         self.shell = subprocess.Popen(command, stdin=self.slave, stdout=self.slave, stderr=self.slave)
         self.stdin = os.fdopen(self.master, "r")
@@ -126,12 +113,8 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
 
     def tool(self, tool: str, options: dict[str, str]) -> list[str]:
         """The whole command that runs one of labtool's programs inside."""
-        return [
-            *self.prefix,
-            self.program("labtool"),
-            tool,
-            *(word for key, value in options.items() for word in (f"--{key}", value)),
-        ]
+        words = [word for key, value in options.items() for word in (f"--{key}", value)]
+        return [*self.prefix, self.program("labtool"), tool, *words]
 
     def config(self, **_params: Any) -> dict[str, Any]:
         """Nothing is left to configure: links come with addresses, the plan with routes and settings."""
@@ -250,14 +233,8 @@ class DockerNode(LabNode):
         user = self.docker.user or "0"
         if "NET_ADMIN" not in self.spec.capabilities:
             return ["env", "--ignore-environment", *words, LABTOOL, "exec", "--user", user, str(self.pid), "endpoint"]
-        keep = [
-            "setpriv",
-            f"--reuid={user}",
-            f"--regid={user}",
-            "--clear-groups",
-            "--inh-caps=+net_admin",
-            "--ambient-caps=+net_admin",
-        ]
+        keep = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+        keep += ["--inh-caps=+net_admin", "--ambient-caps=+net_admin"]
         return ["env", "--ignore-environment", *words, *self.prefix, *keep, "endpoint"]
 
     def join(self, program: int) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from scpslab.core.kinds import Layer
+from scpslab.core.names import file_name
 from scpslab.lab.context import Context
+from scpslab.lab.records import Records
 from scpslab.plan.probes.base import Observer, Sampling
 
 Planned = TypeVar("Planned", bound=Observer)
@@ -34,6 +36,10 @@ class Probe(Generic[Planned]):
 class Sampler(Probe[Sampled]):
     """A probe that looks at something every `interval_ns`, on the epoch's grid."""
 
+    def prepare(self) -> None:
+        """Opens the file of its records."""
+        self.records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
+
     def start(self) -> None:
         """Takes the first sample at the epoch."""
         self.stopped = False
@@ -50,6 +56,11 @@ class Sampler(Probe[Sampled]):
     def sample(self) -> None:
         """Takes one sample."""
         raise NotImplementedError
+
+    def record(self, **fields: Any) -> None:
+        """Writes a record of a sample, which the live stream may tell too."""
+        self.records.write(**fields)
+        self.context.live.copy(self.name, fields)
 
     def stop(self) -> None:
         """Takes no further sample."""

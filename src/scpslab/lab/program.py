@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 from scpslab import plan as plans
 from scpslab.lab import disciplines, probes, services, workloads
 from scpslab.lab.cell import VECTORS, Lab, Prepared, finish
-from scpslab.lab.place import CELL, WORK
+from scpslab.lab.context import Context
+from scpslab.lab.loop import SECOND_NS
+from scpslab.lab.mininet_script import serve as serve_script
+from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, CELL, END_OF_SCRIPT, IS_ALONE, OUT, PROGRAMS, WORK
+from scpslab.lab.prompt import LabCLI
 from scpslab.lab.records import Status
-from scpslab.lab.shell import interact, run_script
 from scpslab.lab.template import FILE, Space, Template, reseed, snapshot
 from scpslab.plan import Plan, error_models, stacks
 from scpslab.plan import probes as planned_probes
 from scpslab.plan import services as planned_services
 from scpslab.plan import workloads as planned_workloads
+from scpslab.plan.mininet import MininetScript
+from scpslab.plan.nodes import Switch
 
 # What is loaded before the snapshot is there in every cell, and costs none of them anything.
 LAYERS = (
-    *(
-        planned_workloads.WORKLOADS,
-        planned_services.SERVICES,
-        planned_probes.PROBES,
-        error_models.MODELS,
-        stacks.STACKS,
-    ),
+    *(planned_workloads.WORKLOADS, planned_services.SERVICES, planned_probes.PROBES),
+    *(error_models.MODELS, stacks.STACKS),
     *(workloads.KINDS, services.KINDS, probes.KINDS, disciplines.DISCIPLINES),
 )
 
@@ -75,3 +81,102 @@ def _go_on_from_template() -> Prepared:
     plan = _plan()
     reseed(plan.cell.kernel_seed)
     return lab.take(plan)
+
+
+TOPOLOGIES = str(PROGRAMS / "topologies")
+TERMINAL = 0  # standard input
+CONSOLE_LEVEL = Path("/proc/sys/kernel/printk")
+
+
+def interact(plan: Plan) -> Status:
+    """Serves the person at the console until they leave."""
+    if plan.cell.shell == "bash":
+        _bash(plan.network.topology)
+    else:
+        _mininet(plan)
+    if IS_ALONE:
+        # The kernel's word that it powers down is for nobody.
+        CONSOLE_LEVEL.write_text("0\n")
+    return Status("completed")
+
+
+def _mininet(plan: Plan) -> None:
+    cell = Lab(plan.network, Space.of(plan, VECTORS)).take(plan)
+    cell.start_services()
+    hosts = [node.name for node in plan.network.nodes if not isinstance(node, Switch)]
+    if script := plan.cell.mininet:
+        in_foreground(lambda: serve_script(cell, script))
+        return
+    print(f"The network {plan.network.topology} is up. Nodes: {', '.join(hosts)}.")
+    print(f"Type a node and a command (for example {hosts[0]} ip addr), or one of link, watch, capture, help, exit.")
+
+    def serve() -> None:
+        # On the user's machine from the first line on, so that nothing is lost if the lab is ended from outside.
+        prompt = LabCLI(cell.network, cell.settled, CELL / OUT, cell.services)
+        prompt.serve()
+        prompt.close()
+
+    if in_foreground(serve) > 0:
+        raise ChildProcessError("the prompt failed")
+
+
+def run_script(cell: Prepared, script: MininetScript) -> Status:
+    """Runs the Mininet script of a cell whose network is up; returns the cell's status."""
+    started_ns = Context.now_ns()
+    code = in_foreground(lambda: serve_script(cell, script))
+    print(END_OF_SCRIPT, flush=True)
+    for node in cell.network.mininet.hosts:
+        # What the script has left running would go on sending while the accounts are read.
+        node.start(["sh", "-c", "kill -9 -1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).wait()
+    ended = cell.run()
+    ended = replace(ended, virtual_s=(Context.now_ns() - started_ns) / SECOND_NS)
+    if code and ended.status == "completed":
+        return replace(ended, status="incomplete", reason=f"the script ended with exit code {code}")
+    return ended
+
+
+def in_foreground(serve: Callable[[], None]) -> int:
+    """Runs a function in a process group of its own in the terminal's foreground: Ctrl-C reaches the prompt, and not
+    the nodes and daemons of the lab.
+
+    Returns its exit code, as that of a program; below 0 where a signal ended it.
+    """
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setpgid(0, 0)
+            _take_terminal()
+            # Nobody would be there to continue the prompt, and these keys are for programs in nodes.
+            for number in (signal.SIGTSTP, signal.SIGQUIT):
+                signal.signal(number, lambda _number, _frame: None)
+            serve()
+            code = 0
+        except SystemExit as end:
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
+            code = end.code & 255 if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:  # this process must not return into the lab's code
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    _take_terminal()
+    return os.waitstatus_to_exitcode(status)
+
+
+def _take_terminal() -> None:
+    """Puts this process's group into the foreground of the terminal, if there is one."""
+    if not os.isatty(TERMINAL):
+        return
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.tcsetpgrp(TERMINAL, os.getpgrp())
+    signal.signal(signal.SIGTTOU, before)
+
+
+def _bash(topology: str) -> None:
+    print(f"A shell in the guest. For example: mn --custom {TOPOLOGIES}/{topology}.py --topo {topology}")
+    environment = os.environ | {"PYTHONPATH": str(PROGRAMS), "PS1": BASH_PROMPT, "PS2": BASH_GOES_ON}
+    subprocess.run(["bash", "--norc", "-i"], cwd=TOPOLOGIES, env=environment, check=False)

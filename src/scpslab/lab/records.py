@@ -1,13 +1,23 @@
-"""Records: JSON lines, one file per source, kept in memory while the lab runs and copied out at its end."""
+"""Records: JSON lines, one file per source, kept in memory while the lab runs and copied out at its end.
+
+And the live stream: what a cell does now, for whoever listens.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from scpslab.core.names import file_name
+from scpslab.lab.loop import Epoch, Loop
+
+# How a line of the live stream begins (RFC 7464 section 2.2); and its longest line, in bytes.
+LIVE, LONGEST_LIVE = "\x1e", 2048
+# Copies of a source's records are at least a second apart, and twice as far after each so many. All are this long.
+COPIES, MOST_LIVE_BYTES = 128, 1 << 20
 
 
 class Records:
@@ -33,6 +43,59 @@ class Records:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+class Live:
+    """Lines on the lab's console that tell what a cell does now.
+
+    They are written whether anybody listens or not, so listening changes nothing of a cell. A system call lets other
+    programs run, which moves what happens at the same instant by some reads of the clock (256 ns each). So a
+    probe's line is written when the lab would sleep anyway, and one about a workload, when much happens, waits for it.
+    """
+
+    def __init__(self, loop: Loop, epoch: Epoch) -> None:
+        self._loop, self._epoch, self._left = loop, epoch, MOST_LIVE_BYTES
+        self._waiting: list[dict[str, Any]] = []
+        self._is_asked = self._is_due = False
+        # Of each source: how many of its instants were told, and the last one.
+        self._told: dict[str, tuple[int, float]] = {}
+
+    def copy(self, source: str, record: dict[str, Any]) -> None:
+        """Tells a record of a probe, unless it comes too soon after another instant of the probe."""
+        t_s = record["t_s"]
+        told, last_s = self._told.get(source, (0, float("-inf")))
+        if t_s == last_s or t_s >= last_s + (1 << told // COPIES):
+            self._told[source] = (told + (t_s != last_s), t_s)
+            self._add({"source": source, **record}, is_due=True)
+
+    def state(self, source: str, state: str) -> None:
+        """Tells what has become of a workload."""
+        self._add({"source": source, "state": state}, is_due=False)
+
+    def _add(self, values: dict[str, Any], *, is_due: bool) -> None:
+        self._waiting.append(values)
+        self._is_due |= is_due
+        if not self._is_asked:
+            self._is_asked = True
+            self._loop.before_sleep(self._stamp)
+
+    def _stamp(self, now_ns: int) -> None:
+        self._is_asked = False
+        for values in self._waiting:
+            values.setdefault("t_s", max(self._epoch.t_s(now_ns), 0.0))
+        if self._is_due:
+            self.write()
+
+    def write(self) -> None:
+        """Writes what waits; at the cell's end, the rest."""
+        lines = [f"{LIVE}{json.dumps(values)}\n" for values in self._waiting if "t_s" in values]
+        self._waiting.clear()
+        self._is_due = False
+        kept = [line for line in lines if len(line) <= LONGEST_LIVE]
+        if sum(map(len, kept)) <= self._left:
+            self._left -= sum(map(len, kept))
+            sys.stdout.write("".join(kept))
+            sys.stdout.flush()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.plan.np import NpEnd, NpInterface, SpEnd
 from scpslab.plan.stacks import ScpsEnd
 
@@ -32,23 +32,9 @@ STATUS = {"complete": "completed", "failed": "incomplete"}
 # What the report says of the protocol at work; the rest of it is in the record under the lab's own names, or depends on
 # the machine.
 KEPT = (
-    *(
-        "preset",
-        "segments_sent",
-        "segments_received",
-        "data_segments_sent",
-        "pure_acks_sent",
-        "retransmissions_by_cause",
-        "superfluous_resends",
-    ),
-    *(
-        "duplicate_segments",
-        "out_of_order_segments",
-        "probes_sent",
-        "snacks_sent",
-        "snacks_received",
-        "compressed_sent",
-    ),
+    *("preset", "segments_sent", "segments_received", "data_segments_sent", "pure_acks_sent"),
+    *("retransmissions_by_cause", "superfluous_resends", "duplicate_segments", "out_of_order_segments"),
+    *("probes_sent", "snacks_sent", "snacks_received", "compressed_sent"),
     *("srtt_s", "rtt_min_s", "rto_s", "cwnd_bytes", "holes", "negotiated"),
 )
 
@@ -63,17 +49,8 @@ def receive_command(scps: str, end: ScpsEnd, spec: Bulk, timeout_s: float, trace
 
 def send_command(scps: str, end: ScpsEnd, spec: Bulk, timeout_s: float, trace: int | None) -> list[str]:
     """`scps send` for a bulk transfer."""
-    own = [
-        "--local",
-        end.ip,
-        "--to",
-        f"{spec.to_ip}:{spec.port}",
-        "--bytes",
-        str(spec.bytes_),
-        "--no-hash",
-        "--data-seed",
-        str(spec.payload_seed),
-    ]
+    own = ["--local", end.ip, "--to", f"{spec.to_ip}:{spec.port}", "--bytes", str(spec.bytes_), "--no-hash"]
+    own += ["--data-seed", str(spec.payload_seed)]
     return [scps, "send", *own, *_options(end, timeout_s, trace)]
 
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.netlink import Netlink, inside, route_metrics
 from scpslab.lab.place import PROGRAMS
 from scpslab.lab.records import Records
@@ -75,14 +74,8 @@ def error_words(errors: Errors, vector: Path) -> list[str]:
     names = errors.settings.CHANNEL
     if names is None:
         return ["errors=file", f"file={vector}"]
-    return (
-        [
-            f"errors={errors.model}",
-            *(f"{names[name]}={value!r}" for name, value in schema.write(errors.settings).items()),
-        ]
-        if names
-        else []
-    )
+    words = [f"{names[name]}={value!r}" for name, value in schema.write(errors.settings).items()] if names else []
+    return [f"errors={errors.model}", *words] if names else []
 
 
 def crossing_ns(plan: planned.SerialLink, direction: planned.SerialDirection) -> int:
@@ -124,8 +117,8 @@ def pppd_options(plan: planned.SerialLink, index: int) -> list[str]:
 SCPS = str(PROGRAMS / "scps")
 SET_UP_LIMIT_NS = 600 * SECOND_NS
 SETTLE_LIMIT_NS = 60 * SECOND_NS
-RECEIVED, SENT = ("bytes", "packets", "errors", "dropped"), ("bytes", "packets", "errors", "dropped")
-RECEIVED_AT, SENT_AT = 0, 8
+COUNTED = ("bytes", "packets", "errors", "dropped")
+SENT_AT = 8
 
 
 class SerialLink:
@@ -134,12 +127,7 @@ class SerialLink:
     """
 
     def __init__(
-        self,
-        plan: planned.SerialLink,
-        network: LabNetwork,
-        loop: Loop,
-        logs: Path,
-        routes: dict[str, list[Route]],
+        self, plan: planned.SerialLink, network: LabNetwork, loop: Loop, logs: Path, routes: dict[str, list[Route]]
     ) -> None:
         """Starts the channel, then pppd in both nodes, waits until IP is up and gives the peers their routes.
 
@@ -168,7 +156,7 @@ class SerialLink:
             )
         for index, end in enumerate(self.plan.ends):
             # A node has a /tmp of its own, but the same terminals.
-            network.add_terminal(end.node, self.name, os.readlink(ends[index]))
+            network.terminals.setdefault(end.node, {})[self.name] = os.readlink(ends[index])
         if self.plan.ppp is not None:
             self._set_up_ppp(routes)
 
@@ -217,32 +205,14 @@ class SerialLink:
         own, other = (ip.split("/")[0] for ip in (end.ip, peer.ip))
         node = self.network.node(end.node)
         options = end.route
-        words = (
-            ("initcwnd", options.initcwnd),
-            ("initrwnd", options.initrwnd),
-            ("advmss", options.advmss),
-            ("quickack", options.quickack),
-        )
-        given = [word for name, value in words if value is not None for word in (name, str(value))]
+        values = {name: getattr(options, name) for name in ("initcwnd", "initrwnd", "advmss", "quickack")}
+        given = [word for name, value in values.items() if value is not None for word in (name, str(value))]
         if options.rto_min_ms is not None:
             given += ["rto_min", f"{options.rto_min_ms}ms"]
         if given:
             # pppd has made the route to the peer; it gets the host's options.
-            argv = [
-                "ip",
-                "route",
-                "change",
-                f"{other}/32",
-                "dev",
-                end.interface,
-                "proto",
-                "kernel",
-                "scope",
-                "link",
-                "src",
-                own,
-                *given,
-            ]
+            argv = ["ip", "route", "change", f"{other}/32", "dev", end.interface]
+            argv += ["proto", "kernel", "scope", "link", "src", own, *given]
             process = node.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             _, complaint = process.communicate()
             if process.returncode:
@@ -296,14 +266,8 @@ class SerialLink:
             channel = {} if counters is None else counters[key]
             # While bytes are under way, frames that have not arrived are not lost.
             lost = sent - received if channel.get("under_way_bytes") == 0 else None
-            file.write(
-                event="direction",
-                direction=direction.name,
-                sent_frames=sent,
-                received_frames=received,
-                lost_frames=lost,
-                **channel,
-            )
+            frames = {"sent_frames": sent, "received_frames": received, "lost_frames": lost}
+            file.write(event="direction", direction=direction.name, **frames, **channel)
         file.close()
 
     def _interfaces(self) -> dict[str, dict[str, int]]:
@@ -324,6 +288,6 @@ def interface_counters(pid: int | None, interface: str) -> dict[str, int]:
         name, _, numbers = line.partition(":")
         if name.strip() == interface:
             values = [int(number) for number in numbers.split()]
-            received = {f"received_{key}": values[RECEIVED_AT + index] for index, key in enumerate(RECEIVED)}
-            return received | {f"sent_{key}": values[SENT_AT + index] for index, key in enumerate(SENT)}
+            received = {f"received_{key}": values[index] for index, key in enumerate(COUNTED)}
+            return received | {f"sent_{key}": values[SENT_AT + index] for index, key in enumerate(COUNTED)}
     raise OSError(0, f"{interface}: the interface is gone; the pppd of its host has ended")

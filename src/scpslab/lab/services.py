@@ -5,6 +5,7 @@ One that ends by itself while somebody needs it fails the cell. Workloads have k
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -13,9 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scpslab.core.kinds import Layer
 from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
 from scpslab.lab.context import Context
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import SECOND_NS, Loop
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
@@ -40,12 +40,7 @@ class Service:
     look_again_ns: ClassVar[int | None] = SECOND_NS // 100
 
     def __init__(
-        self,
-        name: str,
-        node: str,
-        network: LabNetwork,
-        loop: Loop,
-        on_end: Callable[[int], None] = lambda _code: None,
+        self, name: str, node: str, network: LabNetwork, loop: Loop, on_end: Callable[[int], None] = lambda _code: None
     ) -> None:
         """`on_end` gets the exit code."""
         self.name, self.node, self.network, self.loop = name, node, network, loop
@@ -88,10 +83,8 @@ class Service:
         self.loop.on_exit(self.process, self._ended)
 
     def _popen(self, stdout: int, stderr: int, keep: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-        node = self.network.node(self.node)
-        return node.start(
-            self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep)
-        )
+        options: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "cwd": "/tmp", "pass_fds": tuple(keep)}
+        return self.network.node(self.node).start(self.argv(), stdin=subprocess.DEVNULL, **options)
 
     def wait(self) -> None:
         """Waits until it serves.
@@ -138,11 +131,8 @@ class Service:
             state = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             state = REMOVED
-        return (
-            f"{self._title()} has ended; expected it to go on{self._last_words()}"
-            if state in (UNASKED, REMOVED)
-            else ""
-        )
+        has_ended = state in (UNASKED, REMOVED)
+        return f"{self._title()} has ended; expected it to go on{self._last_words()}" if has_ended else ""
 
     def write_records(self, folder: Path) -> None:
         """Writes its records into a folder, after it has ended."""
@@ -150,10 +140,8 @@ class Service:
     def _ended(self, code: int) -> None:
         self.exit_code = code
         if not self.is_ending:
-            self.broken = (
-                f"{self._title()} ended with {ending(code)} while the cell ran; "
-                f"expected it to go on{self._last_words()}"
-            )
+            how = f"ended with {ending(code)} while the cell ran"
+            self.broken = f"{self._title()} {how}; expected it to go on{self._last_words()}"
         self.on_end(code)
 
     def _not_ready(self) -> OSError:
@@ -175,6 +163,25 @@ class Service:
         lines = " | ".join(line for line in content.splitlines() if line.strip()).split(" | ")[-LINES_SHOWN:]
         said = " | ".join(lines)[-LETTERS_SHOWN:]
         return f"; see logs/{self.log.name}" + (f", which ends: {said}" if said else ", which is empty")
+
+
+class Talking(Service):
+    """A service of a plan's whose program says in lines of JSON what it does, first that it is ready."""
+
+    look_again_ns: ClassVar[int | None] = None
+
+    def __init__(self, plan: Any, network: LabNetwork, loop: Loop) -> None:
+        super().__init__(plan.name, plan.node, network, loop)
+        self.plan = plan
+        self.said: list[dict[str, Any]] = []
+
+    def hear(self, line: str) -> None:
+        """Takes an event."""
+        self.said.append(json.loads(line))
+
+    def is_ready(self) -> bool:
+        """Whether it has said so."""
+        return bool(self.said)
 
 
 class Services:

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from scpslab.core.names import file_name
 from scpslab.lab import bpf
-from scpslab.lab.clock import monotonic_offset_ns
 from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT
+from scpslab.lab.loop import monotonic_offset_ns
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.lab.template import Space
 from scpslab.plan.cell import CellPlan, Impairment
@@ -41,20 +41,9 @@ ARRIVAL_WINDOWS_AT = 4 * 8
 ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 7 * 8, 15 * 8
 ARRIVAL_EPOCH_AT = 9 * 8
 ARRIVAL_COUNTERS = (
-    "seen_packets",
-    "corrupt_packets",
-    "corrupt_bytes",
-    "outage_packets",
-    "outage_bytes",
-    "policy_packets",
-    "policy_bytes",
-    "delivered_packets",
-    "delivered_bytes",
-    "flipped_packets",
-    "bit_errors",
-    "vector_wraps",
-    "duplicated_packets",
-    "duplicated_bytes",
+    *("seen_packets", "corrupt_packets", "corrupt_bytes", "outage_packets", "outage_bytes", "policy_packets"),
+    *("policy_bytes", "delivered_packets", "delivered_bytes", "flipped_packets", "bit_errors", "vector_wraps"),
+    *("duplicated_packets", "duplicated_bytes"),
 )
 ARRIVAL_COUNTERS_AT = 19 * 8
 VERDICT = struct.Struct("=QQIIII")
@@ -358,11 +347,7 @@ def first_delay_ns(plan: Direction) -> int:
 
 
 def delay_options(
-    direction: DirectionStages,
-    delay_ns: int,
-    rate: str = "",
-    *,
-    impairment: Impairment | None = None,
+    direction: DirectionStages, delay_ns: int, rate: str = "", *, impairment: Impairment | None = None
 ) -> str:
     """Netem's options for stage 2."""
     plan = direction.plan

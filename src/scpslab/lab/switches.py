@@ -1,18 +1,122 @@
-"""Open vSwitch: its two daemons, and Mininet switches that are bridges of the kernel datapath without a controller."""
+"""Mininet's links and switches as the lab has them: veth pairs, complete when they are made (link-model §1), and
+bridges of Open vSwitch's kernel datapath without a controller; its two daemons.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import fcntl
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mininet.link import Intf, Link
 from mininet.node import Switch
 
+from scpslab.lab.netlink import Netlink, VethEnd, inside
 from scpslab.lab.stages import Stages
 from scpslab.lab.template import Space
+
+SIOCGIFADDR, SIOCETHTOOL = 0x8915, 0x8946
+# ETHTOOL_SRXCSUM stays on: it is what checks the sums that nobody has computed in advance. Off: tx checksums,
+# scatter-gather, TSO, GSO, GRO.
+ETHTOOL_OFF = {"tx-checksumming": 0x17, "scatter-gather": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+
+
+@dataclass(frozen=True)
+class Port:
+    """An end of a veth pair: whose it is, and its index, which is unique in the whole lab."""
+
+    node: str
+    interface: str
+    mac: str
+    ip: str | None
+    index: int
+
+
+Leg = tuple[Port, Port]
+
+
+class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
+    """An interface that is complete when it is made."""
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        """Nothing is left to configure."""
+        return {}
+
+    def updateIP(self) -> str | None:  # Mininet's name
+        """The interface's address as the kernel has it now; Mininet would ask ifconfig, which not every image has."""
+        with inside(node_pid(self.node)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                found = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("16s24x", self.name.encode()))
+            except OSError:  # no address, or no such interface
+                self.ip = None
+            else:
+                self.ip = socket.inet_ntoa(found[20:24])
+        return self.ip
+
+
+def node_pid(node: Any) -> int | None:
+    """The process whose network namespace the node is; None for this one (switches live here)."""
+    return node.pid if node.inNamespace else None
+
+
+def offloads_off(interface: str) -> None:
+    """Switches an interface's offloads off, in the namespace we are in: otherwise one decision would cover several
+    packets.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for command in ETHTOOL_OFF.values():
+            value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
+            fcntl.ioctl(probe.fileno(), SIOCETHTOOL, struct.pack("16sQ8x", interface.encode(), ctypes.addressof(value)))
+
+
+class LabLink(Link):  # type: ignore[misc]  # Mininet has no types
+    """One veth pair."""
+
+    def __init__(self, node1: Any, node2: Any, ends: Leg, mtu_bytes: int, **_params: Any) -> None:
+        nodes = (node1, node2)
+        veths = [
+            VethEnd(end.index, end.interface, end.mac, mtu_bytes, node_pid(node))
+            for end, node in zip(ends, nodes, strict=True)
+        ]
+        here = Netlink()
+        here.veth((veths[0], veths[1]))
+        here.close()
+        for end, node in zip(ends, nodes, strict=True):
+            with inside(node_pid(node)):
+                there = Netlink()
+                offloads_off(end.interface)
+                there.up(end.index)
+                if end.ip:
+                    there.address(end.index, end.ip)
+                there.close()
+        self.intf1, self.intf2 = (self._interface(end, node) for end, node in zip(ends, nodes, strict=True))
+
+    def _interface(self, end: Port, node: Any) -> LabIntf:
+        interface = LabIntf(name=end.interface, node=node, link=self, mac=end.mac, moveIntfFn=lambda *_args: None)
+        interface.ip, interface.prefixLen = end.ip.split("/") if end.ip else (None, None)
+        return interface
+
+    def delete(self) -> None:
+        """Deletes the pair."""
+        with inside(node_pid(self.intf1.node)):
+            there = Netlink()
+            try:
+                there.delete(socket.if_nametoindex(self.intf1.name))
+            except OSError as error:
+                if error.errno != errno.ENODEV:
+                    raise
+            finally:
+                there.close()
+
 
 RUN = Path("/run/openvswitch")
 DATABASE = Path("/var/lib/openvswitch/conf.db")
@@ -103,14 +207,11 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
     def batchStartup(cls, switches: list[LabSwitch], **_options: Any) -> list[LabSwitch]:  # Mininet's name
         """Makes all bridges in one transaction, which is much faster than one each."""
         wiring = cls._start_standalone(switches) if switches[0].standalone else None
-        command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
-        command += [
-            "other_config:n-handler-threads=1",
-            "other_config:n-revalidator-threads=1",
-            "other_config:max-revalidator=10000",
-        ]
         # Nobody reads the statistics of ports that the daemon would give the database every five virtual seconds.
-        command += ["other_config:stats-update-interval=86400000"]
+        settings = {"n-handler-threads": 1, "n-revalidator-threads": 1, "max-revalidator": 10000}
+        settings["stats-update-interval"] = 86400000
+        command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
+        command += [f"other_config:{name}={value}" for name, value in settings.items()]
         for switch in switches:
             command += switch.transaction()
         subprocess.run(command, check=True, capture_output=True)
@@ -152,18 +253,8 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
             words += ["--", "add-port", self.name, name]
         if self.mirror_to:
             port = next(name for interface, name in _far_ends(self) if interface.node.name == self.mirror_to)
-            words += [
-                "--",
-                "--id=@port",
-                "get",
-                "port",
-                port,
-                "--",
-                "--id=@mirror",
-                "create",
-                "mirror",
-                f"name={self.name}",
-            ]
+            words += ["--", "--id=@port", "get", "port", port]
+            words += ["--", "--id=@mirror", "create", "mirror", f"name={self.name}"]
             words += ["select-all=true", "output-port=@port", "--", "set", "bridge", self.name, "mirrors=@mirror"]
         return words
 

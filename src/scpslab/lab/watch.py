@@ -72,7 +72,7 @@ class Watch:
         return Sample(time.monotonic(), directions, found)
 
     def _direction(self, direction: DirectionStages) -> DirectionSample:
-        counters = self.network.account(direction)
+        counters = self.network.stages.account(direction)
         with self.network.where(direction.entering):
             here = Netlink()
             queues = [q for q in here.qdiscs() if q["index"] == direction.entering and q["parent"] == ROOT]

@@ -16,6 +16,9 @@ from scpslab.lab.services import Service
 from scpslab.plan.workloads import Traffic
 
 Planned = TypeVar("Planned", bound=Traffic)
+OnLine = Callable[[str], None]
+OnExit = Callable[[int], None]
+Process = subprocess.Popen[bytes]
 
 
 class Workload(Generic[Planned]):
@@ -36,6 +39,11 @@ class Workload(Generic[Planned]):
 
     def prepare(self) -> None:
         """Starts what must listen before the epoch."""
+
+    def begin(self) -> None:
+        """Starts the traffic, and tells it."""
+        self.context.live.state(self.name, "started")
+        self.start()
 
     def start(self) -> None:
         """Starts the traffic."""
@@ -69,6 +77,12 @@ class Workload(Generic[Planned]):
         """Settles the outcome, once."""
         if not self.outcome:
             self.outcome, self.reason = outcome, reason
+            self.context.live.state(self.name, outcome)
+
+    def fail(self, reason: str, log_of: str = "", outcome: str = "incomplete") -> None:
+        """Settles the outcome. `log_of`: the node whose log says more."""
+        more = f"; see logs/{self.name}-{log_of}.log" if log_of else ""
+        self.finish(outcome, f"{self.name}: {reason}{more}")
 
     def give_up_after(self, patience_ns: int) -> None:
         """Gives up when so much time has passed, unless there is an outcome by then."""
@@ -77,7 +91,7 @@ class Workload(Generic[Planned]):
     def give_up(self) -> None:
         """Ends without success, unless there is an outcome."""
         if not self.outcome:
-            self.finish("incomplete", f"{self.name}: patience ran out")
+            self.fail("patience ran out")
             self.stop()
 
     def serve(self, service: Service, *, wait: bool = True) -> None:
@@ -86,14 +100,7 @@ class Workload(Generic[Planned]):
         self.services.append(service)
         self.processes.append(service.process)
 
-    def run(
-        self,
-        node: str,
-        argv: list[str],
-        on_line: Callable[[str], None],
-        on_exit: Callable[[int], None],
-        keep: int | None = None,
-    ) -> subprocess.Popen[bytes]:
+    def run(self, node: str, argv: list[str], on_line: OnLine, on_exit: OnExit, keep: int | None = None) -> Process:
         """Starts a program in a node; its output comes line by line, its errors go to logs/<workload>-<node>.log.
 
         It inherits the descriptor `keep`.
@@ -101,44 +108,23 @@ class Workload(Generic[Planned]):
         return self.run_command(node, [*self.network.node(node).prefix, *argv], on_line, on_exit, keep)
 
     def run_command(
-        self,
-        node: str,
-        command: list[str],
-        on_line: Callable[[str], None],
-        on_exit: Callable[[int], None],
-        keep: int | None = None,
-        stdin: int = subprocess.DEVNULL,
-    ) -> subprocess.Popen[bytes]:
-        """As `run`, for a command that enters the node by itself."""
+        self, node: str, command: list[str], on_line: OnLine, on_exit: OnExit, keep: int | None = None, **given: int
+    ) -> Process:
+        """As `run`, for a command that enters the node by itself. `given`: its `stdin`, if it has one."""
+        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "cwd": "/tmp", **given}
         with (self.context.folders.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
-            process = subprocess.Popen(
-                command,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                cwd="/tmp",
-                pass_fds=() if keep is None else (keep,),
-            )
+            kept = () if keep is None else (keep,)
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, pass_fds=kept, **options)
         assert process.stdout is not None
         self.context.loop.on_lines(process.stdout, on_line)
         self.context.loop.on_exit(process, on_exit)
         self.processes.append(process)
         return process
 
-    def run_tool(
-        self,
-        node: str,
-        tool: str,
-        options: dict[str, Any],
-        on_line: Callable[[str], None],
-        on_exit: Callable[[int], None],
-    ) -> subprocess.Popen[bytes]:
+    def run_tool(self, node: str, tool: str, options: dict[str, Any], on_line: OnLine, on_exit: OnExit) -> Process:
         """Starts one of labtool's programs; options that are None are left out."""
-        given = {
-            key: str(int(value) if isinstance(value, bool) else value)
-            for key, value in options.items()
-            if value is not None
-        }
+        words = {key: int(value) if isinstance(value, bool) else value for key, value in options.items()}
+        given = {key: str(value) for key, value in words.items() if value is not None}
         return self.run_command(node, self.network.node(node).tool(tool, given), on_line, on_exit)
 
     def scps(self, node: str) -> str:

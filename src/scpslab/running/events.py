@@ -2,10 +2,10 @@
 
 A listener is a function of one event; listeners are called in the order in which they were given.
 
-A run: Note*, RunStarted, CellDone* (those that had a result), then CellStarted and CellDone for each cell that is run,
-and at the end exactly one of RunDone, RunInterrupted, RunFailed. A campaign: Note*, CampaignStarted, its runs one after
-the other, and exactly one of CampaignDone, CampaignInterrupted, CampaignFailed. A run that never started (the machine
-lacks something, another process has its folder) tells at most Notes.
+A run: Note*, RunStarted, CellDone* (those that had a result), then CellStarted, CellProgress* and CellDone for each
+cell that is run, and at the end exactly one of RunDone, RunInterrupted, RunFailed. A campaign: Note*, CampaignStarted,
+its runs one after the other, and exactly one of CampaignDone, CampaignInterrupted, CampaignFailed. A run that never
+started (the machine lacks something, another process has its folder) tells at most Notes.
 
 All events of a run come from the thread that called it, one after the other. A cell has at most one CellStarted and one
 CellDone. A cell that had started but was not done when its run ended has no result. A Note may come at any time.
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scpslab.engine import CellSample
 from scpslab.scenario.planning import Expected
 
 
@@ -63,6 +64,14 @@ class CellStarted:
     """A cell was handed to the engine."""
 
     cell: str
+
+
+@dataclass(frozen=True)
+class CellProgress:
+    """A running cell said what it does; none comes from cells that run on other machines."""
+
+    cell: str
+    sample: CellSample
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ class CampaignFailed(OfCampaign):
     error: Exception
 
 
-Event = Note | CellStarted | CellDone | OfRun | OfCampaign
+Event = Note | CellStarted | CellProgress | CellDone | OfRun | OfCampaign
 Listener = Callable[[Event], None]
 
 

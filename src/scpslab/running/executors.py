@@ -9,10 +9,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
+from queue import SimpleQueue
 from typing import Any, Protocol
 
 from scpslab.core.errors import UsageError
-from scpslab.engine import CellRun, Engine
+from scpslab.engine import CellRun, CellSample, Engine
 from scpslab.engine.base import Interrupted
 
 # An interrupt is answered at once.
@@ -28,6 +30,9 @@ class Reports(Protocol):
 
     def started(self, cell_id: str) -> None:
         """A cell is about to be carried out."""
+
+    def progress(self, cell_id: str, sample: CellSample) -> None:
+        """A cell that was started and has not been reported as ended said what it does."""
 
     def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
         """A cell has ended, and its folder is complete.
@@ -90,6 +95,10 @@ def _timed(engine: Engine, cell: CellRun) -> tuple[dict[str, Any], float]:
     return engine.run(cell), time.monotonic() - began
 
 
+def _put(samples: SimpleQueue[tuple[str, CellSample]], cell_id: str, sample: CellSample) -> None:
+    samples.put((cell_id, sample))
+
+
 class LocalExecutor(Executor):
     """Threads, each waiting for the engine.
 
@@ -108,14 +117,20 @@ class LocalExecutor(Executor):
         free = self._cores(len(cells))
         waiting = deque(cells)
         pending: Pending = {}
+        samples: SimpleQueue[tuple[str, CellSample]] = SimpleQueue()
         pool = ThreadPoolExecutor(max_workers=len(free))
         try:
             while waiting or pending:
                 while waiting and free:
                     cell_id, core = waiting.popleft(), free.pop(0)
                     reports.started(cell_id)
-                    pending[pool.submit(_timed, engine, replace(cells[cell_id], core=core))] = (cell_id, core)
-                free += _report(pending, wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED).done, reports)
+                    cell = replace(cells[cell_id], core=core, hear=partial(_put, samples, cell_id))
+                    pending[pool.submit(_timed, engine, cell)] = (cell_id, core)
+                done = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED).done
+                # Those of a cell that is done came before its end.
+                while not samples.empty():
+                    reports.progress(*samples.get())
+                free += _report(pending, done, reports)
         except BaseException:
             engine.stop()
             raise

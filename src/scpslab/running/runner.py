@@ -23,10 +23,10 @@ from scpslab.core.errors import CapabilityError, LabError, NewerFormat, ResultEr
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import places, remove_dead
 from scpslab.core.units import UnitError, parse
-from scpslab.engine import ENGINES, CellRun, Engine
+from scpslab.engine import ENGINES, CellRun, CellSample, Engine
 from scpslab.engine.base import not_promised, own_images
 from scpslab.running import events
-from scpslab.running.events import CellDone, CellStarted, Listener, Note, Tally
+from scpslab.running.events import CellDone, CellProgress, CellStarted, Listener, Note, Tally
 from scpslab.running.run_plan import RunOptions, RunPlan, asked, plan_run, program
 from scpslab.running.shard import DONE
 from scpslab.runs import CampaignFolder, held
@@ -206,6 +206,10 @@ class _Work:
     def started(self, cell_id: str) -> None:
         """The executor starts a cell."""
         self.tell(CellStarted(cell_id))
+
+    def progress(self, cell_id: str, sample: CellSample) -> None:
+        """A cell that runs said what it does."""
+        self.tell(CellProgress(cell_id, sample))
 
     def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
         """The executor has a cell's result. The run keeps it before it tells the listeners."""

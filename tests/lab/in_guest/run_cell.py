@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, "/opt/scpslab/source")
 from scpslab import plan as plans
-from scpslab.engine.hostlab import HostLab
+from scpslab.engine.hostlab import HostLab, remove
 from scpslab.lab import docker
 
 PROGRAMS = Path("/var/lib/scpslab/programs")
@@ -42,7 +42,7 @@ def main():
     try:
         lab.start(stdin=subprocess.DEVNULL).wait()
     finally:
-        lab.remove()
+        remove(lab.id)
 
 
 main()

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, "/opt/scpslab/source")
-from scpslab.engine.hostlab import dead_labs, labs, owned, remove
+from scpslab.engine.hostlab import ALLOWED, CGROUPS, dead_labs, labs, remove
 from scpslab.lab import docker
 
 PROGRAMS = Path("/var/lib/scpslab/programs")
@@ -24,10 +24,10 @@ import sys
 from pathlib import Path
 sys.path.insert(0, "/opt/scpslab/source")
 from scpslab import plan as plans
-from scpslab.engine.hostlab import HostLab
+from scpslab.engine.hostlab import HostLab, remove
 lab = HostLab(plans.parse(Path(sys.argv[1], "plan.json").read_bytes()), Path(sys.argv[2]), Path(sys.argv[1]))
 code = lab.start().wait()
-lab.remove()
+remove(lab.id)
 sys.exit(code)
 """
 OUT = Path("/cell/out")
@@ -63,12 +63,12 @@ def machine(with_docker):
         "links": words(["ip", "-o", "link"]),
         "namespaces": words(["ip", "netns", "list"]),
         "mounts": sorted(line.split(" ", 3)[3] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
-        "groups": sorted(str(path) for path in owned.CGROUPS.rglob("*") if path.is_dir()),
+        "groups": sorted(str(path) for path in CGROUPS.rglob("*") if path.is_dir()),
         "containers": sorted(entry["Names"][0] for entry in docker.ask("GET", "/containers/json?all=1"))
         if with_docker
         else [],
         "labs": labs(),
-        "allowed": owned.ALLOWED.read_text(),
+        "allowed": ALLOWED.read_text(),
         "programs": sorted(str(path) for path in PROGRAMS.parent.iterdir()),
     }
 

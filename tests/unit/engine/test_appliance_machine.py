@@ -17,8 +17,7 @@ import pytest
 from scpslab.core.errors import CapabilityError
 from scpslab.engine.appliance import machine as machine_module
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.job import Job
-from scpslab.engine.appliance.machine import Machine, Machines, Parts, command, copy_program, find_qemu
+from scpslab.engine.appliance.machine import Job, Machine, Machines, Parts, command, copy_program, find_qemu
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.findings import judge_appliance
 from scpslab.engine.uml import no_network

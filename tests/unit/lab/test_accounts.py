@@ -16,8 +16,7 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
     network = SimpleNamespace(
         directions=[SimpleNamespace(link="hop", name="data", plan=plan, arriving=1)],
         managed_queues=dict,
-        account=lambda _: dict(counters),
-        pieces=lambda _: pieces,
+        stages=SimpleNamespace(account=lambda _: dict(counters), pieces=lambda _: pieces),
     )
     settled = SimpleNamespace(drawn=frozenset())
     folders = SimpleNamespace(records=tmp_path)

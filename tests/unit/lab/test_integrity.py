@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from scpslab.lab.integrity import Comparison, compare
+from scpslab.kinds.workloads.fp.lab import Comparison, compare
 
 SENT = random.Random(1997).randbytes(100_000)
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab.lab.policy_packets import (
+from scpslab.kinds.workloads.policy.lab import (
     MOST_HOLES,
     Answer,
     Data,

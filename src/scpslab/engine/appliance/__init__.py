@@ -1,6 +1,5 @@
 """The appliance: a small x86-64 machine under qemu-system-x86_64, in which engine `virtual` runs its cells where the
 lab kernel cannot run by itself.
 
-Order of reading: native.py (when), machine.py (one machine), machines.py (those of a run), inside.py (the program in
-the machine), parts.py (what it gets).
+Order of reading: native.py (when), machine.py (one machine, and those of a run), inside.py (the program in it).
 """

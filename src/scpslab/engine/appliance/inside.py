@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scpslab import plan as plans
-from scpslab.engine.appliance.job import (
+from scpslab.engine.appliance.machine import (
     BOOT,
     CELL,
     CONSOLE,
@@ -69,10 +69,7 @@ class Inside(VirtualEngine):
         )
 
     def lab(
-        self,
-        folder: CellFolder,
-        core: int | None = None,
-        console: SessionConsole | None = None,
+        self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
     ) -> AbstractContextManager[LabProcess]:
         """A cell's guest as elsewhere, or one that runs a program."""
         if self._job.is_cell:

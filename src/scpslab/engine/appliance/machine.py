@@ -12,7 +12,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,23 +21,54 @@ from scpslab.core.errors import CapabilityError
 from scpslab.core.project import PACKAGE
 from scpslab.core.scratch import scratch
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.job import (
-    BOOT,
-    CONSOLE,
-    EXCHANGE,
-    KERNEL,
-    LAB,
-    OUT,
-    PROGRAM,
-    READY,
-    TOOLS,
-    Answer,
-    Job,
-    line,
-)
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import take
 from scpslab.setup.images import LAB_KERNEL_MACHINE
+
+# What host and appliance tell each other: one line of JSON for each job, one for each answer, and files in the exchange
+# folder. Of job 7 it has 7/cell, what the lab reads; afterwards also 7/out, what it wrote, and 7/console.log.
+# Where the machine has the folders that the host shares (images/appliance/init.c):
+MACHINE = Path("/machine")
+BOOT, LAB, KERNEL, TOOLS, PROGRAM, EXCHANGE = "boot", "lab", "kernel", "tools", "program", "exchange"
+# The name of the serial port.
+PORT = "scpslab"
+READY = "ready"
+# The names of a job's files in its folder.
+CELL, OUT, CONSOLE = "cell", "out", "console.log"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A guest to run. `boot`, `lab`: names of folders among those shared, "" if `lab` is in the exchange folder.
+
+    `is_cell`: a cell with a plan; else a guest of so much memory that runs the program of `lab`. `wall_s`: how long it
+    may take, in this machine's time.
+    """
+
+    id: int
+    boot: str
+    lab: str
+    is_cell: bool
+    memory_mib: int
+    wall_s: float
+    snapshots: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """How a job ended: `ended`, why the machine ended it ("" if it ended by itself), and the exit code of the lab
+    kernel.
+    """
+
+    id: int
+    ended: str
+    returncode: int
+
+
+def line(said: Job | Answer) -> bytes:
+    """A job or an answer as it is sent."""
+    return json.dumps(asdict(said)).encode() + b"\n"
+
 
 # Programs of a cell are not among them: they are in the lab program's folder.
 NEEDED = ("__init__.py", "core", "plan", "setup", "runs", "engine", "lab", "kinds", "topology.py")
@@ -102,8 +133,7 @@ def find_qemu() -> str:
     if found is None:
         raise CapabilityError(
             f"{QEMU}: found no such program; expected it, because the lab kernel runs inside a small machine of "
-            "QEMU's here. "
-            "Install it: sudo apt-get install qemu-system-x86 (macOS: brew install qemu)."
+            "QEMU's here. Install it: sudo apt-get install qemu-system-x86 (macOS: brew install qemu)."
         )
     return found
 
@@ -138,37 +168,15 @@ def command(parts: Parts, folder: Path, memory_mib: int, accelerated: bool) -> l
         PROGRAM: folder / PROGRAM,
         EXCHANGE: folder / EXCHANGE,
     }
-    words = [
-        *(WITH_PARENT if shutil.which(WITH_PARENT[0]) else ()),
-        find_qemu(),
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-        "-M",
-        "q35,hpet=off",
-        "-cpu",
-        "qemu64",
-    ]
+    words = [*(WITH_PARENT if shutil.which(WITH_PARENT[0]) else ()), find_qemu()]
+    words += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
+    words += ["-M", "q35,hpet=off", "-cpu", "qemu64"]
     words += ["-accel", "kvm"] if accelerated else ["-accel", "tcg,thread=single"]
-    words += [
-        "-m",
-        f"{memory_mib}M",
-        "-kernel",
-        str(parts.appliance),
-        "-append",
-        f"console=ttyS0 quiet panic=-1 scpslab_boot={parts.first}",
-    ]
+    words += ["-m", f"{memory_mib}M", "-kernel", str(parts.appliance)]
+    words += ["-append", f"console=ttyS0 quiet panic=-1 scpslab_boot={parts.first}"]
     words += ["-chardev", f"file,id=console,path={_escaped(folder / CONSOLE)}", "-serial", "chardev:console"]
-    words += [
-        "-device",
-        "virtio-serial-pci",
-        "-chardev",
-        "stdio,id=talk,signal=off",
-        "-device",
-        "virtserialport,chardev=talk,name=scpslab",
-    ]
+    words += ["-device", "virtio-serial-pci", "-chardev", "stdio,id=talk,signal=off"]
+    words += ["-device", "virtserialport,chardev=talk,name=scpslab"]
     for name, path in shares.items():
         mode = "" if name == EXCHANGE else ",readonly=on"
         words += ["-virtfs", f"local,path={_escaped(path)},mount_tag={name},security_model=none,multidevs=remap{mode}"]

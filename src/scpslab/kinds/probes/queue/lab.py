@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import socket
 
-from scpslab.core.names import file_name
 from scpslab.lab.netlink import ROOT, Netlink
 from scpslab.lab.probes import Sampler
-from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.queue import plan as planned
 
@@ -26,14 +24,14 @@ class QueueDepth(Sampler[planned.QueueDepth]):
         self.index = index
         with self.network.where(index):
             self.netlink = Netlink(socket.NETLINK_ROUTE)
-        self.records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
+        super().prepare()
 
     def sample(self) -> None:
         """Records the root qdisc's backlog; drops are those of the queue's limit."""
         roots = [qdisc for qdisc in self.netlink.qdiscs() if qdisc["index"] == self.index and qdisc["parent"] == ROOT]
-        drops = self.network.account(self.direction)["queue_packets"]
+        drops = self.network.stages.account(self.direction)["queue_packets"]
         for root in roots:
-            self.records.write(
+            self.record(
                 t_s=self.context.epoch.now_s(),
                 packets=root["backlog_packets"],
                 bytes=root["backlog_bytes"],

@@ -8,11 +8,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import Netlink, inside
 from scpslab.lab.probes import Sampler
-from scpslab.lab.records import Records, Trace
+from scpslab.lab.records import Trace
 from scpslab.lab.watch import INET_DIAG, connections
 
 from scpslab.kinds.probes.tcp_info import plan as planned
@@ -77,13 +76,13 @@ class TcpInfo(Sampler[planned.TcpInfo]):
         """Opens a sock_diag socket in the node."""
         with inside(self.network.pid(self.spec.node)):
             self.netlink = Netlink(INET_DIAG)
-        self.records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
+        super().prepare()
 
     def sample(self) -> None:
         """Asks for all connections and their tcp_info."""
         t_s = self.context.epoch.now_s()
         for connection in connections(self.netlink):
-            self.records.write(t_s=t_s, local=connection.local, remote=connection.remote, **connection.info)
+            self.record(t_s=t_s, local=connection.local, remote=connection.remote, **connection.info)
 
     def stop(self) -> None:
         """Adds what SCPS programs on the node traced; closes socket and file."""

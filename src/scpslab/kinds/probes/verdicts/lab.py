@@ -15,7 +15,7 @@ class VerdictLog(Probe[planned.Verdicts]):
     def stop(self) -> None:
         """Writes the direction's part of the log."""
         direction = self.network.direction(self.spec.link, self.spec.direction)
-        verdicts, missing = self.network.verdicts(direction)
+        verdicts, missing = self.network.stages.verdicts_of(direction)
         records = Records(self.context.folders.records / file_name(self.name, suffix=".jsonl"))
         for verdict in verdicts:
             t_s = self.context.epoch.monotonic_t_s(verdict.at_ns)

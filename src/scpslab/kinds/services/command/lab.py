@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from scpslab.lab.clock import SECOND_NS
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.services import Service, listens
 
 from scpslab.kinds.services.command.plan import CommandService

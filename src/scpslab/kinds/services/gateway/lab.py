@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from scpslab.core.names import file_name
 from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records
-from scpslab.lab.services import Service
+from scpslab.lab.services import Talking
 
 from scpslab.kinds.services.gateway.plan import GatewayService
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
@@ -24,17 +24,15 @@ UDP_PORT = 7168
 LIMITS = {"connections": 4096, "buffered_bytes": 1 << 40}
 
 
-class Gateway(Service):
+class Gateway(Talking):
     """One gateway of the plan."""
 
     what = "scps gateway"
-    # It says so.
-    look_again_ns: ClassVar[int | None] = None
+    plan: GatewayService | HostGatewayService
 
     def __init__(self, plan: GatewayService | HostGatewayService, network: LabNetwork, loop: Loop) -> None:
-        super().__init__(plan.name, plan.node, network, loop)
-        self.plan, self.start_limit_ns = plan, plan.patience_ns
-        self.said: list[dict[str, Any]] = []
+        super().__init__(plan, network, loop)
+        self.start_limit_ns = plan.patience_ns
 
     def prepare(self) -> None:
         """Writes its settings."""
@@ -47,24 +45,8 @@ class Gateway(Service):
 
     def argv(self) -> list[str]:
         """The gateway, with its settings."""
-        program = self.network.node(self.node).program("scps")
-        return [
-            program,
-            "gateway",
-            self._file("json"),
-            "--seed",
-            str(self.plan.seed),
-            "--counters",
-            self._file("jsonl"),
-        ]
-
-    def hear(self, line: str) -> None:
-        """Takes an event."""
-        self.said.append(json.loads(line))
-
-    def is_ready(self) -> bool:
-        """Whether it has said that it takes connections."""
-        return bool(self.said)
+        argv = [self.network.node(self.node).program("scps"), "gateway", self._file("json")]
+        return [*argv, "--seed", str(self.plan.seed), "--counters", self._file("jsonl")]
 
     def write_records(self, folder: Path) -> None:
         """Writes the account of its connections; the processor's time is not an experiment's."""

@@ -42,12 +42,9 @@ class HostGateway(Gateway):
             {"kind": "tun", "device": device, "offload": False}
             for device in (self.plan.lan_device, self.plan.wan_device)
         )
+        transport = {"buffer": LAN_BUFFER_BYTES, "mtu": self.plan.settings.get("mtu")}
         return {
-            "lan": {
-                "kind": "tcp",
-                "carrier": lan,
-                "transport": {"buffer": LAN_BUFFER_BYTES, "mtu": self.plan.settings.get("mtu")},
-            },
+            "lan": {"kind": "tcp", "carrier": lan, "transport": transport},
             "wan": {"kind": "scps", "carrier": wan, "transport": self.plan.settings},
             "limits": LIMITS,
         }
@@ -56,13 +53,8 @@ class HostGateway(Gateway):
         """Waits until it serves, and leads connections to it."""
         super().wait()
         plan = self.plan
-        links = self.network.plan.all_links
-        ends = [
-            end
-            for link in links
-            for end in link.ends
-            if end.node == self.node and end.ip is not None and end.interface is not None
-        ]
+        own = [end for link in self.network.plan.all_links for end in link.ends if end.node == self.node]
+        ends = [end for end in own if end.ip is not None and end.interface is not None]
         # The gateway's packets have the host's own address, and come from a device.
         settings = {f"net.ipv4.conf.{plan.wan_device}.accept_local": "1"}
         self.network.node(self.node).sysctls(NO_EARLY_DEMUX | settings)

@@ -10,19 +10,15 @@ import os
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from scpslab.core.names import file_name
-from scpslab.lab.clock import SECOND_NS
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Records
 from scpslab.lab.scps_end import router_file
-from scpslab.lab.services import Service
+from scpslab.lab.services import Talking
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
-
-if TYPE_CHECKING:
-    from scpslab.lab.network import LabNetwork
 
 SETTINGS = "/tmp/scps-router.json"
 
@@ -31,18 +27,13 @@ def _terminal(path: str, _flags: int) -> int:
     return os.open(path, os.O_RDWR | os.O_NOCTTY)
 
 
-class NpRouter(Service):
+class NpRouter(Talking):
     """One router of the plan."""
 
     what = "scps router"
     start_limit_ns = 60 * SECOND_NS
     carries_packets: ClassVar[bool] = True
-    look_again_ns: ClassVar[int | None] = None
-
-    def __init__(self, plan: NpRouterService, network: LabNetwork, loop: Loop) -> None:
-        super().__init__(plan.name, plan.node, network, loop)
-        self.plan = plan
-        self.said: list[dict[str, Any]] = []
+    plan: NpRouterService
 
     @property
     def log(self) -> Path:
@@ -64,21 +55,12 @@ class NpRouter(Service):
                 for link, terminal in terminals.items()
             }
             paths = {link: str(Path("/dev/fd") / str(number)) for link, number in lines.items()}
-            self.network.inside(self.node, SETTINGS).write_text(
-                json.dumps(router_file(self.plan, paths), indent=1) + "\n"
-            )
+            settings = router_file(self.plan, paths)
+            self.network.inside(self.node, SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
             self.process = self._popen(subprocess.PIPE, errors.fileno(), keep=tuple(lines.values()))
         assert self.process.stdout is not None
         self.loop.on_lines(self.process.stdout, self.hear)
         self.loop.on_exit(self.process, self._ended)
-
-    def hear(self, line: str) -> None:
-        """Takes an event."""
-        self.said.append(json.loads(line))
-
-    def is_ready(self) -> bool:
-        """Whether it has said that it forwards."""
-        return bool(self.said)
 
     def end(self, limit_ns: int) -> None:
         """Ends the program, and takes what it counted."""

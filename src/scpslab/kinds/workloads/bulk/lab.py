@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from scpslab.lab import scps_end
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
 from scpslab.lab.workloads import Workload
 from scpslab.plan.headers import TIMESTAMP_BYTES
@@ -38,9 +38,8 @@ class Bulk(Workload[planned.Bulk]):
         patience_ns = spec.start_ns + spec.patience_ns + RECEIVER_EXTRA_NS
         if spec.to_scps:
             with self.trace(spec.to) as trace:
-                command = scps_end.receive_command(
-                    self.scps(spec.to), spec.to_scps, spec, patience_ns / SECOND_NS, trace
-                )
+                program, patience_s = self.scps(spec.to), patience_ns / SECOND_NS
+                command = scps_end.receive_command(program, spec.to_scps, spec, patience_s, trace)
                 self.run(spec.to, command, self._line, self._exit, keep=trace)
         else:
             options = {
@@ -54,7 +53,8 @@ class Bulk(Workload[planned.Bulk]):
             }
             self.run_tool(spec.to, "bulk-recv", options, self._line, self._exit)
         if spec.send_window_bytes:
-            self.network.limit_sending(spec.port, max(1, spec.send_window_bytes // spec.segment_bytes))
+            segments = max(1, spec.send_window_bytes // spec.segment_bytes)
+            self.network.stages.send_ceilings.put(spec.port, segments)
         self.context.loop.run_until(lambda: self.listening or self.left < 2)
 
     def start(self) -> None:
@@ -62,9 +62,8 @@ class Bulk(Workload[planned.Bulk]):
         spec = self.spec
         if spec.from_scps:
             with self.trace(spec.from_) as trace:
-                command = scps_end.send_command(
-                    self.scps(spec.from_), spec.from_scps, spec, spec.patience_ns / SECOND_NS, trace
-                )
+                program, patience_s = self.scps(spec.from_), spec.patience_ns / SECOND_NS
+                command = scps_end.send_command(program, spec.from_scps, spec, patience_s, trace)
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
         timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
@@ -116,19 +115,19 @@ class Bulk(Workload[planned.Bulk]):
         self.left -= 1
         sender, receiver = self.ends.get("sender"), self.ends.get("receiver")
         if sender and sender["status"] != "completed":
-            self.finish("incomplete", f"{self.name}: sender gave up: {sender['error']}")
+            self.fail(f"sender gave up: {sender['error']}")
             self.stop()
         elif self.left == 0 and sender and receiver:
             self._judge(receiver)
         elif self.left == 0:
-            self.finish("incomplete", f"{self.name}: an end stopped without a result; see logs/{self.name}-*.log")
+            self.fail("an end stopped without a result", log_of="*")
 
     def _judge(self, receiver: dict[str, object]) -> None:
         if receiver["status"] != "completed":
-            self.finish("incomplete", f"{self.name}: receiver: {receiver['error']}")
+            self.fail(f"receiver: {receiver['error']}")
         elif receiver["bytes"] != self.spec.bytes_ or receiver["wrong_bytes"]:
             found = f"{receiver['bytes']} bytes, {receiver['wrong_bytes']} of them wrong"
-            self.finish("incomplete", f"{self.name}: found {found}; expected {self.spec.bytes_} bytes as sent")
+            self.fail(f"found {found}; expected {self.spec.bytes_} bytes as sent")
         else:
             self.finish("completed")
 

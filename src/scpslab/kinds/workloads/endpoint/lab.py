@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.nodes import DockerNode
 from scpslab.lab.workloads import Workload
 
@@ -36,19 +36,14 @@ class Endpoint(Workload[planned.Endpoint]):
         self._do("receive", self.spec.to, self.spec.start_ns + self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS)
         limit_ns = self.context.now_ns() + LISTENING_LIMIT_S * SECOND_NS
         if not self.context.loop.run_until(lambda: self.listening or "receive" in self.codes, limit_ns):
-            self.finish(
-                "incomplete",
-                (
-                    f'{self.name}: {self.spec.to}: found no line {{"event": "listening"}} within '
-                    f"{LISTENING_LIMIT_S} s; expected one"
-                ),
-            )
+            line = f'line {{"event": "listening"}} within {LISTENING_LIMIT_S} s'
+            self.fail(f"{self.spec.to}: found no {line}; expected one")
 
     def start(self) -> None:
         """Starts the sender."""
         if self.outcome:
             return
-        self.records.write(event="start", role="send", t_s=self.context.epoch.t_s(self.context.now_ns()))
+        self.records.write(event="start", role="send", t_s=self.context.epoch.now_s())
         self._do("send", self.spec.from_, self.spec.patience_ns)
         self.give_up_after(self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS)
 
@@ -65,12 +60,8 @@ class Endpoint(Workload[planned.Endpoint]):
         }
         node = self.network.node(host)
         assert isinstance(node, DockerNode)
-        self.run_command(
-            host,
-            node.role(role, {name: str(value) for name, value in variables.items()}),
-            self._on_line(role, host),
-            self._on_exit(role, host),
-        )
+        command = node.role(role, {name: str(value) for name, value in variables.items()})
+        self.run_command(host, command, self._on_line(role, host), self._on_exit(role, host))
 
     def _on_line(self, role: str, host: str) -> Callable[[str], None]:
         def take(line: str) -> None:
@@ -79,52 +70,27 @@ class Endpoint(Workload[planned.Endpoint]):
             except ValueError:
                 said = None
             if not isinstance(said, dict):
-                self.finish(
-                    "incomplete",
-                    f"{self.name}: {host}: found the line {line[:80]!r} from role {role}; expected a JSON object",
-                )
+                self.fail(f"{host}: found the line {line[:80]!r} from role {role}; expected a JSON object")
                 return
             self.listening = self.listening or (role == "receive" and said.get("event") == "listening")
             self.last[role] = said
             self.lines[role] += 1
             if self.lines[role] <= LINES_KEPT:
-                self.records.write(
-                    event="said", role=role, t_s=self.context.epoch.t_s(self.context.now_ns()), line=said
-                )
+                self.records.write(event="said", role=role, t_s=self.context.epoch.now_s(), line=said)
 
         return take
 
     def _on_exit(self, role: str, host: str) -> Callable[[int], None]:
         def take(code: int) -> None:
             self.codes[role] = code
-            self.records.write(
-                event="end",
-                role=role,
-                t_s=self.context.epoch.t_s(self.context.now_ns()),
-                code=code,
-                bytes=self.last.get(role, {}).get("bytes"),
-            )
+            counted = self.last.get(role, {}).get("bytes")
+            self.records.write(event="end", role=role, t_s=self.context.epoch.now_s(), code=code, bytes=counted)
             if code == UNSUPPORTED:
-                self.finish(
-                    "unsupported",
-                    (
-                        f"{self.name}: {host}'s image cannot do role {role} (exit code {code}); "
-                        f"see logs/{self.name}-{host}.log"
-                    ),
-                )
+                self.fail(f"{host}'s image cannot do role {role} (exit code {code})", host, outcome="unsupported")
             elif code:
-                self.finish(
-                    "incomplete",
-                    f"{self.name}: role {role} on {host} ended with exit code {code}; see logs/{self.name}-{host}.log",
-                )
+                self.fail(f"role {role} on {host} ended with exit code {code}", host)
             elif role == "receive" and not self.listening:
-                self.finish(
-                    "incomplete",
-                    (
-                        f"{self.name}: role {role} on {host} ended without having listened; "
-                        f"see logs/{self.name}-{host}.log"
-                    ),
-                )
+                self.fail(f"role {role} on {host} ended without having listened", host)
             elif len(self.codes) == len(ROLES):
                 self._judge()
             if self.outcome not in ("", "completed"):
@@ -137,9 +103,7 @@ class Endpoint(Workload[planned.Endpoint]):
         if found == expected:
             self.finish("completed")
         else:
-            self.finish(
-                "incomplete", f"{self.name}: found {found} bytes in the receiver's last line; expected {expected}"
-            )
+            self.fail(f"found {found} bytes in the receiver's last line; expected {expected}")
 
 
 KIND = Endpoint

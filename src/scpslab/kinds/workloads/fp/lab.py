@@ -10,11 +10,10 @@ import random
 import shutil
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scpslab.lab.integrity import compare
-from scpslab.lab.loop import Loop
 from scpslab.lab.scps_end import stack_options, write_settings
 from scpslab.lab.services import Service
 from scpslab.lab.workloads import Workload
@@ -22,34 +21,19 @@ from scpslab.plan.stacks import ScpsEnd
 
 from scpslab.kinds.workloads.fp import plan as planned
 
-if TYPE_CHECKING:
-    from scpslab.lab.network import LabNetwork
-
-
 READY = "ready"
 
 
 class FpServer(Service):
-    """It serves `FOLDER/files` of its node; `options` are those of its transport."""
+    """It serves `FOLDER/files` of a transfer's server; `options` are those of its transport."""
 
     what = "scps fpd"
 
-    def __init__(
-        self,
-        name: str,
-        node: str,
-        network: LabNetwork,
-        loop: Loop,
-        *,
-        folder: str,
-        ip: str,
-        port: int,
-        options: Sequence[str],
-        on_end: Callable[[int], None],
-    ) -> None:
+    def __init__(self, transfer: Fp, options: Sequence[str], on_end: Callable[[int], None]) -> None:
         """`on_end` gets the exit code."""
-        super().__init__(name, node, network, loop, on_end)
-        self.folder, self.ip, self.port, self.options = folder, ip, port, options
+        super().__init__(transfer.name, transfer.server, transfer.network, transfer.context.loop, on_end)
+        self.folder, self.ip, self.port = transfer.folder, transfer.spec.server_ip, transfer.spec.port
+        self.options = options
 
     def prepare(self) -> None:
         """Takes away what an earlier server said."""
@@ -57,17 +41,8 @@ class FpServer(Service):
 
     def argv(self) -> list[str]:
         """The server and its options."""
-        argv = [
-            self.network.node(self.node).program("scps"),
-            "fpd",
-            "--listen",
-            self.ip,
-            "--port",
-            str(self.port),
-            "--open",
-            f"{self.folder}/files",
-        ]
-        return [*argv, "--ready-file", f"{self.folder}/{READY}", *self.options]
+        argv = [self.network.node(self.node).program("scps"), "fpd", "--listen", self.ip, "--port", str(self.port)]
+        return [*argv, "--open", f"{self.folder}/files", "--ready-file", f"{self.folder}/{READY}", *self.options]
 
     def is_ready(self) -> bool:
         """Whether it has said that it serves."""
@@ -84,19 +59,8 @@ COUNTERS = "counters"
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 # What the client's report of a command says of the transfer; the rest of it is text for people.
 KEPT = (
-    "command",
-    "status",
-    "reply",
-    "octets",
-    "octets_after_restart",
-    "size",
-    "marker",
-    "restarts",
-    "markers",
-    "seconds",
-    "integrity",
-    "crc",
-    "filled",
+    *("command", "status", "reply", "octets", "octets_after_restart", "size", "marker", "restarts", "markers"),
+    *("seconds", "integrity", "crc", "filled"),
 )
 
 
@@ -171,34 +135,15 @@ class Fp(Workload[planned.Fp]):
         return [*options, *transfer], [*options, resume]
 
     def _start_server(self, *, wait: bool) -> None:
-        spec, options = self.spec, self._options(self.server_scps, "server", self.server)
-        self.service = FpServer(
-            *(self.name, self.server, self.network, self.context.loop),
-            folder=self.folder,
-            ip=spec.server_ip,
-            port=spec.port,
-            options=options,
-            on_end=self._server_exit,
-        )
+        self.service = FpServer(self, self._options(self.server_scps, "server", self.server), self._server_exit)
         self.serve(self.service, wait=wait)
 
     def _start_client(self, commands: list[str]) -> None:
         spec, end = self.spec, self.client_scps
-        argv = [
-            self.scps(self.client),
-            "fp",
-            "--folder",
-            f"{self.folder}/files",
-            *(["--local", end.ip] if end else []),
-            *self._options(end, "client", self.client),
-        ]
-        argv += [
-            *(["--passive"] if spec.mode == "passive" else []),
-            "--keep-going",
-            "--quiet",
-            "-e",
-            "; ".join(commands),
-        ]
+        argv = [self.scps(self.client), "fp", "--folder", f"{self.folder}/files"]
+        argv += [*(["--local", end.ip] if end else []), *self._options(end, "client", self.client)]
+        argv += [*(["--passive"] if spec.mode == "passive" else []), "--keep-going", "--quiet"]
+        argv += ["-e", "; ".join(commands)]
         self.text.clear()
         self.client_start_t_s = self.context.epoch.now_s()
         self.client_process = self.run(
@@ -269,24 +214,14 @@ class Fp(Workload[planned.Fp]):
         left = next((report for report in reports if report["command"] in (f"size {FILE}", f"lsize {FILE}")), None)
         if not done:
             said = f"{transfers[-1]['command']}: {transfers[-1]['status']}" if transfers else "no transfer"
-            self.finish(
-                "incomplete", f"{self.name}: scps fp exit code {code}: {said}; see logs/{self.name}-{self.client}.log"
-            )
+            self.fail(f"scps fp exit code {code}: {said}", log_of=self.client)
         elif arrived != self.data and not transfers[-1].get("filled"):
-            self.finish(
-                "incomplete",
-                (
-                    f"{self.name}: found {len(arrived)} bytes that differ from those sent; "
-                    f"expected {len(self.data)} bytes as sent"
-                ),
-            )
+            said = f"{len(arrived)} bytes that differ from those sent"
+            self.fail(f"found {said}; expected {len(self.data)} bytes as sent")
         elif expected and transfers[0]["status"] != expected:
-            self.finish(
-                "incomplete",
-                f"{self.name}: found a transfer that is {transfers[0]['status']}; expected it to be {expected}",
-            )
+            self.fail(f"found a transfer that is {transfers[0]['status']}; expected it to be {expected}")
         elif left is not None and left["status"] == "complete":
-            self.finish("incomplete", f"{self.name}: found a file after an aborted transfer; expected none")
+            self.fail("found a file after an aborted transfer; expected none")
         else:
             self.finish("completed")
 
@@ -328,3 +263,86 @@ class Fp(Workload[planned.Fp]):
 
 
 KIND = Fp
+
+
+# Random content repeats no row of this many bytes by chance: 2^20 rows of 128 bits.
+ROW_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Bytes sent that are missing in the file that arrived, bytes that it has more than once, and bytes in it that were
+    not sent there.
+    """
+
+    lost: int
+    duplicated: int
+    damaged: int
+
+
+def compare(sent: bytes, arrived: bytes) -> Comparison:
+    """Aligns the file that arrived with the file sent, row by row; a changed byte is damaged, not lost.
+
+    The sent content must not repeat itself.
+    """
+    if arrived == sent:
+        return Comparison(0, 0, 0)
+    covered = bytearray(len(sent))
+    duplicated = damaged = 0
+    gap_at = sent_end = 0
+    for at, source, length in _matches(sent, arrived):
+        wrong = _wrong_in_place(sent, arrived, covered, (sent_end, source), (gap_at, at))
+        damaged += wrong
+        duplicated += sum(covered[source : source + length])
+        covered[source : source + length] = b"\1" * length
+        gap_at, sent_end = at + length, source + length
+    damaged += _wrong_in_place(sent, arrived, covered, (sent_end, len(sent)), (gap_at, len(arrived)))
+    return Comparison(covered.count(0), duplicated, damaged)
+
+
+def _wrong_in_place(
+    sent: bytes, arrived: bytes, covered: bytearray, source: tuple[int, int], found: tuple[int, int]
+) -> int:
+    """Bytes between two matches that are not the sent ones; those that stand in place of others count as arrived, wrong
+    or right.
+    """
+    room = max(0, source[1] - source[0])
+    length = found[1] - found[0]
+    in_place = min(room, length)
+    pairs = zip(sent[source[0] : source[0] + in_place], arrived[found[0] : found[0] + in_place], strict=True)
+    wrong = sum(left != right for left, right in pairs)
+    covered[source[0] : source[0] + in_place] = b"\1" * in_place
+    return wrong + length - in_place
+
+
+def _matches(sent: bytes, arrived: bytes) -> list[tuple[int, int, int]]:
+    """Stretches of at least a row that are alike: where in `arrived`, where in `sent`, length; ascending in
+    `arrived`.
+    """
+    rows = {sent[at : at + ROW_BYTES]: at for at in range(0, len(sent) - ROW_BYTES + 1, ROW_BYTES)}
+    found: list[tuple[int, int, int]] = []
+    at, settled = 0, 0
+    while at + ROW_BYTES <= len(arrived):
+        source = rows.get(arrived[at : at + ROW_BYTES])
+        if source is None:
+            at += 1
+            continue
+        start = at
+        while start > settled and source > 0 and arrived[start - 1] == sent[source - 1]:
+            start, source = start - 1, source - 1
+        length = _alike(sent, source, arrived, start)
+        found.append((start, source, length))
+        at = settled = start + length
+    return found
+
+
+def _alike(sent: bytes, source: int, arrived: bytes, at: int) -> int:
+    """How many bytes are the same from two places on."""
+    step, length = 1 << 16, 0
+    while step:
+        left, right = sent[source + length : source + length + step], arrived[at + length : at + length + step]
+        if left == right and len(left) == step:
+            length += step
+        else:
+            step //= 2
+    return length

@@ -6,17 +6,11 @@ import hashlib
 import json
 import random
 import shutil
-from typing import TYPE_CHECKING
 
-from scpslab.lab.loop import Loop
 from scpslab.lab.services import Service, listens
 from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.ftp import plan as planned
-
-if TYPE_CHECKING:
-    from scpslab.lab.network import LabNetwork
-
 
 # One process. What it waits for is as patient as the workload.
 SETTINGS = """listen=YES
@@ -43,15 +37,13 @@ idle_session_timeout={patience}
 
 
 class FtpServer(Service):
-    """It serves the folder `root` of its node at a port, and waits `patience_s` for a client's next word."""
+    """It serves the folder of a transfer at its port, and waits for a client's next word as long as the transfer."""
 
     what = "vsftpd"
 
-    def __init__(
-        self, name: str, node: str, network: LabNetwork, loop: Loop, *, root: str, port: int, patience_s: int
-    ) -> None:
-        super().__init__(name, node, network, loop)
-        self.root, self.port, self.patience_s = root, port, patience_s
+    def __init__(self, transfer: Ftp, patience_s: int) -> None:
+        super().__init__(transfer.name, transfer.server, transfer.network, transfer.context.loop)
+        self.root, self.port, self.patience_s = transfer.folder, transfer.spec.port, patience_s
 
     def prepare(self) -> None:
         """Writes its settings, and makes the empty folder that it asks for."""
@@ -94,34 +86,15 @@ class Ftp(Workload[planned.Ftp]):
             files.mkdir(parents=True)
             files.chmod(0o777)
         (self.folders[spec.from_] / FILE).write_bytes(self.data)
-        patience_s = -(-spec.patience_ns // 10**9)
-        self.serve(
-            FtpServer(
-                self.name,
-                self.server,
-                self.network,
-                self.context.loop,
-                root=self.folder,
-                port=spec.port,
-                patience_s=patience_s,
-            ),
-        )
+        self.patience_s = -(-spec.patience_ns // 10**9)
+        self.serve(FtpServer(self, self.patience_s))
 
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
         spec = self.spec
         local, url = f"{self.folder}/{FILE}", f"ftp://{spec.server_ip}:{spec.port}/{FILE}"
-        argv = [
-            "curl",
-            "--silent",
-            "--show-error",
-            "--write-out",
-            "%{json}\n",
-            "--ftp-method",
-            "nocwd",
-            "--connect-timeout",
-            str(-(-spec.patience_ns // 10**9)),
-        ]
+        argv = ["curl", "--silent", "--show-error", "--write-out", "%{json}\n", "--ftp-method", "nocwd"]
+        argv += ["--connect-timeout", str(self.patience_s)]
         argv += ["--ftp-port", "-", "--disable-eprt"] if spec.mode == "active" else ["--ftp-pasv", "--disable-epsv"]
         argv += ["--upload-file", local, url] if spec.command == "put" else ["--output", local, url]
         self.start_t_s = self.context.epoch.now_s()
@@ -155,15 +128,10 @@ class Ftp(Workload[planned.Ftp]):
         )
         self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec.from_) - self.timeouts_before)
         if code:
-            self.finish("incomplete", f"{self.name}: curl exit code {code}: {said.get('errormsg')}")
+            self.fail(f"curl exit code {code}: {said.get('errormsg')}")
         elif arrived != self.data:
-            self.finish(
-                "incomplete",
-                (
-                    f"{self.name}: found {len(arrived)} bytes that differ from those sent; "
-                    f"expected {self.spec.bytes_} bytes as sent"
-                ),
-            )
+            found, expected = f"{len(arrived)} bytes that differ from those sent", f"{self.spec.bytes_} bytes as sent"
+            self.fail(f"found {found}; expected {expected}")
         else:
             self.finish("completed")
         self.stop()

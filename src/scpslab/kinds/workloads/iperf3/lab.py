@@ -35,16 +35,8 @@ class Iperf3(Workload[planned.Iperf3]):
     def start(self) -> None:
         """Starts the client and the clock of its patience."""
         spec = self.spec
-        argv = [
-            *self._program(spec.from_),
-            "--json",
-            "--client",
-            spec.to_ip,
-            "--port",
-            str(spec.port),
-            "--parallel",
-            str(spec.parallel),
-        ]
+        argv = [*self._program(spec.from_), "--json", "--client", spec.to_ip, "--port", str(spec.port)]
+        argv += ["--parallel", str(spec.parallel)]
         argv += ["--time", str(spec.duration_ns // 10**9)] if spec.duration_ns else ["--bytes", str(spec.bytes_)]
         if self._sends_size:
             argv += ["--length", str(self._block_bytes()), "--interval", LOOK_S]
@@ -89,7 +81,7 @@ class Iperf3(Workload[planned.Iperf3]):
             result = {"error": "no JSON came"}
         self.records.write(event="iperf3", result=result)
         if code or "error" in result:
-            self.finish("incomplete", f"{self.name}: iperf3 exit code {code}: {result.get('error', '')}")
+            self.fail(f"iperf3 exit code {code}: {result.get('error', '')}")
         self.finish("completed")
         self.stop()
 

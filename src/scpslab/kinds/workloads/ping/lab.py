@@ -18,17 +18,8 @@ class Ping(Workload[planned.Ping]):
     def start(self) -> None:
         """Starts ping."""
         spec = self.spec
-        argv = [
-            "ping",
-            "-n",
-            "-c",
-            str(spec.count),
-            "-i",
-            f"{spec.interval_ns / 1e9:.6f}",
-            "-s",
-            str(spec.payload_bytes),
-        ]
-        self.run(spec.from_, [*argv, spec.to_ip], self._line, self._exit)
+        argv = ["ping", "-n", "-c", str(spec.count), "-i", f"{spec.interval_ns / 1e9:.6f}"]
+        self.run(spec.from_, [*argv, "-s", str(spec.payload_bytes), spec.to_ip], self._line, self._exit)
 
     def _line(self, line: str) -> None:
         if reply := REPLY.search(line):
@@ -38,7 +29,7 @@ class Ping(Workload[planned.Ping]):
 
     def _exit(self, code: int) -> None:
         if code > 1:
-            self.finish("incomplete", f"{self.name}: ping exit code {code}; see logs/{self.name}-{self.spec.from_}.log")
+            self.fail(f"ping exit code {code}", log_of=self.spec.from_)
         self.finish("completed")
 
 

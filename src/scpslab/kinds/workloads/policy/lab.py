@@ -3,29 +3,36 @@
 The lab itself is both ends: it sends, receives, compares and counts. The policy is a program without rights in the
 sending node (lab/policy_runner.py), which hears of starts, answers and timers, and answers each with the segments to
 send and the time to be woken. It hears one event at a time.
+
+Datagrams, all numbers big endian. A packet of data: segment 4 B, copy 4 B, time of sending 8 B (ns since the start),
+then the segment's data. An answer: segment, copy and time of the packet that came, as they came; `below` 4 B, `arrived`
+4 B, the number of holes 1 B, then of each hole the first and last segment, 4 B each.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import math
 import os
 import signal
 import socket
+import struct
 import subprocess
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scpslab.lab import policy_packets as packets
-from scpslab.lab.clock import SECOND_NS
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import inside
 from scpslab.lab.place import PROGRAMS
 from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.policy import plan as planned
+from scpslab.kinds.workloads.policy.plan import DATA_HEADER_BYTES
 
 RUNNER = PROGRAMS / "scpslab" / "lab" / "policy_runner.py"
 READY_LIMIT_NS = 30 * SECOND_NS
@@ -71,7 +78,7 @@ class Policy(Workload[planned.Policy]):
         if not self.context.loop.run_until(
             lambda: self.ready or bool(self.outcome), self.context.now_ns() + READY_LIMIT_NS
         ):
-            self._fail("found no object of the class Policy within 30 s; expected one")
+            self.fail("found no object of the class Policy within 30 s; expected one")
 
     def start(self) -> None:
         """The first event."""
@@ -80,7 +87,7 @@ class Policy(Workload[planned.Policy]):
         self.started_ns = self.context.now_ns()
         self.context.loop.on_readable(self.receiver, self._received(self.receiver, self._data))
         self.context.loop.on_readable(self.sender, self._received(self.sender, self._answer))
-        self.context.loop.at(self.started_ns + self.spec.patience_ns, lambda: self._fail("patience ran out"))
+        self.context.loop.at(self.started_ns + self.spec.patience_ns, lambda: self.fail("patience ran out"))
         self.is_asked = False
         self._add({"event": "start"})
 
@@ -100,7 +107,7 @@ class Policy(Workload[planned.Policy]):
             while text:
                 text = text[os.write(self.policy.stdin.fileno(), text) :]
         except (BlockingIOError, BrokenPipeError):
-            self._fail("found a policy that reads nothing any more; expected an answer to each event")
+            self.fail("found a policy that reads nothing any more; expected an answer to each event")
 
     def _add(self, event: dict[str, Any]) -> None:
         if not self.outcome:
@@ -113,7 +120,7 @@ class Policy(Workload[planned.Policy]):
             self.asked += 1
             most = EVENTS_EACH * self.segments + SPARE_EVENTS
             if self.asked > most:
-                self._fail(
+                self.fail(
                     f"found more than {most} events; expected at most {EVENTS_EACH} for each segment, and "
                     f"{SPARE_EVENTS}. Ask to be woken less often"
                 )
@@ -125,14 +132,14 @@ class Policy(Workload[planned.Policy]):
             return
         said = _read(line)
         if said is None or not self.is_asked:
-            self._fail(f"found the line {line[:80]!r}; {ONE_ANSWER}")
+            self.fail(f"found the line {line[:80]!r}; {ONE_ANSWER}")
         elif "error" in said:
-            self._fail(f"{self.spec.file}: {_shown(said['error'], 300)}")
+            self.fail(f"{self.spec.file}: {_shown(said['error'], 300)}")
         elif not self.ready:
             # Until it was asked for the first time, a policy has nothing to say but this.
             self.ready = said == {"ready": True}
             if not self.ready:
-                self._fail(f"found the line {line[:80]!r} before the first event; {ONE_ANSWER}")
+                self.fail(f"found the line {line[:80]!r} before the first event; {ONE_ANSWER}")
         else:
             self.is_asked = False
             self._do(said)
@@ -140,7 +147,7 @@ class Policy(Workload[planned.Policy]):
 
     def _do(self, said: dict[str, Any]) -> None:
         if reason := wrong(said, self.segments):
-            self._fail(reason)
+            self.fail(reason)
             return
         for segment in said["send"]:
             if not self.outcome:
@@ -163,25 +170,25 @@ class Policy(Workload[planned.Policy]):
 
     def _send(self, segment: int) -> None:
         if self.copies >= MOST_COPIES * self.segments + SPARE_COPIES:
-            self._fail(
+            self.fail(
                 f"found {self.copies} packets sent for {self.segments} segments; "
                 f"expected at most {MOST_COPIES} times as many"
             )
             return
-        data = packets.Data(segment, self.copies, self.context.now_ns() - self.started_ns, self._content(segment))
+        data = Data(segment, self.copies, self.context.now_ns() - self.started_ns, self._content(segment))
         self.copies += 1
         self.resent += self.was_sent[segment]
         self.was_sent[segment] = True
         try:
-            self.sender.send(packets.write_data(data))
+            self.sender.send(write_data(data))
         except BlockingIOError:
-            self._fail(
+            self.fail(
                 f"found more packets under way than {SOCKET_BUFFER_BYTES >> 20} MiB hold; expected fewer at a time"
             )
 
     def _content(self, segment: int) -> bytes:
         size = min(self.spec.segment_bytes, self.spec.bytes_ - segment * self.spec.segment_bytes)
-        return packets.content(self.spec.payload_seed, segment, size)
+        return content(self.spec.payload_seed, segment, size)
 
     def _received(self, opened: socket.socket, take: Callable[[bytes, Any], None]) -> Callable[[], None]:
         def readable() -> None:
@@ -196,7 +203,7 @@ class Policy(Workload[planned.Policy]):
         return readable
 
     def _data(self, datagram: bytes, source: Any) -> None:
-        data = packets.read_data(datagram)
+        data = read_data(datagram)
         # Whatever else comes to the port is no part of the transfer.
         if data is None or data.segment >= self.segments or data.content != self._content(data.segment):
             return
@@ -206,12 +213,9 @@ class Policy(Workload[planned.Policy]):
         self.end = max(self.end, data.segment + 1)
         while self.below < self.segments and not self.missing[self.below]:
             self.below += 1
-        holes = packets.holes_of(self.missing, self.below, self.end)
+        holes = holes_of(self.missing, self.below, self.end)
         self.receiver.sendto(
-            packets.write_answer(
-                packets.Answer(data.segment, data.copy, data.sent_ns, self.below, self.arrived, holes)
-            ),
-            source,
+            write_answer(Answer(data.segment, data.copy, data.sent_ns, self.below, self.arrived, holes)), source
         )
         if self.arrived == self.segments:
             self._note()
@@ -219,7 +223,7 @@ class Policy(Workload[planned.Policy]):
             self.close()
 
     def _answer(self, datagram: bytes, _source: Any) -> None:
-        answer = packets.read_answer(datagram)
+        answer = read_answer(datagram)
         if answer is not None:
             said = {"segment": answer.segment, "copy": answer.copy, "sent": answer.sent_ns / SECOND_NS}
             self._add(
@@ -252,18 +256,18 @@ class Policy(Workload[planned.Policy]):
                     os.kill(pid, signal.SIGKILL)
             self.policy.kill()
 
-    def _fail(self, reason: str) -> None:
+    def fail(self, reason: str, log_of: str = "", outcome: str = "incomplete") -> None:
+        """Notes how far it came, and ends it."""
         if not self.outcome:
             self.records.write(
                 event="failed", reason=reason, segments=self.segments, arrived=self.arrived, sent_packets=self.copies
             )
-            self.finish("incomplete", f"{self.name}: {reason}")
+            super().fail(reason, log_of, outcome)
             self.close()
 
     def _on_exit(self, code: int) -> None:
-        self._fail(
-            f"{self.spec.file}: its process ended with exit code {code}; see logs/{self.name}-{self.spec.from_}.log"
-        )
+        log = f"logs/{self.name}-{self.spec.from_}.log"
+        self.fail(f"{self.spec.file}: its process ended with exit code {code}; see {log}")
 
 
 def _read(line: str) -> dict[str, Any] | None:
@@ -306,3 +310,85 @@ def _shown(value: Any, most: int) -> str:
 
 
 KIND = Policy
+
+
+_DATA = struct.Struct(">IIQ")
+_ANSWER = struct.Struct(">IIQIIB")
+_HOLE = struct.Struct(">II")
+MOST_HOLES = 64
+assert _DATA.size == DATA_HEADER_BYTES
+
+
+@dataclass(frozen=True)
+class Data:
+    """A packet of data: `copy` counts all packets of the transfer from 0."""
+
+    segment: int
+    copy: int
+    sent_ns: int
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the receiver answers to each packet: which packet came, that all segments before `below` have arrived, how
+    many have, and the holes above.
+    """
+
+    segment: int
+    copy: int
+    sent_ns: int
+    below: int
+    arrived: int
+    holes: tuple[tuple[int, int], ...]
+
+
+def write_data(data: Data) -> bytes:
+    """The datagram."""
+    return _DATA.pack(data.segment, data.copy, data.sent_ns) + data.content
+
+
+def read_data(datagram: bytes) -> Data | None:
+    """The packet in a datagram; None for anything else."""
+    if len(datagram) < _DATA.size:
+        return None
+    segment, copy, sent_ns = _DATA.unpack_from(datagram)
+    return Data(segment, copy, sent_ns, datagram[_DATA.size :])
+
+
+def write_answer(answer: Answer) -> bytes:
+    """The datagram; of more than 64 holes the first ones are in it."""
+    holes = answer.holes[:MOST_HOLES]
+    head = _ANSWER.pack(answer.segment, answer.copy, answer.sent_ns, answer.below, answer.arrived, len(holes))
+    return head + b"".join(_HOLE.pack(*hole) for hole in holes)
+
+
+def read_answer(datagram: bytes) -> Answer | None:
+    """The answer in a datagram; None for anything else."""
+    if len(datagram) < _ANSWER.size:
+        return None
+    segment, copy, sent_ns, below, arrived, holes = _ANSWER.unpack_from(datagram)
+    if len(datagram) != _ANSWER.size + holes * _HOLE.size:
+        return None
+    ranges = tuple((first, last) for first, last in _HOLE.iter_unpack(datagram[_ANSWER.size :]))
+    return Answer(segment, copy, sent_ns, below, arrived, ranges)
+
+
+def content(seed: int, segment: int, size: int) -> bytes:
+    """The data of a segment."""
+    return hashlib.shake_128(f"{seed} {segment}".encode()).digest(size)
+
+
+def holes_of(missing: Sequence[bool], below: int, end: int) -> tuple[tuple[int, int], ...]:
+    """The first holes from `below` up to `end`: ranges of segments that are missing, first and last."""
+    found: list[tuple[int, int]] = []
+    at = below
+    while at < end and len(found) < MOST_HOLES:
+        if missing[at]:
+            last = at
+            while last + 1 < end and missing[last + 1]:
+                last += 1
+            found.append((at, last))
+            at = last
+        at += 1
+    return tuple(found)

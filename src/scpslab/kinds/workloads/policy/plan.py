@@ -10,7 +10,7 @@ from scpslab.plan.schema import Range, Text
 from scpslab.plan.values import Amount, Ip, Period, PlainText, Port, WholeSeed
 from scpslab.plan.workloads.base import Traffic
 
-# Segment, copy and time before the data (lab/policy_packets.py), and with them the headers of UDP and IP (RFC 768, RFC
+# Segment, copy and time before the data (lab.py), and with them the headers of UDP and IP (RFC 768, RFC
 # 791 §3.1).
 DATA_HEADER_BYTES = 16
 HEADERS_BYTES = DATA_HEADER_BYTES + 8 + 20

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from scpslab.lab.clock import SECOND_NS
-from scpslab.lab.loop import Loop
+from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.records import Records
 from scpslab.lab.services import Service
 
