@@ -51,7 +51,7 @@ def sources() -> list[tuple[Path, str]]:
     modules = [
         (file, name)
         for file, name in _files(PACKAGE, PARTS)
-        if "kinds" not in file.parent.parts or file.name in KIND_LAYERS
+        if not name.startswith("scpslab/kinds/") or file.name in KIND_LAYERS
     ]
     found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in modules]
     return found + [(file, f"topologies/{file.name}") for file in sorted((ROOT / "topologies").glob("*.py"))]
