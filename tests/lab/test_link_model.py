@@ -20,7 +20,7 @@ from scpslab.core.seeds import stream
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
 from scpslab.running import RunOptions, run_scenario
-from scpslab.scenario.errors.vector import gap_vector, lost_packets
+from scpslab.scenario.vectors import gap_vector, lost_packets
 from tests.lab.conftest import ERRORS, capture, datagrams
 
 pytestmark = pytest.mark.lab

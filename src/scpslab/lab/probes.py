@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from scpslab.core.kinds import Layer
 from scpslab.lab.context import Context
-from scpslab.plan.probes.base import Observer, Sampling
+from scpslab.plan.probes import Observer, Sampling
 
 Planned = TypeVar("Planned", bound=Observer)
 Sampled = TypeVar("Sampled", bound=Sampling)

@@ -23,8 +23,6 @@ from scpslab.scenario.ends import survey, with_routes
 from scpslab.scenario.links import problems as link_problems
 from scpslab.scenario.model import LinkStep, RunStep, ScenarioFile
 from scpslab.scenario.model.sweep import axis_values
-from scpslab.scenario.services import KINDS
-from scpslab.scenario.stacks import STACKS
 from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.traffic import (
     LARGEST_MTU,
@@ -150,7 +148,7 @@ def _interfaces(network: topology.Network, router: str) -> list[str]:
 
 def _hosts(model: ScenarioFile) -> Iterator[Problem]:
     for name, host in sorted(model.hosts.items()):
-        for at, text in STACKS[host.stack].problems(host, model.containers):
+        for at, text in host.problems(model.containers):
             yield ("hosts", name, *at), text
 
 
@@ -220,21 +218,20 @@ def _services(model: ScenarioFile, network: Network) -> Iterator[tuple[KeyPath, 
     alone: set[tuple[str, str]] = set()
     known = {str(one.ip.ip): one.node for one in addresses(network)} if model.services else {}
     for index, service in enumerate(model.services):
-        kind = KINDS[service.kind]
-        nodes = [node.name for node in network.nodes if node.kind in kind.nodes]
+        nodes = [node.name for node in network.nodes if node.kind in service.nodes]
         if service.node not in nodes:
             yield ("services", index, "node"), f'found "{service.node}"; {one_of(service.node, nodes)}'
         if service.name in names:
             found = f'found the name "{service.name}", which a workload or another service has'
             yield ("services", index, "name"), f"{found}; expected a name of its own. Give it another name."
         names.add(service.name)
-        if kind.is_alone and (service.kind, service.node) in alone:
+        if service.is_alone and (service.kind, service.node) in alone:
             found = f"found a second {service.kind} on {service.node}"
             expected = "expected one, for both would have the same UDP port"
             yield ("services", index, "node"), f"{found}; {expected}. Remove one."
         alone.add((service.kind, service.node))
-        yield from ((("services", index, *at), text) for at, text in kind.problems(service, known))
-        if (port := kind.listens_at(service)) is not None:
+        yield from ((("services", index, *at), text) for at, text in service.problems(known))
+        if (port := service.listens_at) is not None:
             if (service.node, port) in ports:
                 found = f"found {port}, which another service on {service.node} waits for"
                 expected = "expected a port of its own"

@@ -19,10 +19,8 @@ from scpslab.plan.topology.layout import layout
 from scpslab.plan.topology.routes import RouteError, WordError, address, routes
 from scpslab.plan.ways import Way
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.scenario import workloads
 from scpslab.scenario.links import with_overrides
 from scpslab.scenario.model import ScenarioFile
-from scpslab.scenario.stacks import plan_node
 from scpslab.scenario.workloads import Workload
 
 
@@ -58,7 +56,7 @@ def survey(model: ScenarioFile, network: Network) -> Surveyed:
     """The network with the scenario's routes and links; of kernel settings it has those of hosts."""
     found = with_overrides(layout(network), model)
     nodes = tuple(
-        replace(node, sysctls=plan_node(model.host(node.name)).sysctls) if isinstance(node, Host) else node
+        replace(node, sysctls=model.host(node.name).plan().sysctls) if isinstance(node, Host) else node
         for node in found.nodes
     )
     hosts = tuple(node.name for node in network.nodes if node.kind == "host")
@@ -67,7 +65,7 @@ def survey(model: ScenarioFile, network: Network) -> Surveyed:
 
 def ends_of(workload: Workload) -> Ends:
     """A workload's ends: the host where it listens is contacted, else the one that receives."""
-    listens = workloads.KINDS[workload.kind].serves(workload)
+    listens = workload.serves()
     if listens and listens[0] == workload.sender:
         return Ends(workload.to, workload.from_, "to", "from")
     return Ends(workload.from_, workload.to, "from", "to")

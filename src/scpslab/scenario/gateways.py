@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
-from scpslab.scenario import services, workloads
-from scpslab.scenario.stacks import plan_node
 
 if TYPE_CHECKING:
     from scpslab.scenario.model import ScenarioFile
@@ -28,7 +26,7 @@ def gateway_nodes(model: ScenarioFile, hosts: list[str]) -> set[str]:
     """The nodes where a gateway makes a device: those hosts, and nodes with a service that does."""
     return {
         *gateway_hosts(model, hosts),
-        *(service.node for service in model.services if services.KINDS[service.kind].makes_device),
+        *(service.node for service in model.services if service.makes_device),
     }
 
 
@@ -44,14 +42,15 @@ def peers(model: ScenarioFile, host: str) -> set[str] | None:
 
 def _commanded(model: ScenarioFile) -> set[str]:
     steps = {step.node for step in model.script or () if step.do == "run"}
-    return steps | {service.node for service in model.services if services.KINDS[service.kind].runs_commands}
+    return steps | {service.node for service in model.services if service.runs_commands}
 
 
 def _unmodified(model: ScenarioFile) -> Iterator[tuple[str, str]]:
     for workload in model.workloads:
-        if workloads.KINDS[workload.kind].is_unmodified(workload):
+        if workload.is_unmodified:
             yield workload.from_, workload.to
 
 
 def _can_have_one(model: ScenarioFile, host: str) -> bool:
-    return model.host(host).carrier.runs_scps and not plan_node(model.host(host)).no_gateway
+    part = model.host(host)
+    return part.carrier.runs_scps and not part.plan().no_gateway

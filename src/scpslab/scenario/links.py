@@ -90,8 +90,8 @@ def _serial_keys(given: Direction) -> Iterator[Problem]:
 
 def _errors(given: Direction, folder: Path) -> Iterator[Problem]:
     if given.errors is not None:
-        for name, model in MODELS.items():
-            yield from ((("errors", *key), text) for key, text in model.problems(given.errors.of(name), folder))
+        for name in MODELS:
+            yield from ((("errors", *key), text) for key, text in given.errors.of(name).problems(folder))
 
 
 def with_overrides(network: NetworkPlan, scenario: ScenarioFile) -> NetworkPlan:
@@ -155,4 +155,4 @@ def plan_queue(planned: PlannedQueue, given: Queue) -> PlannedQueue:
         limit_packets=limits[1],
         ecn=given.ecn if given.ecn is not None else planned.ecn,
     )
-    return replace(queue, settings=DISCIPLINES[queue.discipline].settings(given.of(queue.discipline), queue))
+    return replace(queue, settings=given.of(queue.discipline).settings(queue))

@@ -11,12 +11,12 @@ from pathlib import Path
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath, Problem
 from scpslab.plan.nodes import ScpsRouter
+from scpslab.plan.services import SERVICES
 from scpslab.plan.topology import description as topology
 from scpslab.plan.ways import slowest
-from scpslab.scenario import probes, services, workloads
+from scpslab.scenario import services
 from scpslab.scenario.ends import Surveyed, end_problems, sources_twice, there_and_back
 from scpslab.scenario.model import ScenarioFile
-from scpslab.scenario.probes import folder_of, name_of
 from scpslab.scenario.workloads import Surroundings, Workload
 
 LARGEST_MTU = 65_535  # what IPv4's length field holds
@@ -32,8 +32,7 @@ def workload_problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> 
             yield ("workloads", index, "start"), text
         ends = list(end_problems(workload, surveyed))
         wrong = wrong or bool(ends)
-        kind = workloads.KINDS[workload.kind]
-        found = ends or kind.problems(workload, _surroundings(workload, model, surveyed, folder))
+        found = ends or workload.problems(_surroundings(workload, model, surveyed, folder))
         yield from ((("workloads", index, *at), text) for at, text in found)
     if not wrong:
         yield from sources_twice(model, surveyed)
@@ -53,7 +52,7 @@ def too_late(at: Quantity, limit: Quantity) -> str:
 def probe_problems(model: ScenarioFile, network: topology.Network) -> Iterator[Problem]:
     """Probes that do not fit their network."""
     for index, probe in enumerate(model.probes):
-        yield from ((("probes", index, *at), text) for at, text in probes.KINDS[probe.kind].problems(probe, network))
+        yield from ((("probes", index, *at), text) for at, text in probe.problems(network))
 
 
 def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Surroundings:
@@ -73,7 +72,7 @@ def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, f
 def _ports_twice(model: ScenarioFile) -> Iterator[Problem]:
     seen: dict[tuple[str, int], str] = {}
     for index, workload in enumerate(model.workloads):
-        place = workloads.KINDS[workload.kind].serves(workload)
+        place = workload.serves()
         if place is None:
             continue
         if place in seen:
@@ -89,7 +88,7 @@ def images_of_others(model: ScenarioFile) -> Iterator[Problem]:
     """Workloads that do not know the images of somebody else's that their hosts are."""
     own = {name for name, host in model.hosts.items() if host.carrier.is_own_image}
     for index, workload in enumerate(model.workloads):
-        if (taken := own & {workload.sender, workload.receiver}) and not workloads.KINDS[workload.kind].knows_images:
+        if (taken := own & {workload.sender, workload.receiver}) and not workload.knows_images:
             found = f"found {workload.kind} with the stack {model.host(min(taken)).stack} on {min(taken)}"
             yield ("workloads", index, "kind"), f"{found}; expected endpoint. Use kind endpoint."
 
@@ -100,14 +99,14 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
         (("workloads", index), workload.name) for index, workload in enumerate(model.workloads)
     ]
     named += [
-        (("probes", index), name_of(probe)) for index, probe in enumerate(model.probes) if folder_of(probe) == "records"
+        (("probes", index), probe.file_name) for index, probe in enumerate(model.probes) if probe.folder == "records"
     ]
     # That a workload has a service's name is said where services are judged.
     workload_names = {workload.name for workload in model.workloads}
     accounts = {
         service.name: ("services", index, "name")
         for index, service in enumerate(model.services)
-        if services.KINDS[service.kind].writes_record
+        if SERVICES[service.kind].writes_record
     }
     named += [(at, name) for name, at in accounts.items() if name not in workload_names]
     own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
@@ -125,13 +124,13 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
         seen.setdefault(name, at)
     captures: set[str] = set()
     for index, probe in enumerate(model.probes):
-        if folder_of(probe) == "captures":
-            if name_of(probe) in captures:
+        if probe.folder == "captures":
+            if probe.file_name in captures:
                 yield (
                     ("probes", index),
-                    f'found a second capture "{name_of(probe)}"; expected a name of its own. Add name.',
+                    f'found a second capture "{probe.file_name}"; expected a name of its own. Add name.',
                 )
-            captures.add(name_of(probe))
+            captures.add(probe.file_name)
 
 
 def too_little_memory(model: ScenarioFile) -> Iterator[Problem]:
@@ -148,8 +147,8 @@ def too_little_memory(model: ScenarioFile) -> Iterator[Problem]:
             ("limits", "memory"),
             f'found "{memory.text}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.',
         )
-    packets = sum(workloads.KINDS[workload.kind].packets(workload) for workload in model.workloads)
-    captures = sum(probes.KINDS[probe.kind].memory_bytes(probe, packets) for probe in model.probes)
+    packets = sum(workload.packets() for workload in model.workloads)
+    captures = sum(probe.memory_bytes(packets) for probe in model.probes)
     if captures > memory // 2:
         found = (
             f'found captures of about {captures >> 20} MiB in a guest of "{memory.text}"; expected at most half of it'

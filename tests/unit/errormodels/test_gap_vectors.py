@@ -14,14 +14,13 @@ from scpslab.core.errors import ScenarioError
 from scpslab.plan.error_models import MODELS, Errors
 from scpslab.scenario.errors import MODELS as KINDS
 from scpslab.scenario.errors import ErrorModel
-from scpslab.scenario.errors.draws import Draws
-from scpslab.scenario.errors.vector import bit_map, gap_vector
+from scpslab.scenario.vectors import Draws, bit_map, gap_vector
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 from scpslab.kinds.errors.independent.plan import Independent
 from scpslab.kinds.errors.vector_file import scenario
 from scpslab.kinds.errors.vector_file.plan import VectorFile
-from scpslab.kinds.errors.vector_file.scenario import BLOCK_BYTES, KIND, Keys, gaps_of_bits
+from scpslab.kinds.errors.vector_file.scenario import BLOCK_BYTES, KIND, gaps_of_bits
 
 N = 400_000
 BURST_TOLERANCE = 0.03
@@ -148,7 +147,7 @@ def test_bad_vector_files_are_named_with_their_line_before_and_in_a_run(tmp_path
     suffix, content, found = BAD[name]
     file = tmp_path / f"bad{suffix}"
     file.write_bytes(content)
-    ((key, said),) = KIND.problems(Keys(file=file.name), tmp_path)
+    ((key, said),) = KIND(file=file.name).problems(tmp_path)
     assert (key, found in said) == (("file",), True), said
     with pytest.raises(ScenarioError) as caught:
         vector("vector-file", file=str(file))
@@ -167,7 +166,7 @@ def test_what_is_no_file_is_called_what_it_is(tmp_path):
         "pipe": "no ordinary file",
     }
     for name, found in words.items():
-        ((_, said),) = KIND.problems(Keys(file=f"{name}.txt"), tmp_path)
+        ((_, said),) = KIND(file=f"{name}.txt").problems(tmp_path)
         assert said == f'found "{name}.txt", {found}; expected an error vector. Correct the name.'
 
 
@@ -212,13 +211,14 @@ def test_gaps_that_no_memory_holds_as_a_map_are_refused(tmp_path):
 class Far(ErrorModel):
     """Two errors early, and others further away than any map is long, twice over what 64 bits hold."""
 
-    def gaps(self, settings, n, draws):
+    @staticmethod
+    def gaps(settings, n, draws):
         return np.array([3, 1, *[2**62] * 8], dtype=np.uint64)
 
 
 def test_a_model_that_the_channel_does_not_know_is_a_bit_map_of_its_gaps():
-    assert Far().bit_map(None, 10, Draws("5c" * 32), 24) == bytes([0b00110000, 0, 0])
-    assert Far().bit_map(None, 10, Draws("5c" * 32), 3) == bytes([0b00100000])
+    assert Far.bit_map(None, 10, Draws("5c" * 32), 24) == bytes([0b00110000, 0, 0])
+    assert Far.bit_map(None, 10, Draws("5c" * 32), 3) == bytes([0b00100000])
 
 
 def test_a_serial_link_is_given_no_map_of_what_its_channel_draws():

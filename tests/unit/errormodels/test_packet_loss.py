@@ -10,7 +10,7 @@ from scipy import stats
 
 from scpslab.core.seeds import stream
 from scpslab.plan.error_models import Errors
-from scpslab.scenario.errors.vector import gap_vector, lost_packets
+from scpslab.scenario.vectors import gap_vector, lost_packets
 
 from scpslab.kinds.errors.packet_loss.plan import PacketLoss
 

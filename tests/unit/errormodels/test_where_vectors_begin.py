@@ -12,9 +12,8 @@ from scipy import stats
 
 from scpslab.core.seeds import stream
 from scpslab.plan.error_models import MODELS, Errors
-from scpslab.scenario.errors import draws
-from scpslab.scenario.errors.draws import Draws
-from scpslab.scenario.errors.vector import gap_vector
+from scpslab.scenario import vectors
+from scpslab.scenario.vectors import Draws, gap_vector
 
 from scpslab.kinds.errors.gilbert_elliott import scenario as gilbert_elliott
 
@@ -125,19 +124,19 @@ def test_whole_vectors_are_pinned(name):
 
 
 def test_another_generator_is_not_taken_in_silence(monkeypatch):
-    monkeypatch.setattr(draws, "SAMPLE", (1, 2, 3))
-    draws._check_generator.cache_clear()
+    monkeypatch.setattr(vectors, "SAMPLE", (1, 2, 3))
+    vectors._check_generator.cache_clear()
 
-    with pytest.raises(draws.CapabilityError, match="another stream of PCG64"):
+    with pytest.raises(vectors.CapabilityError, match="another stream of PCG64"):
         Draws("2a" * 32)
     monkeypatch.undo()
-    draws._check_generator.cache_clear()
+    vectors._check_generator.cache_clear()
 
 
 def test_logarithms_are_those_of_the_c_library_within_two_units_in_the_last_place():
     x = np.concatenate([Draws("11" * 32).uniform(100_000), 2.0 ** -np.arange(1, 60), 1 - 2.0 ** -np.arange(1, 54)])
     expected = np.log(x)
 
-    assert (np.abs(draws.log(x) - expected) <= 2 * np.spacing(np.abs(expected))).all()
+    assert (np.abs(vectors.log(x) - expected) <= 2 * np.spacing(np.abs(expected))).all()
     for p in (1e-300, 1e-18, 1e-7, 1e-3, 0.25, 0.2500001, 0.5, 0.999999, 1 - 1e-16):
-        assert draws.log_of_miss(p) == pytest.approx(float(np.log1p(-p)), rel=4e-16)
+        assert vectors.log_of_miss(p) == pytest.approx(float(np.log1p(-p)), rel=4e-16)

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from scpslab.scenario.probes.filters import NEEDY, PROTOCOLS, certain_mistake
+from scpslab.kinds.probes.capture.scenario import NEEDY, PROTOCOLS, certain_mistake
 
 # Ethernet, PPP, raw IP, 802.11, cooked, SUNATM, MTP2: link types with primitives of their own.
 LINK_TYPES = (1, 9, 12, 105, 113, 123, 140)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from scpslab.documents.parts import OneOf, Part, PartOfKinds, key
 from scpslab.documents.quantities import Count, Duration, PositiveDuration, Probability, QueueLimit, Rate, SizeOrZero
 from scpslab.scenario.disciplines import DISCIPLINES, MARKING
-from scpslab.scenario.errors import MODELS
+from scpslab.scenario.errors import MODELS, ErrorModel
 
 
 class Outage(Part):
@@ -35,7 +35,7 @@ class Errors(PartOfKinds):
     packet-loss are for links of packets.
     """
 
-    KINDS: ClassVar = {name: model.keys for name, model in MODELS.items()}
+    KINDS: ClassVar = dict(MODELS)
 
     model: Annotated[str, OneOf(MODELS)] = key(
         "independent",
@@ -63,14 +63,15 @@ class Errors(PartOfKinds):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        if found := MODELS[self.model].incomplete(self.settings):
+        if found := self.settings.incomplete():
             raise ValueError(found)
         return self
 
     @property
-    def settings(self) -> Part:
+    def settings(self) -> ErrorModel:
         """What is said of the chosen model."""
-        return self.of(self.model)
+        settings: ErrorModel = self.of(self.model)
+        return settings
 
 
 class DelayStep(Part):
@@ -90,7 +91,7 @@ def _of_each(word: str) -> str:
 class Queue(PartOfKinds):
     """The queue of stage 1. Missing keys keep the topology's values."""
 
-    KINDS: ClassVar = {name: discipline.keys for name, discipline in DISCIPLINES.items()}
+    KINDS: ClassVar = dict(DISCIPLINES)
 
     discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(
         None, says=f"Queue discipline{_of_each('says')}.", example="red"

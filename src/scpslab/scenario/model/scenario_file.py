@@ -14,7 +14,7 @@ from scpslab.scenario.model.script import Step
 from scpslab.scenario.model.sweep import Axis
 from scpslab.scenario.probes import Probe
 from scpslab.scenario.services import AnyService
-from scpslab.scenario.stacks import Host, HostPart, KernelHost
+from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
 
 
@@ -219,7 +219,7 @@ class ScenarioFile(Part):
 
     def host(self, name: str) -> HostPart:
         """What carries transport on a host; one that is not named is a modern kernel."""
-        return self.hosts.get(name) or KernelHost()
+        return self.hosts.get(name) or STACKS[DEFAULT].model_validate({})
 
     def router(self, name: str) -> RouterSettings:
         """The settings of a router of SCPS-NP."""

@@ -23,7 +23,7 @@ def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model
                 subnets.setdefault(_subnet(end.ip), set()).add(end.node)
 
     def at(end: End) -> End:
-        if end.node not in hosts or end.ip is None or (options := hosts[end.node].route_options()) == NONE:
+        if end.node not in hosts or end.ip is None or (options := hosts[end.node].route) == NONE:
             return end
         return replace(end, route=options) if _talks(model, end.node, subnets[_subnet(end.ip)]) else end
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from scpslab.core.installation import version
 from scpslab.plan.nodes import Container, Host, Node, Router, ScpsRouter, Switch
 from scpslab.scenario.stacks import STACKS, NodePlan
-from scpslab.scenario.workloads import KINDS, Workload
+from scpslab.scenario.workloads import Workload
 
 # More than any node needs; what uses more is broken, and shall not take the lab with it.
 NODE_MEMORY_BYTES, NODE_PROCESSES = 256 << 20, 128
@@ -57,14 +57,14 @@ def _container(image: str, memory_bytes: int, is_admin: bool, has_tun: bool) -> 
 
 
 def _ends(workloads: tuple[Workload, ...], *, is_load: bool) -> set[str]:
-    chosen = [workload for workload in workloads if KINDS[workload.kind].is_load is is_load]
+    chosen = [workload for workload in workloads if workload.is_load is is_load]
     return {end for workload in chosen for end in (workload.sender, workload.receiver)}
 
 
 def _kind(node: Host | Router | ScpsRouter, is_mirror: bool, is_load: bool) -> str:
     if isinstance(node, (Router, ScpsRouter)):
         return "router"
-    if image := STACKS[node.stack].image:
+    if image := STACKS[node.stack].image_folder:
         return image
     if is_load:
         return "traffic"

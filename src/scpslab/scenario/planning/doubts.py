@@ -76,7 +76,7 @@ def _uses(cell: Cell, plan: Plan) -> Iterator[Use]:
 def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
     """The keys of disciplines that a scenario gives a queue, and why this one has no use for them."""
     for owner, discipline in DISCIPLINES.items():
-        for name in discipline.keys.model_fields:
+        for name in discipline.model_fields:
             if getattr(given.of(owner), name) is not None:
                 found = (
                     f"found {name} on a queue of discipline {queue.discipline}, which does not use it; "
@@ -85,7 +85,7 @@ def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
                 yield (
                     name,
                     ""
-                    if name in DISCIPLINES[queue.discipline].keys.model_fields
+                    if name in DISCIPLINES[queue.discipline].model_fields
                     else f"{found}. Remove the key, or choose {owner}.",
                 )
 
@@ -99,9 +99,7 @@ def _errors(given: model.Direction) -> Iterator[Use]:
             found = f"found {name} with the error model {errors.model}, which does not use it; expected model {owner}"
             yield (
                 ("errors", name),
-                ""
-                if name in MODELS[errors.model].keys.model_fields
-                else f"{found}. Remove the key, or choose {owner}.",
+                "" if name in MODELS[errors.model].model_fields else f"{found}. Remove the key, or choose {owner}.",
             )
 
 

@@ -9,7 +9,6 @@ from scpslab.plan.cell import Impairment
 from scpslab.plan.error_models import NO_MODEL, Errors
 from scpslab.plan.network import NetworkPlan
 from scpslab.scenario import Cell, model
-from scpslab.scenario.errors import MODELS
 
 from scpslab.kinds.errors.none.plan import NoErrors
 
@@ -47,16 +46,16 @@ def plan_errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Err
     The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR
     0011).
     """
-    chosen = MODELS[errors.model]
-    drawn_from = {name: getattr(errors.settings, name) for name in chosen.drawn_from()}
+    settings = errors.settings
+    drawn_from = {name: getattr(settings, name) for name in settings.drawn_from()}
     seed = stream(
         cell.scenario.seed, "errors", *place, errors.model, json.dumps(drawn_from, sort_keys=True), cell.repeat
     )
-    has_errors = chosen.has_errors(errors.settings)
+    has_errors = settings.has_errors()
     return Errors(
         model=errors.model if has_errors else NO_MODEL,
         action=errors.action,
-        settings=chosen.plan(errors.settings, cell.scenario.path.parent) if has_errors else NoErrors(),
+        settings=settings.plan(cell.scenario.path.parent) if has_errors else NoErrors(),
         seed=seed,
         vector_errors=VECTOR_ERRORS,
         drop_packets=tuple(sorted(set(errors.drop_packets))),

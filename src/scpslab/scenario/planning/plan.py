@@ -14,7 +14,7 @@ from scpslab.plan.nodes import Host, Node, ScpsRouter
 from scpslab.plan.services import Daemon
 from scpslab.plan.topology.interfaces import addresses
 from scpslab.plan.topology.layout import layout
-from scpslab.scenario import Cell, model, probes, services, workloads
+from scpslab.scenario import Cell, model, services
 from scpslab.scenario.gateways import gateway_nodes
 from scpslab.scenario.links import with_overrides
 from scpslab.scenario.model import ScenarioFile
@@ -25,9 +25,8 @@ from scpslab.scenario.planning.np import NpNetwork
 from scpslab.scenario.planning.scps import ScpsAddresses, with_routes
 from scpslab.scenario.planning.script import plan_script
 from scpslab.scenario.planning.sources import with_sources
-from scpslab.scenario.probes import name_of
 from scpslab.scenario.services import Site
-from scpslab.scenario.stacks import NodePlan, plan_node
+from scpslab.scenario.stacks import NodePlan
 from scpslab.scenario.workloads import Setting
 
 from scpslab.kinds.stacks.scps.scenario import SYSCTLS
@@ -56,9 +55,7 @@ class _Point:
 
     def __init__(self, cell: Cell) -> None:
         self.model = model = cell.model
-        self._hosts = {
-            node.name: plan_node(model.host(node.name)) for node in cell.network.nodes if node.kind == "host"
-        }
+        self._hosts = {node.name: model.host(node.name).plan() for node in cell.network.nodes if node.kind == "host"}
         routers = [node.name for node in cell.network.nodes if node.kind == "scps-router"]
         self._with_addresses = [*(name for name, node in self._hosts.items() if node.scps is not None), *routers]
         self._addresses = _addresses(cell)
@@ -91,7 +88,7 @@ class _Point:
             take_scps=ScpsAddresses(self._with_addresses).take,
             np_end=self._np.end,
         )
-        planned = [workloads.KINDS[workload.kind].plan(workload, setting) for workload in self.model.workloads]
+        planned = [workload.plan(setting) for workload in self.model.workloads]
         if self._final is None:
             self._final = with_sources(self._network, list(zip(self.model.workloads, planned, strict=True)), setting)
         network = self._final
@@ -107,9 +104,7 @@ class _Point:
                 limits=_limits(self.model.limits),
                 impairments=plan_impairments(network, cell),
                 workloads=tuple(planned),
-                probes=tuple(
-                    probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in self.model.probes
-                ),
+                probes=tuple(probe.plan(network) for probe in self.model.probes),
                 services=_services(Site(cell, setting, self._np)),
                 script=plan_script(cell, network),
             ),
@@ -133,7 +128,7 @@ def _services(site: Site) -> tuple[Daemon, ...]:
     given = enumerate(site.cell.model.services)
     return (
         *own,
-        *(services.KINDS[service.kind].plan(service, replace(site, number=number)) for number, service in given),
+        *(service.plan(replace(site, number=number)) for number, service in given),
     )
 
 
@@ -147,9 +142,7 @@ def _configured(network: NetworkPlan, hosts: Mapping[str, NodePlan], scenario: S
     """The network with the hosts' stacks, kernel settings and route options."""
     serial_links = []
     for link in network.serial_links:
-        first, second = (
-            replace(end, route=hosts[end.node].route_options()) if end.node in hosts else end for end in link.ends
-        )
+        first, second = (replace(end, route=hosts[end.node].route) if end.node in hosts else end for end in link.ends)
         serial_links.append(replace(link, ends=(first, second)))
     nodes = tuple(_node(node, hosts) for node in network.nodes)
     return replace(
@@ -169,6 +162,6 @@ def _np(
 def _node(node: Node, hosts: Mapping[str, NodePlan]) -> Node:
     if isinstance(node, Host):
         planned = hosts[node.name]
-        routes = tuple(replace(route, **asdict(planned.route_options())) for route in node.routes)
+        routes = tuple(replace(route, **asdict(planned.route)) for route in node.routes)
         return replace(node, stack=planned.stack, sysctls=planned.sysctls, routes=routes)
     return replace(node, sysctls=dict(SYSCTLS)) if isinstance(node, ScpsRouter) else node

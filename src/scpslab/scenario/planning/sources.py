@@ -72,5 +72,5 @@ def _by(paths: Paths, node: str, ip: str) -> str | None:
 
 
 def _route(node: str, ip: str, via: str, hosts: Mapping[str, NodePlan], src: str | None = None) -> Route:
-    options = asdict(hosts[node].route_options()) if node in hosts else NO_OPTIONS
+    options = asdict(hosts[node].route) if node in hosts else NO_OPTIONS
     return Route(to=f"{ip}/32", via=via, src=src, **options)

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.probes.base import Kind, Observer
-from scpslab.scenario.probes.watched import not_a_direction
-
-from scpslab.kinds.probes.queue import plan as planned
+from scpslab.scenario.probes import AtDirection
 
 if TYPE_CHECKING:
-    from scpslab.plan.network import NetworkPlan
     from scpslab.plan.topology.description import Network
 
 
-class QueueDepth(Observer):
+class QueueDepth(AtDirection):
     """Samples of the packets in a stage of a link's direction: records/NAME.jsonl."""
 
     kind: Literal["queue"] = key(says="The kind of probe.", example="queue")
@@ -32,30 +28,13 @@ class QueueDepth(Observer):
     )
     interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
 
-
-def problems(probe: QueueDepth, network: Network) -> Iterator[Problem]:
-    """What does not fit."""
-    yield from not_a_direction(probe, network)
-    if probe.stage == "delay" and any(
-        link.name == probe.link and link.via is None and link.serial is None for link in network.links
-    ):
-        yield (
-            ("stage",),
-            (
-                f"found the delay stage of {probe.link}, which has none; expected a link that goes through a "
-                "switch. Use stage queue."
-            ),
-        )
+    def problems(self, network: Network) -> Iterator[Problem]:
+        """What does not fit."""
+        yield from super().problems(network)
+        links = (link for link in network.links if link.name == self.link)
+        if self.stage == "delay" and any(link.via is None and link.serial is None for link in links):
+            found = f"found the delay stage of {self.link}, which has none"
+            yield ("stage",), f"{found}; expected a link that goes through a switch. Use stage queue."
 
 
-def plan(name: str, probe: QueueDepth, _network: NetworkPlan) -> planned.QueueDepth:
-    """Its part of a plan."""
-    interval_ns = probe.interval
-    return planned.QueueDepth(
-        name=name, link=probe.link, direction=probe.direction, stage=probe.stage, interval_ns=interval_ns
-    )
-
-
-KIND = Kind(
-    model=QueueDepth, default_name=lambda probe: f"queue-{probe.link}-{probe.direction}", plan=plan, problems=problems
-)
+KIND = QueueDepth

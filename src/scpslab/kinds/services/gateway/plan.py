@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host, Router, ScpsRouter
-from scpslab.plan.services.base import Daemon, makes_devices
+from scpslab.plan.services import Daemon, makes_devices
 from scpslab.plan.values import Amount, Destination, Interface, Ip, Nanoseconds, Period, Rate, WholeSeed
 
 

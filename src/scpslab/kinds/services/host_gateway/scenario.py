@@ -6,7 +6,7 @@ Each is told what `scps send` on its host would be, for all that the host talks 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
@@ -14,9 +14,9 @@ from scpslab.plan.paths import NoPathError
 from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way
 from scpslab.scenario.gateways import gateway_hosts, peers
-from scpslab.scenario.services.base import Kind, Site
+from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
+from scpslab.scenario.services import Service, Site
 from scpslab.scenario.workloads import Setting
-from scpslab.scenario.workloads.scps_end import header_bytes, rate_that_fits
 
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
 
@@ -30,28 +30,28 @@ PATIENCE_NS = 30 * 10**9
 RATE_BPS = 2_000_000
 
 
-def of_lab(site: Site) -> tuple[HostGatewayService, ...]:
-    """One for each host that needs it."""
-    return tuple(
-        HostGatewayService(
-            name=NAME.format(host=host),
-            node=host,
-            lan_device=LAN,
-            wan_device=WAN,
-            settings=_settings(site, host),
-            seed=site.setting.seed("gateway", host),
-            patience_ns=PATIENCE_NS,
-        )
-        for host in gateway_hosts(site.cell.model, list(site.setting.hosts))
-    )
+class HostGateway(Service):
+    """Scenarios do not name it."""
 
+    @classmethod
+    def of_lab(cls, site: Site) -> Iterator[HostGatewayService]:
+        """One for each host that needs it."""
+        for host in gateway_hosts(site.cell.model, list(site.setting.hosts)):
+            yield HostGatewayService(
+                name=NAME.format(host=host),
+                node=host,
+                lan_device=LAN,
+                wan_device=WAN,
+                settings=_settings(site, host),
+                seed=site.setting.seed("gateway", host),
+                patience_ns=PATIENCE_NS,
+            )
 
-def own_names(model: ScenarioFile, nodes: Mapping[str, str]) -> Iterable[str]:
-    """One a host that needs it."""
-    return (
-        NAME.format(host=host)
-        for host in gateway_hosts(model, [name for name, kind in nodes.items() if kind == "host"])
-    )
+    @classmethod
+    def own_names(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Iterator[str]:
+        """One a host that needs it."""
+        for host in gateway_hosts(model, [name for name, kind in nodes.items() if kind == "host"]):
+            yield NAME.format(host=host)
 
 
 def _settings(site: Site, host: str) -> dict[str, AxisValue]:
@@ -90,4 +90,4 @@ def _ways(host: str, others: set[str] | None, setting: Setting) -> Iterator[Way]
             continue
 
 
-KIND = Kind(of_lab=of_lab, own_names=own_names)
+KIND = HostGateway

@@ -11,7 +11,7 @@ from scpslab.plan.nodes import Host, Router, ScpsRouter
 from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
 from scpslab.plan.places import Problem, one_of
 from scpslab.plan.schema import Range
-from scpslab.plan.services.base import Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Interface, Ip, WholeSeed
 
 HopCount = Annotated[int, Range(1, 255)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from scpslab.plan.services.base import Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Period
 
 

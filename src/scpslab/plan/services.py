@@ -1,14 +1,18 @@
-"""What every service says."""
+"""Services as plans know them, daemons of nodes that a cell's workloads and commands use: a folder a kind in
+scpslab.kinds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from scpslab.core.kinds import Layer
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
 from scpslab.plan.places import Problem
+from scpslab.plan.schema import Kinds
 from scpslab.plan.values import Name, Word
 
 
@@ -42,3 +46,7 @@ class Daemon:
 def makes_devices(node: Host | Router | ScpsRouter) -> bool:
     """Whether programs of the node may make TUN devices: a container needs the right to."""
     return node.container is None or "/dev/net/tun" in node.container.devices
+
+
+SERVICES: Layer[type[Daemon]] = Layer("services", "plan")
+Service = Annotated[Daemon, Kinds("kind", SERVICES)]

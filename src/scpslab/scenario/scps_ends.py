@@ -1,4 +1,4 @@
-"""The `scps` program at an end of a transfer, as the plan has it."""
+"""The `scps` program at an end of a transfer, as the plan has it, and the rules of transfers that may have one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.sp import SpEnd
-from scpslab.plan.stacks import ScpsEnd
+from scpslab.plan.stacks import KERNEL, ScpsEnd
 from scpslab.plan.ways import Way, slowest
 
 if TYPE_CHECKING:
     from scpslab.documents.yaml_lines import Problem
     from scpslab.plan.values import AxisValue
     from scpslab.scenario.stacks import NodePlan
-    from scpslab.scenario.workloads.base import Setting, Surroundings, Traffic
+    from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 
 # What PPP adds to an IP packet: protocol field (compressed), frame check, flag; flag and escape are always escaped, one
 # byte each.
@@ -28,6 +28,7 @@ TCP_HEADER_BYTES = 20
 IP_HEADER_BYTES = IP_TCP_HEADERS_BYTES - TCP_HEADER_BYTES
 # Control field, basic addresses, precedence, hop count, checksum (scps-np §1).
 NP_HEADER_BYTES = 12
+SMALLEST_TCP_MAXSEG = 88  # TCP_MIN_MSS of Linux: a smaller TCP_MAXSEG is refused
 
 
 def scps_ends(
@@ -73,13 +74,8 @@ def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
         found = " and ".join(f"network {layer} on {name}" for name, layer in layers.items())
         yield ("to",), f"found {found}; expected one network layer at both ends. Set network on the hosts."
     elif around.has_np_router and "ip" in layers.values():
-        yield (
-            ("to",),
-            (
-                f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins; "
-                "expected it. Add network: np to the hosts."
-            ),
-        )
+        found = f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins"
+        yield ("to",), f"{found}; expected it. Add network: np to the hosts."
     yield from _same_protection(workload, around)
 
 
@@ -92,6 +88,27 @@ def _same_protection(workload: Traffic, around: Surroundings) -> Iterator[Proble
     if len(set(said.values())) > 1:
         found = " and ".join(f"{what} on {name}" for name, what in said.items())
         yield ("to",), f"found {found}; expected the same at both ends. Set sp on the hosts."
+
+
+def fits_mtu(workload: Traffic, segment: Size, around: Surroundings) -> Iterator[Problem]:
+    """A segment with its headers, SCPS-NP and SCPS-SP among them, must fit through the way, and the kernel, if it sends
+    it, must be able to make it.
+    """
+    mtu = around.mtu_bytes
+    ends = [around.node(host) for host in (workload.sender, workload.receiver)]
+    options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
+    beneath = max(
+        (NP_HEADER_BYTES if end.np_precedence is not None else 0) + (end.sp.overhead_bytes if end.sp else 0)
+        for end in ends
+    )
+    room = mtu - IP_TCP_HEADERS_BYTES - options - beneath
+    if segment > room:
+        expected = f"expected at most the {room} B that an MTU of {mtu} B leaves"
+        yield ("segment",), f'found "{segment.text}"; {expected}. Correct segment or the parameter mtu.'
+    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room and around.host(workload.sender).carrier is KERNEL:
+        found = f'found "{segment.text}", smaller than the kernel allows by itself; expected an MTU that forces it'
+        exact = segment + IP_TCP_HEADERS_BYTES + options
+        yield ("segment",), f"{found}. Set the parameter mtu to {exact} B."
 
 
 def _end(workload: Traffic, end: str, other: str, segment: Size | None, setting: Setting) -> ScpsEnd | None:
