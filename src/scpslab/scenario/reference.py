@@ -8,9 +8,7 @@ from pydantic import BaseModel
 
 from scpslab.documents.described import schema_of, tables
 from scpslab.scenario import model, probes, services, workloads
-from scpslab.scenario.stacks import STACKS
-
-from scpslab.kinds.stacks.scps.scenario import SpSettings
+from scpslab.scenario.stacks import STACKS, SpSettings
 
 SCHEMA_ID = "scenario.schema.json"
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (

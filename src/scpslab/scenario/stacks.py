@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union
 from pydantic import BeforeValidator, Discriminator, Tag
 
 from scpslab.core.kinds import Layer
-from scpslab.documents.parts import Part
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Name
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.routes import NO_OPTIONS, RouteOptions
 from scpslab.plan.sp import Service, Suite, overhead_bytes
@@ -18,6 +19,12 @@ from scpslab.plan.stacks import STACKS as CARRIERS
 from scpslab.plan.values import AxisValue
 
 NO_ROUTE_OPTIONS = RouteOptions(**NO_OPTIONS)
+# A node that passes packets between its links and a program's device, and is no router that sends redirects.
+FORWARDING = {
+    "net.ipv4.ip_forward": "1",
+    "net.ipv4.conf.all.send_redirects": "0",
+    "net.ipv4.conf.default.send_redirects": "0",
+}
 # The stack of a host that names none.
 DEFAULT = "kernel"
 
@@ -34,13 +41,31 @@ class OwnImage:
     options: str
 
 
-@dataclass(frozen=True)
-class HostSp:
-    """SCPS-SP on a host: suite and services, and the name of its key."""
+class SpSettings(Part):
+    """SCPS-SP between a host's transport and its network layer, IPv4 or SCPS-NP. Packets that do not verify are
+    dropped; none leaves in clear.
+    """
 
-    suite: Suite
-    services: tuple[Service, ...]
-    key_name: str
+    suite: Suite = key("aes-256-gcm", says="Cipher and integrity check.", example="chacha20-poly1305")
+    confidentiality: bool = key(
+        True, says="Encrypt the data; without it they stay readable, and integrity is still checked.", example=False
+    )
+    authentication: bool = key(
+        True,
+        says="Carry the addresses of both ends inside, 8 bytes a packet; the integrity check covers them in any case.",
+        example=False,
+    )
+    key_name: Name = key(
+        "lab",
+        says="Name of the key. Hosts that say the same name have the same key; others drop each other's packets.",
+        example="other",
+    )
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """In the order of the program's own default. There is none without integrity (scps-sp §6)."""
+        found: list[Service] = ["confidentiality"] if self.confidentiality else []
+        return (*found, *(("authentication",) if self.authentication else ()), "integrity")
 
     @property
     def overhead_bytes(self) -> int:
@@ -70,7 +95,7 @@ class NodePlan:
     paced_by_slowest_hop: bool = False
     image: OwnImage | None = None
     np_precedence: int | None = None
-    sp: HostSp | None = None
+    sp: SpSettings | None = None
 
     @property
     def no_gateway(self) -> str:

@@ -18,6 +18,7 @@ from scpslab.plan.error_models import Errors
 from scpslab.scenario.errors import LONGEST_MAP_BITS, MODELS
 
 Floats = npt.NDArray[np.float64]
+GapVector = npt.NDArray[np.uint64]
 
 # More bits than any lab passes, and a number that 64 signed bits hold.
 NEVER = 2.0**62
@@ -31,7 +32,7 @@ LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 ODD = tuple(range(25, 0, -2))
 
 
-def gap_vector(errors: Errors | None) -> npt.NDArray[np.uint64]:
+def gap_vector(errors: Errors | None) -> GapVector:
     """The gaps (uint64[n], bits, each at least 1) of a plan's `errors`; empty when no bit is ever wrong.
 
     Gap 0 is the distance from just before the first bit to the first error. All others repeat: the last one leads to
@@ -42,7 +43,7 @@ def gap_vector(errors: Errors | None) -> npt.NDArray[np.uint64]:
     return MODELS[errors.model].gaps(errors.settings, max(errors.vector_errors, 2), Draws(errors.seed))
 
 
-def lost_packets(errors: Errors | None) -> npt.NDArray[np.uint64]:
+def lost_packets(errors: Errors | None) -> GapVector:
     """The numbers of the packets that a plan's `errors` draw for the drop list, ascending from at least 1; none of a
     model of bit errors.
     """
@@ -77,7 +78,7 @@ class Draws:
         raw = np.asarray(self._bits.random_raw(n), dtype=np.uint64)
         return ((raw >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
 
-    def geometric(self, p: float, n: int) -> npt.NDArray[np.uint64]:
+    def geometric(self, p: float, n: int) -> GapVector:
         """uint64[n]: trials up to and with the first success of probability `p` each (inverse transform)."""
         if p >= 1.0:
             return np.ones(n, dtype=np.uint64)
@@ -85,7 +86,7 @@ class Draws:
         # Of the smallest probabilities a quotient is no number any more: never, then.
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             gaps = np.nan_to_num(np.ceil(draws / log_of_miss(p)), nan=NEVER, posinf=NEVER)
-        whole: npt.NDArray[np.uint64] = np.clip(gaps, 1.0, NEVER).astype(np.uint64)
+        whole: GapVector = np.clip(gaps, 1.0, NEVER).astype(np.uint64)
         return whole
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import BeforeValidator, WithJsonSchema
-
 from scpslab.core.kinds import Layer
 from scpslab.core.names import node_and_link
 from scpslab.core.seeds import stream, uniform
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import Part, Spelt, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Quantity, Size
 from scpslab.plan import workloads as planned
 from scpslab.plan.ways import Way
@@ -29,16 +26,7 @@ if TYPE_CHECKING:
 SEED_DIGITS = 12
 # A host, or HOST.LINK.
 END_PATTERN = r"^[a-z][a-z0-9_-]{0,39}(\.[A-Za-z0-9_][A-Za-z0-9_+=,-]{0,99})?$"
-
-
-def _is_end(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch(END_PATTERN, value):
-        expected = 'a host, or HOST.LINK for its address on a link, such as "ws2" or "ws2.hop"'
-        raise ValueError(f'found "{value[:60]}"; expected {expected}')
-    return value
-
-
-End = Annotated[str, BeforeValidator(_is_end), WithJsonSchema({"type": "string", "pattern": END_PATTERN})]
+End = Annotated[str, Spelt(END_PATTERN, 'a host, or HOST.LINK for its address on a link, such as "ws2" or "ws2.hop"')]
 
 
 def patience_key(default: str, event: str = "the transfer is given up") -> Any:

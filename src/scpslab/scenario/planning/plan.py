@@ -26,10 +26,8 @@ from scpslab.scenario.planning.scps import ScpsAddresses, with_routes
 from scpslab.scenario.planning.script import plan_script
 from scpslab.scenario.planning.sources import with_sources
 from scpslab.scenario.services import Site
-from scpslab.scenario.stacks import NodePlan
+from scpslab.scenario.stacks import FORWARDING, NodePlan
 from scpslab.scenario.workloads import Setting
-
-from scpslab.kinds.stacks.scps.scenario import SYSCTLS
 
 SECOND_NS = 10**9
 
@@ -164,4 +162,4 @@ def _node(node: Node, hosts: Mapping[str, NodePlan]) -> Node:
         planned = hosts[node.name]
         routes = tuple(replace(route, **asdict(planned.route)) for route in node.routes)
         return replace(node, stack=planned.stack, sysctls=planned.sysctls, routes=routes)
-    return replace(node, sysctls=dict(SYSCTLS)) if isinstance(node, ScpsRouter) else node
+    return replace(node, sysctls=dict(FORWARDING)) if isinstance(node, ScpsRouter) else node

@@ -16,8 +16,7 @@ from scpslab.scenario.errors import BitErrorRate
 from scpslab.kinds.errors.clustered.plan import Clustered
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors import GapVector
-    from scpslab.scenario.vectors import Draws
+    from scpslab.scenario.vectors import Draws, GapVector
 
 
 class ClusteredModel(BitErrorRate):

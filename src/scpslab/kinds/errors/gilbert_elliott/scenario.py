@@ -14,8 +14,7 @@ from scpslab.scenario.errors import ErrorModel
 from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors import GapVector
-    from scpslab.scenario.vectors import Draws
+    from scpslab.scenario.vectors import Draws, GapVector
 
 BLOCK = 1 << 14
 

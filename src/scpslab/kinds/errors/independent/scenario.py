@@ -9,8 +9,7 @@ from scpslab.scenario.errors import BitErrorRate
 from scpslab.kinds.errors.independent.plan import Independent
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors import GapVector
-    from scpslab.scenario.vectors import Draws
+    from scpslab.scenario.vectors import Draws, GapVector
 
 
 class IndependentModel(BitErrorRate):

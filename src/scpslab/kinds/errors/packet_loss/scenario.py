@@ -13,8 +13,7 @@ from scpslab.scenario.errors import ErrorModel
 from scpslab.kinds.errors.packet_loss.plan import PacketLoss
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors import GapVector
-    from scpslab.scenario.vectors import Draws
+    from scpslab.scenario.vectors import Draws, GapVector
 
 
 class PacketLossModel(ErrorModel):

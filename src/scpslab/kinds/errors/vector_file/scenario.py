@@ -28,11 +28,7 @@ from scpslab.scenario.errors import LONGEST_MAP_BITS, ErrorModel, bits_at
 from scpslab.kinds.errors.vector_file.plan import VectorFile
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from scpslab.scenario.errors import GapVector
-    from scpslab.scenario.vectors import Draws
+    from scpslab.scenario.vectors import Draws, GapVector
 
 # What file systems take.
 LONGEST_PART_BYTES = 255
@@ -290,14 +286,14 @@ def _checked(settings: VectorFile) -> tuple[Path, bytes]:
     return path, data
 
 
-def gaps_of_text(data: bytes) -> npt.NDArray[np.uint64]:
+def gaps_of_text(data: bytes) -> GapVector:
     """Gaps of a file with one on each line."""
     import numpy as np
 
     return np.fromiter((int(line) for line in io.BytesIO(data) if line.strip()), dtype=np.uint64)
 
 
-def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
+def gaps_of_bits(data: bytes) -> GapVector:
     """Gaps of a bit map in which 1 is an error; the last one leads over its end to the first error, so that the period
     is the map's length.
     """
@@ -313,7 +309,7 @@ def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
     return _repeating(gaps, len(data) * 8 - 1 - int(positions[-1]) if len(positions) else 0)
 
 
-def _repeating(gaps: npt.NDArray[np.uint64], tail: int) -> npt.NDArray[np.uint64]:
+def _repeating(gaps: GapVector, tail: int) -> GapVector:
     """The gaps of a stored vector, and the one that leads from its last error over `tail` further bits to its first."""
     import numpy as np
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from scpslab.documents.parts import Part, key
-from scpslab.documents.quantities import Duration, Name, PositiveDuration, Rate, Size
+from scpslab.documents.parts import key
+from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.plan.sp import Service, Suite
 from scpslab.plan.values import AxisValue
-from scpslab.scenario.stacks import HostPart, HostSp, NodePlan
+from scpslab.scenario.stacks import FORWARDING, HostPart, NodePlan, SpSettings
 
 # One line a preset of the program. Its congestion control: without any, something else must set the pace. Its title.
 PRESETS = {
@@ -36,39 +35,6 @@ else:
     ScpsPreset = Literal[tuple(PRESETS)]
 # Keys that the program's settings do not have, or have in other words.
 NOT_PLAIN = ("stack", "preset", "rate", "initial_window", "network", "default_precedence", "sp")
-# The host passes packets between its links and the program's device, and is no router that sends redirects.
-SYSCTLS = {
-    "net.ipv4.ip_forward": "1",
-    "net.ipv4.conf.all.send_redirects": "0",
-    "net.ipv4.conf.default.send_redirects": "0",
-}
-
-
-class SpSettings(Part):
-    """SCPS-SP between a host's transport and its network layer, IPv4 or SCPS-NP. Packets that do not verify are
-    dropped; none leaves in clear.
-    """
-
-    suite: Suite = key("aes-256-gcm", says="Cipher and integrity check.", example="chacha20-poly1305")
-    confidentiality: bool = key(
-        True, says="Encrypt the data; without it they stay readable, and integrity is still checked.", example=False
-    )
-    authentication: bool = key(
-        True,
-        says="Carry the addresses of both ends inside, 8 bytes a packet; the integrity check covers them in any case.",
-        example=False,
-    )
-    key_name: Name = key(
-        "lab",
-        says="Name of the key. Hosts that say the same name have the same key; others drop each other's packets.",
-        example="other",
-    )
-
-    @property
-    def services(self) -> tuple[Service, ...]:
-        """In the order of the program's own default. There is none without integrity (scps-sp §6)."""
-        found: list[Service] = ["confidentiality"] if self.confidentiality else []
-        return (*found, *(("authentication",) if self.authentication else ()), "integrity")
 
 
 class ScpsHost(HostPart):
@@ -207,12 +173,12 @@ class ScpsHost(HostPart):
         """What a plan says of the host."""
         return NodePlan(
             stack="scps",
-            sysctls=dict(SYSCTLS),
+            sysctls=dict(FORWARDING),
             timestamps=self.timestamps is not False,
             scps=self.program,
             paced_by_slowest_hop=self.settled()["congestion"] == "none" and self.rate is None,
             np_precedence=self.default_precedence if self.network == "np" else None,
-            sp=HostSp(self.sp.suite, self.sp.services, self.sp.key_name) if self.sp is not None else None,
+            sp=self.sp,
         )
 
     def problems(self, containers: str) -> Iterator[Problem]:
