@@ -43,5 +43,17 @@ class Sampling(Observer):
     interval_ns: Period
 
 
+@dataclass(frozen=True, kw_only=True)
+class AtDirection(Observer):
+    """A probe of one direction of a link."""
+
+    link: Name
+    direction: Name
+
+    def problems(self, places: Places) -> Iterable[Problem]:
+        """The direction is there."""
+        return places.not_directions(self.link, [self.direction])
+
+
 PROBES: Layer[type[Observer]] = Layer("probes", "plan")
 Probe = Annotated[Observer, Kinds("kind", PROBES)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +99,3 @@ PRESETS = {
     # Buffers large enough that they are never the limit on the paths of the lab.
     "modern": KernelSettings(title="Linux 6.12 as it comes: CUBIC, SACK, RACK, initial window 10, autotuned buffers"),
 }
-if TYPE_CHECKING:
-    Preset = str
-else:
-    Preset = Literal[tuple(PRESETS)]

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from scpslab.core.choices import one_of
 from scpslab.core.kinds import Layer
 from scpslab.documents.parts import Part
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan import probes as planned
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.topology.description import Network
 from scpslab.scenario.kinds import any_of, planned_from
-
-if TYPE_CHECKING:
-    from scpslab.documents.yaml_lines import Problem
-    from scpslab.plan.network import NetworkPlan
-    from scpslab.plan.topology.description import Network
 
 
 class Observer(Part):

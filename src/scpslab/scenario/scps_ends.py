@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
 from scpslab.documents.quantities import Size
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import KERNEL, ScpsEnd
+from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way, slowest
-
-if TYPE_CHECKING:
-    from scpslab.documents.yaml_lines import Problem
-    from scpslab.plan.values import AxisValue
-    from scpslab.scenario.stacks import NodePlan
-    from scpslab.scenario.workloads import Setting, Surroundings, Traffic
+from scpslab.scenario.stacks import NodePlan
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 
 # What PPP adds to an IP packet: protocol field (compressed), frame check, flag; flag and escape are always escaped, one
 # byte each.

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from scpslab.core.kinds import Layer
 from scpslab.documents.parts import Part
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.scenario.kinds import any_of, planned_from
+from scpslab.scenario.workloads import Setting
 
 if TYPE_CHECKING:
-    from scpslab.documents.yaml_lines import Problem
     from scpslab.scenario.cells import Cell
     from scpslab.scenario.model import ScenarioFile
     from scpslab.scenario.planning.np import NpNetwork
-    from scpslab.scenario.workloads import Setting
 
 
 @dataclass(frozen=True)

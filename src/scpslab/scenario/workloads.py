@@ -12,15 +12,13 @@ from scpslab.core.names import node_and_link
 from scpslab.core.seeds import stream, uniform
 from scpslab.documents.parts import Part, Spelt, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Quantity, Size
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan import workloads as planned
+from scpslab.plan.np import NpEnd
+from scpslab.plan.paths import Paths
 from scpslab.plan.ways import Way
 from scpslab.scenario.kinds import any_of, planned_from
 from scpslab.scenario.stacks import HostPart, NodePlan
-
-if TYPE_CHECKING:
-    from scpslab.documents.yaml_lines import Problem
-    from scpslab.plan.np import NpEnd
-    from scpslab.plan.paths import Paths
 
 # 48 bits: whole numbers that every language and JSON reader keeps exactly.
 SEED_DIGITS = 12

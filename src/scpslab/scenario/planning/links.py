@@ -6,11 +6,9 @@ import json
 
 from scpslab.core.seeds import stream
 from scpslab.plan.cell import Impairment
-from scpslab.plan.error_models import NO_MODEL, Errors
+from scpslab.plan.error_models import MODELS, NO_MODEL, Errors
 from scpslab.plan.network import NetworkPlan
 from scpslab.scenario import Cell, model
-
-from scpslab.kinds.errors.none.plan import NoErrors
 
 # Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
 VECTOR_ERRORS = 65_536
@@ -55,7 +53,7 @@ def plan_errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Err
     return Errors(
         model=errors.model if has_errors else NO_MODEL,
         action=errors.action,
-        settings=settings.plan(cell.scenario.path.parent) if has_errors else NoErrors(),
+        settings=settings.plan(cell.scenario.path.parent) if has_errors else MODELS[NO_MODEL](),
         seed=seed,
         vector_errors=VECTOR_ERRORS,
         drop_packets=tuple(sorted(set(errors.drop_packets))),

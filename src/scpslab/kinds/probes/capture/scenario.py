@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from scpslab.core.choices import one_of
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, Snaplen
 from scpslab.documents.yaml_lines import Problem
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.topology.description import Network
 from scpslab.scenario.probes import Observer, not_a_node
-
-if TYPE_CHECKING:
-    from scpslab.plan.network import NetworkPlan
-    from scpslab.plan.topology.description import Network
 
 PCAP_RECORD_BYTES = 16
 # Words that stand alone or before others.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
 from scpslab.documents.yaml_lines import Problem
+from scpslab.plan.topology.description import Network
 from scpslab.scenario.probes import Observer, not_a_node, speaking
-
-if TYPE_CHECKING:
-    from scpslab.plan.topology.description import Network
 
 
 class TcpInfo(Observer):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from scpslab.documents.parts import key
+from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import PositiveDuration, Size
 from scpslab.plan.routes import RouteOptions
-from scpslab.scenario.presets import PRESETS, KernelSettings, Preset
+from scpslab.scenario.presets import PRESETS, KernelSettings
 from scpslab.scenario.stacks import HostPart, NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
@@ -46,7 +46,9 @@ class KernelHost(HostPart):
     presets: ClassVar = {name: preset.title for name, preset in PRESETS.items()}
 
     stack: Literal["kernel"] = key("kernel", says="The stack: the kernel's own TCP.", example="kernel")
-    preset: Preset = key("modern", says="The preset that gives all other settings.", example="fy97-reno")
+    preset: Annotated[str, OneOf(PRESETS)] = key(
+        "modern", says="The preset that gives all other settings.", example="fy97-reno"
+    )
     congestion: Congestion | None = key(None, says="Congestion control.", example="bbr")
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
     sack: bool | None = key(

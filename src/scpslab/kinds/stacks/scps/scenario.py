@@ -6,9 +6,9 @@ Names and defaults are those of its presets (crates/scps-cli/src/settings.rs).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from scpslab.documents.parts import key
+from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.values import AxisValue
@@ -29,10 +29,6 @@ PRESETS = {
     ),
 }
 CONGESTION_OF = {name: congestion for name, (congestion, _) in PRESETS.items()}
-if TYPE_CHECKING:
-    ScpsPreset = str
-else:
-    ScpsPreset = Literal[tuple(PRESETS)]
 # Keys that the program's settings do not have, or have in other words.
 NOT_PLAIN = ("stack", "preset", "rate", "initial_window", "network", "default_precedence", "sp")
 
@@ -49,7 +45,9 @@ class ScpsHost(HostPart):
     presets: ClassVar = {name: title for name, (_, title) in PRESETS.items()}
 
     stack: Literal["scps"] = key(says="The stack: SCPS-TP.", example="scps")
-    preset: ScpsPreset = key("modern", says="The preset that gives all other settings.", example="fy97-rate")
+    preset: Annotated[str, OneOf(PRESETS)] = key(
+        "modern", says="The preset that gives all other settings.", example="fy97-rate"
+    )
     congestion: Literal["none", "vj", "vegas"] | None = key(
         None, says="Congestion control: none (rate control only), Van Jacobson's, or Vegas.", example="vegas"
     )
