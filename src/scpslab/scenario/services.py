@@ -75,9 +75,9 @@ class Service(Part):
         return ()
 
     @classmethod
-    def own_names(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Iterable[str]:
-        """What these are called, given the kind of each node."""
-        return ()
+    def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
+        """The node of each of these by its name, given the kind of each node."""
+        return {}
 
 
 KINDS: Layer[type[Service]] = Layer("services", "scenario")
@@ -86,3 +86,9 @@ if TYPE_CHECKING:
     AnyService: TypeAlias = Service
 else:
     AnyService = any_of(NAMED.values())
+
+
+def device_nodes(model: ScenarioFile, nodes: Mapping[str, str]) -> set[str]:
+    """The nodes where a service makes a device, given the kind of each node."""
+    own = [kind.own(model, nodes) for kind in KINDS.values() if kind.makes_device]
+    return {service.node for service in model.services if service.makes_device}.union(*(some.values() for some in own))

@@ -111,7 +111,7 @@ def names_twice(model: ScenarioFile, network: topology.Network) -> Iterator[Prob
     named += [(at, name) for name, at in accounts.items() if name not in workload_names]
     own = ["lab", "accounting", "script", *(link.name for link in network.links if link.serial)]
     nodes = {node.name: node.kind for node in network.nodes}
-    own += [name for kind in services.KINDS.values() for name in kind.own_names(model, nodes)]
+    own += [name for kind in services.KINDS.values() for name in kind.own(model, nodes)]
     seen: dict[str, KeyPath] = {}
     for at, name in [*named, *(((name,), name) for name in own)]:
         if name in seen:

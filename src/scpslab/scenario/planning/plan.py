@@ -15,7 +15,6 @@ from scpslab.plan.services import Daemon
 from scpslab.plan.topology.interfaces import addresses
 from scpslab.plan.topology.layout import layout
 from scpslab.scenario import Cell, model, services
-from scpslab.scenario.gateways import gateway_nodes
 from scpslab.scenario.links import with_overrides
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.planning.connected import with_connected
@@ -25,7 +24,7 @@ from scpslab.scenario.planning.np import NpNetwork
 from scpslab.scenario.planning.scps import ScpsAddresses, with_routes
 from scpslab.scenario.planning.script import plan_script
 from scpslab.scenario.planning.sources import with_sources
-from scpslab.scenario.services import Site
+from scpslab.scenario.services import Site, device_nodes
 from scpslab.scenario.stacks import FORWARDING, NodePlan
 from scpslab.scenario.workloads import Setting
 
@@ -66,7 +65,10 @@ class _Point:
             network = replace(
                 network,
                 nodes=with_containers(
-                    network.nodes, model.workloads, self._hosts, gateway_nodes(model, list(self._hosts))
+                    network.nodes,
+                    model.workloads,
+                    self._hosts,
+                    device_nodes(model, {node.name: node.kind for node in cell.network.nodes}),
                 ),
             )
         self._network = network

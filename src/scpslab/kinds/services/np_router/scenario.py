@@ -27,9 +27,9 @@ class NpRouter(Service):
             yield site.np.service(router, cell.model.router(router), cell.scenario.seed, cell.repeat)
 
     @classmethod
-    def own_names(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Iterator[str]:
-        """Those of the nodes."""
-        yield from (name for name, kind in nodes.items() if kind == "scps-router")
+    def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
+        """One on each router, whose name it has."""
+        return {name: name for name, kind in nodes.items() if kind == "scps-router"}
 
 
 KIND = NpRouter
