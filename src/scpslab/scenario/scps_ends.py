@@ -15,6 +15,7 @@ from scpslab.plan.sp import SpEnd
 from scpslab.plan.stacks import KERNEL, ScpsEnd
 from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way, slowest
+from scpslab.scenario.kinds import planned_from
 from scpslab.scenario.stacks import NodePlan
 from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 
@@ -32,16 +33,15 @@ def scps_ends(
     workload: Traffic, segment: Size | None, setting: Setting, precedence: int | None = None
 ) -> tuple[ScpsEnd | None, ScpsEnd | None]:
     """The programs at the sending and the receiving end; who accepts a connection answers at its precedence."""
-    sender, receiver = (
-        _end(workload, workload.from_, workload.to, segment, setting),
-        _end(workload, workload.to, workload.from_, segment, setting),
-    )
+    sender = _end(workload, workload.from_, workload.to, segment, setting)
+    receiver = _end(workload, workload.to, workload.from_, segment, setting)
     if sender is not None and precedence is not None:
         sender = replace(sender, settings={**sender.settings, "precedence": precedence})
     if sender is None or receiver is None:
         return sender, receiver
-    return _protected(sender, receiver.ip, workload.sender, setting), _protected(
-        receiver, sender.ip, workload.receiver, setting
+    return (
+        _protected(sender, receiver.ip, workload.sender, setting),
+        _protected(receiver, sender.ip, workload.receiver, setting),
     )
 
 
@@ -50,40 +50,28 @@ def _protected(end: ScpsEnd, peer: str, host: str, setting: Setting) -> ScpsEnd:
     sp = setting.hosts[host].sp
     if sp is None:
         return end
-    return replace(
-        end,
-        sp=SpEnd(
-            peer=peer,
-            suite=sp.suite,
-            services=sp.services,
-            key_name=sp.key_name,
-            key_seed=setting.key_seed(sp.key_name),
-        ),
-    )
+    return replace(end, sp=planned_from(SpEnd, sp, peer=peer, key_seed=setting.key_seed(sp.key_name)))
 
 
 def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
-    """Hosts that speak different network layers, or none that crosses the routers between them."""
-    layers = {
-        name: "ip" if around.node(name).np_precedence is None else "np" for name in (workload.sender, workload.receiver)
-    }
+    """Hosts that speak different network layers, or none that crosses the routers between them; or SCPS-SP at one end
+    only, or another one at each.
+    """
+    ends = {name: around.node(name) for name in (workload.sender, workload.receiver)}
+    layers = {name: "ip" if end.np_precedence is None else "np" for name, end in ends.items()}
     if len(set(layers.values())) > 1:
         found = " and ".join(f"network {layer} on {name}" for name, layer in layers.items())
         yield ("to",), f"found {found}; expected one network layer at both ends. Set network on the hosts."
     elif around.has_np_router and "ip" in layers.values():
         found = f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins"
         yield ("to",), f"{found}; expected it. Add network: np to the hosts."
-    yield from _same_protection(workload, around)
-
-
-def _same_protection(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
-    """SCPS-SP at one end only, or another one at each. Keys may differ: that is a mistake to be watched."""
-    ends = {name: around.node(name).sp for name in (workload.sender, workload.receiver)}
-    said = {
-        name: "no sp" if sp is None else f"sp with {sp.suite} and {', '.join(sp.services)}" for name, sp in ends.items()
+    # Keys may differ: that is a mistake to be watched.
+    protections = {
+        name: f"sp with {end.sp.suite} and {', '.join(end.sp.services)}" if end.sp else "no sp"
+        for name, end in ends.items()
     }
-    if len(set(said.values())) > 1:
-        found = " and ".join(f"{what} on {name}" for name, what in said.items())
+    if len(set(protections.values())) > 1:
+        found = " and ".join(f"{protection} on {name}" for name, protection in protections.items())
         yield ("to",), f"found {found}; expected the same at both ends. Set sp on the hosts."
 
 
