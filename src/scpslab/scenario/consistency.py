@@ -16,6 +16,7 @@ from scpslab.plan.consistency import delay_problems, rate_problems
 from scpslab.plan.links import Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.np import LAN
+from scpslab.plan.services import SERVICES
 from scpslab.plan.topology import description as topology
 from scpslab.plan.topology.description import Network
 from scpslab.plan.topology.interfaces import addresses
@@ -218,7 +219,8 @@ def _services(model: ScenarioFile, network: Network) -> Iterator[tuple[KeyPath, 
     alone: set[tuple[str, str]] = set()
     known = {str(one.ip.ip): one.node for one in addresses(network)} if model.services else {}
     for index, service in enumerate(model.services):
-        nodes = [node.name for node in network.nodes if node.kind in service.nodes]
+        kinds = {kind.kind for kind in SERVICES[service.kind].RUNS_ON}
+        nodes = [node.name for node in network.nodes if node.kind in kinds]
         if service.node not in nodes:
             yield ("services", index, "node"), f'found "{service.node}"; {one_of(service.node, nodes)}'
         if service.name in names:

@@ -38,13 +38,10 @@ class Service(Part):
     """What a scenario says of a service; each kind declares the keys of all with its own words, and one that scenarios
     do not name has none.
 
-    `nodes`: the kinds of nodes that it runs on. `is_alone`: a node has one at most. `makes_device`: it makes a TUN
-    device. `runs_commands`: it runs programs that know the kernel's TCP only.
+    `is_alone`: a node has one at most. `runs_commands`: it runs programs that know the kernel's TCP only.
     """
 
-    nodes: ClassVar[tuple[str, ...]] = ("host", "router", "scps-router")
     is_alone: ClassVar[bool] = False
-    makes_device: ClassVar[bool] = False
     runs_commands: ClassVar[bool] = False
 
     if TYPE_CHECKING:
@@ -90,5 +87,6 @@ else:
 
 def device_nodes(model: ScenarioFile, nodes: Mapping[str, str]) -> set[str]:
     """The nodes where a service makes a device, given the kind of each node."""
-    own = [kind.own(model, nodes) for kind in KINDS.values() if kind.makes_device]
-    return {service.node for service in model.services if service.makes_device}.union(*(some.values() for some in own))
+    making = {name for name, kind in SERVICES.items() if kind.makes_device}
+    own = {node for name in making for node in KINDS[name].own(model, nodes).values()}
+    return own | {service.node for service in model.services if service.kind in making}

@@ -27,9 +27,7 @@ class GatewayService(Service):
     of `far` lead into the gateway.
     """
 
-    nodes: ClassVar = ("router",)
     is_alone: ClassVar = True
-    makes_device: ClassVar = True
 
     kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
     name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")

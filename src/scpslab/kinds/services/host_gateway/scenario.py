@@ -7,7 +7,7 @@ Each is told what `scps send` on its host would be, for all that the host talks 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
 from scpslab.plan.paths import NoPathError
@@ -31,8 +31,6 @@ RATE_BPS = 2_000_000
 
 class HostGateway(Service):
     """Scenarios do not name it."""
-
-    makes_device: ClassVar = True
 
     @classmethod
     def of_lab(cls, site: Site) -> Iterator[HostGatewayService]:

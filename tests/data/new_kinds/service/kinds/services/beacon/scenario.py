@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
@@ -11,8 +11,6 @@ from scpslab.scenario.services import Service
 
 class Beacon(Service):
     """beacon: a light that flashes."""
-
-    nodes: ClassVar = ("host",)
 
     kind: Literal["beacon"] = key(says="The kind of service.", example="beacon")
     name: Name = key(says="Name, and that of its record.", example="light")
