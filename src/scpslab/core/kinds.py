@@ -8,9 +8,9 @@ imports this module inside the guest too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "image",
     ),
 }
-# What names of kinds have, and names of modules cannot: `linux-2.0` is linux_2_0.py.
+# What names of kinds have, and names of folders cannot: `drop-tail` is drop_tail/.
 NO_MODULE = str.maketrans("-.", "__")
 
 
@@ -77,7 +77,9 @@ class Layer(Mapping[str, T]):
         if name not in self._loaded:
             if name not in self:
                 raise KeyError(name)
-            self._loaded[name] = import_module(f"scpslab.kinds.{self.family}.{module_of(name)}.{self.layer}").KIND
+            self._loaded[name] = import_module(
+                f"scpslab.kinds.{self.family}.{name.translate(NO_MODULE)}.{self.layer}"
+            ).KIND
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
@@ -96,13 +98,3 @@ class Layer(Mapping[str, T]):
     def __len__(self) -> int:
         """How many there are."""
         return len(NAMES[self.family])
-
-
-def kinds_of(package: str, names: Iterable[str]) -> dict[str, Any]:
-    """What a package has in a module for each name, in the order of the names."""
-    return {name: import_module(f"{package}.{module_of(name)}").KIND for name in names}
-
-
-def module_of(name: str) -> str:
-    """The name of a kind's module or folder."""
-    return name.translate(NO_MODULE)

@@ -120,7 +120,7 @@ class PartOfKinds(Part):
             schema["properties"] |= kind.model_json_schema()["properties"]
         return schema
 
-    def of(self, kind: str) -> Part:
+    def of(self, kind: str) -> Any:
         """What is said of a kind: its own model, with the kind's defaults."""
         return self._parts[kind]
 

@@ -25,7 +25,9 @@ KIND_LAYERS = {"__init__.py", "plan.py", "lab.py"}
 # What makes a cell's input of its plan: the vectors of bit errors, the input's folder, the words of the kernel's
 # command line.
 INPUT_PARTS = (
-    "scenario/errors",
+    "scenario/errors.py",
+    "scenario/kinds.py",
+    "scenario/vectors.py",
     "kinds/errors",
     "engine/cell_folder.py",
     "engine/uml.py",
@@ -51,7 +53,7 @@ def sources() -> list[tuple[Path, str]]:
     modules = [
         (file, name)
         for file, name in _files(PACKAGE, PARTS)
-        if "kinds" not in file.parent.parts or file.name in KIND_LAYERS
+        if not name.startswith("scpslab/kinds/") or file.name in KIND_LAYERS
     ]
     found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in modules]
     return found + [(file, f"topologies/{file.name}") for file in sorted((ROOT / "topologies").glob("*.py"))]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scpslab.core.names import file_name
 from scpslab.plan import Plan
-from scpslab.scenario.errors.vector import bit_map, gap_vector, lost_packets
+from scpslab.scenario.vectors import bit_map, gap_vector, lost_packets
 
 
 def write_vectors(plan: Plan, folder: Path) -> None:

@@ -8,7 +8,7 @@ from scpslab.core.kinds import Layer
 from scpslab.core.names import file_name
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records
-from scpslab.plan.probes.base import Observer, Sampling
+from scpslab.plan.probes import Observer, Sampling
 
 Planned = TypeVar("Planned", bound=Observer)
 Sampled = TypeVar("Sampled", bound=Sampling)

@@ -22,15 +22,14 @@ from scpslab.plan.np import LAN
 from scpslab.plan.paths import NoPathError
 from scpslab.plan.places import twice
 from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.services import SERVICES
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import WordError
 from scpslab.plan.ways import slowest
-from scpslab.scenario import probes, services, workloads
+from scpslab.scenario import services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.model import Direction, LinkStep, RunStep, ScenarioFile, axis_values
-from scpslab.scenario.probes import folder_of, name_of
-from scpslab.scenario.stacks import STACKS
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.workloads import Surroundings, Workload
@@ -127,7 +126,7 @@ def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
         found = "found docker with PPP on a serial link, which needs rights that no container has"
         yield ("containers",), f"{found}; expected process. Leave containers out."
     for name, host in sorted(model.hosts.items()):
-        yield from ((("hosts", name, *at), text) for at, text in STACKS[host.stack].problems(host, model.containers))
+        yield from ((("hosts", name, *at), text) for at, text in host.problems(model.containers))
     names = [workload.name for workload in model.workloads]
     for index, check in enumerate(model.checks):
         if check.of is not None:
@@ -196,25 +195,25 @@ def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> I
             if link in serial and errors.drop_packets:
                 found = "found a drop list on a serial link, which knows bytes only"
                 yield (*at, "drop_packets"), f"{found}; expected bit errors or outages. Use a vector file."
-            for name, kind in MODELS.items():
-                yield from (((*at, *key), text) for key, text in kind.problems(errors.of(name), folder))
+            for name in MODELS:
+                yield from (((*at, *key), text) for key, text in errors.of(name).problems(folder))
 
 
 def _names_twice(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
     """Parts whose files would be the same: records, the lab's own among them, and captures."""
     nodes = {node.name: node.kind for node in network.nodes}
     own = [*RECORDS, *(link.name for link in network.serial_links)]
-    own += [name for kind in services.KINDS.values() for name in kind.own_names(model, nodes)]
+    own += [name for kind in services.KINDS.values() for name in kind.own(model, nodes)]
     named: list[tuple[KeyPath, str]] = [((), name) for name in own]
     named += [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
-    files = [(("probes", index), folder_of(probe), name_of(probe)) for index, probe in enumerate(model.probes)]
+    files = [(("probes", index), probe.folder, probe.file_name) for index, probe in enumerate(model.probes)]
     named += [(at, name) for at, folder, name in files if folder == "records"]
     # That a workload or another service has a service's name is said where services are judged.
     judged = {workload.name for workload in model.workloads}
     accounts = {
         service.name: ("services", index, "name")
         for index, service in enumerate(model.services)
-        if services.KINDS[service.kind].writes_record and service.name not in judged
+        if SERVICES[service.kind].writes_record and service.name not in judged
     }
     for at, name in twice([*named, *((at, name) for name, at in accounts.items())]):
         found = f'found the name "{name}", which another record has'
@@ -228,20 +227,19 @@ def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterato
     own_images = {name for name, host in model.hosts.items() if host.carrier.is_own_image}
     all_arrive = True
     for index, workload in enumerate(model.workloads):
-        kind = workloads.KINDS[workload.kind]
-        if (taken := own_images & {workload.sender, workload.receiver}) and not kind.knows_images:
+        if (taken := own_images & {workload.sender, workload.receiver}) and not workload.knows_images:
             found = f"found {workload.kind} with the stack {model.host(min(taken)).stack} on {min(taken)}"
             yield ("workloads", index, "kind"), f"{found}; expected endpoint. Use kind endpoint."
         yield from _too_late(("workloads", index, "start"), workload.start, model.limits.virtual)
         wrong = list(_ends(workload, surveyed))
         all_arrive = all_arrive and not wrong
-        wrong = wrong or list(kind.problems(workload, _surroundings(workload, model, surveyed, folder)))
+        wrong = wrong or list(workload.problems(_surroundings(workload, model, surveyed, folder)))
         yield from ((("workloads", index, *at), text) for at, text in wrong)
     if all_arrive:
         yield from _sources_twice(model, surveyed)
     first: dict[tuple[str, int], int] = {}
     for index, workload in enumerate(model.workloads):
-        place = workloads.KINDS[workload.kind].serves(workload)
+        place = workload.serves()
         if place is not None and (other := first.setdefault(place, index)) != index:
             found = f"found port {place[1]} of {place[0]}, where {model.workloads[other].name} listens"
             yield ("workloads", index, "port"), f"{found}; expected a port of its own. Add port."
@@ -356,13 +354,12 @@ def _services(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
     ports: list[tuple[KeyPath, tuple[str, int]]] = []
     for index, service in enumerate(model.services):
         at: KeyPath = ("services", index)
-        kind = services.KINDS[service.kind]
-        nodes = [node.name for node in surveyed.network.nodes if node.kind in kind.nodes]
+        nodes = [node.name for node in surveyed.network.nodes if isinstance(node, SERVICES[service.kind].RUNS_ON)]
         yield from _unknown((*at, "node"), service.node, nodes)
-        yield from (((*at, *key), text) for key, text in kind.problems(service, known))
-        if kind.is_alone:
+        yield from (((*at, *key), text) for key, text in service.problems(known))
+        if service.is_alone:
             alone.append(((*at, "node"), (service.kind, service.node)))
-        if (port := kind.listens_at(service)) is not None:
+        if (port := service.listens_at) is not None:
             ports.append(((*at, "ready_port"), (service.node, port)))
     workload_names: list[tuple[KeyPath, str]] = [((), workload.name) for workload in model.workloads]
     own: list[tuple[KeyPath, str]] = [
@@ -382,7 +379,7 @@ def _services(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
 
 def _probes(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
     for index, probe in enumerate(model.probes):
-        yield from ((("probes", index, *at), text) for at, text in probes.KINDS[probe.kind].problems(probe, network))
+        yield from ((("probes", index, *at), text) for at, text in probe.problems(network))
 
 
 def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:
@@ -418,8 +415,8 @@ def _memory(model: ScenarioFile) -> Iterator[Problem]:
         return
     if memory > LARGEST_MEMORY_BYTES:
         yield at, f'found "{memory.text}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.'
-    packets = sum(workloads.KINDS[workload.kind].packets(workload) for workload in model.workloads)
-    captures = sum(probes.KINDS[probe.kind].memory_bytes(probe, packets) for probe in model.probes)
+    packets = sum(workload.packets() for workload in model.workloads)
+    captures = sum(probe.memory_bytes(packets) for probe in model.probes)
     if captures > memory // 2:
         found = f'found captures of about {captures >> 20} MiB in a guest of "{memory.text}"'
         do = f"Raise limits.memory to {-(-2 * captures // (1 << 20))} MiB, or capture less."

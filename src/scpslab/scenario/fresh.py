@@ -17,9 +17,9 @@ from scpslab.plan.topology import Network, Parameter, catalogue
 from scpslab.plan.topology.routes import addresses
 from scpslab.scenario import workloads
 from scpslab.scenario.presets import PRESETS
-from scpslab.scenario.stacks import STACKS
+from scpslab.scenario.stacks import DEFAULT, STACKS
 
-from scpslab.kinds.stacks.kernel.scenario import Congestion, KernelHost
+from scpslab.kinds.stacks.kernel.scenario import Congestion
 
 TEXT = """\
 kind: scenario
@@ -100,14 +100,14 @@ def stack_cases() -> dict[str, Mapping[str, str]]:
     """What can be chosen as a stack, and what it sets on every host: presets, and the kernel's congestion controls."""
     found: dict[str, Mapping[str, str]] = {preset: {"hosts.*.preset": preset} for preset in PRESETS}
     for name, stack in STACKS.items():
-        if stack.host is not KernelHost and not CARRIERS[name].is_own_image:
+        if name != DEFAULT and not CARRIERS[name].is_own_image:
             found |= {f"{name}-{preset}": {"hosts.*.stack": name, "hosts.*.preset": preset} for preset in stack.presets}
     return found | {name: {"hosts.*.preset": "modern", "hosts.*.congestion": name} for name in get_args(Congestion)}
 
 
 def has_size(workload: str) -> bool:
     """Whether a kind of workload sends a number of bytes."""
-    return "size" in workloads.KINDS[workload].model.model_fields
+    return "size" in workloads.KINDS[workload].model_fields
 
 
 def text(choices: Choices) -> str:

@@ -134,8 +134,7 @@ def _settled(host: Any) -> Mapping[str, Any]:
     said elsewhere.
     """
     try:
-        kind = STACKS[stack(host)]
-        return kind.settled(kind.host.model_validate(host))
+        return STACKS[stack(host)].model_validate(host).settled()
     except (KeyError, ValidationError):
         return {}
 

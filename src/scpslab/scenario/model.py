@@ -27,10 +27,10 @@ from scpslab.documents.quantities import (
 )
 from scpslab.plan.script import CHANGES
 from scpslab.scenario.disciplines import DISCIPLINES, MARKING
-from scpslab.scenario.errors import MODELS
+from scpslab.scenario.errors import MODELS, ErrorModel
 from scpslab.scenario.probes import Probe
 from scpslab.scenario.services import AnyService
-from scpslab.scenario.stacks import Host, HostPart, KernelHost
+from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
 
 
@@ -57,7 +57,7 @@ class Errors(PartOfKinds):
     packet-loss are for links of packets.
     """
 
-    KINDS: ClassVar = {name: model.keys for name, model in MODELS.items()}
+    KINDS: ClassVar = dict(MODELS)
 
     model: Annotated[str, OneOf(MODELS)] = key(
         "independent",
@@ -85,14 +85,15 @@ class Errors(PartOfKinds):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        if found := MODELS[self.model].incomplete(self.settings):
+        if found := self.settings.incomplete():
             raise ValueError(found)
         return self
 
     @property
-    def settings(self) -> Part:
+    def settings(self) -> ErrorModel:
         """What is said of the chosen model."""
-        return self.of(self.model)
+        settings: ErrorModel = self.of(self.model)
+        return settings
 
 
 class DelayStep(Part):
@@ -112,7 +113,7 @@ def _of_each(word: str) -> str:
 class Queue(PartOfKinds):
     """The queue of stage 1. Missing keys keep the topology's values."""
 
-    KINDS: ClassVar = {name: discipline.keys for name, discipline in DISCIPLINES.items()}
+    KINDS: ClassVar = dict(DISCIPLINES)
 
     discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(
         None, says=f"Queue discipline{_of_each('says')}.", example="red"
@@ -445,7 +446,7 @@ class ScenarioFile(Part):
 
     def host(self, name: str) -> HostPart:
         """What carries transport on a host; one that is not named is a modern kernel."""
-        return self.hosts.get(name) or KernelHost()
+        return self.hosts.get(name) or STACKS[DEFAULT].model_validate({})
 
     def router(self, name: str) -> RouterSettings:
         """The settings of a router of SCPS-NP."""

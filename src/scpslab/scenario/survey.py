@@ -19,10 +19,8 @@ from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import Address, RouteError, address, addresses, routed
 from scpslab.plan.ways import Way
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.scenario import workloads
-from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.model import Direction, Queue, ScenarioFile
-from scpslab.scenario.stacks import NodePlan, plan_node
+from scpslab.scenario.stacks import NodePlan
 from scpslab.scenario.workloads import Workload
 
 # What a guest needs besides for dockerd, and the images in its memory.
@@ -76,7 +74,7 @@ def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Probl
             except RouteError as error:
                 at: KeyPath = ("routes", node) if error.key == "node" else ("routes", node, to)
                 wrong.append((at, f"found {error.error.found}; {one_of(_word(error), error.error.choices)}"))
-    hosts = {node.name: plan_node(model.host(node.name)) for node in network.nodes if isinstance(node, Host)}
+    hosts = {node.name: model.host(node.name).plan() for node in network.nodes if isinstance(node, Host)}
     nodes = tuple(
         replace(node, stack=hosts[node.name].stack, sysctls=hosts[node.name].sysctls)
         if isinstance(node, Host)
@@ -93,7 +91,7 @@ def _word(error: RouteError) -> str:
 
 def ends_of(workload: Workload) -> Ends:
     """A workload's ends: the host where it listens is contacted, else the one that receives."""
-    listens = workloads.KINDS[workload.kind].serves(workload)
+    listens = workload.serves()
     if listens and listens[0] == workload.sender:
         return Ends(workload.to, workload.from_, "to", "from")
     return Ends(workload.from_, workload.to, "from", "to")
@@ -175,4 +173,4 @@ def plan_queue(planned: PlannedQueue, given: Queue) -> PlannedQueue:
         limit_packets=limits[1],
         ecn=given.ecn if given.ecn is not None else planned.ecn,
     )
-    return replace(queue, settings=DISCIPLINES[queue.discipline].settings(given.of(queue.discipline), queue))
+    return replace(queue, settings=given.of(queue.discipline).settings(queue))

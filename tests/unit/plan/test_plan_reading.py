@@ -285,7 +285,7 @@ def test_plans_know_every_kind_that_scenarios_and_engines_know():
 
 
 def test_the_model_of_every_stack_says_its_name_and_the_kernels_alone_goes_without_saying():
-    said = {name: stack.host.model_fields["stack"] for name, stack in stacks.STACKS.items()}
+    said = {name: stack.model_fields["stack"] for name, stack in stacks.STACKS.items()}
 
     assert {name: get_args(field.annotation) for name, field in said.items()} == {name: (name,) for name in STACKS}
     assert [name for name, field in said.items() if not field.is_required()] == ["kernel"]

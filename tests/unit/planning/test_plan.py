@@ -10,7 +10,7 @@ from scpslab.plan import write
 from scpslab.plan.routes import Route
 from scpslab.plan.topology import catalogue
 from scpslab.plan.workloads import Traffic
-from scpslab.scenario import planning, workloads
+from scpslab.scenario import planning
 
 NOISE = (
     "{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}",
@@ -230,12 +230,8 @@ def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
     assert (transfer["to_ip"], transfer["server_ip"]) == ("10.7.0.2", "10.7.0.1")
 
 
-def test_a_required_kind_that_says_no_time_takes_none_that_is_known(monkeypatch):
+def test_a_required_kind_that_says_no_time_takes_none_that_is_known():
     """Only its start and two round trips count."""
-    monkeypatch.setattr(
-        "scpslab.scenario.planning.estimate.KINDS",
-        dict(workloads.KINDS) | {"new": workloads.Kind(model=workloads.Traffic, plan=lambda _workload, _setting: None)},
-    )
     plan = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel"))[0])
     new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
     assert planning.least_virtual_s(replace(plan, cell=replace(plan.cell, workloads=(new,)))) == pytest.approx(

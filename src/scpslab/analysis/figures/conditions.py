@@ -31,8 +31,8 @@ from scpslab.plan.routes import RouteOptions
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import slowest
 from scpslab.plan.workloads import Traffic
-from scpslab.scenario.stacks import Host, HostPart, NodePlan, plan_node
-from scpslab.scenario.workloads.scps_end import header_bytes, rate_that_fits
+from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
+from scpslab.scenario.stacks import Host, HostPart, NodePlan
 
 # What planning adds to an SCPS program's settings.
 PLANNED = ("mtu", "segment", "precedence")
@@ -158,7 +158,7 @@ def _called(host: HostPart) -> str:
 
 def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
     """Where the ends of the transfer are not what the host would be planned as; "" if they are."""
-    expected = plan_node(host)
+    expected = host.plan()
     for name, end_key in ((transfer.from_, "from_scps"), (transfer.to, "to_scps")):
         node = next(node for node in plan.network.nodes if node.name == name)
         if isinstance(node, Switch) or node.stack != expected.stack:
@@ -167,7 +167,7 @@ def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
             return said
         # The routes to the prefixes of SCPS programs have no options.
         routes: list[RouteOptions | None] = [
-            RouteOptions(**{option: getattr(route, option) for option in asdict(expected.route_options())})
+            RouteOptions(**{option: getattr(route, option) for option in asdict(expected.route)})
             for route in node.routes
         ]
         routes += [
@@ -176,7 +176,7 @@ def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
             for end in link.ends
             if end.node == name and end.route is not None
         ]
-        if expected.scps is None and any(route != expected.route_options() for route in routes):
+        if expected.scps is None and any(route != expected.route for route in routes):
             return "with other values of TCP on routes"
         if said := _program(getattr(transfer, end_key, None), expected, plan, transfer, name):
             return said

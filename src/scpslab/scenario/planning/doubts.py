@@ -112,14 +112,13 @@ def _uses(cell: Cell, plan: Plan) -> Iterator[Use]:
 
 def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
     """The keys of disciplines that a scenario gives a queue, and why this one has no use for them."""
-    own = DISCIPLINES[queue.discipline].keys.model_fields
     for owner, discipline in DISCIPLINES.items():
-        for name in discipline.keys.model_fields:
+        for name in discipline.model_fields:
             if getattr(given.of(owner), name) is not None:
                 found = f"found {name} on a queue of discipline {queue.discipline}"
                 yield (
                     name,
-                    _of_another(found, "discipline", owner, is_used=name in own),
+                    _of_another(found, "discipline", owner, is_used=name in DISCIPLINES[queue.discipline].model_fields),
                 )
 
 
@@ -130,7 +129,7 @@ def _errors(given: model.Direction) -> Iterator[Use]:
     for owner in MODELS:
         for name in sorted(errors.of(owner).model_fields_set):
             found = f"found {name} with the error model {errors.model}"
-            uses = name in MODELS[errors.model].keys.model_fields
+            uses = name in MODELS[errors.model].model_fields
             yield ("errors", name), _of_another(found, "model", owner, is_used=uses)
 
 

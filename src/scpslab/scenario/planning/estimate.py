@@ -10,7 +10,6 @@ from scpslab.plan import Plan
 from scpslab.plan.paths import ways
 from scpslab.plan.ways import slowest
 from scpslab.plan.workloads import Traffic
-from scpslab.scenario.workloads import KINDS
 
 SECOND_NS = 10**9
 # What a cell costs in virtual time on a core of 2024: starting the lab, and each packet of data with its
@@ -51,18 +50,14 @@ def _packets(plan: Plan, workload: Traffic) -> int:
     found, _ = ways(plan, workload)
     hop = slowest(found)
     mtu_bytes = min((one.mtu_bytes for one in found), default=0)
-    return (
-        KINDS[workload.kind].least_packets(workload, hop.direction.rate_bps if hop else None, mtu_bytes)
-        if mtu_bytes
-        else 0
-    )
+    return workload.least_packets(hop.direction.rate_bps if hop else None, mtu_bytes) if mtu_bytes else 0
 
 
 def _end_ns(plan: Plan, workload: Traffic) -> int:
     found, _ = ways(plan, workload)
     delay_ns = sum(hop.direction.delay_ns for hop in found)
     hop = slowest(found)
-    busy_ns = KINDS[workload.kind].busy_ns(workload, hop.direction.rate_bps if hop else None)
+    busy_ns = workload.busy_ns(hop.direction.rate_bps if hop else None)
     # A round trip to connect and one for the last acknowledgement.
     return workload.start_ns + busy_ns + 4 * delay_ns
 

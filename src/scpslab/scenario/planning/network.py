@@ -24,7 +24,7 @@ from scpslab.plan.ways import way
 from scpslab.plan.workloads import Traffic as Planned
 from scpslab.scenario.model import RouterSettings, ScenarioFile
 from scpslab.scenario.stacks import STACKS, NodePlan
-from scpslab.scenario.workloads import KINDS, Setting, Traffic, Workload
+from scpslab.scenario.workloads import Setting, Traffic, Workload
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
 
@@ -33,7 +33,7 @@ NONE = RouteOptions(**NO_OPTIONS)
 
 def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model: ScenarioFile) -> tuple[Link, ...]:
     """The links, with the options of a host's TCP at each end whose subnet has another host that it talks to."""
-    options = {name: host.route_options() for name, host in hosts.items()}
+    options = {name: host.route for name, host in hosts.items()}
     if all(of_host == NONE for of_host in options.values()):
         return links
     subnets: dict[IPv4Network, set[str]] = {}
@@ -168,7 +168,7 @@ def _by(paths: Paths, node: str, ip: str) -> str | None:
 
 
 def _route(node: str, ip: str, via: str, hosts: Mapping[str, NodePlan], src: str | None = None) -> Route:
-    options = asdict(hosts[node].route_options()) if node in hosts else NO_OPTIONS
+    options = asdict(hosts[node].route) if node in hosts else NO_OPTIONS
     return Route(to=f"{ip}/32", via=via, src=src, **options)
 
 
@@ -217,14 +217,14 @@ def _container(image: str, memory_bytes: int, is_admin: bool, has_tun: bool) -> 
 
 
 def _ends(workloads: tuple[Workload, ...], *, is_load: bool) -> set[str]:
-    chosen = [workload for workload in workloads if KINDS[workload.kind].is_load is is_load]
+    chosen = [workload for workload in workloads if workload.is_load is is_load]
     return {end for workload in chosen for end in (workload.sender, workload.receiver)}
 
 
 def _kind(node: Host | Router | ScpsRouter, is_mirror: bool, is_load: bool) -> str:
     if isinstance(node, (Router, ScpsRouter)):
         return "router"
-    if image := STACKS[node.stack].image:
+    if image := STACKS[node.stack].image_folder:
         return image
     if is_load:
         return "traffic"

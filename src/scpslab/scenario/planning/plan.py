@@ -12,14 +12,12 @@ from scpslab.core.seeds import stream
 from scpslab.plan import Plan
 from scpslab.plan import script as planned_script
 from scpslab.plan.cell import CellPlan, Impairment, Limits
-from scpslab.plan.error_models import NO_MODEL, Errors
+from scpslab.plan.error_models import MODELS, NO_MODEL, Errors
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
 from scpslab.plan.services import Daemon
-from scpslab.scenario import Cell, model, probes, services, workloads
+from scpslab.scenario import Cell, model, services
 from scpslab.scenario.cells import uncollected
-from scpslab.scenario.errors import MODELS
-from scpslab.scenario.gateways import gateway_nodes
 from scpslab.scenario.planning.network import (
     NpNetwork,
     ScpsAddresses,
@@ -28,13 +26,9 @@ from scpslab.scenario.planning.network import (
     with_prefixes,
     with_sources,
 )
-from scpslab.scenario.probes import name_of
-from scpslab.scenario.services import Site
-from scpslab.scenario.stacks import NodePlan
+from scpslab.scenario.services import Site, device_nodes
+from scpslab.scenario.stacks import FORWARDING, NodePlan
 from scpslab.scenario.workloads import Setting
-
-from scpslab.kinds.errors.none.plan import NoErrors
-from scpslab.kinds.stacks.scps.scenario import SYSCTLS
 
 SECOND_NS = 10**9
 # Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
@@ -72,8 +66,8 @@ class _Point:
         network = _configured(with_prefixes(surveyed.network, scps), hosts, model)
         self._np = _np(network, cell, scps, routers)
         if model.containers == "docker":
-            gateways = gateway_nodes(model, list(hosts))
-            network = replace(network, nodes=with_containers(network.nodes, model.workloads, hosts, gateways))
+            devices = device_nodes(model, {node.name: node.kind for node in network.nodes})
+            network = replace(network, nodes=with_containers(network.nodes, model.workloads, hosts, devices))
         self._network = network
         # The address of every end that a workload can name, a host alone or with a link; a host alone has its first.
         self._addresses: dict[str, str] = {}
@@ -96,7 +90,7 @@ class _Point:
             take_scps=ScpsAddresses(self._with_addresses).take,
             np_end=self._np.end,
         )
-        planned = [workloads.KINDS[workload.kind].plan(workload, setting) for workload in self.model.workloads]
+        planned = [workload.plan(setting) for workload in self.model.workloads]
         if self._final is None:
             self._final = with_sources(self._network, list(zip(self.model.workloads, planned, strict=True)), setting)
         network = self._final
@@ -112,9 +106,7 @@ class _Point:
                 limits=_limits(self.model.limits),
                 impairments=_impairments(network, cell),
                 workloads=tuple(planned),
-                probes=tuple(
-                    probes.KINDS[probe.kind].plan(name_of(probe), probe, network) for probe in self.model.probes
-                ),
+                probes=tuple(probe.plan(network) for probe in self.model.probes),
                 services=_services(Site(cell, setting, self._np)),
                 script=_script(cell, network),
             ),
@@ -129,7 +121,7 @@ def _services(site: Site) -> tuple[Daemon, ...]:
     given = enumerate(site.cell.model.services)
     return (
         *own,
-        *(services.KINDS[service.kind].plan(service, replace(site, number=number)) for number, service in given),
+        *(service.plan(replace(site, number=number)) for number, service in given),
     )
 
 
@@ -143,9 +135,7 @@ def _configured(network: NetworkPlan, hosts: Mapping[str, NodePlan], scenario: m
     """The network with the hosts' route options, and the kernel settings of routers of SCPS-NP."""
     serial_links = []
     for link in network.serial_links:
-        first, second = (
-            replace(end, route=hosts[end.node].route_options()) if end.node in hosts else end for end in link.ends
-        )
+        first, second = (replace(end, route=hosts[end.node].route) if end.node in hosts else end for end in link.ends)
         serial_links.append(replace(link, ends=(first, second)))
     nodes = tuple(_node(node, hosts) for node in network.nodes)
     return replace(
@@ -155,9 +145,9 @@ def _configured(network: NetworkPlan, hosts: Mapping[str, NodePlan], scenario: m
 
 def _node(node: Node, hosts: Mapping[str, NodePlan]) -> Node:
     if isinstance(node, Host):
-        options = asdict(hosts[node.name].route_options())
+        options = asdict(hosts[node.name].route)
         return replace(node, routes=tuple(replace(route, **options) for route in node.routes))
-    return replace(node, sysctls=dict(SYSCTLS)) if isinstance(node, ScpsRouter) else node
+    return replace(node, sysctls=dict(FORWARDING)) if isinstance(node, ScpsRouter) else node
 
 
 def _np(network: NetworkPlan, cell: Cell, scps: ScpsAddresses, routers: list[str]) -> NpNetwork:
@@ -196,16 +186,16 @@ def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
     The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR
     0011).
     """
-    chosen, settings = MODELS[errors.model], errors.settings
-    drawn_from = {name: getattr(settings, name) for name in chosen.drawn_from()}
+    settings = errors.settings
+    drawn_from = {name: getattr(settings, name) for name in settings.drawn_from()}
     seed = stream(
         cell.scenario.seed, "errors", *place, errors.model, json.dumps(drawn_from, sort_keys=True), cell.repeat
     )
-    has_errors = chosen.has_errors(settings)
+    has_errors = settings.has_errors()
     return Errors(
         model=errors.model if has_errors else NO_MODEL,
         action=errors.action,
-        settings=chosen.plan(settings, cell.scenario.path.parent) if has_errors else NoErrors(),
+        settings=settings.plan(cell.scenario.path.parent) if has_errors else MODELS[NO_MODEL](),
         seed=seed,
         vector_errors=VECTOR_ERRORS,
         drop_packets=tuple(sorted(set(errors.drop_packets))),

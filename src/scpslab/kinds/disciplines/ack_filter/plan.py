@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from scpslab.plan.disciplines.base import QueueSettings
+from scpslab.plan.disciplines import QueueSettings
 
 KIND = QueueSettings

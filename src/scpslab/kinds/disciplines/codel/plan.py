@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines.base import QueueSettings
+from scpslab.plan.disciplines import QueueSettings
 from scpslab.plan.values import Period
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scpslab.core import units
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
-from scpslab.scenario.disciplines.kind import Discipline
+from scpslab.scenario.disciplines import Discipline
 
 from scpslab.kinds.disciplines.codel.plan import Codel as Planned
 
 MS_NS = 10**6
 
 
-class Keys(Part):
-    """What a scenario says of CoDel."""
+class Codel(Discipline):
+    """Drops, or marks, by the time in the queue."""
+
+    planned = Planned
 
     codel_target: PositiveDuration | None = key(
         None,
@@ -29,20 +31,14 @@ class Keys(Part):
         example="600 ms",
     )
 
-
-class Codel(Discipline):
-    """Drops, or marks, by the time in the queue."""
-
-    keys = Keys
-    planned = Planned
-
-    def settings(self, given: Keys, queue: Queue) -> Planned:
+    def settings(self, queue: Queue) -> Planned:
         """RFC 8289 §4.4: 5 ms and 100 ms, for round trips of the Internet; a geostationary hop needs the scenario's
         own.
         """
-        return Planned(target_ns=given.codel_target or 5 * MS_NS, interval_ns=given.codel_interval or 100 * MS_NS)
+        return Planned(target_ns=self.codel_target or 5 * MS_NS, interval_ns=self.codel_interval or 100 * MS_NS)
 
-    def doubts(self, settings: Planned, packet_ns: int) -> Iterator[tuple[str, str]]:
+    @staticmethod
+    def doubts(settings: Planned, packet_ns: int) -> Iterator[tuple[str, str]]:
         """Targets below the time of a packet, or not below the interval."""
         target, interval = (units.text("duration", value) for value in (settings.target_ns, settings.interval_ns))
         if settings.target_ns < packet_ns:
@@ -56,4 +52,4 @@ class Codel(Discipline):
             yield "codel_target", f"{found}; expected a tenth of it or less. Lower it, or raise the interval."
 
 
-KIND = Codel()
+KIND = Codel

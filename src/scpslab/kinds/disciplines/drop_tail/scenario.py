@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from scpslab.scenario.disciplines.kind import Discipline
+from scpslab.scenario.disciplines import Discipline
 
-from scpslab.kinds.disciplines.drop_tail.plan import KIND as PLANNED
+from scpslab.kinds.disciplines.drop_tail import plan
 
 
 class DropTail(Discipline):
     """Nothing but a limit."""
 
-    planned = PLANNED
+    planned = plan.DropTail
 
 
-KIND = DropTail()
+KIND = DropTail

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines.base import QueueSettings
+from scpslab.plan.disciplines import QueueSettings
 from scpslab.plan.places import Problem
 from scpslab.plan.values import Probability, Size
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
-from scpslab.scenario.errors.kind import BitErrorRate, ErrorModel
+from scpslab.scenario.errors import BitErrorRate
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors.draws import Draws
-    from scpslab.scenario.errors.kind import GapVector
+    from scpslab.scenario.vectors import Draws, GapVector
 
 
-class Keys(BitErrorRate):
-    """What a scenario says of clusters."""
+class ClusteredModel(BitErrorRate):
+    """Error events with several wrong bits each."""
+
+    planned = Clustered
 
     mean_errors_per_burst: float = key(
         4.0,
@@ -33,27 +34,17 @@ class Keys(BitErrorRate):
         3.0, says="clustered: mean distance from one error of an event to the next, in bits.", least=1, example=3.0
     )
 
-
-class ClusteredModel(ErrorModel):
-    """Error events with several wrong bits each."""
-
-    keys = Keys
-    planned = Clustered
-
-    def incomplete(self, errors: Keys) -> str | None:
+    def incomplete(self) -> str | None:
         """A rate that is higher than within a cluster."""
-        densest = errors.mean_errors_per_burst / ((errors.mean_errors_per_burst - 1) * errors.mean_gap_in_burst + 1)
+        densest = self.mean_errors_per_burst / ((self.mean_errors_per_burst - 1) * self.mean_gap_in_burst + 1)
         return (
-            f"found ber {errors.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster"
-            if errors.ber > densest
+            f"found ber {self.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster"
+            if self.ber > densest
             else None
         )
 
-    def has_errors(self, errors: Keys) -> bool:
-        """At a rate above 0."""
-        return errors.ber != 0
-
-    def gaps(self, settings: Clustered, n: int, draws: Draws) -> GapVector:
+    @staticmethod
+    def gaps(settings: Clustered, n: int, draws: Draws) -> GapVector:
         """Gaps of `ber`, `mean_errors_per_burst` (default 4, the FY97 calibration) and `mean_gap_in_burst` (bits,
         default 3).
 
@@ -78,4 +69,4 @@ class ClusteredModel(ErrorModel):
         return gaps.astype(np.uint64)
 
 
-KIND = ClusteredModel()
+KIND = ClusteredModel

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.plan.error_models.base import ErrorSettings
+from scpslab.plan.error_models import ErrorSettings
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Probability
 

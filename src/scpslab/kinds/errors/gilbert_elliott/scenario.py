@@ -7,21 +7,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
-from scpslab.scenario.errors.kind import ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors.draws import Draws
-    from scpslab.scenario.errors.kind import GapVector
+    from scpslab.scenario.vectors import Draws, GapVector
 
 BLOCK = 1 << 14
 
 
-class Keys(Part):
-    """What a scenario says of the two states."""
+class GilbertElliottModel(ErrorModel):
+    """A good and a bad state."""
+
+    planned = GilbertElliott
 
     p_good_bad: Probability = key(
         0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6
@@ -32,27 +33,21 @@ class Keys(Part):
     ber_good: Probability = key(0.0, says="gilbert-elliott: bit error rate in the good state.", example=0.0)
     ber_bad: Probability = key(0.0, says="gilbert-elliott: bit error rate in the bad state.", example=1e-2)
 
-
-class GilbertElliottModel(ErrorModel):
-    """A good and a bad state."""
-
-    keys = Keys
-    planned = GilbertElliott
-
-    def incomplete(self, errors: Keys) -> str | None:
+    def incomplete(self) -> str | None:
         """A state that is never reached, or never left."""
-        if errors.p_good_bad and errors.p_bad_good:
+        if self.p_good_bad and self.p_bad_good:
             return None
         return "found the model gilbert-elliott without transitions; expected p_good_bad and p_bad_good above 0"
 
-    def gaps(self, settings: GilbertElliott, n: int, draws: Draws) -> GapVector:
+    @staticmethod
+    def gaps(settings: GilbertElliott, n: int, draws: Draws) -> GapVector:
         """Gaps of `p_good_bad`, `p_bad_good` (transition probabilities per bit) and `ber_good`, `ber_bad`.
 
         The vector begins in the bad state as often as the channel is there.
         """
         import numpy as np
 
-        from scpslab.scenario.errors.draws import log_of_miss
+        from scpslab.scenario.vectors import log_of_miss
 
         leave = (settings.p_good_bad, settings.p_bad_good)
         ber = (settings.ber_good, settings.ber_bad)
@@ -85,10 +80,10 @@ class GilbertElliottModel(ErrorModel):
 
 
 def _stream(draws: Draws) -> Iterator[float]:
-    from scpslab.scenario.errors.draws import log
+    from scpslab.scenario.vectors import log
 
     while True:
         yield from log(draws.uniform(BLOCK)).tolist()
 
 
-KIND = GilbertElliottModel()
+KIND = GilbertElliottModel

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scpslab.scenario.errors.kind import BitErrorRate, ErrorModel
+from scpslab.scenario.errors import BitErrorRate
 
 from scpslab.kinds.errors.independent.plan import Independent
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors.draws import Draws
-    from scpslab.scenario.errors.kind import GapVector
+    from scpslab.scenario.vectors import Draws, GapVector
 
 
-class IndependentModel(ErrorModel):
+class IndependentModel(BitErrorRate):
     """Geometric gaps."""
 
-    keys = BitErrorRate
     planned = Independent
 
-    def has_errors(self, errors: BitErrorRate) -> bool:
-        """At a rate above 0."""
-        return errors.ber != 0
-
-    def gaps(self, settings: Independent, n: int, draws: Draws) -> GapVector:
+    @staticmethod
+    def gaps(settings: Independent, n: int, draws: Draws) -> GapVector:
         """Gaps of `settings.ber` (probability per bit)."""
         import numpy as np
 
@@ -31,4 +26,4 @@ class IndependentModel(ErrorModel):
         return draws.geometric(ber, n) if ber > 0 else np.zeros(0, dtype=np.uint64)
 
 
-KIND = IndependentModel()
+KIND = IndependentModel

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.error_models.base import ErrorSettings
+from scpslab.plan.error_models import ErrorSettings
 
 
 @dataclass(frozen=True, kw_only=True)

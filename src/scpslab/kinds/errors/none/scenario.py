@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from scpslab.scenario.errors.kind import ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.none.plan import NoErrors
-
-if TYPE_CHECKING:
-    from scpslab.scenario.errors.draws import Draws
-    from scpslab.scenario.errors.kind import GapVector
 
 
 class NoModel(ErrorModel):
@@ -18,11 +12,5 @@ class NoModel(ErrorModel):
 
     planned = NoErrors
 
-    def gaps(self, settings: NoErrors, n: int, draws: Draws) -> GapVector:
-        """None."""
-        import numpy as np
 
-        return np.zeros(0, dtype=np.uint64)
-
-
-KIND = NoModel()
+KIND = NoModel

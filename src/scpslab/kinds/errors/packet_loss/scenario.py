@@ -6,19 +6,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
-from scpslab.scenario.errors.kind import ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.packet_loss.plan import PacketLoss
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors.draws import Draws
-    from scpslab.scenario.errors.kind import GapVector
+    from scpslab.scenario.vectors import Draws, GapVector
 
 
-class Keys(Part):
-    """What a scenario says of packet loss."""
+class PacketLossModel(ErrorModel):
+    """Geometric distances between the numbers of lost packets."""
+
+    planned = PacketLoss
 
     loss: Probability = key(
         0.0,
@@ -27,24 +28,12 @@ class Keys(Part):
         example=0.01,
     )
 
-
-class PacketLossModel(ErrorModel):
-    """Geometric distances between the numbers of lost packets."""
-
-    keys = Keys
-    planned = PacketLoss
-
-    def has_errors(self, errors: Keys) -> bool:
+    def has_errors(self) -> bool:
         """At a probability above 0."""
-        return errors.loss != 0
+        return self.loss != 0
 
-    def gaps(self, settings: PacketLoss, n: int, draws: Draws) -> GapVector:
-        """None: no bit is wrong."""
-        import numpy as np
-
-        return np.zeros(0, dtype=np.uint64)
-
-    def lost_packets(self, settings: PacketLoss, n: int, draws: Draws) -> GapVector:
+    @staticmethod
+    def lost_packets(settings: PacketLoss, n: int, draws: Draws) -> GapVector:
         """The first `n` of them."""
         import numpy as np
 
@@ -53,4 +42,4 @@ class PacketLossModel(ErrorModel):
         return np.cumsum(np.minimum(distances, np.uint64(1 << 40)), dtype=np.uint64)
 
 
-KIND = PacketLossModel()
+KIND = PacketLossModel

@@ -21,18 +21,14 @@ from typing import TYPE_CHECKING
 from scpslab.core.errors import ScenarioError
 from scpslab.core.folders import instead_of_a_file
 from scpslab.core.names import shown
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.errors.kind import LONGEST_MAP_BITS, ErrorModel, bits_at
+from scpslab.scenario.errors import LONGEST_MAP_BITS, ErrorModel, bits_at
 
 from scpslab.kinds.errors.vector_file.plan import VectorFile
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from scpslab.scenario.errors.draws import Draws
-    from scpslab.scenario.errors.kind import GapVector
+    from scpslab.scenario.vectors import Draws, GapVector
 
 # What file systems take.
 LONGEST_PART_BYTES = 255
@@ -43,6 +39,7 @@ MOST_ERRORS = 1 << 24
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 100
 LARGEST_GAP = 2**63 - 1
+NOT_THERE = "found no file {name} beside the scenario; expected an error vector. Correct the name."
 GAP = re.compile(rb"[0-9]{1,30}")
 
 
@@ -71,8 +68,10 @@ def of_a_run(stored: Stored) -> Iterator[None]:
         _RUNS.pop()
 
 
-class Keys(Part):
-    """What a scenario says of a stored vector."""
+class VectorFileModel(ErrorModel):
+    """A stored error vector."""
+
+    planned = VectorFile
 
     file: str | None = key(
         None,
@@ -82,76 +81,60 @@ class Keys(Part):
         example="vectors/awgn-1e-5.bits",
     )
 
-
-class VectorFileModel(ErrorModel):
-    """A stored error vector."""
-
-    keys = Keys
-    planned = VectorFile
-
-    def drawn_from(self) -> tuple[str, ...]:
+    @classmethod
+    def drawn_from(cls) -> tuple[str, ...]:
         """Nothing is drawn."""
         return ()
 
-    def incomplete(self, errors: Keys) -> str | None:
+    def incomplete(self) -> str | None:
         """No file."""
-        return (
-            "found the model vector-file without a file; expected file, the name of an error vector"
-            if errors.file is None
-            else None
-        )
+        if self.file is not None:
+            return None
+        return "found the model vector-file without a file; expected file, the name of an error vector"
 
-    def problems(self, errors: Keys, folder: Path) -> Iterator[Problem]:
+    def problems(self, folder: Path) -> Iterator[Problem]:
         """A file that is not there, is not in the scenario's folder, or is no error vector."""
-        if errors.file is None or (_RUNS and _named(errors.file)):
+        if self.file is None or (_RUNS and _named(self.file)):
             return
-        if not _is_within(errors.file):
-            yield (
-                ("file",),
-                (
-                    f"found {shown(errors.file)}; expected the path of a file in the scenario's folder, without "
-                    '"..". Put the vector there.'
-                ),
-            )
+        if not _is_within(self.file):
+            expected = 'expected the path of a file in the scenario\'s folder, without ".."'
+            yield ("file",), f"found {shown(self.file)}; {expected}. Put the vector there."
         elif _RUNS:
-            yield (
-                ("file",),
-                f"found no file {shown(errors.file)} beside the scenario; expected an error vector. Correct the name.",
-            )
-        elif said := _wrong_beside(folder, errors.file):
+            yield ("file",), NOT_THERE.format(name=shown(self.file))
+        elif said := _wrong_beside(folder, self.file):
             yield ("file",), said
 
-    def plan(self, errors: Keys, folder: Path) -> VectorFile:
+    def plan(self, folder: Path) -> VectorFile:
         """The file, and the digest of its content.
 
         Raises:
             ScenarioError: it cannot be read.
         """
-        if _RUNS and (named := _named(str(errors.file))):
+        if _RUNS and (named := _named(str(self.file))):
             return named
-        path = (folder / str(errors.file)).resolve()
+        path = (folder / str(self.file)).resolve()
         return VectorFile(file=str(path), sha256=hashlib.sha256(_content(path)).hexdigest())
 
-    def gaps(self, settings: VectorFile, n: int, draws: Draws) -> GapVector:
+    @staticmethod
+    def gaps(settings: VectorFile, n: int, draws: Draws) -> GapVector:
         """Gaps of the file `settings.file`.
 
         Raises:
             ScenarioError: the file is not there, is neither of the two formats, or is another one than it was when the
                 plan was made.
         """
-        path = Path(settings.file)
-        data = _checked(path, _read(path, settings.sha256))
+        path, data = _checked(settings)
         return gaps_of_bits(data) if path.suffix == ".bits" else _repeating(gaps_of_text(data), 0)
 
-    def bit_map(self, settings: VectorFile, n: int, draws: Draws, bits: int) -> bytes:
+    @classmethod
+    def bit_map(cls, settings: VectorFile, n: int, draws: Draws, bits: int) -> bytes:
         """The file as it is, whatever the length of drawn vectors; gaps end with their last error, filled up to a whole
         byte.
 
         Raises:
             ScenarioError: as for `gaps`.
         """
-        path = Path(settings.file)
-        data = _checked(path, _read(path, settings.sha256))
+        path, data = _checked(settings)
         if path.suffix == ".bits":
             return data
         gaps = gaps_of_text(data)
@@ -165,7 +148,7 @@ class VectorFileModel(ErrorModel):
         return bits_at(gaps, int(total))
 
 
-KIND = VectorFileModel()
+KIND = VectorFileModel
 
 
 def content(settings: VectorFile) -> bytes:
@@ -174,7 +157,22 @@ def content(settings: VectorFile) -> bytes:
     Raises:
         ScenarioError: the file is not there, or is another one than it was when the plan was made.
     """
-    return _read(Path(settings.file), settings.sha256)
+    path = Path(settings.file)
+    if _RUNS:
+        if settings.sha256 not in _RUNS[-1].contents:
+            raise ScenarioError(
+                f"{shown(str(path))}: found no such vector in the run; expected the vectors of its plans. "
+                "Export the run again."
+            )
+        data = _RUNS[-1].contents[settings.sha256]
+    else:
+        data = _content(path)
+    if hashlib.sha256(data).hexdigest() != settings.sha256:
+        raise ScenarioError(
+            f"{path}: found another content than the plan was made with; expected the same bytes. "
+            "Put the file of then there."
+        )
+    return data
 
 
 def _is_within(name: str) -> bool:
@@ -194,7 +192,7 @@ def _wrong_beside(folder: Path, name: str) -> str:
         if found := instead_of_a_file(path):
             return f"found {shown(name)}, {found}; expected an error vector. Correct the name."
         if not path.is_file():
-            return f"found no file {shown(name)} beside the scenario; expected an error vector. Correct the name."
+            return NOT_THERE.format(name=shown(name))
         if not path.resolve().is_relative_to(folder.resolve()):
             return (
                 f"found {shown(name)}, a link out of the scenario's folder; expected a file in it. "
@@ -260,24 +258,6 @@ def _named(name: str) -> VectorFile | None:
     )
 
 
-def _read(path: Path, sha256: str) -> bytes:
-    if _RUNS:
-        if sha256 not in _RUNS[-1].contents:
-            raise ScenarioError(
-                f"{shown(str(path))}: found no such vector in the run; expected the vectors of its plans. "
-                "Export the run again."
-            )
-        data = _RUNS[-1].contents[sha256]
-    else:
-        data = _content(path)
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise ScenarioError(
-            f"{path}: found another content than the plan was made with; expected the same bytes. "
-            "Put the file of then there."
-        )
-    return data
-
-
 def _content(path: Path) -> bytes:
     try:
         # A plan may come from anywhere: a device or a pipe would be read for ever.
@@ -298,20 +278,22 @@ def _content(path: Path) -> bytes:
         ) from error
 
 
-def _checked(path: Path, data: bytes) -> bytes:
-    if said := _wrong_in(path.suffix, data):
-        raise ScenarioError(f"{path}{said}")
-    return data
+def _checked(settings: VectorFile) -> tuple[Path, bytes]:
+    """The place and the bytes of a plan's vector, which is one."""
+    path, data = Path(settings.file), content(settings)
+    if problem := _wrong_in(path.suffix, data):
+        raise ScenarioError(f"{path}{problem}")
+    return path, data
 
 
-def gaps_of_text(data: bytes) -> npt.NDArray[np.uint64]:
+def gaps_of_text(data: bytes) -> GapVector:
     """Gaps of a file with one on each line."""
     import numpy as np
 
     return np.fromiter((int(line) for line in io.BytesIO(data) if line.strip()), dtype=np.uint64)
 
 
-def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
+def gaps_of_bits(data: bytes) -> GapVector:
     """Gaps of a bit map in which 1 is an error; the last one leads over its end to the first error, so that the period
     is the map's length.
     """
@@ -327,7 +309,7 @@ def gaps_of_bits(data: bytes) -> npt.NDArray[np.uint64]:
     return _repeating(gaps, len(data) * 8 - 1 - int(positions[-1]) if len(positions) else 0)
 
 
-def _repeating(gaps: npt.NDArray[np.uint64], tail: int) -> npt.NDArray[np.uint64]:
+def _repeating(gaps: GapVector, tail: int) -> GapVector:
     """The gaps of a stored vector, and the one that leads from its last error over `tail` further bits to its first."""
     import numpy as np
 

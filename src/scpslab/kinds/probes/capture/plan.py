@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.places import Places, Problem
-from scpslab.plan.probes.base import Observer
+from scpslab.plan.probes import Observer
 from scpslab.plan.schema import shown
 from scpslab.plan.values import Amount, Filter, Interface, Name
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name
-from scpslab.scenario.probes.base import Kind, Observer
-from scpslab.scenario.probes.watched import not_a_direction
-
-from scpslab.kinds.probes.verdicts import plan as planned
-
-if TYPE_CHECKING:
-    from scpslab.plan.network import NetworkPlan
+from scpslab.scenario.probes import AtDirection
 
 
-class Verdicts(Observer):
+class Verdicts(AtDirection):
     """One line for each packet of a direction that was lost or damaged, with the cause: records/NAME.jsonl."""
 
     kind: Literal["verdicts"] = key(says="The kind of probe.", example="verdicts")
@@ -24,14 +18,4 @@ class Verdicts(Observer):
     direction: Name = key(says="Direction.", example="data")
 
 
-def plan(name: str, probe: Verdicts, _network: NetworkPlan) -> planned.Verdicts:
-    """Its part of a plan."""
-    return planned.Verdicts(name=name, link=probe.link, direction=probe.direction)
-
-
-KIND = Kind(
-    model=Verdicts,
-    default_name=lambda probe: f"verdicts-{probe.link}-{probe.direction}",
-    plan=plan,
-    problems=not_a_direction,
-)
+KIND = Verdicts

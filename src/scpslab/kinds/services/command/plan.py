@@ -8,7 +8,7 @@ from typing import Literal
 
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
-from scpslab.plan.services.base import Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Period, PlainText, Port
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.services.base import Kind, Service, Site
-
-from scpslab.kinds.services.command import plan as planned
+from scpslab.scenario.services import Service
 
 
 class CommandService(Service):
@@ -18,6 +16,8 @@ class CommandService(Service):
 
     If it ends before, the cell has failed. What it prints is in the logs (the first MiB).
     """
+
+    runs_commands: ClassVar = True
 
     kind: Literal["command"] = key(says="The kind of service.", example="command")
     name: Name = key(says="Name; its log is logs/NAME-NODE.log.", example="web")
@@ -48,17 +48,10 @@ class CommandService(Service):
             raise ValueError("found ready_port and ready_command; expected one of them")
         return self
 
-
-def plan(service: CommandService, _site: Site) -> planned.CommandService:
-    """Its part of a plan."""
-    return planned.CommandService(
-        name=service.name,
-        node=service.node,
-        command=service.command,
-        ready_port=service.ready_port,
-        ready_command=service.ready_command,
-        patience_ns=service.patience,
-    )
+    @property
+    def listens_at(self) -> int | None:
+        """Where it is ready."""
+        return self.ready_port
 
 
-KIND = Kind(model=CommandService, plan=plan, listens_at=lambda service: service.ready_port, runs_commands=True)
+KIND = CommandService

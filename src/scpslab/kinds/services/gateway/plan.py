@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from scpslab.plan.nodes import Host, Router, ScpsRouter
-from scpslab.plan.services.base import Daemon, makes_devices
+from scpslab.plan.nodes import Router
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Amount, Destination, Interface, Ip, Nanoseconds, Period, Rate, WholeSeed
 
 
@@ -32,12 +32,10 @@ class GatewayService(Daemon):
     seed: WholeSeed
     patience_ns: Period
 
+    RUNS_ON: ClassVar = (Router,)
+    makes_device: ClassVar[bool] = True
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
-
-    def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
-        """A router of IP."""
-        return isinstance(node, Router) and makes_devices(node)
 
 
 KIND = GatewayService

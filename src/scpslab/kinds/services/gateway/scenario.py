@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
-from typing import Literal
+from typing import ClassVar, Literal
 
 from scpslab.core.errors import ScenarioError
-from scpslab.core.seeds import stream
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.paths import NoPathError, Paths
-from scpslab.scenario.services.base import Kind, Service, Site
+from scpslab.scenario.services import Service, Site
 
-from scpslab.kinds.services.gateway import plan as planned
-
-SEED_DIGITS = 12
 # An interface's name has 15 letters at most, and no two gateways of a node share one.
 DEVICE = "gw{number}"
 # What every link of IPv4 carries whole (RFC 791 §3.1), and what a TUN device takes.
@@ -30,6 +26,8 @@ class GatewayService(Service):
     What is not TCP passes. The routes to the far networks must be shorter prefixes than `far`, or default routes: those
     of `far` lead into the gateway.
     """
+
+    is_alone: ClassVar = True
 
     kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
     name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")
@@ -62,75 +60,43 @@ class GatewayService(Service):
     )
     patience: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
 
+    def problems(self, known: Mapping[str, str]) -> Iterator[Problem]:
+        """What would keep it from starting, or from ever getting a packet."""
+        others = [ip for ip, node in known.items() if node != self.node]
+        if self.peer not in others:
+            expected = f"expected the address of another node, such as {others[0] if others else '10.9.0.2'}"
+            yield ("peer",), f'found "{self.peer}"; {expected}. Give that of the other gateway.'
+        if not self.far:
+            expected = "expected those behind the other gateway, such as 10.2.0.0/24"
+            yield ("far",), f"found no network; {expected}. Without one no connection comes to the gateway."
+        for number, text in enumerate(self.far):
+            try:
+                IPv4Network(text)
+            except ValueError:
+                found = f'found "{text}"; expected an IPv4 network whose host bits are 0, such as 10.2.0.0/24'
+                yield ("far", number), f"{found}. Correct the prefix."
+        if not MTU_LEAST <= self.mtu <= MTU_MOST:
+            expected = f"expected {MTU_LEAST} to {MTU_MOST} B"
+            yield ("mtu",), f'found "{self.mtu.text}"; {expected}. Give the MTU of the link.'
 
-def plan(service: GatewayService, site: Site) -> planned.GatewayService:
-    """Its part of a plan."""
-    return planned.GatewayService(
-        name=service.name,
-        node=service.node,
-        device=DEVICE.format(number=site.number),
-        peer=service.peer,
-        far=tuple(service.far),
-        rate_bps=None if service.rate == "none" else service.rate,
-        rtt_ns=_delays_ns(service, site.setting.paths) if service.rtt is None else service.rtt,
-        mtu_bytes=service.mtu,
-        congestion=service.congestion,
-        loss=service.loss,
-        buffer_bytes=service.buffer,
-        set_up=service.set_up,
-        seed=int(stream(site.cell.scenario.seed, "gateway", service.name, site.cell.repeat)[:SEED_DIGITS], 16),
-        patience_ns=service.patience,
-    )
+    def derived(self, site: Site) -> Mapping[str, object]:
+        """A device of its own, and the delays of the link where the scenario has no round-trip time."""
+        return {
+            "device": DEVICE.format(number=site.number),
+            "rate_bps": None if self.rate == "none" else self.rate,
+            "rtt_ns": self._delays_ns(site.setting.paths) if self.rtt is None else self.rtt,
+            "seed": site.setting.seed("gateway", self.name),
+        }
 
-
-def problems(service: GatewayService, known: Mapping[str, str]) -> Iterator[Problem]:
-    """What would keep it from starting, or from ever getting a packet."""
-    others = [ip for ip, node in known.items() if node != service.node]
-    if service.peer not in others:
-        example = others[0] if others else "10.9.0.2"
-        yield (
-            ("peer",),
-            (
-                f'found "{service.peer}"; expected the address of another node, such as {example}. '
-                "Give that of the other gateway."
-            ),
-        )
-    if not service.far:
-        yield (
-            ("far",),
-            (
-                "found no network; expected those behind the other gateway, such as 10.2.0.0/24. "
-                "Without one no connection comes to the gateway."
-            ),
-        )
-    for number, text in enumerate(service.far):
+    def _delays_ns(self, paths: Paths) -> int:
+        """The delays of the link to the other gateway, there and back."""
         try:
-            IPv4Network(text)
-        except ValueError:
-            found = f'found "{text}"; expected an IPv4 network whose host bits are 0, such as 10.2.0.0/24'
-            yield ("far", number), f"{found}. Correct the prefix."
-    mtu = service.mtu
-    if not MTU_LEAST <= mtu <= MTU_MOST:
-        yield ("mtu",), f'found "{service.mtu.text}"; expected {MTU_LEAST} to {MTU_MOST} B. Give the MTU of the link.'
+            link = paths.next_hop(self.node, self.peer).link
+        except NoPathError as error:
+            raise ScenarioError(
+                f"services.{self.name}: {error}; expected a route to the other gateway. Give rtt, or a route."
+            ) from error
+        return max(1, sum(direction.delay_ns for direction in link.directions))
 
 
-def _delays_ns(service: GatewayService, paths: Paths) -> int:
-    """The delays of the link to the other gateway, there and back."""
-    try:
-        link = paths.next_hop(service.node, service.peer).link
-    except NoPathError as error:
-        raise ScenarioError(
-            f"services.{service.name}: {error}; expected a route to the other gateway. Give rtt, or a route."
-        ) from error
-    return max(1, sum(direction.delay_ns for direction in link.directions))
-
-
-KIND = Kind(
-    model=GatewayService,
-    plan=plan,
-    problems=problems,
-    nodes=("router",),
-    is_alone=True,
-    writes_record=True,
-    makes_device=True,
-)
+KIND = GatewayService

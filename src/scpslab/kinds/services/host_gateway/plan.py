@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host, Router, ScpsRouter
-from scpslab.plan.services.base import Daemon, makes_devices
+from scpslab.plan.services import Daemon
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import AxisValue, Interface, Period, WholeSeed, Word
 
@@ -27,12 +27,14 @@ class HostGatewayService(Daemon):
     seed: WholeSeed
     patience_ns: Period
 
+    RUNS_ON: ClassVar = (Host,)
+    makes_device: ClassVar[bool] = True
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
 
     def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
         """A host of stack `scps`."""
-        return isinstance(node, Host) and STACKS[node.stack].runs_scps and makes_devices(node)
+        return super().can_run_on(node) and STACKS[node.stack].runs_scps
 
 
 KIND = HostGatewayService

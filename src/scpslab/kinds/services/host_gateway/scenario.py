@@ -6,17 +6,16 @@ Each is told what `scps send` on its host would be, for all that the host talks 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
 from scpslab.plan.paths import NoPathError
 from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way
-from scpslab.scenario.gateways import gateway_hosts, peers
-from scpslab.scenario.services.base import Kind, Site
+from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
+from scpslab.scenario.services import Service, Site
 from scpslab.scenario.workloads import Setting
-from scpslab.scenario.workloads.scps_end import header_bytes, rate_that_fits
 
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
 
@@ -30,28 +29,34 @@ PATIENCE_NS = 30 * 10**9
 RATE_BPS = 2_000_000
 
 
-def of_lab(site: Site) -> tuple[HostGatewayService, ...]:
-    """One for each host that needs it."""
-    return tuple(
-        HostGatewayService(
-            name=NAME.format(host=host),
-            node=host,
-            lan_device=LAN,
-            wan_device=WAN,
-            settings=_settings(site, host),
-            seed=site.setting.seed("gateway", host),
-            patience_ns=PATIENCE_NS,
-        )
-        for host in gateway_hosts(site.cell.model, list(site.setting.hosts))
-    )
+class HostGateway(Service):
+    """Scenarios do not name it."""
 
+    @classmethod
+    def of_lab(cls, site: Site) -> Iterator[HostGatewayService]:
+        """One for each host that needs it."""
+        hosts = dict.fromkeys(site.setting.hosts, "host")
+        for name, host in cls.own(site.cell.model, hosts).items():
+            yield HostGatewayService(
+                name=name,
+                node=host,
+                lan_device=LAN,
+                wan_device=WAN,
+                settings=_settings(site, host),
+                seed=site.setting.seed("gateway", host),
+                patience_ns=PATIENCE_NS,
+            )
 
-def own_names(model: ScenarioFile, nodes: Mapping[str, str]) -> Iterable[str]:
-    """One a host that needs it."""
-    return (
-        NAME.format(host=host)
-        for host in gateway_hosts(model, [name for name, kind in nodes.items() if kind == "host"])
-    )
+    @classmethod
+    def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
+        """One on each host where unmodified programs run: workloads, and commands of script and services.
+
+        What commands do nobody knows, so one is enough; a host that cannot have a gateway has its kernel's TCP for
+        them.
+        """
+        busy = _commanded(model) | {node_and_link(end)[0] for ends in _unmodified(model) for end in ends}
+        hosts = (name for name, kind in nodes.items() if kind == "host" and name in busy)
+        return {NAME.format(host=host): host for host in hosts if _can_have_one(model, host)}
 
 
 def _settings(site: Site, host: str) -> dict[str, AxisValue]:
@@ -62,7 +67,7 @@ def _settings(site: Site, host: str) -> dict[str, AxisValue]:
     setting = site.setting
     node = setting.hosts[host]
     assert node.scps is not None  # the host's stack is `scps`
-    found = list(_ways(host, peers(site.cell.model, host), setting))
+    found = list(_ways(host, _peers(site.cell.model, host), setting))
     settings: dict[str, AxisValue] = {**node.scps}
     if mtus := [hop.mtu_bytes for way in found for hop in way]:
         settings["mtu"] = min(mtus)
@@ -90,4 +95,30 @@ def _ways(host: str, others: set[str] | None, setting: Setting) -> Iterator[Way]
             continue
 
 
-KIND = Kind(of_lab=of_lab, own_names=own_names)
+def _peers(model: ScenarioFile, host: str) -> set[str] | None:
+    """The other ends of the workloads that need the gateway of `host`, as the scenario writes them; None if it may be
+    any, because commands run there.
+    """
+    if host in _commanded(model):
+        return None
+    pairs = [pair for first, second in _unmodified(model) for pair in ((first, second), (second, first))]
+    return {other for own, other in pairs if node_and_link(own)[0] == host}
+
+
+def _commanded(model: ScenarioFile) -> set[str]:
+    steps = {step.node for step in model.script or () if step.do == "run"}
+    return steps | {service.node for service in model.services if service.runs_commands}
+
+
+def _unmodified(model: ScenarioFile) -> Iterator[tuple[str, str]]:
+    for workload in model.workloads:
+        if workload.is_unmodified:
+            yield workload.from_, workload.to
+
+
+def _can_have_one(model: ScenarioFile, host: str) -> bool:
+    part = model.host(host)
+    return part.carrier.runs_scps and not part.plan().no_gateway
+
+
+KIND = HostGateway

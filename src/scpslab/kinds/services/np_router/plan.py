@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.nodes import Host, Router, ScpsRouter
+from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
 from scpslab.plan.places import Problem, one_of
 from scpslab.plan.schema import Range
-from scpslab.plan.services.base import Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Interface, Ip, WholeSeed
 
 HopCount = Annotated[int, Range(1, 255)]
@@ -35,12 +35,9 @@ class NpRouterService(Daemon):
     next_hops: tuple[NpHop, ...]
     interfaces: tuple[NpInterface, ...]
 
+    RUNS_ON: ClassVar = (ScpsRouter,)
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
-
-    def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
-        """A router of SCPS-NP."""
-        return isinstance(node, ScpsRouter)
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """Interfaces that are no lines of its node, queues that cannot purge so much, and next hops that are behind

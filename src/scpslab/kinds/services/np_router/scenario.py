@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from scpslab.scenario.services.base import Kind, Site
+from scpslab.scenario.services import Service, Site
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
 
@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from scpslab.scenario.model import ScenarioFile
 
 
-def of_lab(site: Site) -> tuple[NpRouterService, ...]:
-    """One for each router."""
-    cell = site.cell
-    return tuple(
-        site.np.service(router, cell.model.router(router), cell.scenario.seed, cell.repeat)
-        for router in site.np.routers
-    )
+class NpRouter(Service):
+    """Scenarios do not name it."""
+
+    @classmethod
+    def of_lab(cls, site: Site) -> Iterator[NpRouterService]:
+        """One for each router."""
+        cell = site.cell
+        for router in site.np.routers:
+            yield site.np.service(router, cell.model.router(router), cell.scenario.seed, cell.repeat)
+
+    @classmethod
+    def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
+        """One on each router, whose name it has."""
+        return {name: name for name, kind in nodes.items() if kind == "scps-router"}
 
 
-def own_names(_model: ScenarioFile, nodes: Mapping[str, str]) -> Iterable[str]:
-    """Those of the nodes."""
-    return (name for name, kind in nodes.items() if kind == "scps-router")
-
-
-KIND = Kind(of_lab=of_lab, own_names=own_names)
+KIND = NpRouter

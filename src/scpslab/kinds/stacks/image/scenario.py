@@ -13,8 +13,7 @@ from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.presets import PRESETS
-from scpslab.scenario.stacks.base import HostPart, Stack
-from scpslab.scenario.stacks.node import NodePlan, OwnImage
+from scpslab.scenario.stacks import HostPart, NodePlan, OwnImage
 
 from scpslab.kinds.stacks.kernel.scenario import sysctls
 
@@ -39,24 +38,20 @@ class ImageHost(HostPart):
     )
     memory: Size = key("256 MiB", says="Most memory that the container may use.", example="512 MiB")
 
-
-def image_node(host: ImageHost) -> NodePlan:
-    """What a plan says of the host; a program in the image that uses the kernel's TCP finds that of preset `modern`."""
-    return NodePlan(
-        stack="image",
-        sysctls=sysctls(PRESETS["modern"]),
-        timestamps=PRESETS["modern"].timestamps,
-        image=OwnImage(host.image, host.memory, host.device, host.options),
-    )
-
-
-def image_problems(_host: ImageHost, containers: str) -> Iterator[Problem]:
-    """An image can only be run as one."""
-    if containers != "docker":
-        yield (
-            ("stack",),
-            "found stack image with nodes that are processes; expected containers. Add containers: docker.",
+    def plan(self) -> NodePlan:
+        """A program in the image that uses the kernel's TCP finds that of preset `modern`."""
+        return NodePlan(
+            stack="image",
+            sysctls=sysctls(PRESETS["modern"]),
+            timestamps=PRESETS["modern"].timestamps,
+            image=OwnImage(self.image, self.memory, self.device, self.options),
         )
 
+    def problems(self, containers: str) -> Iterator[Problem]:
+        """An image can only be run as one."""
+        if containers != "docker":
+            found = "found stack image with nodes that are processes; expected containers"
+            yield ("stack",), f"{found}. Add containers: docker."
 
-KIND = Stack(ImageHost, image_node, problems=image_problems)
+
+KIND = ImageHost

@@ -5,14 +5,15 @@ Names are those of Linux 6.12.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from typing import Annotated, ClassVar, Literal
 
-from scpslab.documents.parts import key
+from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import PositiveDuration, Size
-from scpslab.scenario.presets import PRESETS, KernelSettings, Preset
-from scpslab.scenario.stacks.base import HostPart, Stack
-from scpslab.scenario.stacks.node import NodePlan
+from scpslab.plan.routes import RouteOptions
+from scpslab.scenario.presets import PRESETS, KernelSettings
+from scpslab.scenario.stacks import HostPart, NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
 Congestion = Literal[
@@ -42,8 +43,12 @@ LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16
 class KernelHost(HostPart):
     """A host with the kernel's TCP. Missing keys come from the preset."""
 
+    presets: ClassVar = {name: preset.title for name, preset in PRESETS.items()}
+
     stack: Literal["kernel"] = key("kernel", says="The stack: the kernel's own TCP.", example="kernel")
-    preset: Preset = key("modern", says="The preset that gives all other settings.", example="fy97-reno")
+    preset: Annotated[str, OneOf(PRESETS)] = key(
+        "modern", says="The preset that gives all other settings.", example="fy97-reno"
+    )
     congestion: Congestion | None = key(None, says="Congestion control.", example="bbr")
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
     sack: bool | None = key(
@@ -83,45 +88,38 @@ class KernelHost(HostPart):
         example=True,
     )
 
+    @property
+    def settings(self) -> KernelSettings:
+        """The preset with the scenario's own words on top."""
+        preset = PRESETS[self.preset]
+        names = (field.name for field in fields(preset) if field.name in type(self).model_fields)
+        own = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.rto_min is not None:
+            own["rto_min_ms"] = max(1, self.rto_min // 10**6)
+        return replace(preset, **own)
 
-def settings_of(host: KernelHost) -> KernelSettings:
-    """The preset with the scenario's own words on top."""
-    plain = (
-        "congestion",
-        "timestamps",
-        "sack",
-        "window_scaling",
-        "ecn",
-        "initial_window",
-        "initial_receive_window",
-        "delayed_ack",
-        "quick_ack",
-    )
-    given: dict[str, Any] = {name: value for name in plain if (value := getattr(host, name)) is not None}
-    given |= {
-        name: value for name in ("mss", "send_buffer", "receive_buffer") if (value := getattr(host, name)) is not None
-    }
-    if host.rto_min is not None:
-        given["rto_min_ms"] = max(1, host.rto_min // 10**6)
-    return replace(PRESETS[host.preset], **given)
+    def plan(self) -> NodePlan:
+        """What a plan says of the host."""
+        settings = self.settings
+        return NodePlan(
+            stack="kernel",
+            sysctls=sysctls(settings),
+            timestamps=settings.timestamps,
+            route=RouteOptions(
+                initcwnd=settings.initial_window,
+                initrwnd=settings.initial_receive_window,
+                advmss=settings.mss,
+                rto_min_ms=settings.rto_min_ms,
+                quickack=1 if settings.quick_ack else None,
+            ),
+            send_window_bytes=settings.send_buffer,
+            receive_window_bytes=settings.receive_buffer,
+            delayed_ack=settings.delayed_ack,
+        )
 
-
-def kernel_node(host: KernelHost) -> NodePlan:
-    """What a plan says of the host."""
-    settings = settings_of(host)
-    return NodePlan(
-        stack="kernel",
-        sysctls=sysctls(settings),
-        initcwnd=settings.initial_window,
-        initrwnd=settings.initial_receive_window,
-        advmss=settings.mss,
-        rto_min_ms=settings.rto_min_ms,
-        quickack=1 if settings.quick_ack else None,
-        send_window_bytes=settings.send_buffer,
-        receive_window_bytes=settings.receive_buffer,
-        delayed_ack=settings.delayed_ack,
-        timestamps=settings.timestamps,
-    )
+    def settled(self) -> Mapping[str, object]:
+        """All settings."""
+        return {key: value for key, value in asdict(self.settings).items() if key != "title"}
 
 
 def sysctls(settings: KernelSettings) -> dict[str, str]:
@@ -157,13 +155,8 @@ def sysctls(settings: KernelSettings) -> dict[str, str]:
     }
 
 
-def settled(host: KernelHost) -> dict[str, Any]:
-    """The host's settings by name."""
-    return {key: value for key, value in asdict(settings_of(host)).items() if key != "title"}
-
-
-KIND = Stack(KernelHost, kernel_node, presets={name: preset.title for name, preset in PRESETS.items()}, settled=settled)
-
-
 def _flag(value: bool) -> str:
     return "1" if value else "0"
+
+
+KIND = KernelHost

@@ -5,15 +5,14 @@ Names and defaults are those of its presets (crates/scps-cli/src/settings.rs).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
-from scpslab.documents.parts import Part, key
-from scpslab.documents.quantities import Duration, Name, PositiveDuration, Rate, Size
+from scpslab.documents.parts import OneOf, key
+from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.plan.np import Service, Suite
-from scpslab.scenario.stacks.base import HostPart, Stack
-from scpslab.scenario.stacks.node import HostSp, NodePlan
+from scpslab.plan.values import AxisValue
+from scpslab.scenario.stacks import FORWARDING, HostPart, NodePlan, SpSettings
 
 # One line a preset of the program. Its congestion control: without any, something else must set the pace. Its title.
 PRESETS = {
@@ -30,69 +29,8 @@ PRESETS = {
     ),
 }
 CONGESTION_OF = {name: congestion for name, (congestion, _) in PRESETS.items()}
-if TYPE_CHECKING:
-    ScpsPreset = str
-else:
-    ScpsPreset = Literal[tuple(PRESETS)]
-DURATIONS = ("ack_delay", "ack_floor", "initial_rto", "rto_min", "rto_max")
-SIZES = ("send_buffer", "receive_buffer")
-PLAIN = (
-    *(
-        "congestion",
-        "loss",
-        "vegas_slow_start",
-        "vegas_alpha",
-        "vegas_beta",
-        "vegas_gamma",
-        "byte_counting",
-        "limited_transmit",
-    ),
-    *(
-        "timestamps",
-        "window_scaling",
-        "sack",
-        "snack",
-        "snack_long",
-        "compression",
-        "bets",
-        "double_retransmission",
-        "ack_every",
-    ),
-    *("rto_to_persist", "retransmissions_max"),
-)
-# The host passes packets between its links and the program's device, and is no router that sends redirects.
-SYSCTLS = {
-    "net.ipv4.ip_forward": "1",
-    "net.ipv4.conf.all.send_redirects": "0",
-    "net.ipv4.conf.default.send_redirects": "0",
-}
-
-
-class SpSettings(Part):
-    """SCPS-SP between a host's transport and its network layer, IPv4 or SCPS-NP. Packets that do not verify are
-    dropped; none leaves in clear.
-    """
-
-    suite: Suite = key("aes-256-gcm", says="Cipher and integrity check.", example="chacha20-poly1305")
-    confidentiality: bool = key(
-        True, says="Encrypt the data; without it they stay readable, and integrity is still checked.", example=False
-    )
-    authentication: bool = key(
-        True,
-        says="Carry the addresses of both ends inside, 8 bytes a packet; the integrity check covers them in any case.",
-        example=False,
-    )
-    key_name: Name = key(
-        "lab",
-        says="Name of the key. Hosts that say the same name have the same key; others drop each other's packets.",
-        example="other",
-    )
-
-    @property
-    def services(self) -> tuple[Service, ...]:
-        """In the order of the program's own default. There is none without integrity (scps-sp §6)."""
-        found: list[Service] = ["confidentiality"] if self.confidentiality else []
-        return (*found, *(("authentication",) if self.authentication else ()), "integrity")
+# Keys that the program's settings do not have, or have in other words.
+NOT_PLAIN = ("stack", "preset", "rate", "initial_window", "network", "default_precedence", "sp")
 
 
 class ScpsHost(HostPart):
@@ -102,8 +40,14 @@ class ScpsHost(HostPart):
     services), through the host's own gateway.
     """
 
+    image_folder: ClassVar = "scps-host"
+    makes_device: ClassVar = True
+    presets: ClassVar = {name: title for name, (_, title) in PRESETS.items()}
+
     stack: Literal["scps"] = key(says="The stack: SCPS-TP.", example="scps")
-    preset: ScpsPreset = key("modern", says="The preset that gives all other settings.", example="fy97-rate")
+    preset: Annotated[str, OneOf(PRESETS)] = key(
+        "modern", says="The preset that gives all other settings.", example="fy97-rate"
+    )
     congestion: Literal["none", "vj", "vegas"] | None = key(
         None, says="Congestion control: none (rate control only), Van Jacobson's, or Vegas.", example="vegas"
     )
@@ -206,60 +150,44 @@ class ScpsHost(HostPart):
     send_buffer: Size | None = key(None, says="Send buffer.", example="400000 B")
     receive_buffer: Size | None = key(None, says="Receive buffer.", example="400000 B")
 
+    @property
+    def program(self) -> dict[str, AxisValue]:
+        """The program's settings file (`scps send --config`)."""
+        names = (name for name in type(self).model_fields if name not in NOT_PLAIN)
+        own = {name: value for name in names if (value := getattr(self, name)) is not None}
+        times = {name: value for name, value in own.items() if isinstance(value, Duration | PositiveDuration)}
+        sizes = {name: value for name, value in own.items() if isinstance(value, Size)}
+        plain = {name: value for name, value in own.items() if name not in times and name not in sizes}
+        # A time above 0 is never rounded to none, but for the pause between acknowledgements, of which 0 may be said.
+        in_ms = {f"{name}_ms": max(time // 10**6, time.least) for name, time in times.items()}
+        settings: dict[str, AxisValue] = {"preset": self.preset, **plain, **in_ms, **sizes}
+        if self.initial_window is not None:
+            settings["initial_window"] = str(self.initial_window)
+        if self.rate is not None:
+            settings["rate"] = "none" if self.rate == "none" else str(self.rate)
+        return settings
 
-def scps_node(host: ScpsHost) -> NodePlan:
-    """What a plan says of the host. `scps` holds the program's settings file (`scps send --config`)."""
-    settings: dict[str, Any] = {"preset": host.preset}
-    settings |= {name: value for name in PLAIN if (value := getattr(host, name)) is not None}
-    settings |= {
-        f"{name}_ms": max(1, _ms(value)) if _ms(value) or name != "ack_floor" else 0
-        for name in DURATIONS
-        if (value := getattr(host, name)) is not None
-    }
-    settings |= {name: value for name in SIZES if (value := getattr(host, name)) is not None}
-    if host.initial_window is not None:
-        settings["initial_window"] = str(host.initial_window)
-    if host.rate is not None:
-        settings["rate"] = "none" if host.rate == "none" else str(host.rate)
-    unpaced = (host.congestion or CONGESTION_OF[host.preset]) == "none" and host.rate is None
-    return NodePlan(
-        stack="scps",
-        sysctls=dict(SYSCTLS),
-        timestamps=host.timestamps is not False,
-        scps=settings,
-        paced_by_slowest_hop=unpaced,
-        np_precedence=host.default_precedence if host.network == "np" else None,
-        sp=HostSp(host.sp.suite, host.sp.services, host.sp.key_name) if host.sp is not None else None,
-    )
-
-
-def problems(host: ScpsHost, _containers: str) -> Iterator[Problem]:
-    """What does not fit a host of the stack."""
-    if host.default_precedence and host.network != "np":
-        yield (
-            ("default_precedence",),
-            (
-                f"found {host.default_precedence} with network ip, which carries no precedence; "
-                "expected network np. Add network: np."
-            ),
+    def plan(self) -> NodePlan:
+        """What a plan says of the host."""
+        return NodePlan(
+            stack="scps",
+            sysctls=dict(FORWARDING),
+            timestamps=self.timestamps is not False,
+            scps=self.program,
+            paced_by_slowest_hop=self.settled()["congestion"] == "none" and self.rate is None,
+            np_precedence=self.default_precedence if self.network == "np" else None,
+            sp=self.sp,
         )
 
+    def problems(self, containers: str) -> Iterator[Problem]:
+        """A precedence that no packet can carry."""
+        if self.default_precedence and self.network != "np":
+            found = f"found {self.default_precedence} with network ip, which carries no precedence"
+            yield ("default_precedence",), f"{found}; expected network np. Add network: np."
 
-def settled(host: ScpsHost) -> dict[str, Any]:
-    """The host's congestion control; the other settings of a preset are known to the program alone."""
-    return {"congestion": host.congestion or CONGESTION_OF[host.preset]}
-
-
-KIND = Stack(
-    ScpsHost,
-    scps_node,
-    image="scps-host",
-    makes_device=True,
-    presets={name: title for name, (_, title) in PRESETS.items()},
-    problems=problems,
-    settled=settled,
-)
+    def settled(self) -> Mapping[str, object]:
+        """The host's congestion control; the other settings of a preset are known to the program alone."""
+        return {"congestion": self.congestion or CONGESTION_OF[self.preset]}
 
 
-def _ms(duration_ns: int) -> int:
-    return duration_ns // 10**6
+KIND = ScpsHost

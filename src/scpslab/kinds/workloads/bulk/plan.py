@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from scpslab.plan.places import Places, Problem
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Period, Port, WholeSeed, Word
-from scpslab.plan.workloads.base import Traffic
-from scpslab.plan.workloads.scps_ends import problems_of_ends
+from scpslab.plan.workloads import ScpsTransfer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bulk(Traffic):
+class Bulk(ScpsTransfer):
     """A transfer over TCP. Windows None: the kernel's own sizing; `congestion` None: the node's; `delayed_ack`: the
     receiver delays from the start.
 
@@ -23,7 +20,6 @@ class Bulk(Traffic):
     """
 
     kind: Literal["bulk"] = "bulk"
-    bytes_: Amount
     segment_bytes: Amount
     port: Port
     send_window_bytes: Amount | None
@@ -40,19 +36,9 @@ class Bulk(Traffic):
         """The transfer's own."""
         return self.congestion
 
-    @property
-    def sending_program(self) -> ScpsEnd | None:
-        """The program at the sending end."""
-        return self.from_scps
-
-    @property
-    def receiving_program(self) -> ScpsEnd | None:
-        """The program at the receiving end."""
-        return self.to_scps
-
-    def problems(self, places: Places) -> Iterable[Problem]:
-        """Programs are where their stack is."""
-        return problems_of_ends(self, places)
+    def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
+        """Full segments."""
+        return -(-self.bytes_ // self.segment_bytes)
 
 
 KIND = Bulk

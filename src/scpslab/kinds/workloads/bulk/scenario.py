@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import KERNEL
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
-from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send
-from scpslab.scenario.workloads.scps_end import same_network, scps_ends
-from scpslab.scenario.workloads.segments import fits_mtu
+from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, patience_key
 
 from scpslab.kinds.stacks.kernel.scenario import Congestion
-from scpslab.kinds.workloads.bulk import plan as planned
 
 
-class Bulk(Traffic):
+class Bulk(Transfer):
     """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the
     acknowledgement of the last.
     """
+
+    families: ClassVar = ("bulk", "wire", "shape")
 
     kind: Literal["bulk"] = key(says="The kind of workload.", example="bulk")
     size: Size = key(says="Bytes to send.", example="4000000 B")
@@ -42,74 +41,37 @@ class Bulk(Traffic):
         example=9,
     )
     port: Port = key(5001, says="TCP port.", example=5001)
-    patience: PositiveDuration = key(
-        "3000 s", says="Time after which the sender gives up; the cell then counts as incomplete.", example="3000 s"
-    )
-    required: bool = key(
-        True,
-        says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
-        example=True,
-    )
+    patience: PositiveDuration = patience_key("3000 s", "the sender gives up")
+    required: bool = REQUIRED
+
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        if self.congestion is not None and around.host(self.sender).carrier is not KERNEL:
+            found = f'found "{self.congestion}" for a transfer from {self.from_}, which has another stack'
+            yield ("congestion",), f"{found}; expected none. Set it on the host."
+        if self.precedence is not None and around.node(self.sender).np_precedence is None:
+            found = f"found precedence {self.precedence} for a transfer from {self.from_}, which does not speak SCPS-NP"
+            yield ("precedence",), f"{found}; expected none. Add network: np to both hosts."
+        yield from same_network(self, around)
+        yield from fits_mtu(self, self.segment, around)
+        yield from super().problems(around)
+
+    def packets(self) -> int:
+        """Each segment, and an acknowledgement of it."""
+        return 2 * self.size // self.segment
+
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """Windows and acknowledgements are those of the hosts; a program at an end has an address of its own."""
+        from_scps, to_scps = scps_ends(self, self.segment, setting, self.precedence)
+        return {
+            **super().derived(setting),
+            "to_ip": to_scps.ip if to_scps else setting.addresses[self.to],
+            "send_window_bytes": setting.hosts[self.sender].send_window_bytes,
+            "receive_window_bytes": setting.hosts[self.receiver].receive_window_bytes,
+            "delayed_ack": setting.hosts[self.receiver].delayed_ack,
+            "from_scps": from_scps,
+            "to_scps": to_scps,
+        }
 
 
-def problems(workload: Bulk, around: Surroundings) -> Iterator[Problem]:
-    """What does not fit."""
-    if workload.congestion is not None and around.host(workload.sender).carrier is not KERNEL:
-        yield (
-            ("congestion",),
-            (
-                f'found "{workload.congestion}" for a transfer from {workload.from_}, which has another stack; '
-                "expected none. Set it on the host."
-            ),
-        )
-    if workload.precedence is not None and around.node(workload.sender).np_precedence is None:
-        found = (
-            f"found precedence {workload.precedence} for a transfer from {workload.from_}, which does not speak SCPS-NP"
-        )
-        yield ("precedence",), f"{found}; expected none. Add network: np to both hosts."
-    yield from same_network(workload, around)
-    yield from fits_mtu(workload, workload.segment, around)
-    yield from fits_in_time(workload, around)
-
-
-def plan(workload: Bulk, setting: Setting) -> planned.Bulk:
-    """Its part of a plan."""
-    from_scps, to_scps = scps_ends(workload, workload.segment, setting, workload.precedence)
-    return planned.Bulk(
-        **common(workload),
-        required=workload.required,
-        to_ip=to_scps.ip if to_scps else setting.addresses[workload.to],
-        bytes_=workload.size,
-        segment_bytes=workload.segment,
-        port=workload.port,
-        send_window_bytes=setting.hosts[workload.sender].send_window_bytes,
-        receive_window_bytes=setting.hosts[workload.receiver].receive_window_bytes,
-        congestion=workload.congestion,
-        delayed_ack=setting.hosts[workload.receiver].delayed_ack,
-        payload_seed=setting.seed("payload", workload.name),
-        patience_ns=workload.patience,
-        from_scps=from_scps,
-        to_scps=to_scps,
-    )
-
-
-def packets(workload: Bulk) -> int:
-    """Each segment, and an acknowledgement of it."""
-    return 2 * workload.size // workload.segment
-
-
-def least_packets(workload: planned.Bulk, _rate_bps: int | None, _mtu_bytes: int) -> int:
-    """Full segments."""
-    return -(-workload.bytes_ // workload.segment_bytes)
-
-
-KIND = Kind(
-    model=Bulk,
-    plan=plan,
-    problems=problems,
-    serves=at_receiver,
-    busy_ns=ns_to_send,
-    least_packets=least_packets,
-    packets=packets,
-    families=("bulk", "wire", "shape"),
-)
+KIND = Bulk

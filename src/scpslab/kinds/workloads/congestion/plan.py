@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.values import Amount, Period, Port, Size
-from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.workloads import Traffic
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -12,9 +12,7 @@ from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate,
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
 from scpslab.plan.ways import slowest
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
-
-from scpslab.kinds.workloads.congestion import plan as planned
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 
 MOST_DRAWS = 1_000_000
 
@@ -24,6 +22,9 @@ class CongestionTraffic(Traffic):
 
     Ends with the last required workload.
     """
+
+    families: ClassVar = ("congestion",)
+    is_load: ClassVar = True
 
     kind: Literal["congestion"] = key(says="The kind of workload.", example="congestion")
     level: float | None = key(
@@ -50,61 +51,35 @@ class CongestionTraffic(Traffic):
             )
         return self
 
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        mtu = around.mtu_bytes
+        if not IP_UDP_HEADERS_BYTES < self.packet <= mtu:
+            expected = f"expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B"
+            yield ("packet",), f'found "{self.packet.text}"; {expected}. Correct the value.'
+        draws = around.virtual // self.redraw
+        if draws > MOST_DRAWS:
+            found = f'found "{self.redraw.text}", {draws} rates in limits.virtual'
+            yield ("redraw",), f"{found}; expected at most {MOST_DRAWS}. Redraw less often."
+        if self.level is not None and around.slowest_bps is None:
+            expected = f"expected a slowest hop between {self.from_} and {self.to}"
+            yield ("level",), f"found a level on a way without a rate; {expected}. Use max_rate."
 
-def problems(workload: CongestionTraffic, around: Surroundings) -> Iterator[Problem]:
-    """What does not fit."""
-    packet, mtu = workload.packet, around.mtu_bytes
-    if not IP_UDP_HEADERS_BYTES < packet <= mtu:
-        yield (
-            ("packet",),
-            (
-                f'found "{workload.packet.text}"; expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B. '
-                "Correct the value."
-            ),
-        )
-    draws = around.virtual // workload.redraw
-    if draws > MOST_DRAWS:
-        yield (
-            ("redraw",),
-            (
-                f'found "{workload.redraw.text}", {draws} rates in limits.virtual; expected at most {MOST_DRAWS}. '
-                "Redraw less often."
-            ),
-        )
-    if workload.level is not None and around.slowest_bps is None:
-        yield (
-            ("level",),
-            (
-                f"found a level on a way without a rate; expected a slowest hop between {workload.from_} and "
-                f"{workload.to}. Use max_rate."
-            ),
-        )
-
-
-def plan(workload: CongestionTraffic, setting: Setting) -> planned.Congestion:
-    """The draws depend on repeat and name only: every stack meets the same traffic, and a higher level is the same
-    pattern, scaled.
-    """
-    hop = slowest(setting.way(workload.from_, workload.to))
-    rate_bps = hop.direction.rate_bps or 0 if hop else 0
-    most_bps = (
-        workload.max_rate if workload.max_rate is not None else round(rate_bps * ((workload.level or 100) - 100) / 100)
-    )
-    redraw_ns = workload.redraw
-    draws = -(-setting.virtual_ns // redraw_ns)
-    return planned.Congestion(
-        **common(workload),
-        # It is never waited for: it ends with the last required workload.
-        required=False,
-        to_ip=setting.addresses[workload.to],
-        max_rate_bps=most_bps,
-        redraw_ns=redraw_ns,
-        packet_bytes=workload.packet,
-        rates_bps=tuple(int(value * most_bps) for value in setting.draws("congestion", workload.name, draws)),
-        port=workload.port,
-    )
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """The draws depend on repeat and name only: every stack meets the same traffic, and a higher level is the same
+        pattern, scaled.
+        """
+        hop = slowest(setting.way(self.from_, self.to))
+        rate_bps = hop.direction.rate_bps or 0 if hop else 0
+        most_bps = self.max_rate if self.max_rate is not None else round(rate_bps * ((self.level or 100) - 100) / 100)
+        draws = setting.draws("congestion", self.name, -(-setting.virtual_ns // self.redraw))
+        return {
+            **super().derived(setting),
+            # It is never waited for: it ends with the last required workload.
+            "required": False,
+            "max_rate_bps": most_bps,
+            "rates_bps": tuple(int(value * most_bps) for value in draws),
+        }
 
 
-KIND = Kind(
-    model=CongestionTraffic, plan=plan, problems=problems, serves=at_receiver, families=("congestion",), is_load=True
-)
+KIND = CongestionTraffic

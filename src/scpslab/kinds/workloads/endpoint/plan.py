@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.places import Places, Problem
-from scpslab.plan.values import Amount, Ip, Period, PlainText, Port, WholeSeed
-from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
+from scpslab.plan.workloads import Transfer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +20,12 @@ class EndOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint(Traffic):
+class Endpoint(Transfer):
     """A transfer by programs that keep images/CONTRACT.md; `options`: further words for the image at either end
     (`from`, `to`).
     """
 
     kind: Literal["endpoint"] = "endpoint"
-    bytes_: Amount
     port: Port
     options: EndOptions
     payload_seed: WholeSeed

@@ -2,85 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import SCPS
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
-from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, patience_key
 
 from scpslab.kinds.workloads.endpoint import plan as planned
 
 
-class Endpoint(Traffic):
+class Endpoint(Transfer):
     """A transfer by the programs of the hosts' images, with any protocol ([images/CONTRACT.md](../images/CONTRACT.md)).
 
     Needs `containers: docker`.
     """
 
+    families: ClassVar = ("endpoint",)
+    knows_images: ClassVar = True
+
     kind: Literal["endpoint"] = key(says="The kind of workload.", example="endpoint")
     size: Size = key(says="Bytes to send.", example="4000000 B")
     port: Port = key(5001, says="Port of the receiver.", example=5001)
-    patience: PositiveDuration = key(
-        "3000 s", says="Time after which the sender gives up; the cell then counts as incomplete.", example="3000 s"
-    )
-    required: bool = key(
-        True,
-        says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
-        example=True,
-    )
+    patience: PositiveDuration = patience_key("3000 s", "the sender gives up")
+    required: bool = REQUIRED
 
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        if not around.in_containers:
+            found = "found endpoint with nodes that are processes; expected containers"
+            yield ("kind",), f"{found}. Add containers: docker, or use kind bulk."
+        for end in (self.sender, self.receiver):
+            if around.host(end).carrier is SCPS:
+                found = f"found endpoint with the stack {around.host(end).stack} on {end}"
+                yield ("kind",), f"{found}; expected image or kernel. Use kind bulk."
+        yield from super().problems(around)
 
-def problems(workload: Endpoint, around: Surroundings) -> Iterator[Problem]:
-    """What does not fit."""
-    if not around.in_containers:
-        yield (
-            ("kind",),
-            (
-                "found endpoint with nodes that are processes; expected containers. Add containers: "
-                "docker, or use kind bulk."
-            ),
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """The words for the images are those of the hosts."""
+        from_, to = (
+            image.options if (image := setting.hosts[host].image) else "" for host in (self.sender, self.receiver)
         )
-    for end in (workload.sender, workload.receiver):
-        if around.host(end).carrier is SCPS:
-            yield (
-                ("kind",),
-                (
-                    f"found endpoint with the stack {around.host(end).stack} on {end}; expected image or kernel. "
-                    "Use kind bulk."
-                ),
-            )
-    yield from fits_in_time(workload, around)
+        return {
+            **super().derived(setting),
+            "options": planned.EndOptions(from_=from_, to=to),
+            "from_ip": setting.source(self.from_, self.to),
+        }
 
 
-def plan(workload: Endpoint, setting: Setting) -> planned.Endpoint:
-    """Its part of a plan."""
-    from_image, to_image = (setting.hosts[host].image for host in (workload.sender, workload.receiver))
-    return planned.Endpoint(
-        **common(workload),
-        required=workload.required,
-        to_ip=setting.addresses[workload.to],
-        bytes_=workload.size,
-        port=workload.port,
-        options=planned.EndOptions(
-            from_=from_image.options if from_image else "", to=to_image.options if to_image else ""
-        ),
-        payload_seed=setting.seed("payload", workload.name),
-        patience_ns=workload.patience,
-        from_ip=setting.source(workload.from_, workload.to),
-    )
-
-
-KIND = Kind(
-    model=Endpoint,
-    plan=plan,
-    problems=problems,
-    serves=at_receiver,
-    busy_ns=ns_to_send,
-    least_packets=packets_to_send,
-    families=("endpoint",),
-    knows_images=True,
-)
+KIND = Endpoint

@@ -10,12 +10,11 @@ from scpslab.plan.places import Places, Problem
 from scpslab.plan.schema import shown
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
-from scpslab.plan.workloads.base import Traffic
-from scpslab.plan.workloads.scps_ends import problems_of_ends
+from scpslab.plan.workloads import ScpsTransfer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fp(Traffic):
+class Fp(ScpsTransfer):
     """A file by SCPS-FP. `get`, `read`: the receiving host has the client; the others: the sending one.
 
     `bytes_` of the file, before an edit.
@@ -25,7 +24,6 @@ class Fp(Traffic):
     """
 
     kind: Literal["fp"] = "fp"
-    bytes_: Amount
     command: Literal["get", "put", "read", "insert", "replace", "delete"]
     record_bytes: Amount
     record_at: Size
@@ -46,16 +44,6 @@ class Fp(Traffic):
     runs_scps: ClassVar[bool] = True
 
     @property
-    def sending_program(self) -> ScpsEnd | None:
-        """The program at the sending end."""
-        return self.from_scps
-
-    @property
-    def receiving_program(self) -> ScpsEnd | None:
-        """The program at the receiving end."""
-        return self.to_scps
-
-    @property
     def opener(self) -> str:
         """The client's host."""
         return self.to if self.command in ("get", "read") else self.from_
@@ -72,7 +60,7 @@ class Fp(Traffic):
                 "stop_at",
                 f"found {shown(self.stop_at)} with stop {shown(self.stop)}; expected null exactly for a stop of none",
             )
-        yield from problems_of_ends(self, places)
+        yield from super().problems(places)
 
 
 KIND = Fp

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -11,21 +11,19 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import SCPS
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
-from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
-from scpslab.scenario.workloads.scps_end import same_network, scps_ends
-from scpslab.scenario.workloads.segments import fits_mtu
-
-from scpslab.kinds.workloads.fp import plan as planned
+from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, patience_key
 
 # Shares of a file between which a transfer is stopped: in its middle, with enough left to go on with.
 STOP_FROM, STOP_TO = 0.05, 0.75
 
 
-class Fp(Traffic):
+class Fp(Transfer):
     """A file, or a record of it, by SCPS-FP (`scps fp` and `scps fpd`), over the stack of each host; the client reports
     the time.
     """
+
+    families: ClassVar = ("fp",)
 
     kind: Literal["fp"] = key(says="The kind of workload.", example="fp")
     size: Size = key(says="Bytes of the file; for a record, of the existing file.", example="100 kB")
@@ -82,14 +80,8 @@ class Fp(Traffic):
         says="Data bytes per segment of SCPS-TP. Default: as many as the smallest MTU on the path allows.",
         example="512 B",
     )
-    patience: PositiveDuration = key(
-        "900 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="900 s"
-    )
-    required: bool = key(
-        True,
-        says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
-        example=True,
-    )
+    patience: PositiveDuration = patience_key("900 s")
+    required: bool = REQUIRED
 
     @property
     def from_client(self) -> bool:
@@ -114,73 +106,44 @@ class Fp(Traffic):
                 raise ValueError(f'found {name} "{getattr(self, name).text}"; expected whole seconds')
         return self
 
+    def serves(self) -> tuple[str, int]:
+        """The server is where the client is not."""
+        return self.receiver if self.from_client else self.sender, self.port
 
-def problems(workload: Fp, around: Surroundings) -> Iterator[Problem]:
-    """What does not fit."""
-    hosts = {end: around.host(end) for end in (workload.sender, workload.receiver)}
-    if workload.bets and (others := [end for end, host in hosts.items() if host.carrier is not SCPS]):
-        yield (
-            ("bets",),
-            (
-                f"found best effort with the stack {hosts[others[0]].stack} on {others[0]}; "
-                "expected scps at both ends. Use stack scps, or no bets."
-            ),
-        )
-    if workload.segment is not None and any(host.carrier is SCPS for host in hosts.values()):
-        yield from fits_mtu(workload, workload.segment, around)
-    yield from same_network(workload, around)
-    yield from fits_in_time(workload, around)
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        hosts = {end: around.host(end) for end in (self.sender, self.receiver)}
+        others = [end for end, host in hosts.items() if host.carrier is not SCPS]
+        if self.bets and others:
+            found = f"found best effort with the stack {hosts[others[0]].stack} on {others[0]}"
+            yield ("bets",), f"{found}; expected scps at both ends. Use stack scps, or no bets."
+        if self.segment is not None and len(others) < len(hosts):
+            yield from fits_mtu(self, self.segment, around)
+        yield from same_network(self, around)
+        yield from super().problems(around)
 
-
-def serves(workload: Fp) -> tuple[str, int]:
-    """The server is where the client is not."""
-    return workload.receiver if workload.from_client else workload.sender, workload.port
-
-
-def plan(workload: Fp, setting: Setting) -> planned.Fp:
-    """Where it is stopped and where the record lies are drawn by repeat and name only: every stack and command meets
-    the same.
-    """
-    size, record = workload.size, workload.record
-    (stop,), (record_at,) = setting.draws("stop", workload.name, 1), setting.draws("record", workload.name, 1)
-    stop_at = (
-        workload.stop_at if workload.stop_at is not None else int(size * (STOP_FROM + (STOP_TO - STOP_FROM) * stop))
-    )
-    from_scps, to_scps = scps_ends(workload, workload.segment, setting)
-    server, server_scps = (workload.to, to_scps) if workload.from_client else (workload.from_, from_scps)
-    return planned.Fp(
-        **common(workload),
-        required=workload.required,
-        to_ip=to_scps.ip if to_scps else setting.addresses[workload.to],
-        bytes_=size,
-        command=workload.command,
-        record_bytes=record,
-        record_at=int(record_at * max(0, size - (record if workload.command != "insert" else 0))),
-        mode=workload.mode,
-        port=workload.port,
-        auto_restart=workload.auto_restart,
-        bets=workload.bets,
-        stop=workload.stop,
-        stop_at=stop_at if workload.stop != "none" else None,
-        tunables={
-            "DATATIMEOUT": workload.data_timeout // 10**9,
-            "REPLYTIMEOUT": workload.reply_timeout // 10**9,
-            "RESTARTDELAY": workload.restart_delay // 10**9,
-        },
-        payload_seed=setting.seed("payload", workload.name),
-        patience_ns=workload.patience,
-        from_scps=from_scps,
-        to_scps=to_scps,
-        server_ip=server_scps.ip if server_scps else setting.addresses[server],
-    )
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """Where it is stopped and where the record lies are drawn by repeat and name only: every stack and command
+        meets the same.
+        """
+        (stop,), (record_at,) = setting.draws("stop", self.name, 1), setting.draws("record", self.name, 1)
+        drawn = int(self.size * (STOP_FROM + (STOP_TO - STOP_FROM) * stop))
+        from_scps, to_scps = scps_ends(self, self.segment, setting)
+        server, server_scps = (self.to, to_scps) if self.from_client else (self.from_, from_scps)
+        return {
+            **super().derived(setting),
+            "to_ip": to_scps.ip if to_scps else setting.addresses[self.to],
+            "record_at": int(record_at * max(0, self.size - (self.record if self.command != "insert" else 0))),
+            "stop_at": None if self.stop == "none" else drawn if self.stop_at is None else self.stop_at,
+            "tunables": {
+                "DATATIMEOUT": self.data_timeout // 10**9,
+                "REPLYTIMEOUT": self.reply_timeout // 10**9,
+                "RESTARTDELAY": self.restart_delay // 10**9,
+            },
+            "from_scps": from_scps,
+            "to_scps": to_scps,
+            "server_ip": server_scps.ip if server_scps else setting.addresses[server],
+        }
 
 
-KIND = Kind(
-    model=Fp,
-    plan=plan,
-    problems=problems,
-    serves=serves,
-    busy_ns=ns_to_send,
-    least_packets=packets_to_send,
-    families=("fp",),
-)
+KIND = Fp

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from scpslab.plan.values import Amount, Ip, Period, Port, WholeSeed
-from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.values import Ip, Period, Port, WholeSeed
+from scpslab.plan.workloads import Transfer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ftp(Traffic):
+class Ftp(Transfer):
     """A file by FTP. `get`: the receiving host has the client; `put`: the sending one."""
 
     kind: Literal["ftp"] = "ftp"
-    bytes_: Amount
     command: Literal["get", "put"]
     mode: Literal["active", "passive"]
     port: Port

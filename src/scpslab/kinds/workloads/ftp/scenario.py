@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, common
-from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send, packets_to_send
-from scpslab.scenario.workloads.unmodified import gateways_fit
-
-from scpslab.kinds.workloads.ftp import plan as planned
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, gateways_fit, patience_key
 
 
-class Ftp(Traffic):
+class Ftp(Transfer):
     """A file by FTP, with vsftpd and curl; the client reports the time (as in the NMSU papers)."""
+
+    families: ClassVar = ("ftp",)
 
     kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
     size: Size = key(says="Bytes of the file.", example="100 kB")
@@ -30,50 +28,27 @@ class Ftp(Traffic):
         example="passive",
     )
     port: Port = key(21, says="TCP port of the control connection.", example=21)
-    patience: PositiveDuration = key(
-        "900 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="900 s"
-    )
-    required: bool = key(
-        True,
-        says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
-        example=True,
-    )
+    patience: PositiveDuration = patience_key("900 s")
+    required: bool = REQUIRED
+
+    @property
+    def is_unmodified(self) -> bool:
+        """Always."""
+        return True
+
+    def serves(self) -> tuple[str, int]:
+        """The server is where the client is not."""
+        return self.receiver if self.command == "put" else self.sender, self.port
+
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        yield from gateways_fit(self, "ftp", around)
+        yield from super().problems(around)
+
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """The server is where the client is not."""
+        server = self.to if self.command == "put" else self.from_
+        return {**super().derived(setting), "server_ip": setting.addresses[server]}
 
 
-def problems(workload: Ftp, around: Surroundings) -> Iterator[Problem]:
-    """What does not fit."""
-    yield from gateways_fit(workload, "ftp", around)
-    yield from fits_in_time(workload, around)
-
-
-def serves(workload: Ftp) -> tuple[str, int]:
-    """The server is where the client is not."""
-    return workload.receiver if workload.command == "put" else workload.sender, workload.port
-
-
-def plan(workload: Ftp, setting: Setting) -> planned.Ftp:
-    """Its part of a plan."""
-    return planned.Ftp(
-        **common(workload),
-        required=workload.required,
-        to_ip=setting.addresses[workload.to],
-        bytes_=workload.size,
-        command=workload.command,
-        mode=workload.mode,
-        port=workload.port,
-        payload_seed=setting.seed("payload", workload.name),
-        patience_ns=workload.patience,
-        server_ip=setting.addresses[workload.to if workload.command == "put" else workload.from_],
-    )
-
-
-KIND = Kind(
-    model=Ftp,
-    plan=plan,
-    problems=problems,
-    serves=serves,
-    busy_ns=ns_to_send,
-    least_packets=packets_to_send,
-    families=("ftp",),
-    is_unmodified=lambda _workload: True,
-)
+KIND = Ftp

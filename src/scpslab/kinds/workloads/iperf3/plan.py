@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from scpslab.plan.places import Places, Problem
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Period, Port, Rate, Word
-from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.workloads import SECOND_NS, Traffic, full_packets, ns_to_send
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,19 @@ class Iperf3(Traffic):
     def congestion_control(self) -> str | None:
         """The flow's own."""
         return self.congestion
+
+    def busy_ns(self, rate_bps: int | None) -> int:
+        """Its time, or as long as its bytes take."""
+        return self.duration_ns or ns_to_send(self.bytes_ or 0, rate_bps)
+
+    def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
+        """Full packets for its bytes, or as many as its rate (with TCP that of the slowest hop) lets it send in its
+        time.
+        """
+        if self.duration_ns is None:
+            return full_packets(self.bytes_ or 0, mtu_bytes)
+        sent_bps = self.udp_rate_bps or rate_bps or 0
+        return sent_bps * self.duration_ns // SECOND_NS // 8 // (self.segment_bytes or mtu_bytes)
 
     def problems(self, places: Places) -> Iterator[Problem]:
         """It has one end, a time or a size."""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
-from scpslab.scenario.workloads.in_time import SECOND_NS, ns_to_send, packets_to_send
-from scpslab.scenario.workloads.unmodified import gateways_fit, kernel_setting
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic, gateways_fit, kernel_setting
 
 from scpslab.kinds.stacks.kernel.scenario import Congestion
-from scpslab.kinds.workloads.iperf3 import plan as planned
 
 
 class Iperf3(Traffic):
     """iperf3, one client and one server; its own JSON result is the record."""
+
+    families: ClassVar = ("iperf3",)
 
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
     duration: PositiveDuration | None = key(None, says="Time to send, in whole seconds.", example="60 s")
@@ -45,62 +44,23 @@ class Iperf3(Traffic):
             )
         return self
 
+    @property
+    def is_unmodified(self) -> bool:
+        """Over TCP; the kernel carries datagrams in any case."""
+        return self.udp_rate is None
 
-def problems(workload: Iperf3, around: Surroundings) -> Iterator[Problem]:
-    """What does not fit."""
-    if workload.udp_rate is None:
-        yield from gateways_fit(workload, "iperf3 over TCP", around)
-        yield from kernel_setting(workload, "congestion", around)
-        yield from kernel_setting(workload, "segment", around)
-    if workload.duration is not None and workload.duration % 10**9:
-        yield ("duration",), f'found "{workload.duration.text}"; expected whole seconds. Correct the value.'
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        if self.udp_rate is None:
+            yield from gateways_fit(self, "iperf3 over TCP", around)
+            yield from kernel_setting(self, "congestion", around)
+            yield from kernel_setting(self, "segment", around)
+        if self.duration is not None and self.duration % 10**9:
+            yield ("duration",), f'found "{self.duration.text}"; expected whole seconds. Correct the value.'
 
-
-def plan(workload: Iperf3, setting: Setting) -> planned.Iperf3:
-    """Its part of a plan."""
-    return planned.Iperf3(
-        **common(workload),
-        required=workload.required,
-        to_ip=setting.addresses[workload.to],
-        duration_ns=workload.duration,
-        bytes_=workload.size,
-        port=workload.port,
-        congestion=workload.congestion,
-        segment_bytes=workload.segment,
-        reverse=workload.reverse,
-        udp_rate_bps=workload.udp_rate,
-        parallel=workload.parallel,
-        patience_ns=workload.patience,
-    )
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """Its size, if it has one."""
+        return {**super().derived(setting), "bytes_": self.size}
 
 
-def busy_ns(workload: planned.Iperf3, rate_bps: int | None) -> int:
-    """Its time, or as long as its bytes take."""
-    return workload.duration_ns or ns_to_send(workload, rate_bps)
-
-
-def least_packets(workload: planned.Iperf3, rate_bps: int | None, mtu_bytes: int) -> int:
-    """Full packets for its bytes, or as many as its rate (with TCP that of the slowest hop) lets it send in its
-    time.
-    """
-    if workload.duration_ns is None:
-        return packets_to_send(workload, rate_bps, mtu_bytes)
-    sent_bps = workload.udp_rate_bps or rate_bps or 0
-    return sent_bps * workload.duration_ns // SECOND_NS // 8 // (workload.segment_bytes or mtu_bytes)
-
-
-def is_unmodified(workload: Iperf3) -> bool:
-    """Over TCP; the kernel carries datagrams in any case."""
-    return workload.udp_rate is None
-
-
-KIND = Kind(
-    model=Iperf3,
-    plan=plan,
-    problems=problems,
-    serves=at_receiver,
-    busy_ns=busy_ns,
-    least_packets=least_packets,
-    families=("iperf3",),
-    is_unmodified=is_unmodified,
-)
+KIND = Iperf3

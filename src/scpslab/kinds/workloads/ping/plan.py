@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Period, Size
-from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.workloads import Traffic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +18,10 @@ class Ping(Traffic):
     count: Annotated[int, Range(1, 1_000_000)]
     interval_ns: Period
     payload_bytes: Size
+
+    def busy_ns(self, rate_bps: int | None) -> int:
+        """From the first request to the last."""
+        return (self.count - 1) * self.interval_ns
 
 
 KIND = Ping

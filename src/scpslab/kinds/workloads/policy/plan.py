@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.schema import Range, Text
-from scpslab.plan.values import Amount, Ip, Period, PlainText, Port, WholeSeed
-from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
+from scpslab.plan.workloads import Transfer
 
 # Segment, copy and time before the data (lab.py), and with them the headers of UDP and IP (RFC 768, RFC
 # 791 §3.1).
@@ -25,14 +25,13 @@ def is_policy_name(text: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy(Traffic):
+class Policy(Transfer):
     """A transfer whose sender asks the program `code`, which the scenario has in the file `file`.
 
     `packet_bytes` is the IP length of a full packet.
     """
 
     kind: Literal["policy"] = "policy"
-    bytes_: Amount
     packet_bytes: Annotated[int, Range(LEAST_PACKET_BYTES, 65_535)]
     port: Port
     file: Annotated[str, Text("the name of a Python file, without a folder", is_policy_name)]
@@ -40,6 +39,10 @@ class Policy(Traffic):
     payload_seed: WholeSeed
     patience_ns: Period
     from_ip: Ip
+
+    def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
+        """Full packets for its bytes."""
+        return -(-self.bytes_ // self.segment_bytes)
 
     @property
     def segment_bytes(self) -> int:

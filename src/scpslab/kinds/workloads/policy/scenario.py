@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.errors import ScenarioError
 from scpslab.documents.parts import Spelt, key
@@ -12,19 +12,21 @@ from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import KERNEL
 from scpslab.plan.values import LONGEST_TEXT
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
-from scpslab.scenario.workloads.in_time import fits_in_time, ns_to_send
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, patience_key
 
-from scpslab.kinds.workloads.policy import plan as planned
+from scpslab.kinds.workloads.policy.plan import FILE, LEAST_PACKET_BYTES
 
-SPELT = Spelt(f"^{planned.FILE}$", "the name of a Python file: letters, digits, - and _, then .py")
+SPELT = Spelt(f"^{FILE}$", "the name of a Python file: letters, digits, - and _, then .py")
 
 
-class Policy(Traffic):
+class Policy(Transfer):
     """A transfer of datagrams.
 
     Which packet is sent at what time, and sent again, is decided by a Python file of yours ([policies](policies.md)).
     """
+
+    families: ClassVar = ("policy",)
+    needs_file: ClassVar = True
 
     kind: Literal["policy"] = key(says="The kind of workload.", example="policy")
     policy: Annotated[str, SPELT] = key(
@@ -33,46 +35,35 @@ class Policy(Traffic):
     size: Size = key(says="Bytes to send.", example="1 MB")
     packet: Size = key("1000 B", says="IP length of a full packet, headers included.", example="1000 B")
     port: Port = key(5003, says="UDP port.", example=5003)
-    patience: PositiveDuration = key(
-        "300 s", says="Time after which the transfer is given up; the cell then counts as incomplete.", example="300 s"
-    )
-    required: bool = key(
-        True,
-        says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
-        example=True,
-    )
+    patience: PositiveDuration = patience_key("300 s")
+    required: bool = REQUIRED
 
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        if around.in_containers:
+            found = "found policy with nodes that are containers; expected processes"
+            yield ("kind",), f"{found}. Leave out containers: docker."
+        for end in (self.sender, self.receiver):
+            if around.host(end).carrier is not KERNEL:
+                found = f"found policy with the stack {around.host(end).stack} on {end}"
+                yield ("kind",), f"{found}; expected kernel, which carries its datagrams. Remove the stack."
+        if not LEAST_PACKET_BYTES <= self.packet <= around.mtu_bytes:
+            expected = f"expected {LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, the MTU of the path"
+            yield ("packet",), f'found "{self.packet.text}"; {expected}. Correct the value.'
+        try:
+            read_policy(around.folder / self.policy)
+        except ScenarioError as error:
+            yield ("policy",), str(error)
+        yield from super().problems(around)
 
-def problems(workload: Policy, around: Surroundings) -> Iterator[Problem]:
-    """What does not fit."""
-    if around.in_containers:
-        yield (
-            ("kind",),
-            "found policy with nodes that are containers; expected processes. Leave out containers: docker.",
-        )
-    for end in (workload.sender, workload.receiver):
-        if around.host(end).carrier is not KERNEL:
-            yield (
-                ("kind",),
-                (
-                    f"found policy with the stack {around.host(end).stack} on {end}; "
-                    "expected kernel, which carries its datagrams. Remove the stack."
-                ),
-            )
-    packet_bytes = workload.packet
-    if not planned.LEAST_PACKET_BYTES <= packet_bytes <= around.mtu_bytes:
-        yield (
-            ("packet",),
-            (
-                f'found "{workload.packet.text}"; expected {planned.LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, '
-                "the MTU of the path. Correct the value."
-            ),
-        )
-    try:
-        read_policy(around.folder / workload.policy)
-    except ScenarioError as error:
-        yield ("policy",), str(error)
-    yield from fits_in_time(workload, around)
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """The file's text goes with the plan."""
+        return {
+            **super().derived(setting),
+            "file": self.policy,
+            "code": read_policy(setting.folder / self.policy),
+            "from_ip": setting.source(self.from_, self.to),
+        }
 
 
 def read_policy(path: Path) -> str:
@@ -106,35 +97,4 @@ def read_policy(path: Path) -> str:
     return code.replace("\r\n", "\n")
 
 
-def plan(workload: Policy, setting: Setting) -> planned.Policy:
-    """Its part of a plan."""
-    return planned.Policy(
-        **common(workload),
-        required=workload.required,
-        to_ip=setting.addresses[workload.to],
-        bytes_=workload.size,
-        packet_bytes=workload.packet,
-        port=workload.port,
-        file=workload.policy,
-        code=read_policy(setting.folder / workload.policy),
-        payload_seed=setting.seed("payload", workload.name),
-        patience_ns=workload.patience,
-        from_ip=setting.source(workload.from_, workload.to),
-    )
-
-
-def least_packets(workload: planned.Policy, _rate_bps: int | None, _mtu_bytes: int) -> int:
-    """Full packets for its bytes."""
-    return -(-workload.bytes_ // workload.segment_bytes)
-
-
-KIND = Kind(
-    model=Policy,
-    plan=plan,
-    problems=problems,
-    serves=at_receiver,
-    busy_ns=ns_to_send,
-    least_packets=least_packets,
-    families=("policy",),
-    needs_file=True,
-)
+KIND = Policy

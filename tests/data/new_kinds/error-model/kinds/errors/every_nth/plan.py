@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scpslab.plan.error_models.base import ErrorSettings
+from scpslab.plan.error_models import ErrorSettings
 from scpslab.plan.values import Amount
 
 

@@ -4,42 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import Count
-from scpslab.scenario.errors.kind import ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.every_nth import plan as in_plans
 
 if TYPE_CHECKING:
-    from scpslab.scenario.errors.draws import Draws
-    from scpslab.scenario.errors.kind import GapVector
-
-
-class Keys(Part):
-    """What a scenario says of it."""
-
-    every_bits: Count | None = key(
-        None, says="every-nth: how many bits there are for one that is wrong.", example=80_000
-    )
+    from scpslab.scenario.errors import GapVector
+    from scpslab.scenario.vectors import Draws
 
 
 class EveryNthModel(ErrorModel):
     """Even gaps."""
 
-    keys = Keys
     planned = in_plans.EveryNth
 
-    def incomplete(self, errors: Keys) -> str | None:
-        """No distance."""
-        return (
-            "found the model every-nth without a distance; expected every_bits" if errors.every_bits is None else None
-        )
+    every_bits: Count | None = key(
+        None, says="every-nth: how many bits there are for one that is wrong.", example=80_000
+    )
 
-    def gaps(self, settings: in_plans.EveryNth, n: int, draws: Draws) -> GapVector:
+    def incomplete(self) -> str | None:
+        """No distance."""
+        return "found the model every-nth without a distance; expected every_bits" if self.every_bits is None else None
+
+    @staticmethod
+    def gaps(settings: in_plans.EveryNth, n: int, draws: Draws) -> GapVector:
         """The same gap again and again."""
         import numpy as np
 
         return np.full(n, settings.every_bits, dtype=np.uint64)
 
 
-KIND = EveryNthModel()
+KIND = EveryNthModel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.places import Places, Problem, one_of
-from scpslab.plan.probes.base import Sampling
+from scpslab.plan.probes import Sampling
 from scpslab.plan.values import Name, Period
 
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from scpslab.documents.parts import Part, key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
-from scpslab.scenario.disciplines.kind import Discipline
+from scpslab.scenario.disciplines import Discipline
 
 from scpslab.kinds.disciplines.pie.plan import Pie
-
-
-class Keys(Part):
-    """What a scenario says of PIE."""
-
-    pie_target: PositiveDuration | None = key(
-        None, says="pie: time in the queue that it aims at; 15 ms if not given.", example="15 ms"
-    )
 
 
 class PieDiscipline(Discipline):
     """Drops, or marks, by the time in the queue."""
 
-    keys = Keys
     planned = Pie
 
-    def settings(self, given: Keys, queue: Queue) -> Pie:
+    pie_target: PositiveDuration | None = key(
+        None, says="pie: time in the queue that it aims at; 15 ms if not given.", example="15 ms"
+    )
+
+    def settings(self, queue: Queue) -> Pie:
         """RFC 8033 §5.1: 15 ms."""
-        return Pie(target_ns=given.pie_target or 15 * 10**6)
+        return Pie(target_ns=self.pie_target or 15 * 10**6)
 
 
-KIND = PieDiscipline()
+KIND = PieDiscipline

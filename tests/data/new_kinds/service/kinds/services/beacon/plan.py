@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from scpslab.plan.services.base import Daemon
+from scpslab.plan.nodes import Host
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Period
 
 
@@ -16,6 +17,7 @@ class Beacon(Daemon):
     kind: Literal["beacon"] = "beacon"
     interval_ns: Period
 
+    RUNS_ON: ClassVar = (Host,)
     writes_record: ClassVar[bool] = True
 
 

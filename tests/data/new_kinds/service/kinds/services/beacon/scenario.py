@@ -6,9 +6,7 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.services.base import Kind, Service, Site
-
-from scpslab.kinds.services.beacon import plan as planned
+from scpslab.scenario.services import Service
 
 
 class Beacon(Service):
@@ -20,9 +18,4 @@ class Beacon(Service):
     interval: PositiveDuration = key("1 s", says="Time between two flashes.", example="1 s")
 
 
-def plan(service: Beacon, _site: Site) -> planned.Beacon:
-    """Its part of a plan."""
-    return planned.Beacon(name=service.name, node=service.node, interval_ns=service.interval)
-
-
-KIND = Kind(model=Beacon, plan=plan, nodes=("host",), writes_record=True)
+KIND = Beacon

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Literal
 
 from scpslab.documents.parts import key
-from scpslab.scenario.stacks.base import HostPart, Stack
-from scpslab.kinds.stacks.kernel.scenario import KernelHost, kernel_node
-from scpslab.scenario.stacks.node import NodePlan
+from scpslab.scenario.stacks import HostPart, NodePlan
+
+from scpslab.kinds.stacks.kernel.scenario import KernelHost
 
 
 class PatientHost(HostPart):
@@ -17,11 +17,10 @@ class PatientHost(HostPart):
     stack: Literal["patient-kernel"] = key(says="What carries transport: a patient kernel.", example="patient-kernel")
     reordering: int = key(3, says="Packets that may be out of order before one counts as lost.", least=1, most=300, example=7)
 
+    def plan(self) -> NodePlan:
+        """What a plan says of the host."""
+        plain = KernelHost().plan()
+        return replace(plain, stack="patient-kernel", sysctls={**plain.sysctls, "net.ipv4.tcp_reordering": str(self.reordering)})
 
-def patient_node(host: PatientHost) -> NodePlan:
-    """What a plan says of the host."""
-    plain = kernel_node(KernelHost())
-    return replace(plain, stack="patient-kernel", sysctls={**plain.sysctls, "net.ipv4.tcp_reordering": str(host.reordering)})
 
-
-KIND = Stack(PatientHost, patient_node)
+KIND = PatientHost

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Amount, Port, Rate
-from scpslab.plan.workloads.base import Traffic
+from scpslab.plan.workloads import Traffic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,10 @@ class Burst(Traffic):
     def duration_ns(self) -> int:
         """From the first to the end of the last."""
         return self.datagrams * self.packet_bytes * 8 * 10**9 // self.rate_bps
+
+    def busy_ns(self, rate_bps: int | None) -> int:
+        """As long as it is sent."""
+        return self.duration_ns
 
 
 KIND = Burst

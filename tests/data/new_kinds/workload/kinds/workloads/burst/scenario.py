@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads.base import Kind, Setting, Surroundings, Traffic, at_receiver, common
-
-from scpslab.kinds.workloads.burst import plan as planned
+from scpslab.scenario.workloads import Surroundings, Traffic
 
 
 class Burst(Traffic):
     """Datagrams over UDP, counted where they arrive."""
+
+    families: ClassVar = ("burst",)
 
     kind: Literal["burst"] = key(says="The kind of workload.", example="burst")
     datagrams: int = key(says="How many.", least=1, most=10_000, example=20)
@@ -23,32 +23,13 @@ class Burst(Traffic):
     port: Port = key(5050, says="UDP port.", example=5050)
     required: bool = key(True, says="Whether the cell waits for it.", example=True)
 
-
-def problems(workload: Burst, around: Surroundings) -> Iterator[Problem]:
-    """What does not fit."""
-    if workload.packet > around.mtu_bytes:
-        yield (
-            ("packet",),
-            f'found "{workload.packet}"; expected at most the MTU of {around.mtu_bytes} B. Correct the value.',
-        )
-
-
-def plan(workload: Burst, setting: Setting) -> planned.Burst:
-    """Its part of a plan."""
-    return planned.Burst(
-        **common(workload),
-        required=workload.required,
-        to_ip=setting.addresses[workload.to],
-        datagrams=workload.datagrams,
-        packet_bytes=workload.packet,
-        rate_bps=workload.rate,
-        port=workload.port,
-    )
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        if self.packet > around.mtu_bytes:
+            yield (
+                ("packet",),
+                f'found "{self.packet}"; expected at most the MTU of {around.mtu_bytes} B. Correct the value.',
+            )
 
 
-def busy_ns(workload: planned.Burst, _rate_bps: int | None) -> int:
-    """As long as it is sent."""
-    return workload.duration_ns
-
-
-KIND = Kind(model=Burst, plan=plan, problems=problems, serves=at_receiver, busy_ns=busy_ns, families=("burst",))
+KIND = Burst

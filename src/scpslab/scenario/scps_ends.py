@@ -1,25 +1,23 @@
-"""The `scps` program at an end of a transfer, as the plan has it."""
+"""The `scps` program at an end of a transfer, as the plan has it, and the rules of transfers that may have one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
 from scpslab.documents.quantities import Size
+from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
 from scpslab.plan.np import SpEnd
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.stacks import ScpsEnd
+from scpslab.plan.stacks import KERNEL, ScpsEnd
+from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way, slowest
-
-if TYPE_CHECKING:
-    from scpslab.documents.yaml_lines import Problem
-    from scpslab.plan.values import AxisValue
-    from scpslab.scenario.stacks import NodePlan
-    from scpslab.scenario.workloads.base import Setting, Surroundings, Traffic
+from scpslab.scenario.kinds import planned_from
+from scpslab.scenario.stacks import NodePlan
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 
 # What PPP adds to an IP packet: protocol field (compressed), frame check, flag; flag and escape are always escaped, one
 # byte each.
@@ -28,22 +26,22 @@ TCP_HEADER_BYTES = 20
 IP_HEADER_BYTES = IP_TCP_HEADERS_BYTES - TCP_HEADER_BYTES
 # Control field, basic addresses, precedence, hop count, checksum (scps-np §1).
 NP_HEADER_BYTES = 12
+SMALLEST_TCP_MAXSEG = 88  # TCP_MIN_MSS of Linux: a smaller TCP_MAXSEG is refused
 
 
 def scps_ends(
     workload: Traffic, segment: Size | None, setting: Setting, precedence: int | None = None
 ) -> tuple[ScpsEnd | None, ScpsEnd | None]:
     """The programs at the sending and the receiving end; who accepts a connection answers at its precedence."""
-    sender, receiver = (
-        _end(workload, workload.from_, workload.to, segment, setting),
-        _end(workload, workload.to, workload.from_, segment, setting),
-    )
+    sender = _end(workload, workload.from_, workload.to, segment, setting)
+    receiver = _end(workload, workload.to, workload.from_, segment, setting)
     if sender is not None and precedence is not None:
         sender = replace(sender, settings={**sender.settings, "precedence": precedence})
     if sender is None or receiver is None:
         return sender, receiver
-    return _protected(sender, receiver.ip, workload.sender, setting), _protected(
-        receiver, sender.ip, workload.receiver, setting
+    return (
+        _protected(sender, receiver.ip, workload.sender, setting),
+        _protected(receiver, sender.ip, workload.receiver, setting),
     )
 
 
@@ -52,46 +50,50 @@ def _protected(end: ScpsEnd, peer: str, host: str, setting: Setting) -> ScpsEnd:
     sp = setting.hosts[host].sp
     if sp is None:
         return end
-    return replace(
-        end,
-        sp=SpEnd(
-            peer=peer,
-            suite=sp.suite,
-            services=sp.services,
-            key_name=sp.key_name,
-            key_seed=setting.key_seed(sp.key_name),
-        ),
-    )
+    return replace(end, sp=planned_from(SpEnd, sp, peer=peer, key_seed=setting.key_seed(sp.key_name)))
 
 
 def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
-    """Hosts that speak different network layers, or none that crosses the routers between them."""
-    layers = {
-        name: "ip" if around.node(name).np_precedence is None else "np" for name in (workload.sender, workload.receiver)
-    }
+    """Hosts that speak different network layers, or none that crosses the routers between them; or SCPS-SP at one end
+    only, or another one at each.
+    """
+    ends = {name: around.node(name) for name in (workload.sender, workload.receiver)}
+    layers = {name: "ip" if end.np_precedence is None else "np" for name, end in ends.items()}
     if len(set(layers.values())) > 1:
         found = " and ".join(f"network {layer} on {name}" for name, layer in layers.items())
         yield ("to",), f"found {found}; expected one network layer at both ends. Set network on the hosts."
     elif around.has_np_router and "ip" in layers.values():
-        yield (
-            ("to",),
-            (
-                f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins; "
-                "expected it. Add network: np to the hosts."
-            ),
-        )
-    yield from _same_protection(workload, around)
-
-
-def _same_protection(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
-    """SCPS-SP at one end only, or another one at each. Keys may differ: that is a mistake to be watched."""
-    ends = {name: around.node(name).sp for name in (workload.sender, workload.receiver)}
-    said = {
-        name: "no sp" if sp is None else f"sp with {sp.suite} and {', '.join(sp.services)}" for name, sp in ends.items()
+        found = f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins"
+        yield ("to",), f"{found}; expected it. Add network: np to the hosts."
+    # Keys may differ: that is a mistake to be watched.
+    protections = {
+        name: f"sp with {end.sp.suite} and {', '.join(end.sp.services)}" if end.sp else "no sp"
+        for name, end in ends.items()
     }
-    if len(set(said.values())) > 1:
-        found = " and ".join(f"{what} on {name}" for name, what in said.items())
+    if len(set(protections.values())) > 1:
+        found = " and ".join(f"{protection} on {name}" for name, protection in protections.items())
         yield ("to",), f"found {found}; expected the same at both ends. Set sp on the hosts."
+
+
+def fits_mtu(workload: Traffic, segment: Size, around: Surroundings) -> Iterator[Problem]:
+    """A segment with its headers, SCPS-NP and SCPS-SP among them, must fit through the way, and the kernel, if it sends
+    it, must be able to make it.
+    """
+    mtu = around.mtu_bytes
+    ends = [around.node(host) for host in (workload.sender, workload.receiver)]
+    options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
+    beneath = max(
+        (NP_HEADER_BYTES if end.np_precedence is not None else 0) + (end.sp.overhead_bytes if end.sp else 0)
+        for end in ends
+    )
+    room = mtu - IP_TCP_HEADERS_BYTES - options - beneath
+    if segment > room:
+        expected = f"expected at most the {room} B that an MTU of {mtu} B leaves"
+        yield ("segment",), f'found "{segment.text}"; {expected}. Correct segment or the parameter mtu.'
+    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room and around.host(workload.sender).carrier is KERNEL:
+        found = f'found "{segment.text}", smaller than the kernel allows by itself; expected an MTU that forces it'
+        exact = segment + IP_TCP_HEADERS_BYTES + options
+        yield ("segment",), f"{found}. Set the parameter mtu to {exact} B."
 
 
 def _end(workload: Traffic, end: str, other: str, segment: Size | None, setting: Setting) -> ScpsEnd | None:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.kinds import Layer
-from scpslab.plan.error_models.base import ErrorSettings
 from scpslab.plan.schema import DependsOn, Range, Text
 from scpslab.plan.values import Amount, Nanoseconds, Seed, Size
 
 # A vector is in the memory of who draws it, eight bytes for each error.
 MOST_VECTOR_ERRORS = 1 << 22
 NO_MODEL = "none"
-# The error models. What one draws from is in the module of its name here, all else in that of scpslab/scenario/errors.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorSettings:
+    """What an error model draws from; the settings of a model that has none.
+
+    `CHANNEL`: what `scps channel`, which draws on serial links, calls the settings of a model that it knows; None: it
+    is given the model's bit map. `NAMES_PACKETS`: the model draws numbers of packets, for a drop list, and no bit
+    errors.
+    """
+
+    NAMES_PACKETS: ClassVar[bool] = False
+    CHANNEL: ClassVar[Mapping[str, str] | None] = None
+
+    def hit(self, bits: int) -> float | None:
+        """The probability that errors hit a packet of so many bits; None where no closed form is known."""
+        return None
+
+
 MODELS: Layer[type[ErrorSettings]] = Layer("errors", "plan")
 Model = Annotated[str, Text(f"one of {', '.join(MODELS)}", MODELS.__contains__)]
 

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Layer
-from scpslab.plan.disciplines.base import QueueSettings
+from scpslab.plan.places import Problem
 from scpslab.plan.schema import DependsOn, Text, null, shown
 from scpslab.plan.values import Amount
 
 # What limits in packets count where bytes are asked for.
 FULL_PACKET_BYTES = 1500
 DEFAULT = "drop-tail"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueSettings:
+    """The settings of a discipline that has none.
+
+    `SERIALISES`: stage 1 gives every packet its time on the line, keeps the limit exactly (eBPF), counts its own drops,
+    and can change its rate; otherwise the kernel's queue releases packets when their turn comes, stage 2 adds their
+    time and keeps their order. `MARKS`: it can mark packets instead of dropping them (ECN).
+    """
+
+    SERIALISES: ClassVar[bool] = False
+    MARKS: ClassVar[bool] = False
+
+    def problems(self, room_bytes: int) -> Iterator[Problem]:
+        """What does not fit in a queue with room for so many bytes, with the key and what to do."""
+        yield from ()
+
+
 DISCIPLINES: Layer[type[QueueSettings]] = Layer("disciplines", "plan")
 DisciplineName = Annotated[str, Text(f"one of {', '.join(map(shown, DISCIPLINES))}", DISCIPLINES.__contains__)]
 

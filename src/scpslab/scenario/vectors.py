@@ -1,7 +1,8 @@
-"""Random draws that never change, whatever numpy, C library and processor do.
+"""From a plan's `errors` to its gap vector or its lost packets, and to the bit map of a serial link.
 
-They are raw 64-bit output of PCG64, of which a sample is compared, and logarithms made of operations that IEEE 754
-rounds exactly. Library distributions and `log` promise neither.
+Random draws never change, whatever numpy, C library and processor do: they are raw 64-bit output of PCG64, of which a
+sample is compared, and logarithms made of operations that IEEE 754 rounds exactly. Library distributions and `log`
+promise neither.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from scpslab.core.errors import CapabilityError
+from scpslab.plan.error_models import Errors
+from scpslab.scenario.errors import LONGEST_MAP_BITS, MODELS
 
 Floats = npt.NDArray[np.float64]
+GapVector = npt.NDArray[np.uint64]
 
 # More bits than any lab passes, and a number that 64 signed bits hold.
 NEVER = 2.0**62
@@ -26,6 +30,36 @@ LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 # atanh(s) = s + s^3/3 + s^5/5 + …; |s| is below 0.172 after the reduction, so the first term left out is below 1e-19 of
 # the sum.
 ODD = tuple(range(25, 0, -2))
+
+
+def gap_vector(errors: Errors | None) -> GapVector:
+    """The gaps (uint64[n], bits, each at least 1) of a plan's `errors`; empty when no bit is ever wrong.
+
+    Gap 0 is the distance from just before the first bit to the first error. All others repeat: the last one leads to
+    the error that gap 0 led to.
+    """
+    if errors is None:
+        return np.zeros(0, dtype=np.uint64)
+    return MODELS[errors.model].gaps(errors.settings, max(errors.vector_errors, 2), Draws(errors.seed))
+
+
+def lost_packets(errors: Errors | None) -> GapVector:
+    """The numbers of the packets that a plan's `errors` draw for the drop list, ascending from at least 1; none of a
+    model of bit errors.
+    """
+    if errors is None or not errors.settings.NAMES_PACKETS:
+        return np.zeros(0, dtype=np.uint64)
+    return MODELS[errors.model].lost_packets(errors.settings, errors.vector_errors, Draws(errors.seed))
+
+
+def bit_map(errors: Errors, vector_bits: int) -> bytes | None:
+    """The bit map of a serial link that repeats drawn vectors after `vector_bits` (0: never); None where its channel
+    draws the errors by itself.
+    """
+    if errors.settings.CHANNEL is not None:
+        return None
+    bits = min(vector_bits or LONGEST_MAP_BITS, LONGEST_MAP_BITS)
+    return MODELS[errors.model].bit_map(errors.settings, errors.vector_errors, Draws(errors.seed), bits)
 
 
 class Draws:
@@ -44,7 +78,7 @@ class Draws:
         raw = np.asarray(self._bits.random_raw(n), dtype=np.uint64)
         return ((raw >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
 
-    def geometric(self, p: float, n: int) -> npt.NDArray[np.uint64]:
+    def geometric(self, p: float, n: int) -> GapVector:
         """uint64[n]: trials up to and with the first success of probability `p` each (inverse transform)."""
         if p >= 1.0:
             return np.ones(n, dtype=np.uint64)
@@ -52,7 +86,7 @@ class Draws:
         # Of the smallest probabilities a quotient is no number any more: never, then.
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             gaps = np.nan_to_num(np.ceil(draws / log_of_miss(p)), nan=NEVER, posinf=NEVER)
-        whole: npt.NDArray[np.uint64] = np.clip(gaps, 1.0, NEVER).astype(np.uint64)
+        whole: GapVector = np.clip(gaps, 1.0, NEVER).astype(np.uint64)
         return whole
 
 
@@ -88,8 +122,7 @@ def log_of_miss(p: float) -> float:
 
 @cache
 def _check_generator() -> None:
-    found = tuple(int(number) for number in np.random.PCG64(1997).random_raw(len(SAMPLE)))
-    if found != SAMPLE:
+    if tuple(int(number) for number in np.random.PCG64(1997).random_raw(len(SAMPLE))) != SAMPLE:
         raise CapabilityError(
             f"numpy {np.__version__}: found another stream of PCG64; expected that of numpy 1.17 to 2. "
             "Install the numpy that requirements.lock names."

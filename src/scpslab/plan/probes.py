@@ -1,12 +1,14 @@
-"""What every probe says."""
+"""Probes as plans know them: a folder a kind in scpslab.kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from scpslab.core.kinds import Layer
 from scpslab.plan.places import Places, Problem
+from scpslab.plan.schema import Kinds
 from scpslab.plan.values import Name, Period, Word
 
 
@@ -39,3 +41,19 @@ class Sampling(Observer):
     """A probe that looks at something from time to time; each kind declares the key where it stands in its object."""
 
     interval_ns: Period
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtDirection(Observer):
+    """A probe of one direction of a link."""
+
+    link: Name
+    direction: Name
+
+    def problems(self, places: Places) -> Iterable[Problem]:
+        """The direction is there."""
+        return places.not_directions(self.link, [self.direction])
+
+
+PROBES: Layer[type[Observer]] = Layer("probes", "plan")
+Probe = Annotated[Observer, Kinds("kind", PROBES)]

@@ -1,0 +1,133 @@
+"""Workloads as plans know them: a folder a kind in scpslab.kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from scpslab.core.kinds import Layer
+from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
+from scpslab.plan.places import Places, Problem
+from scpslab.plan.schema import Kinds
+from scpslab.plan.stacks import SCPS, STACKS, ScpsEnd
+from scpslab.plan.values import Amount, Ip, Name, Nanoseconds, Word
+
+SECOND_NS = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """Who sends to whom, from when on, and whether the cell waits for it."""
+
+    name: Name
+    kind: Word
+    from_: Name
+    to: Name
+    to_ip: Ip
+    start_ns: Nanoseconds
+    required: bool
+
+    # Whether the `scps` program is at work in it whatever the stacks of its hosts are.
+    runs_scps: ClassVar[bool] = False
+    # Whether the receiving host sends packets back.
+    is_answered: ClassVar[bool] = True
+
+    @property
+    def congestion_control(self) -> str | None:
+        """The kernel's congestion control that it asks for; None where it takes that of its host."""
+        return None
+
+    @property
+    def sending_program(self) -> ScpsEnd | None:
+        """The `scps` program that sends; None where the kernel does."""
+        return None
+
+    @property
+    def drawn(self) -> tuple[float, ...]:
+        """The random numbers that shape its traffic, drawn when the plan was made."""
+        return ()
+
+    @property
+    def receiving_program(self) -> ScpsEnd | None:
+        """The `scps` program that receives; None where the kernel does."""
+        return None
+
+    @property
+    def opener(self) -> str:
+        """The host that contacts the other one."""
+        return self.from_
+
+    @property
+    def contacted_ip(self) -> str:
+        """The address that it contacts."""
+        return self.to_ip
+
+    def busy_ns(self, rate_bps: int | None) -> int:
+        """How long it takes at least, where the slowest hop on its way has this rate (None: no hop is limited)."""
+        return 0
+
+    def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
+        """How many packets of data it sends at least, given that rate and the smallest MTU."""
+        return 0
+
+    def problems(self, places: Places) -> Iterable[Problem]:
+        """Keys whose values do not fit each other or the plan, once both hosts are known."""
+        return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer(Traffic):
+    """A workload that sends a number of bytes."""
+
+    bytes_: Amount
+
+    def busy_ns(self, rate_bps: int | None) -> int:
+        """As long as its bytes take."""
+        return ns_to_send(self.bytes_, rate_bps)
+
+    def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
+        """Full packets for its bytes."""
+        return full_packets(self.bytes_, mtu_bytes)
+
+
+class ScpsTransfer(Transfer):
+    """A transfer with a `scps` program at an end whose host's stack is scps; None: the kernel carries that end.
+
+    Each kind declares the keys where they stand in its object.
+    """
+
+    from_scps: ScpsEnd | None
+    to_scps: ScpsEnd | None
+
+    @property
+    def sending_program(self) -> ScpsEnd | None:
+        """The program at the sending end."""
+        return self.from_scps
+
+    @property
+    def receiving_program(self) -> ScpsEnd | None:
+        """The program at the receiving end."""
+        return self.to_scps
+
+    def problems(self, places: Places) -> Iterator[Problem]:
+        """An end is a program exactly where its host's stack is scps."""
+        for key, host, end in (("from_scps", self.from_, self.from_scps), ("to_scps", self.to, self.to_scps)):
+            stack = places.stacks[host]
+            if (end is not None) != (STACKS[stack] is SCPS):
+                found = f"found {'null' if end is None else 'an object'} for a host of stack {stack}"
+                yield key, f"{found}; expected an object for scps only"
+
+
+def ns_to_send(sent_bytes: int, rate_bps: int | None) -> int:
+    """Nanoseconds that bytes take at a rate; 0 where nothing limits it."""
+    return sent_bytes * 8 * SECOND_NS // rate_bps if rate_bps else 0
+
+
+def full_packets(sent_bytes: int, mtu_bytes: int) -> int:
+    """Packets of TCP with timestamps that bytes fill."""
+    return -(-sent_bytes // max(1, mtu_bytes - IP_TCP_HEADERS_BYTES - TIMESTAMP_BYTES))
+
+
+WORKLOADS: Layer[type[Traffic]] = Layer("workloads", "plan")
+Workload = Annotated[Traffic, Kinds("kind", WORKLOADS)]

@@ -1,0 +1,38 @@
+"""Queue disciplines as scenarios and planning know them: a folder each in scpslab.kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from scpslab.core.kinds import Layer
+from scpslab.documents.parts import Part
+from scpslab.plan.disciplines import Queue, QueueSettings
+
+
+class Discipline(Part):
+    """What a scenario says of a queue discipline: keys that stand flat in its `queue`, beside those of all others.
+
+    `planned`: what a plan and the guest know of it. `says` and `limit_says`: what the reference says of it at the keys
+    `discipline` and `limit`, if more than the name is needed. `planned_as`: from keys of the plan's settings to those
+    of a scenario, where the plan's rules are about one of them.
+    """
+
+    planned: ClassVar[type[QueueSettings]] = QueueSettings
+    says: ClassVar[str] = ""
+    limit_says: ClassVar[str] = ""
+    planned_as: ClassVar[Mapping[str, str]] = {}
+
+    def settings(self, queue: Queue) -> QueueSettings:
+        """The plan's settings, with what the keys leave out; `queue` has its limit."""
+        return self.planned()
+
+    @staticmethod
+    def doubts(settings: Any, packet_ns: int) -> Iterator[tuple[str, str]]:
+        """What of the plan's settings can hardly be meant, with the key, where a full packet takes `packet_ns`."""
+        yield from ()
+
+
+DISCIPLINES: Layer[type[Discipline]] = Layer("disciplines", "scenario")
+# Those that can mark packets instead of dropping them.
+MARKING = tuple(name for name, discipline in DISCIPLINES.items() if discipline.planned.MARKS)

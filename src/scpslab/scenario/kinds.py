@@ -1,0 +1,35 @@
+"""What kinds of all families have on this side: from the keys of a scenario to those of a plan, and one type for the
+parts of a family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Annotated, Any, TypeVar, Union
+
+from pydantic import Field
+
+from scpslab.documents.parts import Part
+
+T = TypeVar("T")
+# What names of fields say of their values, and "_" behind those that are words of Python.
+ENDINGS = ("_ns", "_bytes", "_bps", "_")
+
+
+def planned_from(planned: type[T], part: Part, **own: object) -> T:
+    """What a plan says of a part: what is given by name here, and the part's own keys. Theirs is the name without the
+    unit: `patience` is `patience_ns`.
+    """
+    names = [field.name for field in fields(planned)]  # type: ignore[arg-type]
+    return planned(**{name: own[name] if name in own else getattr(part, _key(name)) for name in names})
+
+
+def _key(name: str) -> str:
+    """The scenario's key for a field of a plan."""
+    return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
+
+
+def any_of(parts: Iterable[type[Part]]) -> Any:
+    """The type of whatever is one of these parts, by its key `kind`."""
+    return Annotated[Union[tuple(parts)], Field(discriminator="kind")]  # noqa: UP007 (made while the program runs)

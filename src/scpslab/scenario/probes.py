@@ -1,0 +1,95 @@
+"""What observes, as scenarios and planning know it: a folder a kind in scpslab.kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from scpslab.core.choices import one_of
+from scpslab.core.kinds import Layer
+from scpslab.documents.parts import Part
+from scpslab.documents.yaml_lines import Problem
+from scpslab.plan import probes as planned
+from scpslab.plan.network import NetworkPlan
+from scpslab.scenario.kinds import any_of, planned_from
+
+
+class Observer(Part):
+    """What a scenario says of a probe; each kind declares these keys where they stand among its own."""
+
+    if TYPE_CHECKING:
+        kind: str
+        name: str | None
+
+    @property
+    def default_name(self) -> str:
+        """Its name where the scenario gives none."""
+        raise NotImplementedError
+
+    @property
+    def file_name(self) -> str:
+        """The name that its file has."""
+        return self.name or self.default_name
+
+    @property
+    def folder(self) -> str:
+        """The folder that its file is in."""
+        return planned.PROBES[self.kind].folder
+
+    def problems(self, network: NetworkPlan) -> Iterable[Problem]:
+        """What does not fit the network."""
+        return ()
+
+    def plan(self, network: NetworkPlan) -> planned.Observer:
+        """Its part of the plan."""
+        return planned_from(planned.PROBES[self.kind], self, name=self.file_name, **self.derived(network))
+
+    def derived(self, network: NetworkPlan) -> Mapping[str, object]:
+        """What its part of the plan has besides the keys of the scenario, or in place of them."""
+        return {}
+
+    def memory_bytes(self, packets: int) -> int:
+        """What it keeps in the guest's memory of so many packets."""
+        return 0
+
+
+class AtDirection(Observer):
+    """A probe of one direction of a link."""
+
+    if TYPE_CHECKING:
+        link: str
+        direction: str
+
+    @property
+    def default_name(self) -> str:
+        """Its kind and place."""
+        return f"{self.kind}-{self.link}-{self.direction}"
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """The link must have stages, and the direction."""
+        links = {link.name: link for link in network.links}
+        if self.link not in links:
+            yield ("link",), f'found "{self.link}"; {one_of(self.link, links)}'
+            return
+        known = [direction.name for direction in links[self.link].directions]
+        if self.direction not in known:
+            yield ("direction",), f'found "{self.direction}"; {one_of(self.direction, known)}'
+
+
+def not_a_node(node: str, nodes: Iterable[str]) -> Iterator[Problem]:
+    """The node must be one of these."""
+    known = list(nodes)
+    if node not in known:
+        yield ("node",), f'found "{node}"; {one_of(node, known)}'
+
+
+def speaking(network: NetworkPlan) -> list[str]:
+    """Nodes that have programs and connections."""
+    return [node.name for node in network.speaking]
+
+
+KINDS: Layer[type[Observer]] = Layer("probes", "scenario")
+if TYPE_CHECKING:
+    Probe: TypeAlias = Observer
+else:
+    Probe = any_of(KINDS.values())

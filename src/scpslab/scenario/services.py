@@ -1,0 +1,92 @@
+"""Daemons of nodes, as scenarios and planning know them: a folder a kind in scpslab.kinds.
+
+Some are named by scenarios, others the lab has of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from scpslab.core.kinds import Layer
+from scpslab.documents.parts import Part
+from scpslab.documents.yaml_lines import Problem
+from scpslab.plan.services import SERVICES, Daemon
+from scpslab.scenario.kinds import any_of, planned_from
+from scpslab.scenario.workloads import Setting
+
+if TYPE_CHECKING:
+    from scpslab.scenario.cells import Cell
+    from scpslab.scenario.model import ScenarioFile
+    from scpslab.scenario.planning.network import NpNetwork
+
+
+@dataclass(frozen=True)
+class Site:
+    """What services are planned in: the cell, what its workloads are planned in, and the nodes that speak SCPS-NP.
+    `number`: which of the scenario it is.
+    """
+
+    cell: Cell
+    setting: Setting
+    np: NpNetwork
+    number: int = 0
+
+
+class Service(Part):
+    """What a scenario says of a service; each kind declares the keys of all with its own words, and one that scenarios
+    do not name has none.
+
+    `is_alone`: a node has one at most. `runs_commands`: it runs programs that know the kernel's TCP only.
+    """
+
+    is_alone: ClassVar[bool] = False
+    runs_commands: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+        kind: str
+        name: str
+        node: str
+
+    @property
+    def listens_at(self) -> int | None:
+        """The port that is no other service's."""
+        return None
+
+    def problems(self, known: Mapping[str, str]) -> Iterable[Problem]:
+        """What does not fit, given the addresses of the network with their nodes."""
+        return ()
+
+    def plan(self, site: Site) -> Daemon:
+        """Its part of the plan."""
+        return planned_from(SERVICES[self.kind], self, **self.derived(site))
+
+    def derived(self, site: Site) -> Mapping[str, object]:
+        """What its part of the plan has besides the keys of the scenario, or in place of them."""
+        return {}
+
+    @classmethod
+    def of_lab(cls, site: Site) -> Iterable[Daemon]:
+        """Those of the kind that the lab has of its own in a cell."""
+        return ()
+
+    @classmethod
+    def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
+        """The node of each of these by its name, given the kind of each node."""
+        return {}
+
+
+KINDS: Layer[type[Service]] = Layer("services", "scenario")
+NAMED = {name: kind for name, kind in KINDS.items() if kind.model_fields}
+if TYPE_CHECKING:
+    AnyService: TypeAlias = Service
+else:
+    AnyService = any_of(NAMED.values())
+
+
+def device_nodes(model: ScenarioFile, nodes: Mapping[str, str]) -> set[str]:
+    """The nodes where a service makes a device, given the kind of each node."""
+    making = {name for name, kind in SERVICES.items() if kind.makes_device}
+    own = {node for name in making for node in KINDS[name].own(model, nodes).values()}
+    return own | {service.node for service in model.services if service.kind in making}

@@ -1,0 +1,234 @@
+"""What generates traffic, as scenarios and planning know it: a folder a kind in scpslab.kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+
+from scpslab.core.kinds import Layer
+from scpslab.core.names import node_and_link
+from scpslab.core.seeds import stream, uniform
+from scpslab.documents.parts import Part, Spelt, key
+from scpslab.documents.quantities import Duration, Name, PositiveDuration, Quantity, Size
+from scpslab.documents.yaml_lines import Problem
+from scpslab.plan import workloads as planned
+from scpslab.plan.np import NpEnd
+from scpslab.plan.paths import Paths
+from scpslab.plan.ways import Way
+from scpslab.scenario.kinds import any_of, planned_from
+from scpslab.scenario.stacks import HostPart, NodePlan
+
+# 48 bits: whole numbers that every language and JSON reader keeps exactly.
+SEED_DIGITS = 12
+# A host, or HOST.LINK.
+END_PATTERN = r"^[a-z][a-z0-9_-]{0,39}(\.[A-Za-z0-9_][A-Za-z0-9_+=,-]{0,99})?$"
+End = Annotated[str, Spelt(END_PATTERN, 'a host, or HOST.LINK for its address on a link, such as "ws2" or "ws2.hop"')]
+
+
+def patience_key(default: str, event: str = "the transfer is given up") -> Any:
+    """The key `patience`, the time after which something happens to a transfer that is not complete."""
+    return key(default, says=f"Time after which {event}; the cell then counts as incomplete.", example=default)
+
+
+REQUIRED = key(
+    True,
+    says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
+    example=True,
+)
+
+
+class Traffic(Part):
+    """What a scenario says of a workload: the keys of all of them, and what follows from a kind's own.
+
+    `families`: its metrics, the kind's own, or modules of analysis/metrics, in the order of their columns.
+    `knows_images`: hosts may be images of somebody else's. `needs_file`: it asks for a file beside the scenario.
+    `is_load`: others are measured under it; a host that does nothing else has the image of generators.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ()
+    knows_images: ClassVar[bool] = False
+    needs_file: ClassVar[bool] = False
+    is_load: ClassVar[bool] = False
+
+    name: Name = key(says="Name of the workload and of its record.", example="transfer")
+    from_: End = key(
+        alias="from",
+        says="The host that sends, or HOST.LINK: the host with its address on that link, which answers go to.",
+        example="ws1",
+    )
+    to: End = key(
+        says="The host that receives, or HOST.LINK: its address on that link, which the packets go to. Default: "
+        "its first address.",
+        example="ws2",
+    )
+    start: Duration = key(
+        "1 s", says="Start time, counted from the epoch (the moment when the network is up).", example="1 s"
+    )
+
+    if TYPE_CHECKING:
+        # Each kind declares it where it stands among its keys.
+        kind: str
+
+    @property
+    def sender(self) -> str:
+        """The host that sends."""
+        return node_and_link(self.from_)[0]
+
+    @property
+    def receiver(self) -> str:
+        """The host that receives."""
+        return node_and_link(self.to)[0]
+
+    @property
+    def is_unmodified(self) -> bool:
+        """Whether its programs know the kernel's TCP only: a host of stack `scps` then needs a gateway of its own."""
+        return False
+
+    def serves(self) -> tuple[str, int] | None:
+        """The host and port where it listens: the receiving host, if it has a port."""
+        port: int | None = getattr(self, "port", None)
+        return None if port is None else (self.receiver, port)
+
+    def problems(self, around: Surroundings) -> Iterable[Problem]:
+        """What does not fit, once both hosts are known."""
+        return ()
+
+    def packets(self) -> int:
+        """How many packets a capture may see of it."""
+        return 0
+
+    def plan(self, setting: Setting) -> planned.Traffic:
+        """Its part of the plan."""
+        return planned_from(planned.WORKLOADS[self.kind], self, **self.derived(setting))
+
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """What its part of the plan has besides the keys of the scenario, or in place of them."""
+        return {"from_": self.sender, "to": self.receiver, "to_ip": setting.addresses[self.to]}
+
+
+class Transfer(Traffic):
+    """A workload that sends a number of bytes and is given up after a time; each kind declares these keys where they
+    stand among its own.
+    """
+
+    if TYPE_CHECKING:
+        size: Size
+        port: int
+        patience: PositiveDuration
+
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """The size must fit, at the slowest hop and without a loss."""
+        need_ns = planned.ns_to_send(self.size, around.slowest_bps)
+        for limit, time in (("patience", self.patience), ("limits.virtual", around.virtual)):
+            if need_ns > time:
+                shown = f"{need_ns / planned.SECOND_NS:.6g} s at the slowest hop"
+                expected = f'expected it to fit in {limit}, "{time.text}". Send less or raise {limit}.'
+                yield ("size",), f'found "{self.size.text}", {shown}; {expected}'
+                return
+
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """Its bytes, and the seed of what is in them."""
+        seed = setting.seed("payload", self.name)
+        return {**super().derived(setting), "bytes_": self.size, "payload_seed": seed}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a workload is held against in a scenario: what carries transport on a host, what nodes are, and the way
+    between its ends.
+
+    `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else.
+    `mtu_bytes`: the largest IP packet that fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of
+    virtual time; `folder`: where the scenario's own files are.
+    """
+
+    host: Callable[[str], HostPart]
+    in_containers: bool
+    mtu_bytes: int
+    slowest_bps: int | None
+    virtual: PositiveDuration
+    has_np_router: bool
+    folder: Path
+
+    def node(self, host: str) -> NodePlan:
+        """What a plan will say of a host."""
+        return self.host(host).plan()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What workloads are planned in: what is planned for hosts, the address of every end that a workload has, and where
+    seeds come from.
+
+    `paths`: those of the network; `take_scps`: the address and device of a host's next `scps` program; `np_end`: what
+    such a program knows of SCPS-NP, given its default precedence; `virtual_ns`: the limit of virtual time; `folder`:
+    where the scenario's own files are.
+    """
+
+    paths: Paths
+    hosts: Mapping[str, NodePlan]
+    addresses: Mapping[str, str]
+    root_seed: int
+    repeat: int
+    virtual_ns: int
+    folder: Path
+    take_scps: Callable[[str], tuple[str, str]]
+    np_end: Callable[[str, int], NpEnd]
+
+    def way(self, source: str, destination: str) -> Way:
+        """The hops from one end of a workload to another."""
+        return self.paths.path(node_and_link(source)[0], node_and_link(destination)[0], self.addresses[destination])
+
+    def source(self, opener: str, contacted: str) -> str:
+        """The address that one end contacts another one from: the one that it names, or the one that the host's routes
+        give.
+        """
+        host, link = node_and_link(opener)
+        return self.addresses[opener] if link else self.paths.source(host, self.addresses[contacted])
+
+    def seed(self, purpose: str, *names: str) -> int:
+        """A seed of the cell's repeat."""
+        return int(stream(self.root_seed, purpose, *names, self.repeat)[:SEED_DIGITS], 16)
+
+    def key_seed(self, name: str) -> str:
+        """The seed of a key of SCPS-SP, of the cell's repeat."""
+        return stream(self.root_seed, "scps-sp", name, self.repeat)
+
+    def draws(self, purpose: str, name: str, number: int) -> list[float]:
+        """Numbers from 0 to 1, of the cell's repeat."""
+        return uniform(stream(self.root_seed, purpose, name, self.repeat), number)
+
+
+def gateways_fit(workload: Traffic, what: str, around: Surroundings) -> Iterator[Problem]:
+    """Each host of stack `scps` must be one that has a gateway, which carries the connections of programs that know the
+    kernel's TCP only; `what` is the workload in words.
+    """
+    for end in (workload.sender, workload.receiver):
+        if around.host(end).carrier.runs_scps and (why := around.node(end).no_gateway):
+            found = f"found {what} on {end}, which has {why}"
+            expected = "expected a host whose gateway carries unmodified programs"
+            yield ("kind",), f"{found}; {expected}. Remove the setting from the host, or use kind bulk or fp."
+    if around.has_np_router:
+        found = f"found {what} on a path with a router of SCPS-NP, which forwards no IP"
+        yield ("to",), f"{found}; expected routers of IP. Use kind bulk or fp."
+
+
+def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterator[Problem]:
+    """A setting of the kernel's TCP, which on a host of stack `scps` would reach no further than the host's own
+    gateway.
+    """
+    value = getattr(workload, key)
+    ends = [end for end in (workload.sender, workload.receiver) if around.host(end).carrier.runs_scps]
+    if value is not None and ends:
+        text = value.text if isinstance(value, Quantity) else value
+        found = f'found "{text}" for a flow of {ends[0]}, whose gateway carries it over SCPS-TP'
+        yield (key,), f"{found}; expected none. Remove the key; settings of SCPS-TP belong to the host."
+
+
+KINDS: Layer[type[Traffic]] = Layer("workloads", "scenario")
+if TYPE_CHECKING:
+    Workload: TypeAlias = Traffic
+else:
+    Workload = any_of(KINDS.values())

@@ -1,0 +1,247 @@
+"""Gap vectors and lost packets: as often as the closed forms of their models say, from the first bit on, and the same
+for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from scpslab.core.errors import CapabilityError
+from scpslab.core.seeds import stream
+from scpslab.plan.error_models import MODELS, Errors
+from scpslab.scenario import vectors
+from scpslab.scenario.errors import MODELS as KINDS
+from scpslab.scenario.errors import ErrorModel
+from scpslab.scenario.vectors import Draws, bit_map, gap_vector, lost_packets
+
+from scpslab.kinds.errors.gilbert_elliott import scenario as gilbert_elliott
+
+N, SEED = 400_000, "2a" * 32
+BURST_TOLERANCE = 0.03
+SEEDS, PACKETS, PACKET_BITS = 10_000, 100, 12_000
+# Numbers in the vectors of most tests: few, but more than the errors in so many packets.
+FEW = 512
+# Seeds are fixed; two-sided, for 102 places of five models together less than one chance in a thousand.
+LEAST_CHANCE = 1e-6
+CASES = {
+    "independent": ("independent", {"ber": 1e-5}),
+    "clustered, the quietest of FY97": (
+        "clustered",
+        {"ber": 1e-6, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0},
+    ),
+    "clustered": ("clustered", {"ber": 2e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}),
+    "wide clusters": ("clustered", {"ber": 1e-4, "mean_errors_per_burst": 10.0, "mean_gap_in_burst": 500.0}),
+    "gilbert-elliott": ("gilbert-elliott", {"p_good_bad": 2e-6, "p_bad_good": 2e-5, "ber_good": 1e-6, "ber_bad": 2e-4}),
+}
+every_case = pytest.mark.parametrize(("model", "settings"), CASES.values(), ids=CASES)
+
+
+def errors(model, settings, seed=SEED, n=FEW):
+    common = {"action": "drop", "drop_packets": (), "drop_min_bytes": 0, "outages": ()}
+    return Errors(model=model, settings=MODELS[model](**settings), seed=seed, vector_errors=n, **common)
+
+
+def vector(model, settings, seed=SEED, n=FEW):
+    return gap_vector(errors(model, settings, seed, n)).astype(np.int64)
+
+
+@pytest.mark.parametrize("ber", [1e-7, 1e-5, 1e-3, 0.5])
+def test_independent_gaps_have_mean_one_over_ber(ber):
+    """The mean of n geometric gaps lies within 5 standard errors of 1/BER."""
+    gaps = vector("independent", {"ber": ber}, n=N)
+    assert abs(gaps.mean() * ber - 1) < 5 / np.sqrt(N)
+    assert gaps.min() >= 1
+
+
+@pytest.mark.parametrize("mean", [1.0, 3.0, 4.0, 6.0])
+def test_clusters_keep_the_bit_error_rate_and_the_burst_length(mean):
+    """Bursts hold the stated mean number of errors within 3 %, and the mean bit error rate is kept within 3 %."""
+    gaps = vector("clustered", {"ber": 1e-5, "mean_errors_per_burst": mean, "mean_gap_in_burst": 3.0}, n=N)
+    bursts = (gaps > 1000).sum()  # inside a burst a gap of 1000 bits has probability (2/3)^1000
+    assert abs(N / bursts / mean - 1) < BURST_TOLERANCE
+    assert abs(gaps.mean() * 1e-5 - 1) < BURST_TOLERANCE
+
+
+def test_gilbert_elliott_keeps_error_rate_and_burst_length():
+    """Mean bit error rate is that of the states' shares; bad states last 1/p_bad_good bits: both within 3 %."""
+    good_bad, bad_good, bad = 1e-6, 0.05, 1.0
+    settings = {"p_good_bad": good_bad, "p_bad_good": bad_good, "ber_good": 0.0, "ber_bad": bad}
+    gaps = vector("gilbert-elliott", settings, n=N)
+    share_bad = good_bad / (good_bad + bad_good)
+    # Every bit of a bad state is wrong, so a burst is as long as its state: 20 bits. Good states last a million bits,
+    # so a gap above 10,000 ends a burst. 20,000 bursts: one standard error of their mean length is 0.7 %.
+    bursts = (gaps > 10_000).sum()
+    assert abs(gaps.mean() * share_bad * bad - 1) < BURST_TOLERANCE
+    assert abs(N / bursts / (bad / bad_good) - 1) < BURST_TOLERANCE
+
+
+def test_no_error_rate_means_no_vector():
+    assert len(vector("independent", {"ber": 0.0})) == len(gap_vector(None)) == 0
+    assert len(vector("packet-loss", {"loss": 0.01})) == 0
+    assert len(lost_packets(None)) == len(lost_packets(errors("packet-loss", {"loss": 0.0}))) == 0
+
+
+@pytest.mark.parametrize("ber", [5e-324, 1e-300, 1e-25])
+@pytest.mark.parametrize("model", ["independent", "clustered"])
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_rates_give_gaps_that_are_never_reached(model, ber):
+    further = {"mean_errors_per_burst": 1.0, "mean_gap_in_burst": 3.0} if model == "clustered" else {}
+    gaps = vector(model, {"ber": ber} | further, "5c" * 32, 1000)
+
+    assert gaps.min() > 10**15
+    assert gaps.max() <= 2**62
+
+
+def test_the_smallest_loss_gives_packets_that_are_never_reached():
+    rare = lost_packets(errors("packet-loss", {"loss": 1e-300}, n=1 << 16))
+    assert (np.diff(rare) == 1 << 40).all()
+
+
+class Far(ErrorModel):
+    """Two errors early, and others further away than any map is long, twice over what 64 bits hold."""
+
+    @staticmethod
+    def gaps(settings, n, draws):
+        return np.array([3, 1, *[2**62] * 8], dtype=np.uint64)
+
+
+def test_a_model_that_the_channel_does_not_know_is_a_bit_map_of_its_gaps():
+    assert Far.bit_map(None, 10, Draws("5c" * 32), 24) == bytes([0b00110000, 0, 0])
+    assert Far.bit_map(None, 10, Draws("5c" * 32), 3) == bytes([0b00100000])
+
+
+def test_a_serial_link_is_given_no_map_of_what_its_channel_draws():
+    drawn = {name: kind for name, kind in MODELS.items() if kind.CHANNEL is not None}
+
+    assert set(MODELS) - set(drawn) == {"vector-file", "packet-loss"}
+    assert bit_map(errors("independent", {"ber": 1e-5}), 1 << 20) is None
+    assert {name: set(kind.CHANNEL) for name, kind in drawn.items()} == {
+        name: {field.name for field in fields(kind)} for name, kind in drawn.items()
+    }
+
+
+def test_every_model_plans_the_settings_that_plans_have():
+    assert {name: kind.planned for name, kind in KINDS.items()} == MODELS
+
+
+def clean(model, settings, bits):
+    """The chance that a run of bits at any place has no error."""
+    if model == "independent":
+        return (1 - settings["ber"]) ** bits
+    if model == "clustered":
+        mean, inner = settings["mean_errors_per_burst"], settings["mean_gap_in_burst"]
+        outer = mean / settings["ber"] - (mean - 1) * inner
+        share = outer / (outer + (mean - 1) * inner)
+        return share * (1 - 1 / outer) ** bits + (1 - share) * (1 - 1 / inner) ** bits
+    leave_good, leave_bad = settings["p_good_bad"], settings["p_bad_good"]
+    stay = np.array([[1 - leave_good, leave_good], [leave_bad, 1 - leave_bad]])
+    right = np.diag([1 - settings["ber_good"], 1 - settings["ber_bad"]])
+    state = np.array([leave_bad, leave_good]) / (leave_good + leave_bad)
+    return float(state @ np.linalg.matrix_power(right @ stay, bits) @ np.ones(2))
+
+
+@pytest.mark.slow
+@every_case
+def test_every_packet_from_the_first_on_is_hit_as_often_as_any(model, settings, monkeypatch):
+    monkeypatch.setattr(gilbert_elliott, "BLOCK", 256)
+    hits, kilobit = np.zeros(PACKETS, dtype=int), 0
+    for number in range(SEEDS):
+        positions = np.cumsum(vector(model, settings, stream(1, model, number))) - 1
+        packets = np.unique(positions // PACKET_BITS)
+        hits[packets[packets < PACKETS]] += 1
+        kilobit += positions[0] < 1000
+
+    per_packet, per_kilobit = 1 - clean(model, settings, PACKET_BITS), 1 - clean(model, settings, 1000)
+    chances = [stats.binomtest(int(count), SEEDS, per_packet).pvalue for count in hits]
+    assert min(chances) > LEAST_CHANCE, (hits, SEEDS * per_packet)
+    assert stats.binomtest(int(kilobit), SEEDS, per_kilobit).pvalue > LEAST_CHANCE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["independent", "clustered"])
+def test_the_seam_of_a_vector_is_an_error_like_any_other(name):
+    """After the last error of the vector the next one is as far as after any error: the numbers after the first
+    repeat.
+    """
+    model, settings = CASES[name]
+    n, after = 64, 0
+    for number in range(SEEDS):
+        gaps = vector(model, settings, stream(2, model, number), n)
+        walked = np.cumsum(np.concatenate([gaps, gaps[1:], gaps[1:]]))
+        seam = walked[n - 1]
+        after += bool(((walked > seam) & (walked <= seam + PACKET_BITS)).any())
+
+    mean, inner = settings.get("mean_errors_per_burst", 1.0), settings.get("mean_gap_in_burst", 1.0)
+    outer = mean / settings["ber"] - (mean - 1) * inner
+    expected = 1 - (1 / mean * (1 - 1 / outer) ** PACKET_BITS + (1 - 1 / mean) * (1 - 1 / inner) ** PACKET_BITS)
+    assert stats.binomtest(after, SEEDS, expected).pvalue > LEAST_CHANCE, (after, expected)
+
+
+def test_a_channel_that_is_mostly_bad_begins_so():
+    settings = {"p_good_bad": 1e-3, "p_bad_good": 1e-6, "ber_good": 0.0, "ber_bad": 0.5}
+
+    assert all(vector("gilbert-elliott", settings, stream(3, number), 8)[0] < 10_000 for number in range(200))
+
+
+@pytest.mark.parametrize("loss", [0.001, 0.01, 0.3, 1.0])
+def test_every_packet_is_lost_as_often_as_any(loss):
+    seeds = 4_000
+    lost = np.zeros(PACKETS, dtype=int)
+    counts = []
+    for number in range(seeds):
+        packets = lost_packets(errors("packet-loss", {"loss": loss}, stream(1, "packet-loss", number)))
+        assert packets[0] >= 1
+        assert (np.diff(packets.astype(np.int64)) > 0).all()
+        packets = packets[packets <= PACKETS].astype(int)
+        lost[packets - 1] += 1
+        counts.append(len(packets))
+
+    assert min(stats.binomtest(int(count), seeds, loss).pvalue for count in lost) > 1e-6
+    assert stats.binomtest(sum(counts), seeds * PACKETS, loss).pvalue > 1e-3
+    # Independent packets: the counts of a hundred have the spread of a binomial law.
+    if loss < 1:
+        assert np.var(counts) == pytest.approx(PACKETS * loss * (1 - loss), rel=0.15)
+
+
+PINNED = {
+    "independent": "10e5cf64550cbd36",
+    "clustered, the quietest of FY97": "e14c0daa04b0ea33",
+    "clustered": "d658fcebda1487fe",
+    "wide clusters": "d85644934b484b96",
+    "gilbert-elliott": "26ee3f3ef812929d",
+    "packet-loss": "e47b9d09be5bac82",
+}
+
+
+def test_whole_vectors_are_pinned():
+    """They are part of every recorded result: another numpy, C library or processor must give the same."""
+    drawn = {name: vector(*case, n=65_536) for name, case in CASES.items()}
+    drawn["packet-loss"] = lost_packets(errors("packet-loss", {"loss": 0.01}, n=65_536))
+
+    assert {
+        name: hashlib.sha256(gaps.astype("<u8").tobytes()).hexdigest()[:16] for name, gaps in drawn.items()
+    } == PINNED
+
+
+def test_another_generator_is_not_taken_in_silence(monkeypatch):
+    monkeypatch.setattr(vectors, "SAMPLE", (1, 2, 3))
+    vectors._check_generator.cache_clear()
+
+    with pytest.raises(CapabilityError, match="another stream of PCG64"):
+        Draws(SEED)
+    monkeypatch.undo()
+    vectors._check_generator.cache_clear()
+
+
+def test_logarithms_are_those_of_the_c_library_within_two_units_in_the_last_place():
+    x = np.concatenate([Draws("11" * 32).uniform(100_000), 2.0 ** -np.arange(1, 60), 1 - 2.0 ** -np.arange(1, 54)])
+    expected = np.log(x)
+
+    assert (np.abs(vectors.log(x) - expected) <= 2 * np.spacing(np.abs(expected))).all()
+    for p in (1e-300, 1e-18, 1e-7, 1e-3, 0.25, 0.2500001, 0.5, 0.999999, 1 - 1e-16):
+        assert vectors.log_of_miss(p) == pytest.approx(float(np.log1p(-p)), rel=4e-16)

@@ -1,0 +1,121 @@
+"""Stored error vectors: their gaps and bit maps, and what is said of files that are none."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scpslab.core.errors import ScenarioError
+from scpslab.plan.error_models import Errors
+from scpslab.scenario import vectors
+
+from scpslab.kinds.errors.vector_file import scenario
+from scpslab.kinds.errors.vector_file.plan import VectorFile
+from scpslab.kinds.errors.vector_file.scenario import BLOCK_BYTES, KIND, gaps_of_bits
+
+
+def errors(path: Path, sha256: str | None = None) -> Errors:
+    """A plan's errors with the file as it is, or another digest."""
+    settings = VectorFile(file=str(path), sha256=sha256 or hashlib.sha256(path.read_bytes()).hexdigest())
+    common = {"action": "drop", "drop_packets": (), "drop_min_bytes": 0, "outages": ()}
+    return Errors(model="vector-file", settings=settings, seed="2a" * 32, vector_errors=1, **common)
+
+
+def map_of(stored: Errors) -> bytes | None:
+    return vectors.bit_map(stored, 1 << 20)
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def test_bits_repeat_with_their_own_period():
+    """Bits 0 and 9 of 16 are wrong, from the first turn on: distances 9 and, over the end, 7."""
+    assert gaps_of_bits(bytes([0x80, 0x40])).tolist() == [1, 9, 7]
+    assert gaps_of_bits(bytes(2)).tolist() == []
+
+
+def test_a_map_of_many_blocks_is_read_as_one():
+    data = np.random.default_rng(1).integers(0, 256, BLOCK_BYTES + 5, dtype=np.uint8)
+    positions = np.flatnonzero(np.unpackbits(data))
+    assert (np.cumsum(gaps_of_bits(data.tobytes())[:-1]) - 1 == positions).all()
+
+
+def test_gaps_and_their_bit_map_are_the_same_vector(tmp_path):
+    """One gap a line; after the last one the first error comes again."""
+    text = errors(written(tmp_path / "some.txt", b"3\n1\n20\n"))
+    assert map_of(text) == bytes([0b00110000, 0, 0b00000001])
+    bits = errors(written(tmp_path / "some.bits", map_of(text)))
+    assert map_of(bits) == map_of(text)
+    assert vectors.gap_vector(text).tolist() == vectors.gap_vector(bits).tolist() == [3, 1, 20, 3]
+
+
+EXPECTED = "expected one gap in bits per line, a whole number from 1 to 9223372036854775807. Correct"
+BAD = {
+    "a word": (".txt", b"7\nfive\n", f'bad.txt:2: found "five"; {EXPECTED}'),
+    "zero": (".txt", b"0\n", 'bad.txt:1: found "0"'),
+    "a negative gap": (".txt", b"1\n\n-5\n", 'bad.txt:3: found "-5"'),
+    "a part of a bit": (".txt", b"1.5", 'bad.txt:1: found "1.5"'),
+    "a power": (".txt", b"1e3", 'found "1e3"'),
+    "an underline": (".txt", b"1_000\n", 'found "1_000"'),
+    "not a number": (".txt", b"nan\n", 'found "nan"'),
+    "more than 64 bits": (".txt", b"1" * 23, 'found "11111111111111111111111"'),
+    "bytes": (".txt", b"1\n\xff\0\n", r'bad.txt:2: found "\xff\x00"'),
+    "a byte order mark": (".txt", b"\xef\xbb\xbf5\n", r'bad.txt:1: found "\xef\xbb\xbf5"'),
+    "two in a line": (".txt", b"5" + b" " * 200 + b"6\n", 'bad.txt:1: found "5"; expected one gap in bits per line'),
+    "no gap": (".txt", b"\n \n", "bad.txt: found no gap; expected one gap in bits per line. Fill the file"),
+    "no byte": (".bits", b"", "bad.bits: found an empty file; expected an error vector. Fill it"),
+    "too many errors": (".bits", b"\xff" * 200, "bad.bits: found 1600 wrong bits of 1600; expected at most 1000"),
+    "too many gaps": (".txt", b"1\n" * 1001, "bad.txt: found more than 1000 gaps; expected"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_vector_files_are_named_with_their_line_before_and_in_a_run(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(scenario, "MOST_ERRORS", 1000)
+    suffix, content, found = BAD[name]
+    file = written(tmp_path / f"bad{suffix}", content)
+    ((key, said),) = KIND(file=file.name).problems(tmp_path)
+    assert (key, found in said) == (("file",), True), said
+    with pytest.raises(ScenarioError) as caught:
+        vectors.gap_vector(errors(file))
+    assert str(caught.value) == f"{tmp_path}/{said}"
+
+
+def test_what_is_no_file_is_called_what_it_is(tmp_path):
+    (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    (tmp_path / "lost.txt").symlink_to("none")
+    os.mkfifo(tmp_path / "pipe.txt")
+    words = {
+        "folder": "a folder",
+        "loop": "a link that leads in a circle",
+        "lost": "a link to a file that is not there",
+        "pipe": "no ordinary file",
+    }
+    for name, found in words.items():
+        ((_, said),) = KIND(file=f"{name}.txt").problems(tmp_path)
+        assert said == f'found "{name}.txt", {found}; expected an error vector. Correct the name.'
+
+
+@pytest.mark.parametrize("read", [vectors.gap_vector, map_of])
+def test_a_vector_that_is_another_one_now_or_no_file_is_refused(tmp_path, read):
+    path = written(tmp_path / "v.txt", b"3\n5\n")
+    os.mkfifo(tmp_path / "pipe")
+
+    read(errors(path))
+    with pytest.raises(ScenarioError, match="another content"):
+        read(errors(path, "0" * 64))
+    for name in (Path("/dev/zero"), tmp_path / "pipe", tmp_path, tmp_path / "none"):
+        with pytest.raises(ScenarioError, match=f"^{name}: found (no file|no ordinary file|a folder)"):
+            read(errors(name, "0" * 64))
+
+
+def test_gaps_that_no_memory_holds_as_a_map_are_refused(tmp_path):
+    with pytest.raises(ScenarioError, match="add up to"):
+        map_of(errors(written(tmp_path / "v.txt", f"{2**62}\n".encode() * 8)))
