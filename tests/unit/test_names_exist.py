@@ -18,7 +18,7 @@ from scpslab.analysis.claims.evidence import same
 from scpslab.analysis.claims.load import Paper
 from scpslab.analysis.figures.plots import MODELS
 from scpslab.analysis.figures.recipe import load_all as load_recipes
-from scpslab.analysis.metrics import FAMILIES, losses, np, serial, sp
+from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
@@ -73,7 +73,7 @@ def axes(name: str) -> Mapping[str, frozenset[Any]]:
 def columns(name: str) -> frozenset[str]:
     """The columns that results.csv of a scenario may have besides its axes."""
     plan = planning.plan(scenario.cells(scenario.load(name, ["repeats=1"]))[0])
-    links = [column for module in (losses, serial, np, sp) for column in module.columns(plan)]
+    links = [column for family in OF_PLANS for column in family.columns(plan)]
     return frozenset(
         {
             *results.table.BEFORE_AXES,

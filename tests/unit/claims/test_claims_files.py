@@ -15,7 +15,7 @@ from scpslab.analysis.claims.relations import RELATIONS
 from scpslab.analysis.claims.words import strange_words
 from scpslab.analysis.figures.plots import MODELS
 from scpslab.analysis.figures.recipe import load_all as load_recipes
-from scpslab.analysis.metrics import FAMILIES, np
+from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.core.errors import ScenarioError
 from scpslab.plan.links import LOSS_CAUSES
 from scpslab.scenario import cells
@@ -264,7 +264,8 @@ def test_every_metric_that_a_check_looks_at_is_a_column():
         column.name
         for name in ("np/signals", "np/precedence")
         for cell in cells(load_scenario(name))
-        for column in np.columns(plan(cell))
+        for family in OF_PLANS
+        for column in family.columns(plan(cell))
     }
     named = [
         (f"{paper.name}/{claim.id}", metric)

@@ -80,7 +80,8 @@ def test_a_client_that_said_nothing_has_no_time(values):
 
 def test_frames_and_bit_errors_have_a_column_per_direction(values):
     found = values([CLIENT, FILE], [{"event": "ppp", "node": "ground"}, DIRECTION])
-    assert {name: value for name, value in found.items() if name.startswith("serial_")} == {
+    assert {found[name] for name in found if name.startswith("serial_ack_")} == {None}
+    assert {name: value for name, value in found.items() if name.startswith("serial_data_")} == {
         "serial_data_sent_frames": 10,
         "serial_data_lost_frames": 2,
         "serial_data_bit_errors": 3,

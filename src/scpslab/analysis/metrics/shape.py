@@ -1,12 +1,14 @@
-"""How a bulk transfer went over time, as numbers: what FY97's appendix A reads off its figures A-1 to A-24."""
+"""How a bulk transfer went over time, as numbers: what it looked like on the wire at the sender's side, and what FY97's
+appendix A reads off its figures A-1 to A-24.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from scpslab.analysis.capture import FIN, SYN, UDP, Bools, Connection, Floats, Ints
-from scpslab.analysis.metrics.base import Column, Family, Subject, Value, number
-from scpslab.analysis.metrics.data_flows import load_ports
+from scpslab.analysis.capture import FIN, SYN, UDP, Bools, Floats, Ints
+from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, number
+from scpslab.analysis.metrics.data_flows import ack_bytes, load_ports
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import (
     Flow,
@@ -17,10 +19,9 @@ from scpslab.analysis.traces import (
     round_trips,
     transfer_times,
 )
-from scpslab.analysis.viewpoints import bottleneck, capture_at, capture_beside, capture_near, queue_probe
+from scpslab.analysis.viewpoints import bottleneck, capture_beside, queue_probe
 from scpslab.plan.ways import Hop
-
-from scpslab.kinds.workloads.bulk.plan import Bulk
+from scpslab.plan.workloads import Traffic
 
 FLIGHTS = 4
 HEADER_BYTES = 56  # with which the report reckons (A.1, A.2): 1400 bytes of data are 1456 on the link
@@ -31,86 +32,73 @@ BURST_S = 0.1  # A.2.1: 72 segments in about 100 ms
 NEARLY = 0.95
 END_SHARE = 0.1  # the last tenth of a transfer is its end
 
-COLUMNS = (
-    *(
-        Column(
-            f"flight_{index}_segments",
-            None,
-            f"Data packets in flight {index} after the handshake; a pause of half a round trip ends a flight.",
-        )
-        for index in range(1, FLIGHTS + 1)
-    ),
-    Column(
-        "first_ack_delay_s", 9, "At the sink: from the arrival of the first data to the first acknowledgement of it."
-    ),
-    Column(
-        "linear_from_s", 6, "From the SYN until what one round trip acknowledges first comes at 95 % of the final rate."
-    ),
-    Column("final_rate_bps", 3, "User bits per second acknowledged in the second half of the transfer's time."),
-    Column("peak_rate_bps", 3, "Most user bits per second sent in a bin of 0.5 s."),
-    Column(
-        "queue_end_packets",
-        6,
-        "Estimated queue, (RTT - smallest RTT) * rate, in the last tenth, in packets of a segment and 56 bytes.",
-    ),
-    Column("queue_mean_bytes", 3, "True queue before the hop during the transfer, time average of the queue probe."),
-    Column(
-        "queue_estimate_r",
-        6,
-        "Correlation of the estimated queue with the true one at the instants when the packets were sent.",
-    ),
-    Column("repair_s", 9, "From the first sending of the first segment that is sent again to its second."),
-    Column(
-        "longest_silence_s", 9, "Longest time without a data packet from the sender after its first retransmission."
-    ),
-    Column(
-        "burst_segments", None, "Most data packets that the sender sent within 100 ms after its first retransmission."
-    ),
-    Column(
-        "flight_share_after_recovery",
-        6,
-        (
-            "Median flight between one and two seconds after the last retransmission, over the largest flight "
-            "before the first."
-        ),
-    ),
-    Column("ack_bytes", None, "Most common length of a packet that only acknowledges, as IP packet, from the sink."),
-    Column(
-        "rate_congestion_r",
-        6,
-        (
-            "Correlation of the transfer's sending rate with the congestion traffic's, in bins of 1 s from "
-            "linear_from_s on."
-        ),
-    ),
-    Column(
-        "window_growth_segments_per_s",
-        6,
-        "Growth of the flight from 2 s after the first retransmission on, up to the next one or the end.",
-    ),
+WIRE_COLUMNS = columns(
+    {
+        "capture_retransmissions": None,
+        "max_flight_bytes": None,
+        "max_advertised_window_bytes": None,
+        "rtt_min_s": 9,
+        "rtt_max_s": 9,
+    }
+)
+COLUMNS = columns(
+    {
+        **{f"flight_{index}_segments": None for index in range(1, FLIGHTS + 1)},
+        "first_ack_delay_s": 9,
+        "linear_from_s": 6,
+        "final_rate_bps": 3,
+        "peak_rate_bps": 3,
+        "queue_end_packets": 6,
+        "queue_mean_bytes": 3,
+        "queue_estimate_r": 6,
+        "repair_s": 9,
+        "longest_silence_s": 9,
+        "burst_segments": None,
+        "flight_share_after_recovery": 6,
+        "ack_bytes": None,
+        "rate_congestion_r": 6,
+        "window_growth_segments_per_s": 6,
+    }
 )
 
 
-def measure(subject: Subject[Bulk]) -> dict[str, Value]:
+def measure_wire(subject: Subject[Traffic]) -> Values:
+    """Retransmissions, flight, windows and round trips from a capture near the source; empty without one."""
+    connection = subject.connection_near_source()
+    if connection is None:
+        return {}
+    flow = flow_of(connection)
+    _, rtt_s = round_trips(flow)
+    return {
+        "capture_retransmissions": int(flow.is_repeated.sum()),
+        "max_flight_bytes": int(flight_bytes(flow)[1].max(initial=0)),
+        "max_advertised_window_bytes": int(flow.window_bytes.max())
+        if len(flow.window_bytes) and connection.is_window_scale_known
+        else None,
+        "rtt_min_s": float(rtt_s.min()) if len(rtt_s) else None,
+        "rtt_max_s": float(rtt_s.max()) if len(rtt_s) else None,
+    }
+
+
+def measure(subject: Subject[Traffic]) -> Values:
     """Values by column name; empty without a capture near the source."""
-    plan, workload = subject.cell.plan, subject.workload
-    probe = capture_near(plan, workload.from_)
-    connection = subject.connection(probe.name) if probe else None
+    connection = subject.connection_near_source()
     if connection is None:
         return {}
     flow = flow_of(connection)
     if not len(flow.t_s) or not len(flow.ack):
         return {}
-    hop = bottleneck(plan, workload)
-    found: dict[str, Value] = {**_start(flow), **_rates(flow), **_after_loss(flow)}
-    found |= {"first_ack_delay_s": _first_ack_delay(subject), "ack_bytes": _ack_bytes(connection)}
-    found["rate_congestion_r"] = _against_congestion(subject, flow, found.get("linear_from_s"))
+    hop = bottleneck(subject.cell.plan, subject.workload)
+    values: Values = {**_start(flow), **_rates(flow), **_after_loss(flow)}
+    values["first_ack_delay_s"] = _first_ack_delay(subject)
+    values["ack_bytes"] = ack_bytes(connection, from_client=False, without=SYN | FIN)
+    values["rate_congestion_r"] = _against_congestion(subject, flow, values.get("linear_from_s"))
     if hop and hop.direction.rate_bps:
-        found |= _queue(subject.cell, flow, hop.direction.rate_bps, hop)
-    return found
+        values |= _queue(subject.cell, flow, hop.direction.rate_bps, hop)
+    return values
 
 
-FAMILY = Family(Bulk, COLUMNS, measure)
+WIRE, SHAPE = Family(WIRE_COLUMNS, measure_wire), Family(COLUMNS, measure)
 
 
 def flights(t_s: Floats, pause_s: float) -> list[int]:
@@ -119,7 +107,7 @@ def flights(t_s: Floats, pause_s: float) -> list[int]:
     return [len(part) for part in np.split(t_s, ends)]
 
 
-def _start(flow: Flow) -> dict[str, Value]:
+def _start(flow: Flow) -> Values:
     _, rtt_s = round_trips(flow)
     if not len(rtt_s):
         return {}
@@ -128,7 +116,7 @@ def _start(flow: Flow) -> dict[str, Value]:
     return {f"flight_{index}_segments": size for index, size in enumerate(sizes[:FLIGHTS], start=1)}
 
 
-def _rates(flow: Flow) -> dict[str, Value]:
+def _rates(flow: Flow) -> Values:
     times = transfer_times(flow)
     if times is None:
         return {}
@@ -138,7 +126,7 @@ def _rates(flow: Flow) -> dict[str, Value]:
     reached = float(np.interp(half_s, flow.ack_t_s, highest))
     final_bps = (flow.total_bytes - reached) * 8 / (end_s - half_s) if end_s > half_s else 0.0
     bins = binned_rate(flow.t_s, flow.end - flow.seq, BIN_S, start_s, float(flow.t_s.max()))[1]
-    found: dict[str, Value] = {"final_rate_bps": final_bps, "peak_rate_bps": float(bins.max())}
+    found: Values = {"final_rate_bps": final_bps, "peak_rate_bps": float(bins.max())}
     _, rtt_s = round_trips(flow)
     if len(rtt_s) and final_bps > 0:
         window_s = float(rtt_s.min())
@@ -149,9 +137,8 @@ def _rates(flow: Flow) -> dict[str, Value]:
     return found
 
 
-def _first_ack_delay(subject: Subject[Bulk]) -> Value:
-    probe = capture_at(subject.cell.plan, subject.workload.to)
-    connection = subject.connection(probe.name) if probe else None
+def _first_ack_delay(subject: Subject[Traffic]) -> Value:
+    connection = subject.connection_at(subject.workload.to)
     if connection is None:
         return None
     flow = flow_of(connection)
@@ -159,14 +146,7 @@ def _first_ack_delay(subject: Subject[Bulk]) -> Value:
     return float(answered[0] - flow.t_s[0]) if len(answered) and len(flow.t_s) else None
 
 
-def _ack_bytes(connection: Connection) -> Value:
-    """The most common length among the sink's packets without data, handshake and closing."""
-    plain = ~connection.from_client & (connection.payload_bytes == 0) & (connection.flags & (SYN | FIN) == 0)
-    lengths = connection.ip_bytes[plain]
-    return int(np.bincount(lengths).argmax()) if len(lengths) else None
-
-
-def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value) -> Value:
+def _against_congestion(subject: Subject[Traffic], flow: Flow, linear_from_s: Value) -> Value:
     """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
     plan, zero_s = subject.cell.plan, flow.syn_t_s
     ports = load_ports(plan)
@@ -186,7 +166,7 @@ def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value
     return float(np.corrcoef(*rates)[0, 1])
 
 
-def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> dict[str, Value]:
+def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> Values:
     """Estimated and true queue before the hop; what needs the probe only where there is one."""
     ack_t_s, estimate_bytes = queue_estimate(flow, rate_bps)
     if not len(ack_t_s):
@@ -194,7 +174,7 @@ def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> dict[str, Valu
     _, rtt_s = round_trips(flow)
     last = ack_t_s >= ack_t_s[-1] - END_SHARE * (ack_t_s[-1] - ack_t_s[0])
     packet_bytes = int((flow.end - flow.seq).max()) + HEADER_BYTES
-    found: dict[str, Value] = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
+    found: Values = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
     t_s, depth_bytes = queue_samples(cell, hop)
     during: Bools = (t_s >= flow.t_s[0]) & (t_s <= ack_t_s[-1])
     if np.count_nonzero(during) > 1:
@@ -220,7 +200,7 @@ def queue_samples(cell: RunCell, hop: Hop) -> tuple[Floats, Floats]:
     return table[:, 0], table[:, 1]
 
 
-def _after_loss(flow: Flow) -> dict[str, Value]:
+def _after_loss(flow: Flow) -> Values:
     again = np.flatnonzero(flow.is_repeated)
     if not len(again):
         return {}
@@ -229,7 +209,7 @@ def _after_loss(flow: Flow) -> dict[str, Value]:
     since_s = flow.t_s[first]
     sent_s = flow.t_s[flow.t_s >= since_s]
     within = np.searchsorted(sent_s, sent_s + BURST_S, side="right") - np.arange(len(sent_s))
-    found: dict[str, Value] = {"burst_segments": int(within.max())}
+    found: Values = {"burst_segments": int(within.max())}
     if len(earlier):
         found["repair_s"] = float(since_s - flow.t_s[earlier[-1]])
     if len(sent_s) > 1:
@@ -237,7 +217,7 @@ def _after_loss(flow: Flow) -> dict[str, Value]:
     return found | _share_after(flow, again) | _growth(flow, float(since_s), again)
 
 
-def _share_after(flow: Flow, again: Ints) -> dict[str, Value]:
+def _share_after(flow: Flow, again: Ints) -> Values:
     t_s, flight = flight_bytes(flow)
     last_s = float(flow.t_s[again[-1]])
     before = flight[t_s < flow.t_s[again[0]]]
@@ -249,7 +229,7 @@ def _share_after(flow: Flow, again: Ints) -> dict[str, Value]:
     )
 
 
-def _growth(flow: Flow, since_s: float, again: Ints) -> dict[str, Value]:
+def _growth(flow: Flow, since_s: float, again: Ints) -> Values:
     """Slope of the flight after recovery, in segments per second."""
     later = flow.t_s[again][flow.t_s[again] > since_s + 2]
     until_s = float(later[0]) if len(later) else float(flow.t_s.max())

@@ -188,8 +188,7 @@ class Kind(Generic[Model, Planned]):
     `model`: what a scenario says of it. `plan`: its part of the plan. `problems`: what does not fit once both hosts are
     known. `serves`: the host and port where it listens. `busy_ns`: how long it takes at least, given the slowest rate
     on its way. `packets`: how many a capture may see of it. `least_packets`: how many packets of data it sends at
-    least, given that rate and the smallest MTU. `families`: its metrics, the kind's own, or modules of
-    analysis/metrics, in the order of their columns. `is_unmodified`: its programs know the kernel's TCP only, so that
+    least, given that rate and the smallest MTU. `is_unmodified`: its programs know the kernel's TCP only, so that
     hosts of stack `scps` need a gateway of their own. `knows_images`: hosts may be images of somebody else's.
     `needs_file`: it asks for a file beside the scenario. `is_load`: others are measured under it; a host that does
     nothing else has the image of generators.
@@ -202,7 +201,6 @@ class Kind(Generic[Model, Planned]):
     busy_ns: Callable[[Planned, int | None], int] = _no_time
     packets: Callable[[Model], int] = _no_packets
     least_packets: Callable[[Planned, int | None, int], int] = _no_least_packets
-    families: tuple[str, ...] = ()
     is_unmodified: Callable[[Model], bool] = _never
     knows_images: bool = False
     needs_file: bool = False

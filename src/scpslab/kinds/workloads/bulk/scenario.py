@@ -111,5 +111,4 @@ KIND = Kind(
     busy_ns=ns_to_send,
     least_packets=least_packets,
     packets=packets,
-    families=("bulk", "wire", "shape"),
 )

@@ -105,6 +105,4 @@ def plan(workload: CongestionTraffic, setting: Setting) -> planned.Congestion:
     )
 
 
-KIND = Kind(
-    model=CongestionTraffic, plan=plan, problems=problems, serves=at_receiver, families=("congestion",), is_load=True
-)
+KIND = Kind(model=CongestionTraffic, plan=plan, problems=problems, serves=at_receiver, is_load=True)

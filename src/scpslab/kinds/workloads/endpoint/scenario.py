@@ -81,6 +81,5 @@ KIND = Kind(
     serves=at_receiver,
     busy_ns=ns_to_send,
     least_packets=packets_to_send,
-    families=("endpoint",),
     knows_images=True,
 )

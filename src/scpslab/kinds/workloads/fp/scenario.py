@@ -182,5 +182,4 @@ KIND = Kind(
     serves=serves,
     busy_ns=ns_to_send,
     least_packets=packets_to_send,
-    families=("fp",),
 )

@@ -74,6 +74,5 @@ KIND = Kind(
     serves=serves,
     busy_ns=ns_to_send,
     least_packets=packets_to_send,
-    families=("ftp",),
     is_unmodified=lambda _workload: True,
 )

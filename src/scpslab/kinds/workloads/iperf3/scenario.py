@@ -101,6 +101,5 @@ KIND = Kind(
     serves=at_receiver,
     busy_ns=busy_ns,
     least_packets=least_packets,
-    families=("iperf3",),
     is_unmodified=is_unmodified,
 )

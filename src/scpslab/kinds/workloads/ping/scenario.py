@@ -38,4 +38,4 @@ def busy_ns(workload: planned.Ping, _rate_bps: int | None) -> int:
     return (workload.count - 1) * workload.interval_ns
 
 
-KIND = Kind(model=Ping, plan=plan, busy_ns=busy_ns, families=("ping",))
+KIND = Kind(model=Ping, plan=plan, busy_ns=busy_ns)

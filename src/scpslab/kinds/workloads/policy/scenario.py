@@ -135,6 +135,5 @@ KIND = Kind(
     serves=at_receiver,
     busy_ns=ns_to_send,
     least_packets=least_packets,
-    families=("policy",),
     needs_file=True,
 )

@@ -51,4 +51,4 @@ def busy_ns(workload: planned.Burst, _rate_bps: int | None) -> int:
     return workload.duration_ns
 
 
-KIND = Kind(model=Burst, plan=plan, problems=problems, serves=at_receiver, busy_ns=busy_ns, families=("burst",))
+KIND = Kind(model=Burst, plan=plan, problems=problems, serves=at_receiver, busy_ns=busy_ns)
