@@ -16,8 +16,7 @@ from scpslab import scenario
 from scpslab.analysis.claims import QUESTIONS, load_all
 from scpslab.analysis.claims.evidence import same
 from scpslab.analysis.claims.load import Paper
-from scpslab.analysis.figures.plots import MODELS
-from scpslab.analysis.figures.recipe import load_all as load_recipes
+from scpslab.analysis.figures.plots import load_all as load_recipes
 from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).parents[2]
 NAMES = scenario.names()
 PAPERS = [*load_all(), *load_all(QUESTIONS)]
-RECIPES = load_recipes(MODELS)
+RECIPES = load_recipes()
 TOPICS = sorted({name.partition("/")[0] for name in NAMES})
 PAGES = [
     *(

@@ -13,8 +13,7 @@ from scpslab.analysis.claims.load import load
 from scpslab.analysis.claims.numbers import NUMBERS
 from scpslab.analysis.claims.relations import RELATIONS
 from scpslab.analysis.claims.words import strange_words
-from scpslab.analysis.figures.plots import MODELS
-from scpslab.analysis.figures.recipe import load_all as load_recipes
+from scpslab.analysis.figures.plots import load_all as load_recipes
 from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.core.errors import ScenarioError
 from scpslab.plan.links import LOSS_CAUSES
@@ -56,7 +55,7 @@ def test_every_series_is_used():
 
 
 def test_figures_of_claims_exist():
-    recipes = load_recipes(MODELS)
+    recipes = load_recipes()
     assert [
         claim.figure
         for paper in load_all()

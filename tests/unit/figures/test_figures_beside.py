@@ -10,8 +10,8 @@ import pytest
 
 from scpslab.analysis.claims import load_beside
 from scpslab.analysis.figures.drawing import draw
-from scpslab.analysis.figures.plots import MODELS, metric_vs_axis
-from scpslab.analysis.figures.recipe import RECIPES, load
+from scpslab.analysis.figures.plots import load
+from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.report import write_report
 from scpslab.cli import app
@@ -151,18 +151,15 @@ def test_a_bad_recipe_of_the_project_costs_only_itself(run_dir, tmp_path, monkey
     folder = tmp_path / "recipes"
     shutil.copytree(RECIPES, folder)
     (folder / "fy97-fig05.yaml").write_text("a: [\n")
-    monkeypatch.setattr("scpslab.analysis.figures.found.RECIPES", folder)
+    monkeypatch.setattr("scpslab.analysis.figures.drawing.RECIPES", folder)
     names, warned = drawn(run_dir)
     assert "fy97-fig04.svg" in names
     assert [line.partition(":")[0].rpartition("/")[2] for line in warned] == ["fy97-fig05.yaml"]
 
 
 def test_a_unit_counts_on_both_axes(run_dir, mine):
-    (figure, _), (divided, _) = (
-        metric_vs_axis.draw(
-            load(write(mine, RECIPE.replace("scale: log", "scale: linear").replace("y (s)", said)), MODELS),
-            Source(run_dir),
-        )
+    figure, divided = (
+        load(write(mine, RECIPE.replace("scale: log", "scale: linear").replace("y (s)", said))).draw(Source(run_dir))
         for said in ("y (bit/s)", "y (kbit/s), unit: kbit/s")
     )
     first, second = ([line.get_ydata() for line in picture.axes[0].lines] for picture in (figure, divided))
@@ -180,7 +177,7 @@ def test_a_unit_that_a_plot_would_ignore_is_refused(mine):
         ScenarioError,
         match=r"figures/new\.yaml:7: y\.unit: found a unit, but time-sequence has units of its own .*Remove it\.",
     ):
-        load(write(mine, text), MODELS)
+        load(write(mine, text))
 
 
 def write(mine, text):
@@ -263,7 +260,7 @@ def test_claims_may_not_pass_for_a_paper_s(run_dir, mine):
 )
 def test_a_unit_that_the_metric_does_not_count_in_is_refused(mine, unit, words):
     with pytest.raises(ScenarioError, match=re.escape(words)):
-        load(write(mine, RECIPE.replace("y (s)", f"y, unit: {unit}")), MODELS)
+        load(write(mine, RECIPE.replace("y (s)", f"y, unit: {unit}")))
 
 
 @pytest.mark.parametrize(

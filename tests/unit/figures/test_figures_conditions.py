@@ -20,19 +20,18 @@ from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import Picture, words_in
 from scpslab.analysis.figures.conditions import Conditions, differences
 from scpslab.analysis.figures.facts import facts_of, said
-from scpslab.analysis.figures.marks import mark_sentences, marks_of
-from scpslab.analysis.figures.plots import MODELS, PLOTS
-from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis, _axes, _is_meant
-from scpslab.analysis.figures.recipe import RECIPES, CellRecipe, load, load_all
-from scpslab.analysis.figures.source import NothingToDrawError, Source, _fits
-from scpslab.analysis.figures.words import origin
+from scpslab.analysis.figures.plots import load, load_all
+from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis, is_meant
+from scpslab.analysis.figures.recipe import RECIPES, CellRecipe
+from scpslab.analysis.figures.source import NothingToDrawError, Source, _fits, axes_of
+from scpslab.analysis.figures.words import mark_sentences, marks_of, origin
 from scpslab.analysis.run import RunCell
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario import planning
 
 pytestmark = pytest.mark.slow
 
-RECIPE_NAMES = sorted(load_all(MODELS))
+RECIPE_NAMES = sorted(load_all())
 # What a recipe may not say of a run: quantities with units, and words for a condition.
 CONDITION = re.compile(
     r"\d[\d,.]*(e-\d+)? ?(bytes?|B|kB|MB|k?bit/s|Mbit/s|baud|ms|s)\b|\d-byte|1e-\d|clean|corruption|under congestion|symmetric|balanced|Vegas|Jacobson|"
@@ -42,7 +41,7 @@ CONDITION = re.compile(
 
 @cache
 def recipes():
-    return load_all(MODELS)
+    return load_all()
 
 
 @cache
@@ -65,7 +64,7 @@ def scenario_of(recipe) -> str:
 def chosen(recipe, cells) -> list[RunCell]:
     """The cells that a recipe draws, of cells without a folder."""
     if isinstance(recipe, MetricVsAxis):
-        return [cell for cell in cells if _is_meant(_axes(cell), recipe.where)]
+        return [cell for cell in cells if is_meant(axes_of(cell), recipe.where)]
     found = [next((cell for cell in cells if _fits(cell, choice)), None) for choice in recipe.cells or ({},)]
     return [cell for cell in found if cell is not None]
 
@@ -217,7 +216,7 @@ def test_values_without_conditions_are_refused(tmp_path):
         "paper: [{label: a, source: b, points: [[0, 1]]}]\n"
     )
     with pytest.raises(ScenarioError, match="values of a paper without conditions"):
-        load(path, MODELS)
+        load(path)
 
 
 # What changes of every scenario, and words of the old conditions that no picture may then have.
@@ -332,7 +331,7 @@ def test_no_picture_says_what_was_not_run(name, tmp_path, synthetic, monkeypatch
     cells = chosen(recipe, whole)[: 3 if isinstance(recipe, CellRecipe) else 12]
     run = write_run(tmp_path / "run-0001", cells, synthetic, monkeypatch, has_captures=isinstance(recipe, CellRecipe))
     try:
-        figure, _ = PLOTS[recipe.plot][1](recipe, Source(run))
+        figure = recipe.draw(Source(run))
     except NothingToDrawError as error:
         pytest.fail(f"nothing drawn: {error}")
     shown = texts_of(figure)
@@ -351,7 +350,7 @@ def test_another_cell_than_the_recipe_s_is_described_as_itself(tmp_path, synthet
         if cell.plan.cell.axes["stack"] == "cubic"
     )
     run = write_run(tmp_path / "run-0001", [cell], synthetic, monkeypatch)
-    figure, _ = PLOTS[recipe.plot][1](recipe, Source(run, (cell.id,)))
+    figure = recipe.draw(Source(run, (cell.id,)))
     assert "kernel TCP, cubic" in figure.words.conditions
     assert not re.search("SCPS|egas", texts_of(figure).split("hosts")[0])
     assert "under other conditions: size 77,777 bytes instead of 4,000,000 bytes, hosts" in figure.words.caption

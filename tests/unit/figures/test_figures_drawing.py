@@ -104,21 +104,19 @@ def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
     x, y = {"label": "Bit error ratio", "scale": "log"}, {"label": "Time (s)"}
     common = {"kind": "figure", "version": 1, "plot": "metric-vs-axis", "title": "t", "source": "s", "x": x, "y": y}
     keys = {"metric": "transfer_s", "axis": "ber", "panels": "stack", "where": {"ber": (0, 1e-6)}}
-    figure, _ = metric_vs_axis.draw(metric_vs_axis.MetricVsAxis.model_validate(common | keys), Source(run_dir))
+    figure = metric_vs_axis.MetricVsAxis.model_validate(common | keys).draw(Source(run_dir))
 
     assert [axes.texts[-1].get_text() for axes in figure.axes] == ["stack bbr", "stack reno"]
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
     # What the second panel shows is inside the limits too.
     for metric in ("transfer_s", "goodput_bps"):
-        figure, _ = metric_vs_axis.draw(
-            metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"metric": metric}), Source(run_dir)
-        )
+        figure = metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"metric": metric}).draw(Source(run_dir))
         ends = [y for axes in figure.axes for bar in axes.containers[0].lines[2][0].get_segments() for _, y in bar]
         assert figure.axes[0].get_ylim()[1] > max(ends)
     assert all(len(axes.containers[0].lines[0].get_xdata()) == 2 for axes in figure.axes)
     nothing = metric_vs_axis.MetricVsAxis.model_validate(common | keys | {"where": {"ber": 0.5}})
     with pytest.raises(NothingToDrawError, match="found no cell"):
-        metric_vs_axis.draw(nothing, Source(run_dir))
+        nothing.draw(Source(run_dir))
 
 
 def test_panels_of_sizes_stand_in_the_order_of_the_sizes():

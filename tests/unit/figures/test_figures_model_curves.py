@@ -10,8 +10,8 @@ import pytest
 
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.model_curves import METRICS, Path, floor_s, mathis_s, path_of, pftk_s
-from scpslab.analysis.figures.plots import MODELS, metric_vs_axis
-from scpslab.analysis.figures.recipe import RECIPES, load
+from scpslab.analysis.figures.plots import load, metric_vs_axis
+from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.analysis.figures.source import Source
 from scpslab.analysis.run import open_cell
 from scpslab.core.errors import ResultError, UsageError
@@ -89,9 +89,9 @@ def test_the_path_is_that_of_the_plan(run_dir, model, loss):
 
 
 def test_curves_are_drawn_and_named_in_the_legend(run_dir):
-    recipe = load(RECIPES / "fy97-fig05.yaml", MODELS)
+    recipe = load(RECIPES / "fy97-fig05.yaml")
     assert isinstance(recipe, metric_vs_axis.MetricVsAxis)
-    figure, _ = metric_vs_axis.draw(recipe.model_copy(update={"models": ("floor", "pftk")}), Source(run_dir))
+    figure = recipe.model_copy(update={"models": ("floor", "pftk")}).draw(Source(run_dir))
     curves = {line.get_label(): line for line in figure.axes[0].lines if str(line.get_label()).startswith("model: ")}
     assert list(curves) == ["model: line rate", "model: PFTK"]
     assert len(curves["model: PFTK"].get_xdata()) == 3
@@ -102,8 +102,8 @@ def test_no_line_leads_from_a_point_without_losses(run_dir):
     """Mathis' and PFTK's formulas say nothing there; the line's rate does."""
     for cell in (run_dir / "cells").glob("*ber=1e-0*"):
         with_errors(run_dir, cell.name, "independent")
-    recipe = load(RECIPES / "fy97-fig05.yaml", MODELS)
-    figure, _ = metric_vs_axis.draw(recipe.model_copy(update={"models": ("floor", "mathis", "pftk")}), Source(run_dir))
+    recipe = load(RECIPES / "fy97-fig05.yaml")
+    figure = recipe.model_copy(update={"models": ("floor", "mathis", "pftk")}).draw(Source(run_dir))
     finite = {
         line.get_label(): np.isfinite(line.get_ydata()).tolist()
         for line in figure.axes[0].lines

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from scpslab import plan as plans
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import COLOURS
-from scpslab.analysis.figures.plots import MODELS, over_time, time_sequence
-from scpslab.analysis.figures.recipe import RECIPES, load
+from scpslab.analysis.figures.plots import load, over_time
+from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.analysis.figures.source import Source, flow_at
 from scpslab.analysis.run import open_cell
 
@@ -27,9 +27,8 @@ CELL, OTHER = "stack=reno,ber=1e-05,r1", "stack=bbr,ber=1e-05,r1"
 
 def drawn(run_dir: Path, *cells: str) -> Figure:
     """The figure of these cells."""
-    recipe = load(RECIPES / "over-time.yaml", MODELS)
-    assert isinstance(recipe, over_time.OverTime)
-    return over_time.draw(recipe, Source(run_dir, cells))[0]
+    recipe = load(RECIPES / "over-time.yaml")
+    return recipe.draw(Source(run_dir, cells))
 
 
 def panels(figure: Figure) -> dict[str, object]:
@@ -141,10 +140,9 @@ def test_a_pdf_is_the_same_bytes_every_time(run_dir):
 
 
 def test_lines_of_sequence_numbers_never_go_back(run_dir):
-    recipe = load(RECIPES / "fy97-a21.yaml", MODELS)
-    assert isinstance(recipe, time_sequence.TimeSequence)
+    recipe = load(RECIPES / "fy97-a21.yaml")
     source = Source(run_dir, (CELL, OTHER))
-    figure, _ = time_sequence.draw(recipe.model_copy(update={"capture": "source"}), source)
+    figure = recipe.model_copy(update={"capture": "source"}).draw(source)
     lines = [line for line in figure.axes[0].lines if line.get_linestyle() != "None"]
     assert len(lines) == 2
     assert all(np.all(np.diff(line.get_ydata()) > 0) for line in lines)

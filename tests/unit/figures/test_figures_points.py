@@ -14,8 +14,8 @@ import pytest
 from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.figures import draw
-from scpslab.analysis.figures.plots import MODELS, PLOTS, over_time, points
-from scpslab.analysis.figures.recipe import RECIPES, load
+from scpslab.analysis.figures.plots import load, points
+from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.analysis.figures.source import Source, flow_at
 from scpslab.analysis.run import open_cell
 from scpslab.analysis.table import read_results
@@ -24,10 +24,8 @@ from scpslab.scenario import planning
 
 
 def drawn(run_dir, **keys):
-    recipe = load(RECIPES / "points.yaml", MODELS)
-    assert isinstance(recipe, points.Points)
-    figure, _ = points.draw(recipe.model_copy(update=keys), Source(run_dir))
-    return figure
+    recipe = load(RECIPES / "points.yaml")
+    return recipe.model_copy(update=keys).draw(Source(run_dir))
 
 
 def rows_of(figure):
@@ -120,9 +118,8 @@ def file_run(tmp_path, synthetic, monkeypatch):
 def test_over_time_shows_the_data_connection_of_a_file(file_run):
     flow = flow_at(open_cell(file_run), "sink")
     assert flow.total_bytes == 10_000
-    recipe = load(RECIPES / "over-time.yaml", MODELS)
-    assert isinstance(recipe, over_time.OverTime)
-    figure, _ = PLOTS["over-time"][1](recipe, Source(file_run.parents[1]))
+    recipe = load(RECIPES / "over-time.yaml")
+    figure = recipe.draw(Source(file_run.parents[1]))
     panels = {axes.get_ylabel(): axes for axes in figure.axes}
     assert list(panels) == ["window (kB)", "round trip (ms)", "arrived (kB)", "rate (Mbit/s)"]
     t_s, rate = panels["rate (Mbit/s)"].lines[0].get_data()

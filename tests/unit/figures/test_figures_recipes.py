@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.analysis.figures.found import find
-from scpslab.analysis.figures.plots import MODELS
-from scpslab.analysis.figures.recipe import RECIPES, load, load_all
+from scpslab.analysis.figures.drawing import find
+from scpslab.analysis.figures.plots import load, load_all
+from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.core.errors import ScenarioError, UsageError
 
 RECIPE = """
@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 
 def test_every_shipped_recipe_loads_and_names_its_source_and_units():
-    recipes = load_all(MODELS)
+    recipes = load_all()
     assert {f"fy97-fig{number:02}" for number in range(4, 19)} <= set(recipes)
     for name, recipe in recipes.items():
         assert recipe.name == name
@@ -40,7 +40,7 @@ def test_every_shipped_recipe_loads_and_names_its_source_and_units():
 
 
 def test_the_paper_s_clean_link_values_are_in_the_throughput_figure():
-    paper = {series.label: dict(series.points) for series in load_all(MODELS)["fy97-fig04"].paper}
+    paper = {series.label: dict(series.points) for series in load_all()["fy97-fig04"].paper}
     assert paper["TCP"][0] == 74
     assert paper["SCPS-TP, no congestion control"] == {0: 93, 1e-5: 88, 5e-5: 72}
 
@@ -48,10 +48,10 @@ def test_the_paper_s_clean_link_values_are_in_the_throughput_figure():
 def test_a_recipe_overrides_its_base_key_by_key_in_the_axes(folder):
     (folder / "_base.yaml").write_text(RECIPE)
     (folder / "two.yaml").write_text("kind: figure\nversion: 1\nextends: base\ntitle: another\ny: {max: 7}\n")
-    recipe = load(folder / "two.yaml", MODELS)
+    recipe = load(folder / "two.yaml")
     assert (recipe.title, recipe.source, recipe.name) == ("another", "Fig 0", "two")
     assert (recipe.y.label, recipe.y.max) == ("y (s)", 7)
-    assert "_base" not in load_all(MODELS, folder)
+    assert "_base" not in load_all(folder)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_a_recipe_overrides_its_base_key_by_key_in_the_axes(folder):
 def test_what_is_wrong_with_a_recipe_is_named(folder, text, said):
     (folder / "bad.yaml").write_text(text)
     with pytest.raises(ScenarioError, match=said):
-        load(folder / "bad.yaml", MODELS)
+        load(folder / "bad.yaml")
 
 
 def complaints(path):
     with pytest.raises(ScenarioError) as caught:
-        load(path, MODELS)
+        load(path)
     return str(caught.value).splitlines()
 
 
@@ -145,7 +145,7 @@ def test_a_value_of_none_of_several_types_is_one_complaint(folder):
 
 def test_a_recipe_s_name_is_its_file_s(folder):
     path = folder / "one.yaml"
-    assert load(path, MODELS).name == "one"
+    assert load(path).name == "one"
     path.write_text(RECIPE + "name: two\n")
     assert 'found the unknown key "name"' in complaints(path)[0]
 
@@ -154,7 +154,7 @@ def test_a_base_of_a_base_is_refused(folder):
     (folder / "_b.yaml").write_text("extends: c\n")
     (folder / "a.yaml").write_text("extends: b\n")
     with pytest.raises(ScenarioError, match="one level"):
-        load(folder / "a.yaml", MODELS)
+        load(folder / "a.yaml")
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(tmp_path):

@@ -234,6 +234,21 @@ def _surround(figure: Picture, panels: Sequence[Axes], sheet: Sheet, axes_inches
         figure.legend(handles, labels, loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=columns)
 
 
+def colour(index: int) -> str:
+    """The colour of a series by its place."""
+    return COLOURS[index % len(COLOURS)]
+
+
+def marker(index: int) -> str:
+    """The marker of a series by its place."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def line_style(index: int) -> str:
+    """The line style of a series by its place."""
+    return LINE_STYLES[index % len(LINE_STYLES)]
+
+
 def _shorten_numbers(panels: Sequence[Axes]) -> None:
     for axis in (axis for axes in panels for axis in (axes.xaxis, axes.yaxis)):
         if (

@@ -4,7 +4,7 @@ call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -107,6 +107,14 @@ def flow_at(cell: RunCell, where: str) -> Flow:
     return flow_of(connection, from_client=DATA_FLOWS[workload.kind].from_client(workload, connection))
 
 
+def flow_if_seen(cell: RunCell, where: str) -> Flow | None:
+    """As `flow_at`; None where it raises."""
+    try:
+        return flow_at(cell, where)
+    except NothingToDrawError:
+        return None
+
+
 def connection_at(cell: RunCell, where: str) -> Connection:
     """The transfer's connection in the capture at the `source` or the `sink`.
 
@@ -136,6 +144,20 @@ def connection_at(cell: RunCell, where: str) -> Connection:
 def label_of(cell: RunCell) -> str:
     """A cell's axis values in words, for legends and captions."""
     return ", ".join(f"{name} {value}" for name, value in cell.plan.cell.axes.items()) or cell.id
+
+
+def shown(source: Source, cells: Sequence[RunCell]) -> str:
+    """The run and its cells in words, with which captions begin."""
+    one = f"{label_of(cells[0])}, repeat {cells[0].plan.cell.repeat}" if len(cells) == 1 else ""
+    return f"Run {source.run_dir.name}, {one or f'{len(cells)} cells'}"
+
+
+def axes_of(cell: RunCell) -> dict[str, str]:
+    """A cell's axis values as results.csv has them."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in cell.plan.cell.axes.items()
+    }
 
 
 def axis_number(text: str) -> float | None:

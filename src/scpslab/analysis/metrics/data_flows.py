@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from scpslab.analysis.capture import ACK, FIN, RST, SYN, Connection, split_connections
+from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets, split_connections
 from scpslab.analysis.metrics.base import Family, Subject, Values
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
 from scpslab.analysis.viewpoints import capture_at
@@ -90,6 +90,12 @@ DATA_FLOWS: Layer[DataFlow] = Layer("workloads", "metrics")
 def load_ports(plan: Plan) -> list[int]:
     """The ports of all traffic that competes with what is measured."""
     return [cast("Transfer", workload).port for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load]
+
+
+def load_packets(cell: RunCell, packets: Packets) -> tuple[Floats, Ints]:
+    """Times since the epoch and IP bytes of those packets that compete with what is measured."""
+    is_load = (packets.protocol == UDP) & np.isin(packets.destination_port, load_ports(cell.plan))
+    return (packets.t_ns[is_load] - (cell.epoch_realtime_ns or 0)) / 1e9, packets.ip_bytes[is_load]
 
 
 def told_by(plan: Plan) -> Iterator[tuple[str, ScpsEnd]]:

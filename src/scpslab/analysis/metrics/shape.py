@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from scpslab.analysis.capture import FIN, SYN, UDP, Bools, Floats, Ints
+from scpslab.analysis.capture import FIN, SYN, Bools, Floats, Ints
 from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, number
-from scpslab.analysis.metrics.data_flows import ack_bytes, load_ports
+from scpslab.analysis.metrics.data_flows import ack_bytes, load_packets, load_ports
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import (
     Flow,
@@ -148,18 +148,15 @@ def _first_ack_delay(subject: Subject[Traffic]) -> Value:
 
 def _against_congestion(subject: Subject[Traffic], flow: Flow, linear_from_s: Value) -> Value:
     """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
-    plan, zero_s = subject.cell.plan, flow.syn_t_s
-    ports = load_ports(plan)
-    probe = capture_beside(plan, subject.workload.from_)
-    packets = subject.cell.packets(probe.name) if probe and ports else None
-    if packets is None or zero_s is None or not isinstance(linear_from_s, float):
+    probe = capture_beside(subject.cell.plan, subject.workload.from_)
+    packets = subject.cell.packets(probe.name) if probe and load_ports(subject.cell.plan) else None
+    if packets is None or flow.syn_t_s is None or not isinstance(linear_from_s, float):
         return None
-    is_congestion = (packets.protocol == UDP) & np.isin(packets.destination_port, ports)
-    congestion_t_s = (packets.t_ns[is_congestion] - (subject.cell.epoch_realtime_ns or 0)) / 1e9
-    span = (CONGESTION_BIN_S, zero_s + linear_from_s, float(flow.t_s.max()))
+    load_t_s, load_bytes = load_packets(subject.cell, packets)
+    span = (CONGESTION_BIN_S, flow.syn_t_s + linear_from_s, float(flow.t_s.max()))
     rates = (
         binned_rate(flow.t_s, flow.end - flow.seq, *span)[1],
-        binned_rate(congestion_t_s, packets.ip_bytes[is_congestion], *span)[1],
+        binned_rate(load_t_s, load_bytes, *span)[1],
     )
     if len(rates[0]) < LEAST_BINS or min(rate.std() for rate in rates) == 0:
         return None
@@ -175,7 +172,7 @@ def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> Values:
     last = ack_t_s >= ack_t_s[-1] - END_SHARE * (ack_t_s[-1] - ack_t_s[0])
     packet_bytes = int((flow.end - flow.seq).max()) + HEADER_BYTES
     found: Values = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
-    t_s, depth_bytes = queue_samples(cell, hop)
+    t_s, depth_bytes, _ = queue_samples(cell, hop)
     during: Bools = (t_s >= flow.t_s[0]) & (t_s <= ack_t_s[-1])
     if np.count_nonzero(during) > 1:
         found["queue_mean_bytes"] = float(depth_bytes[during].mean())
@@ -185,19 +182,18 @@ def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> Values:
     return found
 
 
-def queue_samples(cell: RunCell, hop: Hop) -> tuple[Floats, Floats]:
-    """Samples of the queue probe before the hop: seconds since the epoch and bytes, both float64[n]; empty without
-    one.
+def queue_samples(cell: RunCell, hop: Hop | None) -> tuple[Floats, Floats, Floats]:
+    """Samples of the queue probe before the hop: seconds since the epoch, bytes, and packets dropped until then, all
+    float64[n]; empty without one.
     """
-    probe = queue_probe(cell.plan, hop)
-    lines = cell.records(probe.name) if probe else []
+    probe = queue_probe(cell.plan, hop) if hop else None
     samples = [
-        (t_s, size)
-        for line in lines
+        (t_s, size, number(line, "drops") or 0.0)
+        for line in (cell.records(probe.name) if probe else [])
         if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None
     ]
-    table = np.array(samples, dtype=np.float64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    table = np.array(samples, dtype=np.float64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
 
 
 def _after_loss(flow: Flow) -> Values:
