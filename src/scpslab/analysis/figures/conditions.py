@@ -5,7 +5,7 @@ says.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -91,34 +91,6 @@ class Difference:
         return f"{self.name} {self.found} instead of {self.wanted}"
 
 
-def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
-    """Which conditions the plan of a cell does not meet."""
-    facts = facts_of(plan)
-    found = [_compared(name, getattr(conditions, name), facts) for name in COMPARED]
-    ratios = facts.ber if facts.ber[0] != facts.ber[1] else facts.ber[:1]
-    if len(ratios) > 1 or not any(
-        ratios[0] is not None and math.isclose(ratios[0], wanted, rel_tol=1e-9) for wanted in conditions.ber
-    ):
-        found.append(
-            Difference("bit error ratio", both(*map(ber_text, facts.ber)), " or ".join(map(ber_text, conditions.ber)))
-        )
-    if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
-        found.append(Difference("error model", " and ".join(facts.models), " or ".join(conditions.errors)))
-    if not math.isclose(facts.level, conditions.level, rel_tol=1e-6):
-        found.append(Difference("congestion level", f"{facts.level:g} %", f"{conditions.level:g} %"))
-    others = [text for text in facts.disturbances if not (conditions.drops and "by order" in text)] + list(facts.others)
-    if others:
-        found.append(Difference("other influences", ", ".join(others), "none"))
-    if conditions.hosts is not None and (transfer := transfer_in(plan)) is not None:
-        found.append(_hosts(conditions.hosts, plan, transfer))
-    return tuple(difference for difference in found if difference is not None)
-
-
-def fewest(conditions: Conditions, plans: Sequence[Plan]) -> tuple[Difference, ...]:
-    """The differences of the plan that comes nearest; there must be one."""
-    return min((differences(conditions, plan) for plan in plans), key=len)
-
-
 # From a key to what a plan says of it, and how to say it.
 COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], str]]] = {
     "topology": ("topology", lambda facts: facts.topology, str),
@@ -132,23 +104,37 @@ COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], str]]]
 }
 
 
-def _compared(name: str, wanted: Any, facts: Facts) -> Difference | None:
-    called, fact, shown = COMPARED[name]
-    if wanted is None:
-        return None
-    values, found = as_several(wanted), fact(facts)
-    return (
-        None
-        if found in values
-        else Difference(called, "none" if found is None else shown(found), " or ".join(map(shown, values)))
-    )
+def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
+    """Which conditions the plan of a cell does not meet."""
+    facts = facts_of(plan)
+    found = [
+        Difference(called, "none" if fact is None else show(fact), _or(map(show, as_several(wanted))))
+        for name, (called, fact_of, show) in COMPARED.items()
+        if (wanted := getattr(conditions, name)) is not None and (fact := fact_of(facts)) not in as_several(wanted)
+    ]
+    there, back = facts.ber
+    if (
+        there != back
+        or there is None
+        or not any(math.isclose(there, wanted, rel_tol=1e-9) for wanted in conditions.ber)
+    ):
+        found.append(Difference("bit error ratio", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
+    if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
+        found.append(Difference("error model", " and ".join(facts.models), _or(conditions.errors)))
+    if not math.isclose(facts.level, conditions.level, rel_tol=1e-6):
+        found.append(Difference("congestion level", f"{facts.level:g} %", f"{conditions.level:g} %"))
+    disturbances = [text for text in facts.disturbances if not (conditions.drops and "by order" in text)]
+    if others := [*disturbances, *facts.others]:
+        found.append(Difference("other influences", ", ".join(others), "none"))
+    if conditions.hosts is not None and (transfer := transfer_in(plan)) is not None:
+        problems = [_host(host, plan, transfer) for host in conditions.hosts]
+        if all(problems):
+            found.append(Difference("hosts", problems[0], _or(map(_called, conditions.hosts))))
+    return tuple(found)
 
 
-def _hosts(wanted: tuple[HostPart, ...], plan: Plan, transfer: Traffic) -> Difference | None:
-    found = [_host(host, plan, transfer) for host in wanted]
-    if "" in found:
-        return None
-    return Difference("hosts", next(text for text in found if text), " or ".join(_called(host) for host in wanted))
+def _or(texts: Iterable[str]) -> str:
+    return " or ".join(texts)
 
 
 def _called(host: HostPart) -> str:

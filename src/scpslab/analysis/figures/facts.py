@@ -17,7 +17,7 @@ from scpslab.plan.error_models import NO_MODEL, Errors
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import ways
-from scpslab.plan.serial_links import SerialDirection, SerialLink
+from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.stacks import KERNEL, STACKS, ScpsEnd
 from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.plan.workloads import Traffic
@@ -60,46 +60,36 @@ class Facts:
 
     def words(self) -> dict[str, str]:
         """What a reader must know, part by part; what says nothing has no words."""
+        delays = [units.text("duration", delay_ns) for delay_ns in self.delays_ns]
+        others = ", ".join(f"{count} x {kind}" for kind, count in Counter(self.others).items())
         found = {
             "topology": self.topology,
             "transport": self.transport,
             "transfer": self._transfer(),
             "rate": both(*(rate_text(rate, is_serial=self.is_serial) for rate in self.rates_bps)),
-            "delay": self._delay(),
+            "delay": f"{delays[0]} each way" if delays[0] == delays[1] else both(*delays),
             "errors": self._errors(),
             "disturbances": ", ".join(self.disturbances),
-            "level": ""
-            if self.level == NOTHING_ELSE
-            else f"congestion of up to {self.level - NOTHING_ELSE:g} % of the link",
-            "others": f"also {', '.join(f'{count} x {kind}' for kind, count in Counter(self.others).items())}"
-            if self.others
+            "level": f"congestion of up to {self.level - NOTHING_ELSE:g} % of the link"
+            if self.level != NOTHING_ELSE
             else "",
+            "others": others and f"also {others}",
         }
         return {name: text for name, text in found.items() if text}
 
     def _transfer(self) -> str:
-        parts = [self.kind]
-        if self.size_bytes is not None:
-            parts.append(size_text(self.size_bytes))
-        if self.duration_ns is not None:
-            parts.append(f"for {units.text('duration', self.duration_ns)}")
-        if self.segment_bytes is not None:
-            parts.append(f"in {self.segment_bytes}-byte segments")
-        return f"{parts[0]}: {' '.join(parts[1:])}" if len(parts) > 1 else parts[0]
-
-    def _delay(self) -> str:
-        there, back = (units.text("duration", delay_ns) for delay_ns in self.delays_ns)
-        return f"{there} each way" if there == back else f"{there} there, {back} back"
+        parts = [
+            size_text(self.size_bytes) if self.size_bytes is not None else "",
+            f"for {units.text('duration', self.duration_ns)}" if self.duration_ns is not None else "",
+            f"in {self.segment_bytes}-byte segments" if self.segment_bytes is not None else "",
+        ]
+        return ": ".join(filter(None, (self.kind, " ".join(filter(None, parts)))))
 
     def _errors(self) -> str:
         if self.ber == (0, 0):
             return "no bit errors"
-        models = " and ".join(self.models)
-        return (
-            f"{models} errors"
-            if self.ber == (None, None)
-            else f"BER {both(*(ber_text(ber) for ber in self.ber))}, {models} errors"
-        )
+        models = f"{' and '.join(self.models)} errors"
+        return models if self.ber == (None, None) else f"BER {both(*map(ber_text, self.ber))}, {models}"
 
 
 def both(there: str, back: str) -> str:
@@ -138,8 +128,9 @@ def facts_of(plan: Plan) -> Facts:
     transfer = transfer_in(plan)
     there, back = ways(plan, transfer) if transfer else ([], [])
     narrow, narrow_back = slowest(there), slowest(back)
-    rates = tuple(hop.direction.rate_bps if hop else None for hop in (narrow, narrow_back))
-    framing = narrow.direction.overhead_bytes if narrow and isinstance(narrow.direction, Direction) else None
+    rate_bps = narrow.direction.rate_bps if narrow else None
+    errors = (_errors(plan, there), _errors(plan, back))
+    workloads = [(workload, DATA_FLOWS[workload.kind].is_load) for workload in plan.cell.workloads]
     return Facts(
         topology=plan.network.topology,
         kind=transfer.kind if transfer else "",
@@ -147,25 +138,15 @@ def facts_of(plan: Plan) -> Facts:
         segment_bytes=getattr(transfer, "segment_bytes", None),
         duration_ns=getattr(transfer, "duration_ns", None),
         transport=_transport(plan, transfer),
-        rates_bps=(rates[0], rates[1]),
+        rates_bps=(rate_bps, narrow_back.direction.rate_bps if narrow_back else None),
         is_serial=bool(narrow and isinstance(narrow.link, SerialLink)),
         delays_ns=(_delay_ns(there), _delay_ns(back)),
-        framing_bytes=framing,
-        ber=(_ber(plan, there), _ber(plan, back)),
-        models=tuple(
-            dict.fromkeys(
-                errors.model
-                for hop in (*there, *back)
-                if (errors := plan.cell.errors(*hop.place)) is not None and _is_at_work(errors)
-            )
-        ),
-        level=_level(plan, rates[0]),
-        disturbances=tuple(dict.fromkeys(said for hop in (*there, *back) for said in _disturbances(plan, hop))),
-        others=tuple(
-            workload.kind
-            for workload in plan.cell.workloads
-            if workload is not transfer and not DATA_FLOWS[workload.kind].is_load
-        ),
+        framing_bytes=narrow.direction.overhead_bytes if narrow and isinstance(narrow.direction, Direction) else None,
+        ber=(_ber(errors[0]), _ber(errors[1])),
+        models=tuple(dict.fromkeys(one.model for way in errors for one in way)),
+        level=_level([getattr(workload, "max_rate_bps", 0) for workload, is_load in workloads if is_load], rate_bps),
+        disturbances=tuple(dict.fromkeys(text for hop in (*there, *back) for text in _disturbances(plan, hop))),
+        others=tuple(workload.kind for workload, is_load in workloads if workload is not transfer and not is_load),
     )
 
 
@@ -206,44 +187,38 @@ def _delay_ns(hops: Way) -> int:
     return sum(hop.direction.delay_ns for hop in hops)
 
 
-def _is_at_work(errors: Errors) -> bool:
-    return errors.model != NO_MODEL
+def _errors(plan: Plan, hops: Way) -> list[Errors]:
+    """The errors on a way."""
+    errors = (plan.cell.errors(*hop.place) for hop in hops)
+    return [one for one in errors if one is not None and one.model != NO_MODEL]
 
 
-def _ber(plan: Plan, hops: Way) -> float | None:
+def _ber(errors: Sequence[Errors]) -> float | None:
     """The bit error ratio of a way with one link that has errors; None where the model has no such number, or several
     links have one.
     """
-    found = [errors for hop in hops if (errors := plan.cell.errors(*hop.place)) is not None and _is_at_work(errors)]
-    ratios = [getattr(errors.settings, "ber", None) for errors in found]
-    if None in ratios:
-        return None
+    ratios = [getattr(one.settings, "ber", None) for one in errors]
     above = [float(ratio) for ratio in ratios if ratio]
-    return None if len(above) > 1 else sum(above)
+    return None if None in ratios or len(above) > 1 else sum(above)
 
 
-def _level(plan: Plan, rate_bps: int | None) -> float:
-    asked = sum(
-        getattr(workload, "max_rate_bps", 0) for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load
-    )
-    return NOTHING_ELSE if not asked else NOTHING_ELSE + 100 * asked / rate_bps if rate_bps else float("inf")
+def _level(loads_bps: Sequence[int], rate_bps: int | None) -> float:
+    if not sum(loads_bps):
+        return NOTHING_ELSE
+    return NOTHING_ELSE + 100 * sum(loads_bps) / rate_bps if rate_bps else float("inf")
 
 
 def _disturbances(plan: Plan, hop: Hop) -> list[str]:
     direction, impairment = hop.direction, plan.cell.impairment(*hop.place)
-    found = []
+    causes: dict[str, object] = {}
     if impairment and (errors := impairment.errors) is not None:
-        found += (
-            [f"{len(errors.drop_packets)} packet{'s' if len(errors.drop_packets) > 1 else ''} dropped by order"]
-            if errors.drop_packets
-            else []
-        )
-        found += ["outages"] if errors.outages else []
-        found += ["bits flipped"] if errors.action == "flip" and _is_at_work(errors) else []
-    if isinstance(direction, SerialDirection):
-        return found
-    found += ["changing delay"] if direction.delay_table else []
-    found += ["packets out of order or doubled"] if direction.jitter_ns or (impairment and impairment.duplicate) else []
-    if direction.queue is not None and direction.queue.discipline != DEFAULT:
-        found.append(f"queue {direction.queue.discipline}")
-    return found
+        dropped = len(errors.drop_packets)
+        causes[f"{dropped} packet{'s' if dropped > 1 else ''} dropped by order"] = dropped
+        causes["outages"] = errors.outages
+        causes["bits flipped"] = errors.action == "flip" and errors.model != NO_MODEL
+    if isinstance(direction, Direction):
+        causes["changing delay"] = direction.delay_table
+        causes["packets out of order or doubled"] = direction.jitter_ns or (impairment and impairment.duplicate)
+        if direction.queue is not None:
+            causes[f"queue {direction.queue.discipline}"] = direction.queue.discipline != DEFAULT
+    return [text for text, is_there in causes.items() if is_there]

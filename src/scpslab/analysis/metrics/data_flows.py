@@ -34,15 +34,16 @@ class DataFlow:
 
     `families`: its metrics, in the order of their columns. `carries`: its data can be followed. `is_load`: it is there
     to disturb what is measured. `has_own_port`: its plan's port tells its packets from all others. `tells_ends`: its
-    record has what the SCPS programs at its ends report.
+    record has what the SCPS programs at its ends report. `has_formulas`: it is one transfer over TCP of a known size in
+    segments of a known one.
     """
 
     carries: ClassVar[bool] = False
     is_load: ClassVar[bool] = False
     has_own_port: ClassVar[bool] = True
 
-    def __init__(self, *families: Family[Any], tells_ends: bool = False) -> None:
-        self.families, self.tells_ends = families, tells_ends
+    def __init__(self, *families: Family[Any], tells_ends: bool = False, has_formulas: bool = False) -> None:
+        self.families, self.tells_ends, self.has_formulas = families, tells_ends, has_formulas
 
     def connection(self, cell: RunCell, workload: Any, probe: str) -> Connection | None:
         """Its connection in a capture; None where it is not in there."""

@@ -96,4 +96,4 @@ def _payload_match(sender: dict[str, Value], receiver: dict[str, Value]) -> bool
     return None
 
 
-KIND = OwnConnection(Family(COLUMNS, measure), WIRE, SHAPE, tells_ends=True)
+KIND = OwnConnection(Family(COLUMNS, measure), WIRE, SHAPE, tells_ends=True, has_formulas=True)
