@@ -19,12 +19,11 @@ from scpslab import scenario
 from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import Picture, words_in
-from scpslab.analysis.figures.conditions import Conditions, differences
-from scpslab.analysis.figures.facts import facts_of, said
+from scpslab.analysis.figures.conditions import Conditions, differences, facts_of, said
 from scpslab.analysis.figures.plots import load, load_all
-from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis, is_meant
+from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
 from scpslab.analysis.figures.recipe import CellRecipe
-from scpslab.analysis.figures.source import NothingToDrawError, Source, _fits, axes_of
+from scpslab.analysis.figures.source import NothingToDrawError, Source, axes_of, fits
 from scpslab.analysis.figures.words import mark_sentences, marks_of, origin
 from scpslab.analysis.run import RunCell
 from scpslab.core.errors import ScenarioError
@@ -65,8 +64,8 @@ def scenario_of(recipe) -> str:
 def chosen(recipe, cells) -> list[RunCell]:
     """The cells that a recipe draws, of cells without a folder."""
     if isinstance(recipe, MetricVsAxis):
-        return [cell for cell in cells if is_meant(axes_of(cell), recipe.where)]
-    found = [next((cell for cell in cells if _fits(cell, choice)), None) for choice in recipe.cells or ({},)]
+        return [cell for cell in cells if fits(axes_of(cell), recipe.where, skips_unknown=True)]
+    found = [next((cell for cell in cells if fits(axes_of(cell), choice)), None) for choice in recipe.cells or ({},)]
     return [cell for cell in found if cell is not None]
 
 

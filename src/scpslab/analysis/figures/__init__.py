@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +31,7 @@ __all__ = ["draw"]
 FILE = "drawn.json"
 # Another version of these may draw other bytes.
 LIBRARIES = ("matplotlib", "numpy", "pillow")
+OUTPUTS = (".png", ".svg", ".pdf", ".xpl")
 
 
 def draw(
@@ -86,7 +87,7 @@ class Drawing:
         for root in (
             PACKAGE,
             RECIPES.parent,
-            run.beside() / RunFolder(run_dir).figures.name,
+            run.beside() / run.figures.name,
             run.resolved,
             run.results,
             run.cells,
@@ -118,28 +119,15 @@ class Drawing:
         replace_text(self.folder / FILE, json.dumps(record, indent=1) + "\n")
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """The files that count below a folder, or the file itself: no compiled code, and no pictures, which are no
-    inputs.
-    """
-    if root.is_file():
-        yield root
-    for path in sorted(root.rglob("*")):
-        # The package of an installation holds the project's other files too.
-        is_other = "__pycache__" in path.parts or (root == PACKAGE and path.is_relative_to(CARRIED))
-        if (
-            path.is_file()
-            and not is_other
-            and path.suffix not in (".png", ".svg", ".pdf", ".xpl")
-            and path.name != FILE
-        ):
-            yield path
-
-
 def _digest(root: Path) -> bytes:
+    """Of the files below a folder, or of the file itself: compiled code does not count, nor pictures, which are no
+    inputs, nor the project's other files, which the package of an installation holds too.
+    """
     digest = hashlib.sha256()
-    for path in _files(root):
-        digest.update(f"{path.relative_to(root)}\0{_content(path)}\n".encode())
+    for path in [root] if root.is_file() else sorted(root.rglob("*")):
+        is_other = "__pycache__" in path.parts or (root == PACKAGE and path.is_relative_to(CARRIED))
+        if path.is_file() and not is_other and path.suffix not in OUTPUTS and path.name != FILE:
+            digest.update(f"{path.relative_to(root)}\0{_content(path)}\n".encode())
     return digest.digest()
 
 

@@ -10,7 +10,6 @@ from scpslab.analysis import xpl
 from scpslab.analysis.figures.canvas import DEFAULT_FORMATS, FORMATS, save
 from scpslab.analysis.figures.model_curves import MODELS as CURVES
 from scpslab.analysis.figures.plots import load
-from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
 from scpslab.analysis.figures.recipe import RECIPES, Recipe, recipe_files
 from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of
 from scpslab.core.choices import one_of
@@ -111,7 +110,7 @@ def draw(
     paths: list[Path] = []
 
     def draw_one(recipe: Recipe) -> None:
-        drawn = _with_models(recipe, models)
+        drawn = recipe.with_models(models)
         try:
             paths.extend(save(drawn.draw(source), folder, drawn.stem(source), pictures))
         except NothingToDrawError as error:
@@ -148,13 +147,6 @@ def _draw_applicable(found: Found, source: Source, draw_one: Callable[[Recipe], 
         except NothingToDrawError as error:
             if recipe.is_own:
                 warn(str(error))
-
-
-def _with_models(recipe: Recipe, models: Sequence[str]) -> Recipe:
-    """The recipe with these curves added, if it is of a kind that has curves."""
-    if not models or not isinstance(recipe, MetricVsAxis):
-        return recipe
-    return recipe.model_copy(update={"models": tuple(dict.fromkeys((*recipe.models, *models)))})
 
 
 def applicable(run_dir: Path) -> list[Recipe]:

@@ -8,6 +8,7 @@ is replaced whole.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
@@ -124,14 +125,13 @@ class Recipe(Part):
     stands_in: bool = key(False, says="Whether it is drawn by default only where no other recipe applies.")
     x: AxisStyle = key(says="The horizontal axis.")
     y: AxisStyle = key(says="The vertical axis.")
-    _name: str = PrivateAttr("")
     _file: Path = PrivateAttr(Path())
     _is_own: bool = PrivateAttr(default=False)
 
     @property
     def name(self) -> str:
         """The name of the recipe: its file's name."""
-        return self._name
+        return self._file.stem
 
     @property
     def file(self) -> Path:
@@ -155,6 +155,10 @@ class Recipe(Part):
     def stem(self, source: Source) -> str:
         """The name of the picture's files."""
         return self.name
+
+    def with_models(self, models: Sequence[str]) -> Recipe:
+        """The recipe with curves of these formulas added, if its kind has curves."""
+        return self
 
     def applies(self, scenario: str) -> bool:
         """Whether `scpslab plot` draws this figure for runs of the scenario by default.

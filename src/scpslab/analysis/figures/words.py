@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scpslab.analysis.figures.canvas import Words
-from scpslab.analysis.figures.conditions import Conditions, Difference, differences
-from scpslab.analysis.figures.facts import facts_of, said
+from scpslab.analysis.figures.conditions import Conditions, Difference, differences, facts_of, said
 from scpslab.analysis.figures.recipe import PaperSeries, Recipe
 from scpslab.analysis.figures.source import axis_number
 from scpslab.analysis.run import RunCell

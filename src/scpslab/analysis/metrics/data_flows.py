@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets, split_connections
-from scpslab.analysis.metrics.base import Family, Subject, Values
+from scpslab.analysis.metrics.base import Family, Subject, Values, number
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
-from scpslab.analysis.viewpoints import capture_at
+from scpslab.analysis.viewpoints import capture_at, queue_probe
 from scpslab.core.kinds import Layer
 from scpslab.plan import Plan
 from scpslab.plan.stacks import ScpsEnd
+from scpslab.plan.ways import Hop
 from scpslab.plan.workloads import Traffic
 
 if TYPE_CHECKING:
@@ -97,6 +98,20 @@ def load_packets(cell: RunCell, packets: Packets) -> tuple[Floats, Ints]:
     """Times since the epoch and IP bytes of those packets that compete with what is measured."""
     is_load = (packets.protocol == UDP) & np.isin(packets.destination_port, load_ports(cell.plan))
     return (packets.t_ns[is_load] - (cell.epoch_realtime_ns or 0)) / 1e9, packets.ip_bytes[is_load]
+
+
+def queue_samples(cell: RunCell, hop: Hop | None) -> tuple[Floats, Floats, Floats]:
+    """Samples of the queue probe before the hop: seconds since the epoch, bytes, and packets dropped until then, all
+    float64[n]; empty without one.
+    """
+    probe = queue_probe(cell.plan, hop) if hop else None
+    samples = [
+        (t_s, size, number(line, "drops") or 0.0)
+        for line in (cell.records(probe.name) if probe else [])
+        if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None
+    ]
+    table = np.array(samples, dtype=np.float64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
 
 
 def told_by(plan: Plan) -> Iterator[tuple[str, ScpsEnd]]:

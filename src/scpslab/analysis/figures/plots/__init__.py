@@ -50,7 +50,7 @@ def load(path: Path, *, is_own: bool = False) -> Recipe:
         text = f"found a unit, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
         raise document.places.error([((name, "unit"), text) for name in fixed])
     # No keys of the file: that would be a second name.
-    recipe._name, recipe._file, recipe._is_own = path.stem, path, is_own  # noqa: SLF001
+    recipe._file, recipe._is_own = path, is_own  # noqa: SLF001
     return recipe
 
 

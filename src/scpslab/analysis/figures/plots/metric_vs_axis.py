@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
@@ -29,7 +29,7 @@ from scpslab.analysis.figures.canvas import (
 from scpslab.analysis.figures.model_curves import METRICS, OF_LOSSES, TITLES, Path, path_of
 from scpslab.analysis.figures.model_curves import MODELS as MODEL_CURVES
 from scpslab.analysis.figures.recipe import PaperSeries, Recipe
-from scpslab.analysis.figures.source import NothingToDrawError, Source, axes_of, axis_number
+from scpslab.analysis.figures.source import NothingToDrawError, Source, axes_of, axis_number, fits
 from scpslab.analysis.figures.words import Mark, mark_sentences, marks_of, points, words
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.statistics import ENOUGH, Group, group_rows
@@ -37,7 +37,7 @@ from scpslab.analysis.table import Results
 from scpslab.core.choices import one_of
 from scpslab.core.units import KINDS, PERCENT, UnitError, parse
 from scpslab.documents import key
-from scpslab.documents.quantities import AxisValue, OneOrMore
+from scpslab.documents.quantities import OneOrMore
 
 # Exponents without mathematical typesetting, which is off because labels come from files (canvas.py).
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -62,27 +62,27 @@ class MetricVsAxis(Recipe):
     )
     paper: tuple[PaperSeries, ...] = key((), says="The values that the paper states.")
 
+    models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
+        (),
+        says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.",
+        example=["floor", "mathis"],
+    )
+
     @model_validator(mode="after")
-    def _marks_have_conditions(self) -> Self:
+    def _can_be_drawn(self) -> Self:
         if self.conditions is None and any(paper.conditions is None for paper in self.paper):
             raise ValueError(
                 "found values of a paper without conditions; expected conditions in the recipe or beside the values"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _counts_what_the_metric_counts(self) -> Self:
         try:
             self.y.divisor(self.metric)
         except UnitError as error:
             raise ValueError(f"y.unit: {error}") from error
         return self
 
-    models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
-        (),
-        says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.",
-        example=["floor", "mathis"],
-    )
+    def with_models(self, models: Sequence[str]) -> Recipe:
+        """The recipe with these curves added."""
+        return self.model_copy(update={"models": tuple(dict.fromkeys((*self.models, *models)))})
 
     def draw(self, source: Source) -> Figure:
         """The panels, each with its series, curves of models and the paper's marks.
@@ -102,7 +102,7 @@ class MetricVsAxis(Recipe):
             name = self.panel_name(group.key[0]) if panel_axes else ""
             panels.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
         keys = list(dict.fromkeys(group.key[:-1] for own in panels.values() for group in own))
-        cells = [cell for cell in source.run.cells if is_meant(axes_of(cell), self.where)]
+        cells = [cell for cell in source.run.cells if fits(axes_of(cell), self.where, skips_unknown=True)]
         in_panel = {
             name: [cell for cell in cells if not name or self.panel_name(axes_of(cell)[panel_axes[0]]) == name]
             for name in panels
@@ -155,7 +155,7 @@ class MetricVsAxis(Recipe):
             if unknown and self.is_own:
                 problem = f'{word}: found "{unknown[0]}"; {one_of(unknown[0], results.axes)}'
                 raise NothingToDrawError(f"{source.run_dir}: {problem}")
-        rows = [row for row in results.rows if is_meant(row, self.where)]
+        rows = [row for row in results.rows if fits(row, self.where, skips_unknown=True)]
         if not rows:
             raise self.error(source, self._no_cell(results))
         return rows
@@ -164,7 +164,7 @@ class MetricVsAxis(Recipe):
         """The cells that the recipe asks for; for a value that no cell has, the values that there are."""
         asked = {name: f"{name} {' or '.join(map(str, wanted))}" for name, wanted in self.where.items()}
         for name, wanted in self.where.items():
-            if not any(is_meant(row, {name: wanted}) for row in results.rows):
+            if not any(fits(row, {name: wanted}, skips_unknown=True) for row in results.rows):
                 values = dict.fromkeys(row[name] for row in results.rows)
                 return f"found no cell with {asked[name]}; {one_of(wanted[0], values)}"
         return (
@@ -247,21 +247,6 @@ def _draw_models(
             linewidth=1.1,
             label=MODEL_PREFIX + TITLES[model],
         )
-
-
-def is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) -> bool:
-    """Whether a row has the values of `where`.
-
-    Numbers are compared as numbers; axes that the run does not have are ignored.
-    """
-    for name, wanted in where.items():
-        if name not in row:
-            continue
-        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in wanted]
-        numbers = [number for text in texts if (number := axis_number(text)) is not None]
-        if row[name] not in texts and axis_number(row[name]) not in numbers:
-            return False
-    return True
 
 
 class _Positions:

@@ -29,8 +29,7 @@ from scpslab.analysis.figures.source import (
 from scpslab.analysis.figures.words import words
 from scpslab.analysis.lost_packets import Lost, find_losses
 from scpslab.analysis.metrics.base import number
-from scpslab.analysis.metrics.data_flows import DATA_FLOWS
-from scpslab.analysis.metrics.shape import queue_samples
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, queue_samples
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.statistics import number_in
 from scpslab.analysis.traces import Flow, flight_bytes, round_trips

@@ -25,8 +25,7 @@ from scpslab.analysis.figures.source import (
     transfer_of,
 )
 from scpslab.analysis.figures.words import words
-from scpslab.analysis.metrics.data_flows import DATA_FLOWS, load_packets
-from scpslab.analysis.metrics.shape import queue_samples
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, load_packets, queue_samples
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import Flow, binned_rate, queue_estimate
 from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, capture_at, capture_beside
