@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scpslab.runs.reading import json_object
-
 from scpslab.analysis.run import RunCell, open_cell
 from scpslab.analysis.table import read_results
 from scpslab.engine import CellRun
@@ -18,6 +16,7 @@ from scpslab.plan import Plan
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.runner import RunResult
 from scpslab.runs import CellFiles
+from scpslab.runs.cell import json_object
 from scpslab.setup import silent
 
 HEAD = "kind: scenario\nversion: 1\ntitle: A test's\n"

@@ -16,9 +16,8 @@ from scpslab import scenario
 from scpslab.analysis.claims import QUESTIONS, load_all
 from scpslab.analysis.claims.evidence import same
 from scpslab.analysis.claims.load import Paper
-from scpslab.analysis.figures.plots import MODELS
-from scpslab.analysis.figures.recipe import load_all as load_recipes
-from scpslab.analysis.metrics import FAMILIES, losses, np, serial, sp
+from scpslab.analysis.figures.plots import load_all as load_recipes
+from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).parents[2]
 NAMES = scenario.names()
 PAPERS = [*load_all(), *load_all(QUESTIONS)]
-RECIPES = load_recipes(MODELS)
+RECIPES = load_recipes()
 TOPICS = sorted({name.partition("/")[0] for name in NAMES})
 PAGES = [
     *(
@@ -73,7 +72,7 @@ def axes(name: str) -> Mapping[str, frozenset[Any]]:
 def columns(name: str) -> frozenset[str]:
     """The columns that results.csv of a scenario may have besides its axes."""
     plan = planning.plan(scenario.cells(scenario.load(name, ["repeats=1"]))[0])
-    links = [column for module in (losses, serial, np, sp) for column in module.columns(plan)]
+    links = [column for family in OF_PLANS for column in family.columns(plan)]
     return frozenset(
         {
             *results.table.BEFORE_AXES,

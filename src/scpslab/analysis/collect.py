@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.analysis.csv_text import csv_text
-from scpslab.analysis.metrics import FAMILIES, Column, Family, Subject, Value, losses, np, serial, sp
+from scpslab.analysis.metrics.base import Column, Family, Subject, Value
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS
+from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.analysis.run import RunCell, each_cell, order
 from scpslab.core.scratch import replace_text
 from scpslab.plan import Plan
@@ -20,7 +22,6 @@ from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 from scpslab.runs import RunFolder
 
-from scpslab.kinds.services.gateway import metrics as gateways
 from scpslab.kinds.services.gateway.metrics import gateway_of
 
 BEFORE_AXES = ("scenario", "topology", "cell")
@@ -98,14 +99,9 @@ def measure(cell: RunCell) -> dict[str, Value]:
     for family, workload in _pairs(cell.plan):
         for name, value in family.measure(subjects[workload.name]).items():
             values[names[workload.name, name]] = value
-    return (
-        values
-        | losses.measure(cell)
-        | serial.measure(cell)
-        | np.measure(cell)
-        | sp.measure(cell)
-        | gateways.measure(cell)
-    )
+    for of_plan in OF_PLANS:
+        values |= of_plan.measure(cell)
+    return values
 
 
 def _identity(cell: RunCell) -> dict[str, Value]:
@@ -142,7 +138,7 @@ def _pairs(plan: Plan) -> Iterable[tuple[Family[Any], Traffic]]:
         (family, workload)
         for family in FAMILIES
         for workload in plan.cell.workloads
-        if isinstance(workload, family.workload)
+        if family in DATA_FLOWS[workload.kind].families
     )
 
 
@@ -153,14 +149,9 @@ def _workload_names(plan: Plan) -> dict[tuple[str, str], str]:
     names: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for workload in plan.cell.workloads:
-        for family in FAMILIES:
-            for column in family.columns if isinstance(workload, family.workload) else ():
-                names[workload.name, column.name] = (
-                    f"{workload.name}_{column.name}" if column.name in taken else column.name
-                )
-        taken |= {
-            column.name for family in FAMILIES if isinstance(workload, family.workload) for column in family.columns
-        }
+        own = [column.name for family in DATA_FLOWS[workload.kind].families for column in family.columns]
+        names |= {(workload.name, name): f"{workload.name}_{name}" if name in taken else name for name in own}
+        taken |= set(own)
     return names
 
 
@@ -171,16 +162,14 @@ def _columns(plan: Plan) -> Columns:
         tuple(
             (names[workload.name, column.name], column)
             for workload in plan.cell.workloads
-            if isinstance(workload, family.workload)
+            if family in DATA_FLOWS[workload.kind].families
             for column in family.columns
         )
         for family in FAMILIES
     ]
     return (
         *families,
-        tuple(
-            (column.name, column) for module in (losses, serial, np, sp, gateways) for column in module.columns(plan)
-        ),
+        tuple((column.name, column) for of_plan in OF_PLANS for column in of_plan.columns(plan)),
     )
 
 

@@ -42,12 +42,10 @@ REQUIRED = key(
 class Traffic(Part):
     """What a scenario says of a workload: the keys of all of them, and what follows from a kind's own.
 
-    `families`: its metrics, the kind's own, or modules of analysis/metrics, in the order of their columns.
     `knows_images`: hosts may be images of somebody else's. `needs_file`: it asks for a file beside the scenario.
     `is_load`: others are measured under it; a host that does nothing else has the image of generators.
     """
 
-    families: ClassVar[tuple[str, ...]] = ()
     knows_images: ClassVar[bool] = False
     needs_file: ClassVar[bool] = False
     is_load: ClassVar[bool] = False

@@ -13,9 +13,8 @@ from scpslab.analysis.claims.load import load
 from scpslab.analysis.claims.numbers import NUMBERS
 from scpslab.analysis.claims.relations import RELATIONS
 from scpslab.analysis.claims.words import strange_words
-from scpslab.analysis.figures.plots import MODELS
-from scpslab.analysis.figures.recipe import load_all as load_recipes
-from scpslab.analysis.metrics import FAMILIES, np
+from scpslab.analysis.figures.plots import load_all as load_recipes
+from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.core.errors import ScenarioError
 from scpslab.plan.links import LOSS_CAUSES
 from scpslab.scenario import cells
@@ -56,7 +55,7 @@ def test_every_series_is_used():
 
 
 def test_figures_of_claims_exist():
-    recipes = load_recipes(MODELS)
+    recipes = load_recipes()
     assert [
         claim.figure
         for paper in load_all()
@@ -264,7 +263,8 @@ def test_every_metric_that_a_check_looks_at_is_a_column():
         column.name
         for name in ("np/signals", "np/precedence")
         for cell in cells(load_scenario(name))
-        for column in np.columns(plan(cell))
+        for family in OF_PLANS
+        for column in family.columns(plan(cell))
     }
     named = [
         (f"{paper.name}/{claim.id}", metric)

@@ -13,8 +13,7 @@ import pytest
 
 from scpslab import scenario
 from scpslab.analysis.claims.load import load as load_claims
-from scpslab.analysis.figures.plots import MODELS
-from scpslab.analysis.figures.recipe import load as load_recipe
+from scpslab.analysis.figures.plots import load as load_recipe
 from scpslab.core.errors import ScenarioError
 from scpslab.documents import load
 from scpslab.scenario.campaign import load_campaign
@@ -76,7 +75,7 @@ claims:
         '4: year: found "1998"; expected a whole number',
     ),
     "figure": Kind(
-        lambda path: load_recipe(path, MODELS),
+        load_recipe,
         """kind: figure
 version: 1
 plot: metric-vs-axis

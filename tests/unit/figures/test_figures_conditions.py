@@ -16,23 +16,22 @@ from matplotlib.text import Text
 
 from scpslab import plan as plans
 from scpslab import scenario
+from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import Picture, words_in
-from scpslab.analysis.figures.conditions import Conditions, differences
-from scpslab.analysis.figures.facts import facts_of, said
-from scpslab.analysis.figures.marks import mark_sentences, marks_of
-from scpslab.analysis.figures.plots import MODELS, PLOTS
-from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis, _axes, _is_meant
-from scpslab.analysis.figures.recipe import RECIPES, CellRecipe, load, load_all
-from scpslab.analysis.figures.source import NothingToDrawError, Source, _fits
-from scpslab.analysis.figures.words import origin
+from scpslab.analysis.figures.conditions import Conditions, differences, facts_of, said
+from scpslab.analysis.figures.plots import load, load_all
+from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
+from scpslab.analysis.figures.recipe import CellRecipe
+from scpslab.analysis.figures.source import NothingToDrawError, Source, axes_of, fits
+from scpslab.analysis.figures.words import mark_sentences, marks_of, origin
 from scpslab.analysis.run import RunCell
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario import planning
 
 pytestmark = pytest.mark.slow
 
-RECIPE_NAMES = sorted(load_all(MODELS))
+RECIPE_NAMES = sorted(load_all())
 # What a recipe may not say of a run: quantities with units, and words for a condition.
 CONDITION = re.compile(
     r"\d[\d,.]*(e-\d+)? ?(bytes?|B|kB|MB|k?bit/s|Mbit/s|baud|ms|s)\b|\d-byte|1e-\d|clean|corruption|under congestion|symmetric|balanced|Vegas|Jacobson|"
@@ -42,7 +41,7 @@ CONDITION = re.compile(
 
 @cache
 def recipes():
-    return load_all(MODELS)
+    return load_all()
 
 
 @cache
@@ -65,8 +64,8 @@ def scenario_of(recipe) -> str:
 def chosen(recipe, cells) -> list[RunCell]:
     """The cells that a recipe draws, of cells without a folder."""
     if isinstance(recipe, MetricVsAxis):
-        return [cell for cell in cells if _is_meant(_axes(cell), recipe.where)]
-    found = [next((cell for cell in cells if _fits(cell, choice)), None) for choice in recipe.cells or ({},)]
+        return [cell for cell in cells if fits(axes_of(cell), recipe.where, skips_unknown=True)]
+    found = [next((cell for cell in cells if fits(axes_of(cell), choice)), None) for choice in recipe.cells or ({},)]
     return [cell for cell in found if cell is not None]
 
 
@@ -104,6 +103,11 @@ def test_all_marks_are_drawn_beside_the_project_s_scenario(name):
 
 
 FIG04 = "fy97/fig04:demo"
+TRANSFER = (
+    '{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4000000 B", "segment": "1400 B", '
+    '"patience": "3000 s"}'
+)
+LOAD = '{"kind": "congestion", "name": "more", "from": "ws3", "to": "ws2", "level": 150}'
 ALTERED = {
     "workloads.transfer.size=100 kB": "size 100,000 bytes instead of 4,000,000 bytes",
     "workloads.transfer.segment=1399 B": "segment 1,399 bytes instead of 1,400 bytes",
@@ -114,6 +118,7 @@ ALTERED = {
     "links.hop.ack.errors.drop_packets=[7]": "other influences 1 packet dropped by order instead of none",
     "links.hop.data.jitter=1 ms": "other influences packets out of order or doubled instead of none",
     "links.hop.data.queue.discipline=codel": "other influences queue codel instead of none",
+    f"workloads=[{TRANSFER}, {LOAD}]": "congestion level 150 % instead of 100 %",
 }
 
 
@@ -127,22 +132,11 @@ def test_the_marks_are_there_when_every_condition_matches():
 
 @pytest.mark.parametrize(("override", "reason"), ALTERED.items())
 def test_one_other_condition_removes_the_marks_and_is_named(override, reason):
-    marks = marks_of(recipes()["fy97-fig04"], [cell.plan for cell in planned(FIG04, override)])
+    cell_plans = [cell.plan for cell in planned(FIG04, override)]
+    marks = marks_of(recipes()["fy97-fig04"], cell_plans)
     assert [mark.points for mark in marks] == [(), (), ()]
     assert all(reason in mark.left_out for mark in marks), marks
-
-
-def test_an_additional_load_removes_the_marks():
-    load_ = '{"kind": "congestion", "name": "more", "from": "ws3", "to": "ws2", "level": 150}'
-    transfer = (
-        '{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4000000 B", "segment": '
-        '"1400 B", "patience": "3000 s"}'
-    )
-    cells = planned(FIG04, f"workloads=[{transfer}, {load_}]")
-    marks = marks_of(recipes()["fy97-fig04"], [cell.plan for cell in cells])
-    assert not any(mark.points for mark in marks)
-    assert "congestion level 150 % instead of 100 %" in marks[0].left_out
-    assert "congestion of up to 50 % of the link" in said([facts_of(cell.plan) for cell in cells])
+    assert ("congestion of up to 50 % of the link" in said(map(facts_of, cell_plans))) == ("level" in reason)
 
 
 def test_a_mark_needs_the_hosts_that_it_is_for():
@@ -177,22 +171,20 @@ def test_hosts_are_compared_to_the_last_setting(part, name):
     assert differences(wanted, plan) == ()
     if part == "transfer":
         (transfer,) = plan.cell.workloads
-        plan = replace(plan, cell=replace(plan.cell, workloads=(replace(transfer, **{name: 1}),)))
-    elif part == "sysctls":
-        nodes = tuple(
-            replace(node, sysctls={**node.sysctls, name: "1"}) if node.name == "ws2" else node
-            for node in plan.network.nodes
-        )
-        plan = replace(plan, network=replace(plan.network, nodes=nodes))
+        changed = replace(plan, cell=replace(plan.cell, workloads=(replace(transfer, **{name: 1}),)))
     else:
-        changed = [
-            replace(node, routes=tuple(replace(route, **{name: 3000}) for route in node.routes))
-            if node.name == "ws1"
-            else node
-            for node in plan.network.nodes
-        ]
-        plan = replace(plan, network=replace(plan.network, nodes=tuple(changed)))
-    (difference,) = differences(wanted, plan)
+        at = [node.name for node in plan.network.nodes].index("ws2" if part == "sysctls" else "ws1")
+        nodes = list(plan.network.nodes)
+        nodes[at] = replace(
+            nodes[at],
+            **(
+                {"sysctls": {**nodes[at].sysctls, name: "1"}}
+                if part == "sysctls"
+                else {"routes": tuple(replace(route, **{name: 3000}) for route in nodes[at].routes)}
+            ),
+        )
+        changed = replace(plan, network=replace(plan.network, nodes=tuple(nodes)))
+    (difference,) = differences(wanted, changed)
     assert difference.name == "hosts"
 
 
@@ -217,57 +209,29 @@ def test_values_without_conditions_are_refused(tmp_path):
         "paper: [{label: a, source: b, points: [[0, 1]]}]\n"
     )
     with pytest.raises(ScenarioError, match="values of a paper without conditions"):
-        load(path, MODELS)
+        load(path)
 
 
 # What changes of every scenario, and words of the old conditions that no picture may then have.
 OTHER = {
     "fy97": (
         (
-            "workloads.transfer.size=77777 B",
-            "parameters.data_rate=3 Mbit/s",
-            "parameters.ack_rate=3 Mbit/s",
-            "parameters.data_delay=77 ms",
-            "parameters.ack_delay=78 ms",
+            "workloads.transfer.size=77777 B|parameters.data_rate=3 Mbit/s|parameters.ack_rate=3 Mbit/s|"
+            "parameters.data_delay=77 ms|parameters.ack_delay=78 ms"
         ),
-        (
-            "4,000,000",
-            "500,000",
-            "4000000",
-            "2 Mbit/s",
-            "9600",
-            "9.6 kbit/s",
-            "265 ms",
-            "530 ms",
-            "1400-byte",
-            "512-byte",
-            "clean",
-            "corruption",
-        ),
+        "4,000,000|500,000|4000000|2 Mbit/s|9600|9.6 kbit/s|265 ms|530 ms|1400-byte|512-byte|clean|corruption",
     ),
     "sgls": (
-        ("parameters.data_rate=38400 bit/s", "parameters.inherent_delay=77 ms"),
-        ("115200 baud there", "23.3 ms", "46.6 ms", "FTP over", "balanced serial", "1000 kB at"),
+        "parameters.data_rate=38400 bit/s|parameters.inherent_delay=77 ms",
+        "115200 baud there|23.3 ms|46.6 ms|FTP over|balanced serial|1000 kB at",
     ),
 }
 
 
 def write_run(folder, cells, synthetic, monkeypatch, *, has_captures=True):
     """A run with plans, captures of small transfers, and a table of results for the metrics of the recipes."""
-    axes = list(cells[0].plan.cell.axes)
     metrics = ("transfer_s", "throughput_report_pct", "goodput_bps")
-    columns = [
-        "scenario",
-        "topology",
-        "cell",
-        *axes,
-        *(["stack"] if "stack" not in axes else []),
-        "repeat",
-        "seed",
-        "status",
-        "reason",
-        *metrics,
-    ]
+    columns = [*BEFORE_AXES, *dict.fromkeys((*cells[0].plan.cell.axes, *AFTER_AXES)), *metrics]
     rows = []
     for number, cell in enumerate(cells):
         plan, key = cell.plan, cell.plan.cell
@@ -277,21 +241,9 @@ def write_run(folder, cells, synthetic, monkeypatch, *, has_captures=True):
         (path / "status.json").write_text(
             json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 1.0})
         )
-        texts = {
-            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in key.axes.items()
-        }
-        rows.append(
-            {
-                "stack": "x",
-                **texts,
-                "scenario": key.scenario,
-                "topology": plan.network.topology,
-                "cell": key.id,
-                "repeat": 1,
-                "status": "completed",
-            }
-        )
-        rows[-1] |= dict.fromkeys(metrics, 10 + number)
+        place = {"scenario": key.scenario, "topology": plan.network.topology, "cell": key.id}
+        ended = {"repeat": 1, "status": "completed"}
+        rows.append({"stack": "x", **axes_of(cell), **place, **ended, **dict.fromkeys(metrics, 10 + number)})
         (transfer, *_) = plan.cell.workloads
         if has_captures:
             monkeypatch.setattr(synthetic, "SERVER", (transfer.to_ip, transfer.port))
@@ -323,16 +275,16 @@ def texts_of(figure) -> str:
 def test_no_picture_says_what_was_not_run(name, tmp_path, synthetic, monkeypatch):
     recipe = recipes()[name]
     scenario_name = scenario_of(recipe)
-    overrides, old = OTHER[scenario_name.split("/")[0]]
+    overrides, old = (words.split("|") for words in OTHER[scenario_name.split("/")[0]])
     if scenario_name == "sgls/itc-balanced":
-        overrides, old = ("sweep.rate=[38400 bit/s]",), ("115200", "FTP over", "balanced serial")
+        overrides, old = ["sweep.rate=[38400 bit/s]"], ["115200", "FTP over", "balanced serial"]
     if recipe.conditions.segment not in (None, (50,)):
-        overrides = (*overrides, "workloads.transfer.segment=333 B")
+        overrides.append("workloads.transfer.segment=333 B")
     whole = planned(scenario_name, *overrides)
     cells = chosen(recipe, whole)[: 3 if isinstance(recipe, CellRecipe) else 12]
     run = write_run(tmp_path / "run-0001", cells, synthetic, monkeypatch, has_captures=isinstance(recipe, CellRecipe))
     try:
-        figure, _ = PLOTS[recipe.plot][1](recipe, Source(run))
+        figure = recipe.draw(Source(run))
     except NothingToDrawError as error:
         pytest.fail(f"nothing drawn: {error}")
     shown = texts_of(figure)
@@ -351,7 +303,7 @@ def test_another_cell_than_the_recipe_s_is_described_as_itself(tmp_path, synthet
         if cell.plan.cell.axes["stack"] == "cubic"
     )
     run = write_run(tmp_path / "run-0001", [cell], synthetic, monkeypatch)
-    figure, _ = PLOTS[recipe.plot][1](recipe, Source(run, (cell.id,)))
+    figure = recipe.draw(Source(run, (cell.id,)))
     assert "kernel TCP, cubic" in figure.words.conditions
     assert not re.search("SCPS|egas", texts_of(figure).split("hosts")[0])
     assert "under other conditions: size 77,777 bytes instead of 4,000,000 bytes, hosts" in figure.words.caption
@@ -364,7 +316,3 @@ def test_a_picture_s_file_has_its_words(run_dir):
     assert words.title == "Throughput against bit error ratio"
     assert "bulk: 60,000 bytes in 1400-byte segments" in words.conditions
     assert "<dc:description>fy97" in path.with_suffix(".svg").read_text()
-
-
-def test_recipes_are_all_of_this_folder():
-    assert {path.stem for path in RECIPES.glob("[!_]*.yaml")} == set(RECIPE_NAMES)

@@ -10,7 +10,7 @@ import pytest
 
 from scpslab.analysis import figures
 from scpslab.analysis.collect import collect
-from scpslab.analysis.figures import drawing, kept
+from scpslab.analysis.figures import drawing
 
 pytestmark = pytest.mark.slow
 
@@ -52,11 +52,11 @@ def test_a_byte_of_the_run_more_and_it_is_drawn_again(run_dir, draw, change):
 
 def test_a_picture_that_was_edited_or_removed_is_drawn_again_with_the_same_bytes(run_dir, draw):
     (paths, _), picture = draw(), run_dir / "figures" / BER
-    good, record = picture.read_bytes(), (run_dir / "figures" / kept.FILE).read_bytes()
+    good, record = picture.read_bytes(), (run_dir / "figures" / figures.FILE).read_bytes()
     for spoil in (lambda: picture.write_bytes(good[:-1]), picture.unlink):
         spoil()
         assert draw() == (paths, True)
-        assert (picture.read_bytes(), (run_dir / "figures" / kept.FILE).read_bytes()) == (good, record)
+        assert (picture.read_bytes(), (run_dir / "figures" / figures.FILE).read_bytes()) == (good, record)
 
 
 def test_other_options_other_pictures(draw):
@@ -67,11 +67,11 @@ def test_other_options_other_pictures(draw):
 
 def test_other_code_other_recipes_or_another_library_draw_again(tmp_path, draw, monkeypatch):
     draw()
-    monkeypatch.setattr(kept, "version", lambda name: "0")
+    monkeypatch.setattr(figures, "version", lambda name: "0")
     assert draw()[1]
     for name, root in (("PACKAGE", tmp_path / "code"), ("RECIPES", tmp_path / "analysis" / "figures")):
         root.mkdir(parents=True)
-        monkeypatch.setattr(kept, name, root)
+        monkeypatch.setattr(figures, name, root)
         assert draw()[1]
         (root / "more.yaml").write_text("")
         assert draw()[1]
@@ -100,6 +100,6 @@ def test_what_could_not_be_drawn_is_said_every_time(run_dir, draw):
 )
 def test_a_damaged_record_counts_for_nothing(run_dir, draw, text):
     paths, _ = draw()
-    record = run_dir / "figures" / kept.FILE
+    record = run_dir / "figures" / figures.FILE
     record.write_text(text.replace("INPUTS", json.loads(record.read_text())["inputs"]))
     assert draw() == (paths, True)

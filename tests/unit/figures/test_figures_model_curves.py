@@ -10,36 +10,26 @@ import pytest
 
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.model_curves import METRICS, Path, floor_s, mathis_s, path_of, pftk_s
-from scpslab.analysis.figures.plots import MODELS, metric_vs_axis
-from scpslab.analysis.figures.recipe import RECIPES, load
-from scpslab.analysis.figures.source import Source
 from scpslab.analysis.run import open_cell
 from scpslab.core.errors import ResultError, UsageError
 
 # 100 ms, 1 % loss, 1460-byte segments; 1460 + 40 bytes on a line of 100 Mbit/s take 0.12 ms.
-PATH = Path(
-    total_bytes=1_460_000,
-    segment_bytes=1460,
-    header_bytes=40,
-    overhead_bytes=0,
-    rate_bps=100_000_000,
-    rtt_s=0.1,
-    loss=0.01,
+PATH = Path(1_460_000, 1460, header_bytes=40, overhead_bytes=0, rate_bps=100_000_000, rtt_s=0.1, loss=0.01)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected_s"),
+    [
+        # Every packet once.
+        (floor_s, 1000 * 1500 * 8 / 1e8),
+        # sqrt(3 / (2 * 0.01)) = 12.247 segments a round trip.
+        (mathis_s, 1000 / (12.2474 / 0.1)),
+        # 0.1 * sqrt(0.02 / 3) + 0.3 * (3 * sqrt(0.03 / 8)) * 0.01 * 1.0032 seconds a segment.
+        (pftk_s, 1000 * (0.0081650 + 0.0005529)),
+    ],
 )
-
-
-def test_the_floor_is_every_packet_once():
-    assert floor_s(PATH) == pytest.approx(1000 * 1500 * 8 / 1e8)
-
-
-def test_mathis_formula():
-    """sqrt(3 / (2 * 0.01)) = 12.247 segments a round trip."""
-    assert mathis_s(PATH) == pytest.approx(1000 / (12.2474 / 0.1), rel=1e-4)
-
-
-def test_pftk_formula():
-    """0.1 * sqrt(0.02 / 3) + 0.3 * (3 * sqrt(0.03 / 8)) * 0.01 * 1.0032 = 0.0081650 + 0.0005529 seconds a segment."""
-    assert pftk_s(PATH) == pytest.approx(1000 * (0.0081650 + 0.0005529), rel=1e-4)
+def test_formulas(model, expected_s):
+    assert model(PATH) == pytest.approx(expected_s, rel=1e-4)
 
 
 @pytest.mark.parametrize("model", [mathis_s, pftk_s])
@@ -56,16 +46,8 @@ def with_errors(run_dir, name, model):
     """The cell's plan with bit errors on the hop's data direction."""
     path = run_dir / "cells" / name / "plan.json"
     plan = json.loads(path.read_text())
-    errors = {
-        "model": model,
-        "action": "drop",
-        "seed": "0" * 64,
-        "vector_errors": 1000,
-        "settings": {"ber": 1e-5},
-        "drop_packets": [],
-        "drop_min_bytes": 0,
-        "outages": [],
-    }
+    errors = {"model": model, "action": "drop", "seed": "0" * 64, "vector_errors": 1000, "settings": {"ber": 1e-5}}
+    errors |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
     if model == "clustered":
         errors["settings"] |= {"mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
     plan["cell"]["impairments"] = [{"link": "hop", "direction": "data", "errors": errors}]
@@ -88,32 +70,18 @@ def test_the_path_is_that_of_the_plan(run_dir, model, loss):
     )
 
 
-def test_curves_are_drawn_and_named_in_the_legend(run_dir):
-    recipe = load(RECIPES / "fy97-fig05.yaml", MODELS)
-    assert isinstance(recipe, metric_vs_axis.MetricVsAxis)
-    figure, _ = metric_vs_axis.draw(recipe.model_copy(update={"models": ("floor", "pftk")}), Source(run_dir))
-    curves = {line.get_label(): line for line in figure.axes[0].lines if str(line.get_label()).startswith("model: ")}
-    assert list(curves) == ["model: line rate", "model: PFTK"]
-    assert len(curves["model: PFTK"].get_xdata()) == 3
-    assert "models of the path" in figure.texts[-1].get_text()
-
-
-def test_no_line_leads_from_a_point_without_losses(run_dir):
+def test_curves_are_drawn_and_no_line_leads_from_a_point_without_losses(run_dir, drawn):
     """Mathis' and PFTK's formulas say nothing there; the line's rate does."""
     for cell in (run_dir / "cells").glob("*ber=1e-0*"):
         with_errors(run_dir, cell.name, "independent")
-    recipe = load(RECIPES / "fy97-fig05.yaml", MODELS)
-    figure, _ = metric_vs_axis.draw(recipe.model_copy(update={"models": ("floor", "mathis", "pftk")}), Source(run_dir))
-    finite = {
-        line.get_label(): np.isfinite(line.get_ydata()).tolist()
-        for line in figure.axes[0].lines
-        if str(line.get_label()).startswith("model: ")
-    }
-    assert finite == {
+    figure = drawn("fy97-fig05", models=("floor", "mathis", "pftk"))
+    curves = [line for line in figure.axes[0].lines if str(line.get_label()).startswith("model: ")]
+    assert {line.get_label(): np.isfinite(line.get_ydata()).tolist() for line in curves} == {
         "model: line rate": [True] * 3,
         "model: Mathis": [False, True, True],
         "model: PFTK": [False, True, True],
     }
+    assert "models of the path" in figure.texts[-1].get_text()
 
 
 def test_the_option_adds_curves_without_a_change_of_the_recipe(run_dir):

@@ -14,20 +14,12 @@ import pytest
 from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.figures import draw
-from scpslab.analysis.figures.plots import MODELS, PLOTS, over_time, points
-from scpslab.analysis.figures.recipe import RECIPES, load
-from scpslab.analysis.figures.source import Source, flow_at
+from scpslab.analysis.figures.plots import points
+from scpslab.analysis.figures.source import flow_at
 from scpslab.analysis.run import open_cell
 from scpslab.analysis.table import read_results
 from scpslab.core.errors import ResultError
 from scpslab.scenario import planning
-
-
-def drawn(run_dir, **keys):
-    recipe = load(RECIPES / "points.yaml", MODELS)
-    assert isinstance(recipe, points.Points)
-    figure, _ = points.draw(recipe.model_copy(update=keys), Source(run_dir))
-    return figure
 
 
 def rows_of(figure):
@@ -37,18 +29,8 @@ def rows_of(figure):
     return [text.get_text() for text in axes.texts], dots
 
 
-def test_large_numbers_are_short(run_dir):
-    figure = drawn(run_dir, metric="goodput_bps")
-    (axes,) = figure.axes
-    figure.canvas.draw()
-
-    assert axes.get_xlim()[1] > 1e5
-    assert axes.xaxis.get_offset_text().get_text() == ""
-    assert "100 k" in [label.get_text() for label in axes.get_xticklabels()]
-
-
-def test_each_repeat_is_a_dot_in_the_row_of_its_point(run_dir):
-    figure = drawn(run_dir)
+def test_each_repeat_is_a_dot_in_the_row_of_its_point(run_dir, drawn):
+    figure = drawn("points")
     labels, dots = rows_of(figure)
     results = read_results(run_dir)
     found = [
@@ -67,23 +49,35 @@ def test_each_repeat_is_a_dot_in_the_row_of_its_point(run_dir):
     assert figure.axes[0].get_xlim()[1] > max(max(values) for values in dots if values)
 
 
-def test_another_metric_can_be_named_and_one_that_is_not_there_is_refused(run_dir):
-    assert drawn(run_dir, metric="goodput_bps").axes[0].get_xlabel() == "goodput_bps (bit/s)"
+def test_another_metric_can_be_named_and_one_that_is_not_there_is_refused(drawn):
+    figure = drawn("points", metric="goodput_bps")
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    assert axes.get_xlabel() == "goodput_bps (bit/s)"
+    # Large numbers are short.
+    assert axes.get_xlim()[1] > 1e5
+    assert axes.xaxis.get_offset_text().get_text() == ""
+    assert "100 k" in [label.get_text() for label in axes.get_xticklabels()]
     with pytest.raises(ResultError, match="no value of colour"):
-        drawn(run_dir, metric="colour")
+        drawn("points", metric="colour")
 
 
-def test_a_scenario_without_probes_and_without_a_recipe_has_a_figure(run_dir):
+@pytest.mark.parametrize("has_probes", [True, False])
+def test_a_scenario_without_a_recipe_has_figures_with_and_without_probes(run_dir, has_probes):
+    assert not {"over-time.svg", "points.svg"} & {path.name for path in draw(run_dir, formats=("svg",))}
     for path in run_dir.glob("cells/*/plan.json"):
         plan = plans.read(json.loads(path.read_text()))
-        path.write_text(plans.text(replace(plan, cell=replace(plan.cell, scenario="mine", probes=()))))
-        shutil.rmtree(path.parent / "captures", ignore_errors=True)
-    assert [path.name for path in draw(run_dir, formats=("svg",))] == ["points.svg"]
+        cell = replace(plan.cell, scenario="mine", probes=plan.cell.probes if has_probes else ())
+        path.write_text(plans.text(replace(plan, cell=cell)))
+        if not has_probes:
+            shutil.rmtree(path.parent / "captures", ignore_errors=True)
+    expected = ["over-time.svg", "points.svg"] if has_probes else ["points.svg"]
+    assert [path.name for path in draw(run_dir, formats=("svg",))] == expected
 
 
-def test_more_rows_than_a_screen_shows_are_counted(run_dir, monkeypatch):
+def test_more_rows_than_a_screen_shows_are_counted(drawn, monkeypatch):
     monkeypatch.setattr(points, "MOST_ROWS", 2)
-    figure = drawn(run_dir)
+    figure = drawn("points")
     assert len(rows_of(figure)[0]) == 2
     assert "4 other points of the sweep are not drawn" in figure.words.caption
 
@@ -117,15 +111,13 @@ def file_run(tmp_path, synthetic, monkeypatch):
     return folder
 
 
-def test_over_time_shows_the_data_connection_of_a_file(file_run):
+def test_over_time_shows_the_data_connection_of_a_file(drawn, file_run):
     flow = flow_at(open_cell(file_run), "sink")
     assert flow.total_bytes == 10_000
-    recipe = load(RECIPES / "over-time.yaml", MODELS)
-    assert isinstance(recipe, over_time.OverTime)
-    figure, _ = PLOTS["over-time"][1](recipe, Source(file_run.parents[1]))
+    figure = drawn("over-time", run=file_run.parents[1])
     panels = {axes.get_ylabel(): axes for axes in figure.axes}
     assert list(panels) == ["window (kB)", "round trip (ms)", "arrived (kB)", "rate (Mbit/s)"]
     t_s, rate = panels["rate (Mbit/s)"].lines[0].get_data()
-    assert np.sum(rate) * recipe.bin_s * 1e6 / 8 == pytest.approx(10_000)
+    assert np.sum(rate) * 0.5 * 1e6 / 8 == pytest.approx(10_000)
     assert len(t_s) == len(rate)
     assert figure.words.conditions.startswith("sgls · kernel TCP, reno · ftp: 10,000 bytes · 115200 baud")

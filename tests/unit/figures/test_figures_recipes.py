@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scpslab.analysis.figures.found import find
-from scpslab.analysis.figures.plots import MODELS
-from scpslab.analysis.figures.recipe import RECIPES, load, load_all
+from scpslab.analysis.figures.drawing import find
+from scpslab.analysis.figures.plots import load, load_all
 from scpslab.core.errors import ScenarioError, UsageError
 
 RECIPE = """
@@ -29,7 +28,7 @@ def folder(tmp_path):
 
 
 def test_every_shipped_recipe_loads_and_names_its_source_and_units():
-    recipes = load_all(MODELS)
+    recipes = load_all()
     assert {f"fy97-fig{number:02}" for number in range(4, 19)} <= set(recipes)
     for name, recipe in recipes.items():
         assert recipe.name == name
@@ -40,7 +39,7 @@ def test_every_shipped_recipe_loads_and_names_its_source_and_units():
 
 
 def test_the_paper_s_clean_link_values_are_in_the_throughput_figure():
-    paper = {series.label: dict(series.points) for series in load_all(MODELS)["fy97-fig04"].paper}
+    paper = {series.label: dict(series.points) for series in load_all()["fy97-fig04"].paper}
     assert paper["TCP"][0] == 74
     assert paper["SCPS-TP, no congestion control"] == {0: 93, 1e-5: 88, 5e-5: 72}
 
@@ -48,10 +47,10 @@ def test_the_paper_s_clean_link_values_are_in_the_throughput_figure():
 def test_a_recipe_overrides_its_base_key_by_key_in_the_axes(folder):
     (folder / "_base.yaml").write_text(RECIPE)
     (folder / "two.yaml").write_text("kind: figure\nversion: 1\nextends: base\ntitle: another\ny: {max: 7}\n")
-    recipe = load(folder / "two.yaml", MODELS)
+    recipe = load(folder / "two.yaml")
     assert (recipe.title, recipe.source, recipe.name) == ("another", "Fig 0", "two")
     assert (recipe.y.label, recipe.y.max) == ("y (s)", 7)
-    assert "_base" not in load_all(MODELS, folder)
+    assert "_base" not in load_all(folder)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +71,17 @@ def test_a_recipe_overrides_its_base_key_by_key_in_the_axes(folder):
         (RECIPE.replace("y (s)", "y (s), max: -5"), "y: found max -5, not above 0"),
         (RECIPE.replace("y (s)", "y (s), scale: log, min: 0"), "y: found min 0 on a logarithmic axis"),
         (RECIPE.replace("y (s)", "y (s), max: 1e308"), r"y: found the limit 1e\+308"),
+        (
+            RECIPE.replace("metric-vs-axis", "time-sequence")
+            .replace("metric: transfer_s\naxis: ber\n", "")
+            .replace("y (s)", "y (kB), unit: kB"),
+            r"bad\.yaml:8: y\.unit: found a unit, but time-sequence has units of its own .*Remove it\.",
+        ),
+        (
+            RECIPE.replace("transfer_s", "goodput_bps").replace("y (s)", "y, unit: ms"),
+            'y.unit: found "ms" for goodput_bps; expected one of bit/s, kbit/s',
+        ),
+        (RECIPE.replace("y (s)", "y, unit: parsec"), "Mbit/s"),
         ("- a\n", "found no mapping; expected keys such as kind, plot"),
         ("a: [\n", "bad.yaml:2: .*expected YAML"),
     ],
@@ -79,89 +89,87 @@ def test_a_recipe_overrides_its_base_key_by_key_in_the_axes(folder):
 def test_what_is_wrong_with_a_recipe_is_named(folder, text, said):
     (folder / "bad.yaml").write_text(text)
     with pytest.raises(ScenarioError, match=said):
-        load(folder / "bad.yaml", MODELS)
+        load(folder / "bad.yaml")
 
 
-def complaints(path):
-    with pytest.raises(ScenarioError) as caught:
-        load(path, MODELS)
-    return str(caught.value).splitlines()
+MARK = "paper: [{label: TCP, points: [[0, 1]]%s}]\n"
+TWO = "kind: figure\nversion: 1\nextends: base\n"
 
 
-def test_all_that_is_wrong_is_said_at_once(folder):
-    path = folder / "bad.yaml"
-    path.write_text(RECIPE.replace("title: a title\n", "") + "colour: red\n")
-    assert [line.partition(";")[0] for line in complaints(path)] == [
-        f"{path}: title: found nothing",
-        f'{path}:10: colour: found the unknown key "colour"',
-    ]
-
-
-def test_an_unknown_kind_of_picture_hides_no_other_mistake(folder):
-    path = folder / "bad.yaml"
-    path.write_text(
-        RECIPE.replace("metric-vs-axis", "metric-vs-axes").replace("x (1), scale: log", "x (1), scale: lug")
-        + "colour: red\n"
-    )
-    kind, *others = complaints(path)
-    assert kind.startswith(f'{path}:4: plot: found "metric-vs-axes"; expected one of aggregate-rate')
-    assert kind.endswith("Did you mean metric-vs-axis?")
-    assert [line.split(": ")[1] for line in others] == ["x.scale", "colour"], (
-        "metric and axis are keys of some kind of picture"
-    )
-
-
-def test_what_is_wrong_with_a_base_is_said_with_the_base_s_line(folder):
-    base, path = folder / "_base.yaml", folder / "two.yaml"
-    base.write_text(
-        RECIPE.replace("label: y (s)", "label: y (s), scale: lin").replace("metric: transfer_s", "metric: 5")
-    )
-    path.write_text("kind: figure\nversion: 1\nextends: base\ny: {max: much}\n")
-    assert complaints(path) == [
-        f'{base}:10: y.scale: found "lin"; expected one of linear, log. Did you mean linear?',
-        f'{path}:4: y.max: found "much"; expected a number. Correct the value.',
-        f"{base}:7: metric: found 5; expected text. Correct the value.",
-    ]
-
-
-def test_what_a_recipe_replaces_whole_has_no_lines_of_its_base(folder):
-    base, path = folder / "_base.yaml", folder / "two.yaml"
-    mark = "paper: [{label: TCP, points: [[0, 1]]%s}]\n"
-    base.write_text(RECIPE + mark % ", source: Fig 1")
-    path.write_text("kind: figure\nversion: 1\nextends: base\n" + mark % "")
-    assert complaints(path) == [f"{path}:4: paper[0].source: found nothing; expected this key. Add it."]
-
-
-def test_a_value_of_none_of_several_types_is_one_complaint(folder):
-    path = folder / "bad.yaml"
-    path.write_text(RECIPE + "where: {ber: {a: 1}}\n")
-    assert complaints(path) == [
+@pytest.mark.parametrize(
+    ("base", "text", "complaints"),
+    [
+        # All that is wrong is said at once.
         (
-            f"{path}:11: where.ber: found keys with values; expected true or false, a whole number, a number or "
-            "text. Correct the value."
+            None,
+            RECIPE.replace("title: a title\n", "") + "colour: red\n",
+            ["two.yaml: title: found nothing", 'two.yaml:10: colour: found the unknown key "colour"'],
         ),
-    ]
+        # An unknown kind of picture hides no other mistake; metric and axis are keys of some kind.
+        (
+            None,
+            RECIPE.replace("metric-vs-axis", "metric-vs-axes").replace("scale: log", "scale: lug") + "colour: red\n",
+            [
+                'two.yaml:4: plot: found "metric-vs-axes"; expected one of aggregate-rate',
+                "two.yaml:9: x.scale: ",
+                "two.yaml:11: colour: ",
+            ],
+        ),
+        # What is wrong with a base has the base's line.
+        (
+            RECIPE.replace("label: y (s)", "label: y (s), scale: lin").replace("metric: transfer_s", "metric: 5"),
+            TWO + "y: {max: much}\n",
+            [
+                '_base.yaml:10: y.scale: found "lin"; expected one of linear, log. Did you mean linear?',
+                'two.yaml:4: y.max: found "much"; expected a number. Correct the value.',
+                "_base.yaml:7: metric: found 5; expected text. Correct the value.",
+            ],
+        ),
+        # What a recipe replaces whole has no lines of its base.
+        (
+            RECIPE + MARK % ", source: Fig 1",
+            TWO + MARK % "",
+            ["two.yaml:4: paper[0].source: found nothing; expected this key. Add it."],
+        ),
+        # A value of none of several types is one complaint.
+        (
+            None,
+            RECIPE + "where: {ber: {a: 1}}\n",
+            [
+                (
+                    "two.yaml:11: where.ber: found keys with values; expected true or false, a whole number, a number or "
+                    "text. Correct the value."
+                )
+            ],
+        ),
+    ],
+)
+def test_every_complaint_has_its_place(folder, base, text, complaints):
+    if base is not None:
+        (folder / "_base.yaml").write_text(base)
+    (folder / "two.yaml").write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        load(folder / "two.yaml")
+    lines = [line.removeprefix(f"{folder}/") for line in str(caught.value).splitlines()]
+    assert len(lines) == len(complaints)
+    assert all(line.startswith(said) for line, said in zip(lines, complaints, strict=True)), lines
 
 
 def test_a_recipe_s_name_is_its_file_s(folder):
     path = folder / "one.yaml"
-    assert load(path, MODELS).name == "one"
+    assert load(path).name == "one"
     path.write_text(RECIPE + "name: two\n")
-    assert 'found the unknown key "name"' in complaints(path)[0]
+    with pytest.raises(ScenarioError, match='found the unknown key "name"'):
+        load(path)
 
 
 def test_a_base_of_a_base_is_refused(folder):
     (folder / "_b.yaml").write_text("extends: c\n")
     (folder / "a.yaml").write_text("extends: b\n")
     with pytest.raises(ScenarioError, match="one level"):
-        load(folder / "a.yaml", MODELS)
+        load(folder / "a.yaml")
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(tmp_path):
     with pytest.raises(UsageError, match="fy97-fig04"):
         find(tmp_path).named("fy97-fig4")
-
-
-def test_recipes_are_found_from_a_clone():
-    assert RECIPES.parts[-2:] == ("analysis", "figures")
-    assert RECIPES.is_dir()

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from scpslab.analysis import collect
-from scpslab.analysis.metrics.shape import flights
+
+from scpslab.kinds.workloads.bulk.metrics import flights
 
 AXES = {"stack": "reno", "ber": "0"}
 

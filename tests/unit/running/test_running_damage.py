@@ -98,7 +98,7 @@ def test_commands_say_in_one_line_what_is_damaged_and_what_to_do(whole, tmp_path
     path = next(run.glob(f"cells/*/{name}")) if name in ("plan.json", "status.json") else run / name
     path.write_bytes(damage)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("scpslab.analysis.figures.drawing._applicable", lambda recipes, source: [source.run][1:])
+    monkeypatch.setattr("scpslab.analysis.figures.drawing.Found.applicable", lambda found, source: [source.run][1:])
     for command in COMMANDS:
         words = [word.replace("RUN", run.name) for word in command.split()]
         monkeypatch.setattr(

@@ -1,17 +1,37 @@
 """Figures: recipes (analysis/figures/*.yaml) and records in, PNG and SVG out.
 
-Order of reading: recipe.py (the form of a recipe), found.py (which recipes there are for a run), source.py (the data of
-a figure), plots/ (one file per kind), canvas.py (the looks), drawing.py (files), kept.py (what need not be drawn
-again).
+Order of reading: recipe.py (the form of a recipe), plots/ (the kinds of pictures, and how a recipe is read), source.py
+(the data of a figure), words.py (what is said around it), canvas.py (the looks), drawing.py (which figures a run has,
+and their files).
+
+Here is what need not be drawn again: pictures that still show what they were drawn from. The file `drawn.json` beside
+them holds a digest of everything that a drawing reads, and one of each picture. It holds no times, so that pictures
+that are drawn again have the same record.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 
-from scpslab.analysis.figures.kept import Drawing
+from scpslab.analysis.figures.recipe import RECIPES
+from scpslab.core.errors import ResultError
+from scpslab.core.folders import own_folder
+from scpslab.core.project import CARRIED, PACKAGE
+from scpslab.core.scratch import replace_text
+from scpslab.runs import RunFolder
+from scpslab.runs.cell import json_object
+
+__all__ = ["draw"]
+
+FILE = "drawn.json"
+# Another version of these may draw other bytes.
+LIBRARIES = ("matplotlib", "numpy", "pillow")
+OUTPUTS = (".png", ".svg", ".pdf", ".xpl")
 
 
 def draw(
@@ -27,32 +47,90 @@ def draw(
 
     Without names and cells, pictures that still show the run as it is are returned as they are.
     """
-    if names or cells:
-        paths: list[Path] = _drawing().draw(
-            run_dir, names, cells=cells, formats=formats, models=models, warn=warn or _drawing().refuse
-        )
-        return paths
-    drawing = Drawing.of(run_dir, (formats, models))
-    if (pictures := drawing.pictures()) is not None:
+    drawing = None if names or cells else Drawing.of(run_dir, (formats, models))
+    if drawing is not None and (pictures := drawing.pictures()) is not None:
         return pictures
+    # Takes a second to import: not for commands that draw nothing.
+    from scpslab.analysis.figures import drawing as drawer  # noqa: PLC0415 (the reason stands above)
+
     warnings: list[str] = []
 
     def note(text: str) -> None:
         warnings.append(text)
-        (warn or _drawing().refuse)(text)
+        (warn or drawer.refuse)(text)
 
-    paths = _drawing().draw(run_dir, formats=formats, models=models, warn=note)
+    paths = drawer.draw(run_dir, names, cells=cells, formats=formats, models=models, warn=note)
     # What was warned of is said again the next time.
-    if not warnings:
+    if drawing is not None and not warnings:
         drawing.keep(paths)
     return paths
 
 
-def _drawing() -> ModuleType:
-    """The module that draws, which takes a second to import: not for commands that draw nothing."""
-    from scpslab.analysis.figures import drawing  # noqa: PLC0415 (the reason stands above)
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing of all figures of a run: where its pictures lie, and the digest of what it reads."""
 
-    return drawing
+    folder: Path
+    inputs: str
+
+    @classmethod
+    def of(cls, run_dir: Path, options: Sequence[Sequence[str]]) -> Drawing:
+        """The drawing of a run with these options, such as formats.
+
+        Raises:
+            ResultError: there is no run.
+        """
+        run = RunFolder(run_dir)
+        digest = hashlib.sha256(
+            json.dumps([options, [version(name) for name in LIBRARIES], run.manifest().get("scenario")]).encode()
+        )
+        for root in (
+            PACKAGE,
+            RECIPES.parent,
+            run.beside() / run.figures.name,
+            run.resolved,
+            run.results,
+            run.cells,
+        ):
+            digest.update(_digest(root))
+        return cls(run.figures, digest.hexdigest())
+
+    def pictures(self) -> list[Path] | None:
+        """The pictures, in the order in which they were drawn; None if one is missing, is not as it was drawn, or shows
+        other inputs.
+        """
+        try:
+            record = json_object(self.folder / FILE)
+        except ResultError:
+            return None
+        drawn = record.get("pictures")
+        if record.get("inputs") != self.inputs or not isinstance(drawn, dict):
+            return None
+        paths = [self.folder / Path(name).name for name in drawn]
+        intact = all(
+            path.is_file() and _content(path) == known for path, known in zip(paths, drawn.values(), strict=True)
+        )
+        return paths if intact else None
+
+    def keep(self, pictures: Sequence[Path]) -> None:
+        """Records the pictures that were drawn."""
+        own_folder(self.folder)
+        record = {"inputs": self.inputs, "pictures": {path.name: _content(path) for path in pictures}}
+        replace_text(self.folder / FILE, json.dumps(record, indent=1) + "\n")
 
 
-__all__ = ["draw"]
+def _digest(root: Path) -> bytes:
+    """Of the files below a folder, or of the file itself: compiled code does not count, nor pictures, which are no
+    inputs, nor the project's other files, which the package of an installation holds too.
+    """
+    digest = hashlib.sha256()
+    for path in [root] if root.is_file() else sorted(root.rglob("*")):
+        is_other = "__pycache__" in path.parts or (root == PACKAGE and path.is_relative_to(CARRIED))
+        if path.is_file() and not is_other and path.suffix not in OUTPUTS and path.name != FILE:
+            digest.update(f"{path.relative_to(root)}\0{_content(path)}\n".encode())
+    return digest.digest()
+
+
+def _content(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,7 +11,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +48,10 @@ TITLE_KEYS: dict[str, tuple[str, str, str | None]] = {
 PNG_DOTS_PER_INCH = 150
 MODEL_PREFIX, PAPER_PREFIX = "model: ", "report: "
 
-WIDTH_INCHES, AXES_INCHES = 8.0, 3.9
-MOST_PANELS_ACROSS, ROW_INCHES = 3, 2.9
-LEFT_INCHES, RIGHT_INCHES, TITLE_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.88, 0.25, 0.62, 0.6, 0.12
-CAPTION_LINE_INCHES, LEGEND_LINE_INCHES, CAPTION_LETTERS = 0.145, 0.195, 130
 # From here on an axis counts in thousands, millions, …: "1.5 M" rather than "1.5", and "1e6" somewhere else.
 LARGE = 1e5
-COLUMNS = ((4, 18), (3, 28), (2, 48))
-STACK_WIDTH_INCHES, STACK_ROW_INCHES, STACK_LEFT_INCHES, STACK_GAP = 5.6, 1.55, 1.05, 0.16
-STACK_LINE_INCHES, TITLE_LINE_INCHES = 0.16, 0.21
-CONDITIONS_LETTERS, STACK_CONDITIONS_LETTERS = 118, 76
-STACK_CAPTION_LETTERS, STACK_TITLE_LETTERS, STACK_COLUMNS = 78, 52, ((4, 10), (3, 14), (2, 26))
+AXES_INCHES, MOST_PANELS_ACROSS, ROW_INCHES, STACK_ROW_INCHES = 3.9, 3, 2.9, 1.55
+RIGHT_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.25, 0.6, 0.12
 # Any: the names of settings are a literal type in newer matplotlib stubs and plain text in older ones.
 SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -98,7 +91,73 @@ class Words:
 class Picture(Figure):
     """A figure with its words."""
 
-    words: Words
+    def __init__(self, words: Words) -> None:
+        super().__init__()
+        self.words = words
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The measures of a picture, in inches and points: what its lines of text take, and how many letters fit into each.
+
+    `columns`: numbers of columns of a legend, and the letters up to which labels fit into so many.
+    """
+
+    width: float
+    left: float
+    title: float
+    title_points: float
+    title_letters: int
+    title_line: float
+    conditions_points: float
+    conditions_letters: int
+    caption_points: float
+    caption_letters: int
+    line: float
+    top: float
+    caption_margin: float
+    legend_line: float
+    legend_margin: float
+    columns: tuple[tuple[int, int], ...]
+
+
+PAGE = Sheet(
+    width=8.0,
+    left=0.88,
+    title=0.17,
+    title_points=12,
+    title_letters=1000,
+    title_line=0.21,
+    conditions_points=9,
+    conditions_letters=118,
+    caption_points=8,
+    caption_letters=130,
+    line=0.145,
+    top=0.265,
+    caption_margin=0.1,
+    legend_line=0.195,
+    legend_margin=0.12,
+    columns=((4, 18), (3, 28), (2, 48)),
+)
+# Narrow, so that its letters are legible on a phone.
+STACK = Sheet(
+    width=5.6,
+    left=1.05,
+    title=0.2,
+    title_points=13,
+    title_letters=52,
+    title_line=0.21,
+    conditions_points=9.5,
+    conditions_letters=76,
+    caption_points=9,
+    caption_letters=78,
+    line=0.16,
+    top=0.26,
+    caption_margin=0.12,
+    legend_line=0.215,
+    legend_margin=0.1,
+    columns=((4, 10), (3, 14), (2, 26)),
+)
 
 
 @contextmanager
@@ -119,8 +178,7 @@ def new_panels(words: Words, names: Sequence[str]) -> Iterator[tuple[Figure, lis
     Each panel shows its name; a single panel shows none.
     """
     with mpl.rc_context(SETTINGS):
-        figure = Picture()
-        figure.words = words
+        figure = Picture(words)
         across = len(names) if len(names) <= MOST_PANELS_ACROSS else 2
         down = math.ceil(len(names) / across)
         panels = list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
@@ -128,88 +186,67 @@ def new_panels(words: Words, names: Sequence[str]) -> Iterator[tuple[Figure, lis
             unused.remove()
         panels = panels[: len(names)]
         yield figure, panels
-        _shorten_numbers(panels)
-        lines = textwrap.wrap(words.caption, CAPTION_LETTERS)
-        above = textwrap.wrap(words.conditions, CONDITIONS_LETTERS)
-        title_inches = TITLE_INCHES + max(0, len(above) - 1) * CAPTION_LINE_INCHES
-        handles, labels, columns = _legend(panels)
-        caption_inches = len(lines) * CAPTION_LINE_INCHES + 0.1
-        legend_inches = math.ceil(len(labels) / columns) * LEGEND_LINE_INCHES + 0.12 if labels else 0.0
-        bottom_inches = caption_inches + legend_inches + XLABEL_INCHES
-        axes_inches = AXES_INCHES if down == 1 else down * ROW_INCHES
-        height = title_inches + axes_inches + bottom_inches
-        figure.set_size_inches(WIDTH_INCHES, height)
-        right = (WIDTH_INCHES - RIGHT_INCHES) / WIDTH_INCHES
-        figure.subplots_adjust(
-            LEFT_INCHES / WIDTH_INCHES,
-            bottom_inches / height,
-            right,
-            1 - title_inches / height,
-            wspace=0.08,
-            hspace=0.12,
-        )
-        figure.text(
-            MARGIN_INCHES / WIDTH_INCHES, 1 - 0.12 / height, words.title, va="top", fontsize=12, fontweight="bold"
-        )
-        figure.text(
-            MARGIN_INCHES / WIDTH_INCHES, 1 - 0.38 / height, "\n".join(above), va="top", fontsize=9, color=MUTED
-        )
+        _surround(figure, panels, PAGE, AXES_INCHES if down == 1 else down * ROW_INCHES, wspace=0.08, hspace=0.12)
         for name, axes in zip(names, panels, strict=True):
             axes.text(0.02, 0.97, name, transform=axes.transAxes, va="top", fontsize=9.5, fontweight="bold")
             axes.label_outer()
-        figure.text(MARGIN_INCHES / WIDTH_INCHES, 0.08 / height, "\n".join(lines), va="bottom", fontsize=8, color=MUTED)
-        if labels:
-            corner = (MARGIN_INCHES / WIDTH_INCHES, caption_inches / height)
-            figure.legend(handles, labels, loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=columns)
 
 
 @contextmanager
 def new_stack(words: Words, heights: Sequence[float]) -> Iterator[tuple[Figure, list[Axes]]]:
     """Pairs of axes below each other that share their x axis, with heights as shares of a whole row; one legend below
     them.
-
-    The figure is narrow, so that its letters are legible on a phone.
     """
     with mpl.rc_context({**SETTINGS, "font.size": 11, "axes.labelsize": 10.5, "legend.fontsize": 10}):
-        figure = Picture()
-        figure.words = words
+        figure = Picture(words)
         panels = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights).flat)
         yield figure, panels
-        _shorten_numbers(panels)
-        width, corner = STACK_WIDTH_INCHES, MARGIN_INCHES / STACK_WIDTH_INCHES
-        lines, title_lines = (
-            textwrap.wrap(words.caption, STACK_CAPTION_LETTERS),
-            textwrap.wrap(words.title, STACK_TITLE_LETTERS),
-        )
-        above = textwrap.wrap(words.conditions, STACK_CONDITIONS_LETTERS)
-        handles, labels, columns = _legend(panels, STACK_COLUMNS)
-        top_inches = len(title_lines) * TITLE_LINE_INCHES + len(above) * STACK_LINE_INCHES + 0.26
-        caption_inches = len(lines) * STACK_LINE_INCHES + 0.12
-        legend_inches = math.ceil(len(labels) / columns) * 0.215 + 0.1 if labels else 0.0
-        bottom_inches = caption_inches + legend_inches + XLABEL_INCHES
-        height = top_inches + sum(heights) * STACK_ROW_INCHES + bottom_inches
-        figure.set_size_inches(width, height)
-        figure.subplots_adjust(
-            STACK_LEFT_INCHES / width,
-            bottom_inches / height,
-            1 - RIGHT_INCHES / width,
-            1 - top_inches / height,
-            hspace=STACK_GAP,
-        )
-        figure.text(corner, 1 - 0.12 / height, "\n".join(title_lines), va="top", fontsize=13, fontweight="bold")
-        below_title = 1 - (0.2 + len(title_lines) * TITLE_LINE_INCHES) / height
-        figure.text(corner, below_title, "\n".join(above), va="top", fontsize=9.5, color=MUTED)
-        figure.text(corner, 0.08 / height, "\n".join(lines), va="bottom", fontsize=9, color=MUTED)
-        if labels:
-            figure.legend(
-                handles,
-                labels,
-                loc="lower left",
-                bbox_to_anchor=(corner, caption_inches / height),
-                borderaxespad=0,
-                ncols=columns,
-            )
+        _surround(figure, panels, STACK, sum(heights) * STACK_ROW_INCHES, hspace=0.16)
         figure.align_ylabels(panels)
+
+
+def _surround(figure: Picture, panels: Sequence[Axes], sheet: Sheet, axes_inches: float, **spaces: float) -> None:
+    """Gives the axes their place, and writes title and conditions above them, legend and caption below them."""
+    _shorten_numbers(panels)
+    title = textwrap.wrap(figure.words.title, sheet.title_letters)
+    conditions = textwrap.wrap(figure.words.conditions, sheet.conditions_letters)
+    caption = textwrap.wrap(figure.words.caption, sheet.caption_letters)
+    handles, labels, columns = _legend(panels, sheet.columns)
+    top = sheet.top + len(title) * sheet.title_line + max(1, len(conditions)) * sheet.line
+    legend_at = len(caption) * sheet.line + sheet.caption_margin
+    legend = math.ceil(len(labels) / columns) * sheet.legend_line + sheet.legend_margin if labels else 0.0
+    bottom = legend_at + legend + XLABEL_INCHES
+    width, height = sheet.width, top + axes_inches + bottom
+    figure.set_size_inches(width, height)
+    figure.subplots_adjust(
+        sheet.left / width, bottom / height, (width - RIGHT_INCHES) / width, 1 - top / height, **spaces
+    )
+    left = MARGIN_INCHES / width
+    below_title = 1 - (sheet.title + len(title) * sheet.title_line) / height
+    figure.text(left, 1 - 0.12 / height, "\n".join(title), va="top", fontsize=sheet.title_points, fontweight="bold")
+    for y, lines, edge, points in (
+        (below_title, conditions, "top", sheet.conditions_points),
+        (0.08 / height, caption, "bottom", sheet.caption_points),
+    ):
+        figure.text(left, y, "\n".join(lines), va=edge, fontsize=points, color=MUTED)
+    if labels:
+        corner = (left, legend_at / height)
+        figure.legend(handles, labels, loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=columns)
+
+
+def colour(index: int) -> str:
+    """The colour of a series by its place."""
+    return COLOURS[index % len(COLOURS)]
+
+
+def marker(index: int) -> str:
+    """The marker of a series by its place."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def line_style(index: int) -> str:
+    """The line style of a series by its place."""
+    return LINE_STYLES[index % len(LINE_STYLES)]
 
 
 def _shorten_numbers(panels: Sequence[Axes]) -> None:
@@ -221,23 +258,15 @@ def _shorten_numbers(panels: Sequence[Axes]) -> None:
             axis.set_major_formatter(EngFormatter())
 
 
-def _legend(panels: Sequence[Axes], most: Sequence[tuple[int, int]] = COLUMNS) -> tuple[list[Any], list[str], int]:
+def _legend(panels: Sequence[Axes], most: Sequence[tuple[int, int]]) -> tuple[list[Any], list[str], int]:
     """The entries of the legend, own series before models and these before the papers' marks, each once, and the number
     of columns.
-
-    `most`: numbers of columns, and the letters up to which labels fit into so many.
     """
     named = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    found = sorted(
-        ((handle, label) for label, handle in named.items()),
-        key=lambda item: (item[1].startswith(PAPER_PREFIX), item[1].startswith(MODEL_PREFIX)),
-    )
-    if not found:
-        return [], [], 1
-    handles, labels = [handle for handle, _ in found], [label for _, label in found]
-    longest = max(map(len, labels))
+    labels = sorted(named, key=lambda label: (label.startswith(PAPER_PREFIX), label.startswith(MODEL_PREFIX)))
+    longest = max(map(len, labels), default=0)
     columns = next((columns for columns, letters in most if longest <= letters), 1)
-    return handles, labels, min(columns, len(labels))
+    return [named[label] for label in labels], labels, min(columns, len(labels))
 
 
 def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> list[Path]:
@@ -251,8 +280,8 @@ def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> l
         path = folder / f"{stem}.{suffix}"
         metadata: dict[str, str | None] = dict(NO_METADATA[suffix])
         if isinstance(figure, Picture):
-            words = (figure.words.title, figure.words.conditions, figure.words.caption)
-            metadata |= {name: text for name, text in zip(TITLE_KEYS[suffix], words, strict=True) if name is not None}
+            words = zip(TITLE_KEYS[suffix], astuple(figure.words), strict=True)
+            metadata |= {name: text for name, text in words if name is not None}
         with mpl.rc_context({**SETTINGS, "svg.hashsalt": stem}):
             drawn = io.BytesIO()
             figure.savefig(drawn, format=suffix, dpi=PNG_DOTS_PER_INCH, metadata=metadata)

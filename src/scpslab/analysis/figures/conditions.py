@@ -1,39 +1,38 @@
-"""The conditions of a paper's figure or of a mark in it, as a recipe states them, compared with what the plan of a cell
-says.
+"""The conditions of a cell, from its plan alone, which titles, captions and the papers' marks go by (no recipe and no
+label says them); and those of a paper's figure or of a mark in it, as a recipe states them, compared with the cell's.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from scpslab.analysis.figures.facts import (
-    NOTHING_ELSE,
-    Facts,
-    ber_text,
-    both,
-    facts_of,
-    rate_text,
-    size_text,
-    transfer_in,
-)
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.core import units
 from scpslab.documents import Part, key
 from scpslab.documents.quantities import Duration, Probability, Rate, Size, SizeOrZero, as_several
 from scpslab.plan import Plan
+from scpslab.plan.disciplines import DEFAULT
+from scpslab.plan.error_models import NO_MODEL, Errors
+from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import ways
 from scpslab.plan.routes import RouteOptions
-from scpslab.plan.stacks import ScpsEnd
-from scpslab.plan.ways import slowest
+from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.stacks import KERNEL, STACKS, ScpsEnd
+from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.plan.workloads import Traffic
 from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
 from scpslab.scenario.stacks import Host, HostPart, NodePlan
 
+from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
+
+NOTHING_ELSE = 100.0  # the level of an idle link, in FY97's count
 # What planning adds to an SCPS program's settings.
 PLANNED = ("mtu", "segment", "precedence")
 
@@ -43,6 +42,203 @@ Rates = Annotated[tuple[Rate, ...], BeforeValidator(as_several), Field(min_lengt
 Durations = Annotated[tuple[Duration, ...], BeforeValidator(as_several), Field(min_length=1)]
 Ratios = Annotated[tuple[Probability, ...], BeforeValidator(as_several), Field(min_length=1)]
 Hosts = Annotated[tuple[Host, ...], BeforeValidator(as_several), Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One cell in words and numbers.
+
+    A number is None where the cell has none: a transfer without a size, a link without a rate.
+
+    `ber`, `models`: towards the receiver, and back. `level`: FY97's congestion level in percent. `disturbances`: what
+    else changes packets or delays.
+    """
+
+    topology: str
+    kind: str
+    size_bytes: int | None
+    segment_bytes: int | None
+    duration_ns: int | None
+    transport: str
+    rates_bps: tuple[int | None, int | None]
+    is_serial: bool
+    delays_ns: tuple[int, int]
+    framing_bytes: int | None
+    ber: tuple[float | None, float | None]
+    models: tuple[str, ...]
+    level: float
+    disturbances: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def round_trip_ns(self) -> int:
+        """Propagation there and back."""
+        return sum(self.delays_ns)
+
+    def words(self) -> dict[str, str]:
+        """What a reader must know, part by part; what says nothing has no words."""
+        delays = [units.text("duration", delay_ns) for delay_ns in self.delays_ns]
+        others = ", ".join(f"{count} x {kind}" for kind, count in Counter(self.others).items())
+        found = {
+            "topology": self.topology,
+            "transport": self.transport,
+            "transfer": self._transfer(),
+            "rate": both(*(rate_text(rate, is_serial=self.is_serial) for rate in self.rates_bps)),
+            "delay": f"{delays[0]} each way" if delays[0] == delays[1] else both(*delays),
+            "errors": self._errors(),
+            "disturbances": ", ".join(self.disturbances),
+            "level": f"congestion of up to {self.level - NOTHING_ELSE:g} % of the link"
+            if self.level != NOTHING_ELSE
+            else "",
+            "others": others and f"also {others}",
+        }
+        return {name: text for name, text in found.items() if text}
+
+    def _transfer(self) -> str:
+        parts = [
+            size_text(self.size_bytes) if self.size_bytes is not None else "",
+            f"for {units.text('duration', self.duration_ns)}" if self.duration_ns is not None else "",
+            f"in {self.segment_bytes}-byte segments" if self.segment_bytes is not None else "",
+        ]
+        return ": ".join(filter(None, (self.kind, " ".join(filter(None, parts)))))
+
+    def _errors(self) -> str:
+        if self.ber == (0, 0):
+            return "no bit errors"
+        models = f"{' and '.join(self.models)} errors"
+        return models if self.ber == (None, None) else f"BER {both(*map(ber_text, self.ber))}, {models}"
+
+
+def both(there: str, back: str) -> str:
+    """A text for both directions."""
+    return there if there == back else f"{there} there, {back} back"
+
+
+def size_text(size_bytes: int) -> str:
+    """A size as figures say it."""
+    return f"{size_bytes:,} bytes"
+
+
+def rate_text(rate_bps: int | None, *, is_serial: bool = False) -> str:
+    """A rate as figures say it."""
+    return "no rate limit" if rate_bps is None else f"{rate_bps} baud" if is_serial else units.text("rate", rate_bps)
+
+
+def ber_text(ber: float | None) -> str:
+    """A bit error ratio as figures say it; None: not a number of the error model."""
+    return "as the model draws them" if ber is None else f"{ber:g}"
+
+
+def transfer_in(plan: Plan) -> Traffic | None:
+    """The workload that an experiment is about: the first required one that carries data, else the first; None if there
+    is none.
+    """
+    measured = [workload for workload in plan.cell.workloads if not DATA_FLOWS[workload.kind].is_load]
+    carrying = [workload for workload in measured if hasattr(workload, "bytes_")]
+    return next(
+        (workload for workload in (*carrying, *measured) if workload.required), next(iter(plan.cell.workloads), None)
+    )
+
+
+def facts_of(plan: Plan) -> Facts:
+    """The conditions of a cell."""
+    transfer = transfer_in(plan)
+    there, back = ways(plan, transfer) if transfer else ([], [])
+    narrow, narrow_back = slowest(there), slowest(back)
+    rate_bps = narrow.direction.rate_bps if narrow else None
+    errors = (_errors(plan, there), _errors(plan, back))
+    workloads = [(workload, DATA_FLOWS[workload.kind].is_load) for workload in plan.cell.workloads]
+    return Facts(
+        topology=plan.network.topology,
+        kind=transfer.kind if transfer else "",
+        size_bytes=getattr(transfer, "bytes_", None),
+        segment_bytes=getattr(transfer, "segment_bytes", None),
+        duration_ns=getattr(transfer, "duration_ns", None),
+        transport=_transport(plan, transfer),
+        rates_bps=(rate_bps, narrow_back.direction.rate_bps if narrow_back else None),
+        is_serial=bool(narrow and isinstance(narrow.link, SerialLink)),
+        delays_ns=(_delay_ns(there), _delay_ns(back)),
+        framing_bytes=narrow.direction.overhead_bytes if narrow and isinstance(narrow.direction, Direction) else None,
+        ber=(_ber(errors[0]), _ber(errors[1])),
+        models=tuple(dict.fromkeys(one.model for way in errors for one in way)),
+        level=_level([getattr(workload, "max_rate_bps", 0) for workload, is_load in workloads if is_load], rate_bps),
+        disturbances=tuple(dict.fromkeys(text for hop in (*there, *back) for text in _disturbances(plan, hop))),
+        others=tuple(workload.kind for workload, is_load in workloads if workload is not transfer and not is_load),
+    )
+
+
+def said(cells: Sequence[Facts]) -> str:
+    """What all these cells have in common, in one line. What differs between them is on axes, panels and in legends."""
+    words = [facts.words() for facts in cells]
+    names = list(dict.fromkeys(name for found in words for name in found))
+    shared = [words[0][name] for name in names if len({found.get(name) for found in words}) == 1]
+    return " · ".join(shared)
+
+
+def _transport(plan: Plan, transfer: Traffic | None) -> str:
+    if transfer is None:
+        return ""
+    sender, receiver = (_transport_at(plan, transfer, node) for node in (transfer.from_, transfer.to))
+    return sender if sender == receiver else f"{sender} to {receiver}"
+
+
+def _transport_at(plan: Plan, transfer: Traffic, name: str) -> str:
+    node = next(node for node in plan.network.nodes if node.name == name)
+    if isinstance(node, Switch):
+        return ""
+    end: ScpsEnd | None = getattr(transfer, "from_scps" if name == transfer.from_ else "to_scps", None)
+    if end is not None:
+        control = end.settings.get("congestion") or CONGESTION_OF.get(str(end.settings.get("preset")), "")
+        return f"SCPS-TP, {'rate control alone' if control == 'none' else control}"
+    if STACKS[node.stack] is not KERNEL:
+        return f"stack {node.stack}"
+    of_kernel = transfer.congestion_control or node.sysctls.get("net.ipv4.tcp_congestion_control")
+    return (
+        f"kernel TCP, {of_kernel}"
+        if of_kernel and hasattr(transfer, "bytes_") and not getattr(transfer, "udp_rate_bps", None)
+        else ""
+    )
+
+
+def _delay_ns(hops: Way) -> int:
+    return sum(hop.direction.delay_ns for hop in hops)
+
+
+def _errors(plan: Plan, hops: Way) -> list[Errors]:
+    """The errors on a way."""
+    errors = (plan.cell.errors(*hop.place) for hop in hops)
+    return [one for one in errors if one is not None and one.model != NO_MODEL]
+
+
+def _ber(errors: Sequence[Errors]) -> float | None:
+    """The bit error ratio of a way with one link that has errors; None where the model has no such number, or several
+    links have one.
+    """
+    ratios = [getattr(one.settings, "ber", None) for one in errors]
+    above = [float(ratio) for ratio in ratios if ratio]
+    return None if None in ratios or len(above) > 1 else sum(above)
+
+
+def _level(loads_bps: Sequence[int], rate_bps: int | None) -> float:
+    if not sum(loads_bps):
+        return NOTHING_ELSE
+    return NOTHING_ELSE + 100 * sum(loads_bps) / rate_bps if rate_bps else float("inf")
+
+
+def _disturbances(plan: Plan, hop: Hop) -> list[str]:
+    direction, impairment = hop.direction, plan.cell.impairment(*hop.place)
+    causes: dict[str, object] = {}
+    if impairment and (errors := impairment.errors) is not None:
+        dropped = len(errors.drop_packets)
+        causes[f"{dropped} packet{'s' if dropped > 1 else ''} dropped by order"] = dropped
+        causes["outages"] = errors.outages
+        causes["bits flipped"] = errors.action == "flip" and errors.model != NO_MODEL
+    if isinstance(direction, Direction):
+        causes["changing delay"] = direction.delay_table
+        causes["packets out of order or doubled"] = direction.jitter_ns or (impairment and impairment.duplicate)
+        if direction.queue is not None:
+            causes[f"queue {direction.queue.discipline}"] = direction.queue.discipline != DEFAULT
+    return [text for text, is_there in causes.items() if is_there]
 
 
 class Conditions(Part):
@@ -91,34 +287,6 @@ class Difference:
         return f"{self.name} {self.found} instead of {self.wanted}"
 
 
-def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
-    """Which conditions the plan of a cell does not meet."""
-    facts = facts_of(plan)
-    found = [_compared(name, getattr(conditions, name), facts) for name in COMPARED]
-    ratios = facts.ber if facts.ber[0] != facts.ber[1] else facts.ber[:1]
-    if len(ratios) > 1 or not any(
-        ratios[0] is not None and math.isclose(ratios[0], wanted, rel_tol=1e-9) for wanted in conditions.ber
-    ):
-        found.append(
-            Difference("bit error ratio", both(*map(ber_text, facts.ber)), " or ".join(map(ber_text, conditions.ber)))
-        )
-    if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
-        found.append(Difference("error model", " and ".join(facts.models), " or ".join(conditions.errors)))
-    if not math.isclose(facts.level, conditions.level, rel_tol=1e-6):
-        found.append(Difference("congestion level", f"{facts.level:g} %", f"{conditions.level:g} %"))
-    others = [text for text in facts.disturbances if not (conditions.drops and "by order" in text)] + list(facts.others)
-    if others:
-        found.append(Difference("other influences", ", ".join(others), "none"))
-    if conditions.hosts is not None and (transfer := transfer_in(plan)) is not None:
-        found.append(_hosts(conditions.hosts, plan, transfer))
-    return tuple(difference for difference in found if difference is not None)
-
-
-def fewest(conditions: Conditions, plans: Sequence[Plan]) -> tuple[Difference, ...]:
-    """The differences of the plan that comes nearest; there must be one."""
-    return min((differences(conditions, plan) for plan in plans), key=len)
-
-
 # From a key to what a plan says of it, and how to say it.
 COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], str]]] = {
     "topology": ("topology", lambda facts: facts.topology, str),
@@ -132,23 +300,37 @@ COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], str]]]
 }
 
 
-def _compared(name: str, wanted: Any, facts: Facts) -> Difference | None:
-    called, fact, shown = COMPARED[name]
-    if wanted is None:
-        return None
-    values, found = as_several(wanted), fact(facts)
-    return (
-        None
-        if found in values
-        else Difference(called, "none" if found is None else shown(found), " or ".join(map(shown, values)))
-    )
+def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
+    """Which conditions the plan of a cell does not meet."""
+    facts = facts_of(plan)
+    found = [
+        Difference(called, "none" if fact is None else show(fact), _or(map(show, as_several(wanted))))
+        for name, (called, fact_of, show) in COMPARED.items()
+        if (wanted := getattr(conditions, name)) is not None and (fact := fact_of(facts)) not in as_several(wanted)
+    ]
+    there, back = facts.ber
+    if (
+        there != back
+        or there is None
+        or not any(math.isclose(there, wanted, rel_tol=1e-9) for wanted in conditions.ber)
+    ):
+        found.append(Difference("bit error ratio", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
+    if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
+        found.append(Difference("error model", " and ".join(facts.models), _or(conditions.errors)))
+    if not math.isclose(facts.level, conditions.level, rel_tol=1e-6):
+        found.append(Difference("congestion level", f"{facts.level:g} %", f"{conditions.level:g} %"))
+    disturbances = [text for text in facts.disturbances if not (conditions.drops and "by order" in text)]
+    if others := [*disturbances, *facts.others]:
+        found.append(Difference("other influences", ", ".join(others), "none"))
+    if conditions.hosts is not None and (transfer := transfer_in(plan)) is not None:
+        problems = [_host(host, plan, transfer) for host in conditions.hosts]
+        if all(problems):
+            found.append(Difference("hosts", problems[0], _or(map(_called, conditions.hosts))))
+    return tuple(found)
 
 
-def _hosts(wanted: tuple[HostPart, ...], plan: Plan, transfer: Traffic) -> Difference | None:
-    found = [_host(host, plan, transfer) for host in wanted]
-    if "" in found:
-        return None
-    return Difference("hosts", next(text for text in found if text), " or ".join(_called(host) for host in wanted))
+def _or(texts: Iterable[str]) -> str:
+    return " or ".join(texts)
 
 
 def _called(host: HostPart) -> str:
@@ -194,12 +376,9 @@ def _program(end: ScpsEnd | None, expected: NodePlan, plan: Plan, transfer: Traf
     if expected.paced_by_slowest_hop:
         there, back = ways(plan, transfer)
         hops = there if name == transfer.from_ else back
-        rate = (
-            rate_that_fits(end.settings, hops, header_bytes(expected), timestamps=expected.timestamps)
-            if slowest(hops)
-            else None
-        )
-        wanted |= {"rate": str(rate)} if rate else {}
+        header = header_bytes(expected)
+        if slowest(hops) and (rate := rate_that_fits(end.settings, hops, header, timestamps=expected.timestamps)):
+            wanted["rate"] = str(rate)
     return _first(found, wanted)
 
 
@@ -212,12 +391,12 @@ def _windows(expected: NodePlan, transfer: Traffic) -> str:
         "receive_window_bytes": expected.receive_window_bytes,
         "delayed_ack": expected.delayed_ack,
     }
-    return _first({name: getattr(transfer, name) for name in given if hasattr(transfer, name)}, given, only_found=True)
+    own = {name: getattr(transfer, name) for name in given if hasattr(transfer, name)}
+    return _first(own, {name: given[name] for name in own})
 
 
-def _first(found: Mapping[str, Any], wanted: Mapping[str, Any], *, only_found: bool = False) -> str:
-    names = found if only_found else {**found, **wanted}
-    for name in names:
-        if found.get(name) != wanted.get(name):
-            return f"with {name} {found.get(name, 'not set')}, not {wanted.get(name, 'set')},"
-    return ""
+def _first(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """The first setting that is another one, in words; "" if none is."""
+    others = (name for name in {**found, **wanted} if found.get(name) != wanted.get(name))
+    name = next(others, None)
+    return "" if name is None else f"with {name} {found.get(name, 'not set')}, not {wanted.get(name, 'set')},"

@@ -3,25 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.analysis import xpl
 from scpslab.analysis.figures.canvas import DEFAULT_FORMATS, FORMATS, save
-from scpslab.analysis.figures.found import Found, find
 from scpslab.analysis.figures.model_curves import MODELS as CURVES
-from scpslab.analysis.figures.plots import PLOTS
-from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
-from scpslab.analysis.figures.recipe import Recipe
+from scpslab.analysis.figures.plots import load
+from scpslab.analysis.figures.recipe import RECIPES, Recipe, recipe_files
 from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.folders import own_folder
 from scpslab.core.scratch import replace_text
 from scpslab.runs import RunFolder
 
 XPL = "xpl"
-
-
+SUFFIXES = (".yaml", ".yml")
 Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Recipes by name, and what is wrong with the files that are none: those of the project, and the user's own in the
+    folder figures/ beside the scenario, which hide one of the project's with their name.
+    """
+
+    recipes: dict[str, Recipe]
+    broken: dict[str, ScenarioError]
+
+    def named(self, name: str) -> Recipe:
+        """The recipe of that name, or in the file of that path.
+
+        Raises:
+            ScenarioError: its file has mistakes.
+            UsageError: there is no such recipe; the message has the nearest names.
+        """
+        if name.endswith(SUFFIXES) or "/" in name:
+            return load(Path(name), is_own=True)
+        if name in self.broken:
+            raise self.broken[name]
+        if name not in self.recipes:
+            raise UsageError(
+                f"--figure {name}: found no such recipe; {one_of(name, self.recipes)} "
+                f"Recipes are in {RECIPES.parent.name}/{RECIPES.name}/; "
+                f"the path of a file, such as ./{name}.yaml, works too."
+            )
+        return self.recipes[name]
+
+    def applicable(self, source: Source) -> list[Recipe]:
+        """Those that are drawn for a run by default."""
+        fitting = [recipe for recipe in self.recipes.values() if recipe.applies(source.run.scenario)]
+        # A figure for runs that no recipe speaks of.
+        fitting = [recipe for recipe in fitting if not recipe.stands_in] or fitting
+        return [recipe for recipe in fitting if not source.wanted_cells or "cells" in type(recipe).model_fields]
+
+
+def find(run_dir: Path) -> Found:
+    """The recipes for a run. A file with a mistake costs what it says: the others are found all the same."""
+    found = Found({}, {})
+    for folder, is_own in ((RECIPES, False), (RunFolder(run_dir).beside() / "figures", True)):
+        for path in recipe_files(folder):
+            found.recipes.pop(path.stem, None)
+            try:
+                found.recipes[path.stem] = load(path, is_own=is_own)
+            except ScenarioError as error:
+                found.broken[path.stem] = error
+    return found
 
 
 def refuse(text: str) -> None:
@@ -51,80 +99,54 @@ def draw(
         ResultError: there is no run, or the run has no data for a named figure.
         UsageError: a figure, cell or format is unknown.
     """
-    unknown = [item for item in formats if item not in (*FORMATS, XPL)]
-    if unknown:
-        raise UsageError(
-            f'--format: found "{unknown[0]}"; expected one of {", ".join((*FORMATS, XPL))}. Choose one of these.'
-        )
-    _check_models(models)
+    for option, asked, known in (("--format", formats, (*FORMATS, XPL)), ("--model", models, tuple(CURVES))):
+        if unknown := [word for word in asked if word not in known]:
+            raise UsageError(
+                f'{option}: found "{unknown[0]}"; expected one of {", ".join(known)}. Choose one of these.'
+            )
     source = Source(run_dir, tuple(cells))
     folder = RunFolder(run_dir).figures
     pictures = tuple(item for item in formats if item in FORMATS)
     paths: list[Path] = []
-    if pictures:
-        found = find(run_dir)
-        paths = (_draw_named if names else _draw_applicable)(
-            found, source, names or (), lambda recipe: _one(recipe, source, folder, pictures, models), warn
-        )
+
+    def draw_one(recipe: Recipe) -> None:
+        drawn = recipe.with_models(models)
+        try:
+            paths.extend(save(drawn.draw(source), folder, drawn.stem(source), pictures))
+        except NothingToDrawError as error:
+            if not recipe.is_own:
+                raise
+            raise NothingToDrawError(f"{recipe.file}: {error}") from error
+
+    if pictures and names:
+        _draw_named(find(run_dir), names, draw_one)
+    elif pictures:
+        _draw_applicable(find(run_dir), source, draw_one, warn)
     if XPL in formats:
         paths += _write_xpl(source, folder)
     return paths
 
 
-def _draw_named(
-    found: Found, _source: Source, names: Sequence[str], draw_one: Callable[[Recipe], list[Path]], _warn: Warn
-) -> list[Path]:
-    paths: list[Path] = []
+def _draw_named(found: Found, names: Sequence[str], draw_one: Callable[[Recipe], None]) -> None:
     failed: list[ScpslabError] = []
     for name in names:
         try:
-            paths += draw_one(found.named(name))
+            draw_one(found.named(name))
         except ScpslabError as error:
             failed.append(error)
     if failed:
         raise type(failed[0])("\n".join(map(str, failed))) from failed[0]
-    return paths
 
 
-def _draw_applicable(
-    found: Found, source: Source, _names: Sequence[str], draw_one: Callable[[Recipe], list[Path]], warn: Warn
-) -> list[Path]:
+def _draw_applicable(found: Found, source: Source, draw_one: Callable[[Recipe], None], warn: Warn) -> None:
     for error in found.broken.values():
         warn(str(error))
-    paths: list[Path] = []
-    for recipe in _applicable(found.recipes, source):
+    for recipe in found.applicable(source):
         try:
-            paths += draw_one(recipe)
+            draw_one(recipe)
         except NothingToDrawError as error:
             if recipe.is_own:
                 warn(str(error))
-    return paths
-
-
-def _one(recipe: Recipe, source: Source, folder: Path, formats: tuple[str, ...], models: Sequence[str]) -> list[Path]:
-    try:
-        figure, stem = PLOTS[recipe.plot][1](_with_models(recipe, models), source)
-    except NothingToDrawError as error:
-        if not recipe.is_own:
-            raise
-        raise NothingToDrawError(f"{recipe.file}: {error}") from error
-    return save(figure, folder, stem, formats)
-
-
-def _check_models(models: Sequence[str]) -> None:
-    unknown = [item for item in models if item not in CURVES]
-    if unknown:
-        raise UsageError(f'--model: found "{unknown[0]}"; expected one of {", ".join(CURVES)}. Choose one of these.')
-
-
-def _with_models(recipe: Recipe, models: Sequence[str]) -> Recipe:
-    """The recipe with these curves added, if it is of a kind that has curves."""
-    if not models or not isinstance(recipe, MetricVsAxis):
-        return recipe
-    extended = recipe.model_copy(update={"models": tuple(dict.fromkeys((*recipe.models, *models)))})
-    # No keys of the file, so the copy lacks them.
-    extended._name, extended._file, extended._is_own = recipe.name, recipe.file, recipe.is_own  # noqa: SLF001
-    return extended
 
 
 def applicable(run_dir: Path) -> list[Recipe]:
@@ -133,14 +155,7 @@ def applicable(run_dir: Path) -> list[Recipe]:
     Raises:
         ResultError: no run.
     """
-    return _applicable(find(run_dir).recipes, Source(run_dir))
-
-
-def _applicable(recipes: dict[str, Recipe], source: Source) -> list[Recipe]:
-    fitting = [recipe for recipe in recipes.values() if recipe.applies(source.run.scenario)]
-    # A figure for runs that no recipe speaks of.
-    fitting = [recipe for recipe in fitting if not recipe.stands_in] or fitting
-    return [recipe for recipe in fitting if not source.wanted_cells or "cells" in type(recipe).model_fields]
+    return find(run_dir).applicable(Source(run_dir))
 
 
 def _write_xpl(source: Source, folder: Path) -> list[Path]:

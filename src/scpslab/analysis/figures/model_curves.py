@@ -13,21 +13,27 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from scpslab.analysis.figures.source import NothingToDrawError, transfer_of
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.run import RunCell
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import NoPathError, flow
-from scpslab.plan.ways import Hop
-
-from scpslab.kinds.workloads.bulk.plan import Bulk
+from scpslab.plan.ways import Hop, slowest
 
 if TYPE_CHECKING:
     from scpslab.analysis.metrics.data_flows import Transfer
+
+    class Bulk(Transfer):
+        """A transfer of a known size in segments of a known one."""
+
+        bytes_: int
+        segment_bytes: int
+
 
 HEADER_BYTES, TIMESTAMP_BYTES = 40, 12  # IPv4 and TCP without options; RFC 7323 §3.2 with its padding
 SEGMENTS_PER_ACK = 1
@@ -62,34 +68,25 @@ def path_of(cell: RunCell) -> Path:
         NothingToDrawError: no bulk transfer, a path without a rate, or an error model that has no formula here.
     """
     workload = transfer_of(cell)
-    if not isinstance(workload, Bulk):
-        raise NothingToDrawError(
-            f"{cell.folder}: models: found a workload of kind {workload.kind}; expected a bulk transfer. "
-            "Leave out the models."
-        )
+    if not DATA_FLOWS[workload.kind].has_formulas:
+        raise _error(cell, f"found a workload of kind {workload.kind}; expected a bulk transfer")
+    bulk = cast("Bulk", workload)
     try:
         hops = flow(cell.plan.network.paths, workload)
     except NoPathError as error:
-        raise NothingToDrawError(
-            f"{cell.folder}: models: found no path: {error}; expected one. Leave out the models."
-        ) from error
+        raise _error(cell, f"found no path: {error}; expected one") from error
     there, back = hops.there, hops.back or []
-    slowest = min(
-        (hop for hop in there if hop.direction.rate_bps), key=lambda hop: hop.direction.rate_bps or 0, default=None
-    )
-    if slowest is None or not isinstance(slowest.direction, Direction) or slowest.direction.rate_bps is None:
-        raise NothingToDrawError(
-            f"{cell.folder}: models: found no link of packets with a rate on the path; expected one. "
-            "Leave out the models."
-        )
+    narrow = slowest(there)
+    if narrow is None or not isinstance(narrow.direction, Direction) or narrow.direction.rate_bps is None:
+        raise _error(cell, "found no link of packets with a rate on the path; expected one")
     header = HEADER_BYTES + (TIMESTAMP_BYTES if _has_timestamps(cell.plan, workload) else 0)
-    full = workload.segment_bytes + header
+    full = bulk.segment_bytes + header
     return Path(
-        total_bytes=workload.bytes_,
-        segment_bytes=workload.segment_bytes,
+        total_bytes=bulk.bytes_,
+        segment_bytes=bulk.segment_bytes,
         header_bytes=header,
-        overhead_bytes=slowest.direction.overhead_bytes,
-        rate_bps=slowest.direction.rate_bps,
+        overhead_bytes=narrow.direction.overhead_bytes,
+        rate_bps=narrow.direction.rate_bps,
         rtt_s=sum(_seconds(hop, full) for hop in there) + sum(_seconds(hop, header) for hop in back),
         loss=1 - math.prod(1 - _loss(cell, hop, full) for hop in there),
     )
@@ -153,10 +150,11 @@ def _loss(cell: RunCell, hop: Hop, ip_bytes: int) -> float:
     hit = errors.settings.hit(bits) if not errors.settings.NAMES_PACKETS else None
     if hit is not None:
         return hit
-    raise NothingToDrawError(
-        f"{cell.folder}: models: found the error model {errors.model}; expected independent, clustered or none. "
-        "Leave out the models."
-    )
+    raise _error(cell, f"found the error model {errors.model}; expected independent, clustered or none")
+
+
+def _error(cell: RunCell, problem: str) -> NothingToDrawError:
+    return NothingToDrawError(f"{cell.folder}: models: {problem}. Leave out the models.")
 
 
 def _has_timestamps(plan: Plan, workload: Transfer) -> bool:

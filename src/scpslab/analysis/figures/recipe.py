@@ -8,31 +8,31 @@ is replaced whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import PrivateAttr, model_validator
 
 from scpslab.analysis.figures.conditions import Conditions
-from scpslab.core.choices import one_of
 from scpslab.core.project import ROOT
 from scpslab.core.units import KINDS, PERCENT, UnitError, of_metric
-from scpslab.documents import Document, Form, Part, complaints, key, read
+from scpslab.documents import Form, Part, key
 from scpslab.documents.parts import OneOf, Version, one_line
 from scpslab.documents.quantities import PAIR, AxisValue
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from scpslab.analysis.figures.source import Source
+    from scpslab.analysis.run import RunCell
+
 RECIPES = ROOT / "analysis" / "figures"
 FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figures")
-EXTENDS = "extends"
-MERGED_KEYS = ("x", "y", "conditions")
-
 LONGEST_LINE = 300
 # No rate, size or time in a laboratory is so far from 0, and pictures of larger numbers fail.
 FARTHEST = 1e18
-
-
 Line = Annotated[str, one_line(0, LONGEST_LINE)]
 CellChoice = dict[str, AxisValue]
 FACTORS: dict[str, float] = {unit: factor for units in KINDS.values() for unit, factor in units.items()}
@@ -125,14 +125,13 @@ class Recipe(Part):
     stands_in: bool = key(False, says="Whether it is drawn by default only where no other recipe applies.")
     x: AxisStyle = key(says="The horizontal axis.")
     y: AxisStyle = key(says="The vertical axis.")
-    _name: str = PrivateAttr("")
     _file: Path = PrivateAttr(Path())
     _is_own: bool = PrivateAttr(default=False)
 
     @property
     def name(self) -> str:
         """The name of the recipe: its file's name."""
-        return self._name
+        return self._file.stem
 
     @property
     def file(self) -> Path:
@@ -143,6 +142,23 @@ class Recipe(Part):
     def is_own(self) -> bool:
         """Whether it is the user's own, beside a scenario."""
         return self._is_own
+
+    def draw(self, source: Source) -> Figure:
+        """The picture.
+
+        Raises:
+            UsageError: no such cell.
+            NothingToDrawError: the run lacks what is drawn.
+        """
+        raise NotImplementedError
+
+    def stem(self, source: Source) -> str:
+        """The name of the picture's files."""
+        return self.name
+
+    def with_models(self, models: Sequence[str]) -> Recipe:
+        """The recipe with curves of these formulas added, if its kind has curves."""
+        return self
 
     def applies(self, scenario: str) -> bool:
         """Whether `scpslab plot` draws this figure for runs of the scenario by default.
@@ -157,93 +173,28 @@ class Recipe(Part):
 class CellRecipe(Recipe):
     """A recipe that draws single cells."""
 
+    most_cells: ClassVar[int | None] = None
     cells: tuple[CellChoice, ...] = key(
         (),
         says="The cells to draw, by axis values; of each choice the first completed cell that fits.",
         example=[{"ber": 1e-6}],
     )
 
+    def chosen(self, source: Source) -> list[RunCell]:
+        """The cells to draw, `most_cells` at most.
 
-def load(path: Path, models: Mapping[str, type[Recipe]], *, is_own: bool = False) -> Recipe:
-    """Reads one recipe and merges its base; `models` holds the fields of each `plot`.
+        Raises:
+            UsageError: no such cell.
+            NothingToDrawError: no completed cell fits.
+        """
+        return source.cells(self.cells)[: self.most_cells]
 
-    `is_own`: it lies beside a scenario of the user's.
-
-    Raises:
-        ScenarioError: all errors of the file, one line each.
-    """
-    document = read(path, FORM)
-    if EXTENDS in document.data:
-        document = _extended(document)
-    plot = document.data.get("plot")
-    model = models.get(plot) if isinstance(plot, str) else None
-    if model is None:
-        # Without a valid kind of picture, only keys that no kind has are certainly wrong.
-        known = {(name,) for every in models.values() for name in every.model_fields}
-        found = [
-            (at, said)
-            for at, said in complaints(document.data, Recipe)
-            if at[:1] not in known or at[0] in Recipe.model_fields
-        ]
-        named = [] if plot is None else [(("plot",), f'found "{plot}"; {one_of(plot, sorted(models))}')]
-        raise document.places.error(
-            [*named, *(problem for problem in found if plot is None or problem[0] != ("plot",))]
-        )
-    recipe = document.held_against(model)
-    fixed = [name for name in ("x", "y") if not model.takes_units and getattr(recipe, name).unit]
-    if fixed:
-        said = f"found a unit, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
-        raise document.places.error([((name, "unit"), said) for name in fixed])
-    # No keys of the file: that would be a second name.
-    recipe._name, recipe._file, recipe._is_own = path.stem, path, is_own  # noqa: SLF001
-    return recipe
-
-
-def _extended(document: Document) -> Document:
-    """A recipe merged with its base, without the key that names the base."""
-    own = Document({name: value for name, value in document.data.items() if name != EXTENDS}, document.places)
-    folder, named = document.places.path.parent, document.data[EXTENDS]
-    bases = sorted(path.stem.removeprefix("_") for path in folder.glob("_*.yaml"))
-    if named not in bases:
-        said = (
-            f'found "{named}", but no file _{named}.yaml beside the recipe'
-            if isinstance(named, str)
-            else "found no name of a base"
-        )
-        raise document.places.error([((EXTENDS,), f"{said}; {one_of(named, bases)}")])
-    base = read(folder / f"_{named}.yaml", FORM)
-    if EXTENDS in base.data:
-        raise base.places.error(
-            [
-                (
-                    (EXTENDS,),
-                    (
-                        "found a base that extends another base; expected one level. "
-                        "Copy the keys of the other base into this one."
-                    ),
-                )
-            ]
-        )
-    return own.extending(base, MERGED_KEYS)
-
-
-def load_all(models: Mapping[str, type[Recipe]], folder: Path = RECIPES) -> dict[str, Recipe]:
-    """Every recipe of a folder by name, in the order of the names.
-
-    Raises:
-        ScenarioError: see `load`.
-    """
-    return {path.stem: load(path, models) for path in recipe_files(folder)}
+    def stem(self, source: Source) -> str:
+        """The name of the recipe, with those of the cells where the user chose them."""
+        cells = self.chosen(source) if source.wanted_cells else []
+        return "-".join([self.name, *(cell.folder.name for cell in cells)])
 
 
 def recipe_files(folder: Path) -> list[Path]:
     """The files of a folder that are recipes, bases left out, in the order of their names."""
     return sorted(path for path in folder.glob("*.yaml") if not path.name.startswith("_") and path.is_file())
-
-
-def near(name: str, recipes: Mapping[str, Recipe]) -> str:
-    """What was expected in place of an unknown name: the nearest ones."""
-    return (
-        f"{one_of(name, recipes)} Recipes are in {RECIPES.parent.name}/{RECIPES.name}/; "
-        f"the path of a file, such as ./{name}.yaml, works too."
-    )

@@ -4,7 +4,7 @@ call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from scpslab.analysis.traces import Flow, flow_of
 from scpslab.analysis.viewpoints import capture_at, capture_near
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.units import KINDS, UnitError, parse
+from scpslab.documents.quantities import as_several
 from scpslab.runs import CellFiles
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Source:
         if self.wanted_cells:
             return [self._wanted(name) for name in self.wanted_cells]
         done = [cell for cell in self.run.cells if cell.status == "completed"]
-        chosen = [next((cell for cell in done if _fits(cell, choice)), None) for choice in choices or ({},)]
+        chosen = [next((cell for cell in done if fits(axes_of(cell), choice)), None) for choice in choices or ({},)]
         found = list({cell.id: cell for cell in chosen if cell is not None}.values())
         if not found:
             wanted = (
@@ -107,6 +108,14 @@ def flow_at(cell: RunCell, where: str) -> Flow:
     return flow_of(connection, from_client=DATA_FLOWS[workload.kind].from_client(workload, connection))
 
 
+def flow_if_seen(cell: RunCell, where: str) -> Flow | None:
+    """As `flow_at`; None where it raises."""
+    try:
+        return flow_at(cell, where)
+    except NothingToDrawError:
+        return None
+
+
 def connection_at(cell: RunCell, where: str) -> Connection:
     """The transfer's connection in the capture at the `source` or the `sink`.
 
@@ -138,6 +147,37 @@ def label_of(cell: RunCell) -> str:
     return ", ".join(f"{name} {value}" for name, value in cell.plan.cell.axes.items()) or cell.id
 
 
+def shown(source: Source, cells: Sequence[RunCell]) -> str:
+    """The run and its cells in words, with which captions begin."""
+    one = f"{label_of(cells[0])}, repeat {cells[0].plan.cell.repeat}" if len(cells) == 1 else ""
+    return f"Run {source.run_dir.name}, {one or f'{len(cells)} cells'}"
+
+
+def axes_of(cell: RunCell) -> dict[str, str]:
+    """A cell's axis values as results.csv has them."""
+    return {name: _text(value) for name, value in cell.plan.cell.axes.items()}
+
+
+def fits(values: Mapping[str, str], wanted: Mapping[str, object], *, skips_unknown: bool = False) -> bool:
+    """Whether axis values, as results.csv has them, are those wanted: for each axis one of several, numbers compared as
+    numbers. `skips_unknown`: axes that there are not do not count.
+    """
+    for name, several in wanted.items():
+        if name not in values:
+            if skips_unknown:
+                continue
+            return False
+        texts = [_text(value) for value in as_several(several)]
+        numbers = [number for text in texts if (number := axis_number(text)) is not None]
+        if values[name] not in texts and axis_number(values[name]) not in numbers:
+            return False
+    return True
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def axis_number(text: str) -> float | None:
     """The number in an axis value such as "1e-06", "150 %" or "2 Mbit/s"; None for a word."""
     try:
@@ -150,14 +190,3 @@ def axis_number(text: str) -> float | None:
         except UnitError:
             continue
     return None
-
-
-def _fits(cell: RunCell, choice: Mapping[str, object]) -> bool:
-    axes = {name: str(value) for name, value in cell.plan.cell.axes.items()}
-    for name, value in choice.items():
-        found, wanted = axes.get(name), str(value)
-        if found is None or (
-            found != wanted and (axis_number(found) is None or axis_number(found) != axis_number(wanted))
-        ):
-            return False
-    return True

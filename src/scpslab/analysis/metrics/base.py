@@ -1,11 +1,17 @@
-"""What a metric family is: columns with a unit in their name, and a function that fills them for one cell."""
+"""What a family of metrics is: columns of results.csv, and a function that fills them for one cell.
+
+docs/results.md says what each column means. A column's name ends with its unit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
+from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_near
+from scpslab.plan import Plan
 from scpslab.plan.workloads import Traffic
 
 if TYPE_CHECKING:
@@ -14,58 +20,117 @@ if TYPE_CHECKING:
     from scpslab.analysis.run import RunCell
 
 Value: TypeAlias = int | float | str | bool | None
+Values: TypeAlias = dict[str, Value]
+# The lines of a record, by its name.
+Records: TypeAlias = Callable[[str], list[dict[str, Any]]]
 Planned_co = TypeVar("Planned_co", bound=Traffic, covariant=True)
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of results.csv.
-
-    `decimals` is how a float is written (None: whole numbers and words); `meaning` goes into docs/results.md.
-    """
+class Column(NamedTuple):
+    """A column of results.csv. `decimals` is how a float is written (None: whole numbers and words)."""
 
     name: str
-    decimals: int | None
-    meaning: str
+    decimals: int | None = None
+
+
+def columns(decimals: Mapping[str, int | None]) -> tuple[Column, ...]:
+    """Columns by name, each with its decimals, in this order."""
+    return tuple(Column(name, number) for name, number in decimals.items())
 
 
 @dataclass(frozen=True)
 class Subject(Generic[Planned_co]):
-    """One workload of one cell, with its captures read at most once."""
+    """One workload of one cell, with its record and its captures read at most once."""
 
     cell: RunCell
     workload: Planned_co
     _connections: dict[str, Connection | None] = field(default_factory=dict)
 
-    def connection(self, probe: str) -> Connection | None:
-        """The workload's connection as the capture probe saw it."""
+    @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines of its record."""
+        return self.cell.records(self.workload.name)
+
+    def line(self, event: str) -> dict[str, Any]:
+        """The line of an event in its record, the first of several; empty without one."""
+        return next((line for line in self.lines if line.get("event") == event), {})
+
+    def connection_at(self, node: str) -> Connection | None:
+        """The workload's connection as the capture on a node saw it; None without one."""
+        probe = capture_at(self.cell.plan, node)
+        return self._connection(probe.name) if probe else None
+
+    def connection_near_source(self) -> Connection | None:
+        """The same where the sending host's packets are seen as it sends them."""
+        probe = capture_near(self.cell.plan, self.workload.from_)
+        return self._connection(probe.name) if probe else None
+
+    def _connection(self, probe: str) -> Connection | None:
         if probe not in self._connections:
             self._connections[probe] = self.cell.connection(probe, cast("Transfer", self.workload))
         return self._connections[probe]
 
+    def rates(self, size_bytes: int | None, transfer_s: Value) -> Values:
+        """Goodput and utilization, of a transfer that took time."""
+        if not size_bytes or not isinstance(transfer_s, float) or transfer_s <= 0:
+            return {}
+        values: Values = {"goodput_bps": size_bytes * 8 / transfer_s}
+        if rate_bps := bottleneck_bps(self.cell.plan, self.workload):
+            values["utilization"] = size_bytes * 8 / (transfer_s * rate_bps)
+        return values
+
 
 @dataclass(frozen=True)
 class Family(Generic[Planned_co]):
-    """Metrics of one kind of workload. `measure` returns values by column name; what it cannot know it leaves out."""
+    """Metrics of a kind of workload. `measure` returns values by column name; what it cannot know it leaves out."""
 
-    workload: type[Planned_co]
     columns: tuple[Column, ...]
-    measure: Callable[[Subject[Planned_co]], dict[str, Value]]
+    measure: Callable[[Subject[Planned_co]], Values]
 
 
-def section(fields: object, key: str) -> dict[str, object]:
+@dataclass(frozen=True)
+class PlanFamily:
+    """Metrics of a plan's other parts, each with its part's name in its name.
+
+    `values` has them all in the order of the columns, with the value None where the records do not say it. `decimals`
+    of its floats.
+    """
+
+    values: Callable[[Plan, Records], Values]
+    decimals: int | None = None
+
+    def columns(self, plan: Plan) -> tuple[Column, ...]:
+        """The columns that cells of a plan have."""
+        return tuple(Column(name, self.decimals) for name in self.values(plan, lambda _name: []))
+
+    def measure(self, cell: RunCell) -> Values:
+        """Values by column name."""
+        return self.values(cell.plan, cell.records)
+
+
+def event(records: Records, name: str, word: str) -> dict[str, Any]:
+    """The line of an event in a record, the last of several; empty without one."""
+    return next((line for line in reversed(records(name)) if line.get("event") == word), {})
+
+
+def section(fields: object, key: str) -> dict[str, Any]:
     """The fields under `key`, none for anything else."""
     found = fields.get(key) if isinstance(fields, dict) else None
     return found if isinstance(found, dict) else {}
 
 
-def number(fields: dict[str, object], key: str) -> float | None:
+def number(fields: Mapping[str, object], key: str) -> float | None:
     """The number under `key`, None for anything else."""
     found = fields.get(key)
     return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
 
 
-def count(fields: dict[str, object], key: str) -> int | None:
+def count(fields: Mapping[str, object], key: str) -> int | None:
     """The whole number under `key`, None for anything else."""
     found = fields.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def elapsed(start_s: float | None, end_s: float | None) -> float | None:
+    """The time from one instant to another, both known."""
+    return None if start_s is None or end_s is None else end_s - start_s

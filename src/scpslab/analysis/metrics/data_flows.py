@@ -1,19 +1,27 @@
-"""Where a workload's packets are in captures: what figures and metrics ask of one, whatever its kind.
+"""What figures and metrics ask of a workload, whatever its kind: where its packets are in captures, and which columns
+it has.
 
 A kind's own answer is `KIND` in its metrics.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from scpslab.analysis.metrics.data_connection import client_sends, data_connection
+import numpy as np
+
+from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets, split_connections
+from scpslab.analysis.metrics.base import Family, Subject, Values, number
+from scpslab.analysis.traces import flow_of, round_trips, transfer_times
+from scpslab.analysis.viewpoints import capture_at, queue_probe
 from scpslab.core.kinds import Layer
 from scpslab.plan import Plan
+from scpslab.plan.stacks import ScpsEnd
+from scpslab.plan.ways import Hop
 from scpslab.plan.workloads import Traffic
 
 if TYPE_CHECKING:
-    from scpslab.analysis.capture import Connection
     from scpslab.analysis.run import RunCell
 
     class Transfer(Traffic):
@@ -25,13 +33,18 @@ if TYPE_CHECKING:
 class DataFlow:
     """The base: a workload whose data no figure follows.
 
-    `carries`: its data can be followed. `is_load`: it is there to disturb what is measured. `has_own_port`: its plan's
-    port tells its packets from all others.
+    `families`: its metrics, in the order of their columns. `carries`: its data can be followed. `is_load`: it is there
+    to disturb what is measured. `has_own_port`: its plan's port tells its packets from all others. `tells_ends`: its
+    record has what the SCPS programs at its ends report. `has_formulas`: it is one transfer over TCP of a known size in
+    segments of a known one.
     """
 
     carries: ClassVar[bool] = False
     is_load: ClassVar[bool] = False
     has_own_port: ClassVar[bool] = True
+
+    def __init__(self, *families: Family[Any], tells_ends: bool = False, has_formulas: bool = False) -> None:
+        self.families, self.tells_ends, self.has_formulas = families, tells_ends, has_formulas
 
     def connection(self, cell: RunCell, workload: Any, probe: str) -> Connection | None:
         """Its connection in a capture; None where it is not in there."""
@@ -79,3 +92,103 @@ DATA_FLOWS: Layer[DataFlow] = Layer("workloads", "metrics")
 def load_ports(plan: Plan) -> list[int]:
     """The ports of all traffic that competes with what is measured."""
     return [cast("Transfer", workload).port for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load]
+
+
+def load_packets(cell: RunCell, packets: Packets) -> tuple[Floats, Ints]:
+    """Times since the epoch and IP bytes of those packets that compete with what is measured."""
+    is_load = (packets.protocol == UDP) & np.isin(packets.destination_port, load_ports(cell.plan))
+    return (packets.t_ns[is_load] - (cell.epoch_realtime_ns or 0)) / 1e9, packets.ip_bytes[is_load]
+
+
+def queue_samples(cell: RunCell, hop: Hop | None) -> tuple[Floats, Floats, Floats]:
+    """Samples of the queue probe before the hop: seconds since the epoch, bytes, and packets dropped until then, all
+    float64[n]; empty without one.
+    """
+    probe = queue_probe(cell.plan, hop) if hop else None
+    samples = [
+        (t_s, size, number(line, "drops") or 0.0)
+        for line in (cell.records(probe.name) if probe else [])
+        if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None
+    ]
+    table = np.array(samples, dtype=np.float64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def told_by(plan: Plan) -> Iterator[tuple[str, ScpsEnd]]:
+    """The names of the transfers whose records have reports of their SCPS programs, each with its sending program."""
+    for workload in plan.cell.workloads:
+        if DATA_FLOWS[workload.kind].tells_ends and workload.sending_program:
+            yield workload.name, workload.sending_program
+
+
+# Columns of the data connection of a file protocol.
+CAPTURED: dict[str, int | None] = {
+    "data_retransmissions": None,
+    "rtos": None,
+    "ack_bytes": None,
+    "rtt_min_s": 9,
+    "handshake_rtt_s": 9,
+}
+
+
+def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> Values:
+    """Values by column name from the data connection as captures on both hosts saw it; `arrived_bytes` of the file,
+    which one connection must have carried for its time to be that of the transfer.
+    """
+    values: Values = {}
+    received, sent = (_data_connection(subject, node) for node in (subject.workload.to, subject.workload.from_))
+    if received is not None:
+        flow = flow_of(received, from_client=client_sends(received))
+        times = transfer_times(flow)
+        if times is not None and flow.total_bytes == arrived_bytes:
+            first_s = float(flow.t_s[0])
+            values["capture_transfer_s"] = times[1] - min(first_s, first_s if flow.syn_t_s is None else flow.syn_t_s)
+        values["ack_bytes"] = ack_bytes(received, from_client=not client_sends(received), without=SYN | FIN | RST)
+    if sent is not None:
+        flow = flow_of(sent, from_client=client_sends(sent))
+        _, rtt_s = round_trips(flow)
+        values["data_retransmissions"] = int(flow.is_repeated.sum())
+        values["rtt_min_s"] = float(rtt_s.min()) if len(rtt_s) else None
+    if received is not None and sent is not None:
+        values["handshake_rtt_s"] = _handshake_rtt_s(sent if client_sends(sent) else received)
+    return values
+
+
+def _handshake_rtt_s(at_client: Connection) -> float | None:
+    """From the only SYN to its answer; None when the SYN had to be repeated, for then it is not known which one was
+    answered.
+    """
+    opening = at_client.flags & SYN != 0
+    asked, answered = at_client.t_s[opening & at_client.from_client], at_client.t_s[opening & ~at_client.from_client]
+    return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
+
+
+def _data_connection(subject: Subject[Any], node: str) -> Connection | None:
+    """The data connection in the capture on `node`."""
+    probe = capture_at(subject.cell.plan, node)
+    return data_connection(subject.cell, subject.workload, probe.name) if probe else None
+
+
+def data_connection(cell: RunCell, workload: Transfer, probe: str) -> Connection | None:
+    """The connection with the most payload that is not the control connection, in a capture."""
+    packets = cell.packets(probe)
+    if packets is None:
+        return None
+    found = split_connections(packets, cell.epoch_realtime_ns)
+    data = [connection for connection in found if workload.port not in (connection.server_port, connection.client_port)]
+    return max(data, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
+
+
+def client_sends(connection: Connection) -> bool:
+    """Whether the side that opened the connection sends the file (in active mode the server opens it)."""
+    from_client = int(connection.payload_bytes[connection.from_client].sum())
+    return from_client * 2 > int(connection.payload_bytes.sum())
+
+
+def ack_bytes(connection: Connection, *, from_client: bool, without: int) -> int | None:
+    """The most common length of one side's packets that only acknowledge, as IP packets; those with one of the flags
+    `without` do not count.
+    """
+    is_bare = (connection.payload_bytes == 0) & (connection.flags & ACK != 0) & (connection.flags & without == 0)
+    lengths = connection.ip_bytes[is_bare & (connection.from_client == from_client)]
+    return int(np.bincount(lengths).argmax()) if len(lengths) else None

@@ -1,24 +1,82 @@
-"""Kinds of pictures: one file per kind, one line in PLOTS with the recipe's model and the function that draws it."""
+"""Kinds of pictures: a recipe's model that draws itself, one line for each; and how a recipe is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
-from matplotlib.figure import Figure
+from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
+from scpslab.analysis.figures.plots.over_time import OverTime
+from scpslab.analysis.figures.plots.points import Points
+from scpslab.analysis.figures.plots.traces import AggregateRate, DataRate, QueueDepth, TimeSequence
+from scpslab.analysis.figures.recipe import FORM, RECIPES, Recipe, recipe_files
+from scpslab.core.choices import one_of
+from scpslab.documents import Document, complaints, read
 
-from scpslab.analysis.figures.plots import metric_vs_axis, over_time, points, queue_depth, rate, time_sequence
-from scpslab.analysis.figures.recipe import Recipe
-from scpslab.analysis.figures.source import Source
-
-# Each function takes an instance of its model; `Any` cannot express that.
-PLOTS: dict[str, tuple[type[Recipe], Callable[[Any, Source], tuple[Figure, str]]]] = {
-    "aggregate-rate": (rate.AggregateRate, rate.draw_aggregate),
-    "data-rate": (rate.DataRate, rate.draw_data),
-    "metric-vs-axis": (metric_vs_axis.MetricVsAxis, metric_vs_axis.draw),
-    "over-time": (over_time.OverTime, over_time.draw),
-    "points": (points.Points, points.draw),
-    "queue-depth": (queue_depth.QueueDepth, queue_depth.draw),
-    "time-sequence": (time_sequence.TimeSequence, time_sequence.draw),
+EXTENDS = "extends"
+MERGED_KEYS = ("x", "y", "conditions")
+PLOTS: dict[str, type[Recipe]] = {
+    "aggregate-rate": AggregateRate,
+    "data-rate": DataRate,
+    "metric-vs-axis": MetricVsAxis,
+    "over-time": OverTime,
+    "points": Points,
+    "queue-depth": QueueDepth,
+    "time-sequence": TimeSequence,
 }
-MODELS = {plot: model for plot, (model, _) in PLOTS.items()}
+
+
+def load(path: Path, *, is_own: bool = False) -> Recipe:
+    """Reads one recipe and merges its base. `is_own`: it lies beside a scenario of the user's.
+
+    Raises:
+        ScenarioError: all errors of the file, one line each.
+    """
+    document = read(path, FORM)
+    if EXTENDS in document.data:
+        document = _extended(document)
+    plot = document.data.get("plot")
+    model = PLOTS.get(plot) if isinstance(plot, str) else None
+    if model is None:
+        # Without a valid kind of picture, only keys that no kind has are certainly wrong.
+        known = {(name,) for every in PLOTS.values() for name in every.model_fields if name not in Recipe.model_fields}
+        problems = [(at, text) for at, text in complaints(document.data, Recipe) if at[:1] not in known]
+        if plot is not None:
+            problems = [problem for problem in problems if problem[0] != ("plot",)]
+            problems.insert(0, (("plot",), f'found "{plot}"; {one_of(plot, sorted(PLOTS))}'))
+        raise document.places.error(problems)
+    recipe = document.held_against(model)
+    fixed = [name for name in ("x", "y") if not model.takes_units and getattr(recipe, name).unit]
+    if fixed:
+        text = f"found a unit, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
+        raise document.places.error([((name, "unit"), text) for name in fixed])
+    # No keys of the file: that would be a second name.
+    recipe._file, recipe._is_own = path, is_own  # noqa: SLF001
+    return recipe
+
+
+def _extended(document: Document) -> Document:
+    """A recipe merged with its base, without the key that names the base."""
+    own = Document({name: value for name, value in document.data.items() if name != EXTENDS}, document.places)
+    folder, named = document.places.path.parent, document.data[EXTENDS]
+    bases = sorted(path.stem.removeprefix("_") for path in folder.glob("_*.yaml"))
+    if named not in bases:
+        problem = (
+            f'found "{named}", but no file _{named}.yaml beside the recipe'
+            if isinstance(named, str)
+            else "found no name of a base"
+        )
+        raise document.places.error([((EXTENDS,), f"{problem}; {one_of(named, bases)}")])
+    base = read(folder / f"_{named}.yaml", FORM)
+    if EXTENDS in base.data:
+        problem = "found a base that extends another base; expected one level. "
+        raise base.places.error([((EXTENDS,), problem + "Copy the keys of the other base into this one.")])
+    return own.extending(base, MERGED_KEYS)
+
+
+def load_all(folder: Path = RECIPES) -> dict[str, Recipe]:
+    """Every recipe of a folder by name, in the order of the names.
+
+    Raises:
+        ScenarioError: see `load`.
+    """
+    return {path.stem: load(path) for path in recipe_files(folder)}

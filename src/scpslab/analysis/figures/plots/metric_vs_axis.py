@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
@@ -16,29 +16,28 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from pydantic import model_validator
 
 from scpslab.analysis.figures.canvas import (
-    COLOURS,
-    LINE_STYLES,
-    MARKERS,
     MODEL_PREFIX,
     MUTED,
     PAPER_COLOUR,
     PAPER_MARKERS,
     PAPER_PREFIX,
+    colour,
+    line_style,
+    marker,
     new_panels,
 )
-from scpslab.analysis.figures.marks import Mark, mark_sentences, marks_of
 from scpslab.analysis.figures.model_curves import METRICS, OF_LOSSES, TITLES, Path, path_of
 from scpslab.analysis.figures.model_curves import MODELS as MODEL_CURVES
 from scpslab.analysis.figures.recipe import PaperSeries, Recipe
-from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_number
-from scpslab.analysis.figures.words import points, words
+from scpslab.analysis.figures.source import NothingToDrawError, Source, axes_of, axis_number, fits
+from scpslab.analysis.figures.words import Mark, mark_sentences, marks_of, points, words
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.statistics import ENOUGH, Group, group_rows
 from scpslab.analysis.table import Results
 from scpslab.core.choices import one_of
 from scpslab.core.units import KINDS, PERCENT, UnitError, parse
 from scpslab.documents import key
-from scpslab.documents.quantities import AxisValue, OneOrMore
+from scpslab.documents.quantities import OneOrMore
 
 # Exponents without mathematical typesetting, which is off because labels come from files (canvas.py).
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -63,131 +62,135 @@ class MetricVsAxis(Recipe):
     )
     paper: tuple[PaperSeries, ...] = key((), says="The values that the paper states.")
 
-    @model_validator(mode="after")
-    def _marks_have_conditions(self) -> Self:
-        if self.conditions is None and any(paper.conditions is None for paper in self.paper):
-            raise ValueError(
-                "found values of a paper without conditions; expected conditions in the recipe or beside the values"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _counts_what_the_metric_counts(self) -> Self:
-        try:
-            self.y.divisor(self.metric)
-        except UnitError as error:
-            raise ValueError(f"y.unit: {error}") from error
-        return self
-
     models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
         (),
         says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.",
         example=["floor", "mathis"],
     )
 
-
-def draw(recipe: MetricVsAxis, source: Source) -> tuple[Figure, str]:
-    """The figure and its file name's stem.
-
-    Raises:
-        NothingToDrawError: the run has no such axis or metric, or no numbers for them.
-    """
-    results = source.results
-    for name, known in ((recipe.axis, results.axes), (recipe.metric, results.metrics)):
-        if name not in known:
-            raise NothingToDrawError(
-                f'{source.run_dir}: figure {recipe.name}: found no column "{name}"; '
-                f"expected one of {', '.join(known)}. Correct the recipe."
+    @model_validator(mode="after")
+    def _can_be_drawn(self) -> Self:
+        if self.conditions is None and any(paper.conditions is None for paper in self.paper):
+            raise ValueError(
+                "found values of a paper without conditions; expected conditions in the recipe or beside the values"
             )
-    rows = _rows_meant(recipe, source)
-    used = (recipe.axis, recipe.panels)
-    series_axes = recipe.series or tuple(
-        name for name in results.axes if name not in used and len({row[name] for row in rows}) > 1
-    )
-    series_axes = tuple(name for name in series_axes if name in results.axes)
-    panel_axes = tuple(name for name in (recipe.panels,) if name in results.axes)
-    groups = group_rows(rows, (*panel_axes, *series_axes, recipe.axis), (recipe.metric,))
-    position = _Positions(_axis_numbers(recipe, source, groups), is_log=recipe.x.scale == "log")
+        try:
+            self.y.divisor(self.metric)
+        except UnitError as error:
+            raise ValueError(f"y.unit: {error}") from error
+        return self
 
-    by_panel: dict[str, list[Group]] = {}
-    for group in _by_number(groups) if panel_axes else groups:
-        name = _panel_name(recipe, group.key[0]) if panel_axes else ""
-        by_panel.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
-    keys = list(dict.fromkeys(group.key[:-1] for own in by_panel.values() for group in own))
-    cells = _cells(recipe, source)
-    in_panel = {
-        name: [cell for cell in cells if not panel_axes or _panel_name(recipe, _axes(cell)[panel_axes[0]]) == name]
-        for name in by_panel
-    }
-    marks = {name: marks_of(recipe, points(own)) for name, own in in_panel.items()}
-    pooled = [
-        name for name in results.axes if name not in (*used, *series_axes) and len({row[name] for row in rows}) > 1
-    ]
-    around = words(recipe, cells, _caption(recipe, source.run_dir.name, groups, pooled))
-    around = replace(
-        around, caption=" ".join([around.caption, *mark_sentences(recipe, list(marks.values()), around.caption)])
-    )
-    with new_panels(around, list(by_panel)) as (figure, panels):
-        for (panel_name, own), axes in zip(by_panel.items(), panels, strict=True):
-            _draw_series(axes, recipe, keys, own, position)
-            if recipe.models:
-                _draw_models(axes, recipe, source, panel_axes, panel_name, position)
-            for index, mark in enumerate(marks[panel_name]):
-                _draw_paper(axes, mark, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
-        # The panels share their axes: set the limits when all of them have their content.
-        for axes in panels:
-            _finish(axes, recipe, position)
-    return figure, recipe.name
+    def with_models(self, models: Sequence[str]) -> Recipe:
+        """The recipe with these curves added."""
+        return self.model_copy(update={"models": tuple(dict.fromkeys((*self.models, *models)))})
 
+    def draw(self, source: Source) -> Figure:
+        """The panels, each with its series, curves of models and the paper's marks.
 
-def _rows_meant(recipe: MetricVsAxis, source: Source) -> list[dict[str, str]]:
-    """The rows that the recipe chooses."""
-    results = source.results
-    named = {"series": recipe.series, "panels": (recipe.panels,) if recipe.panels else (), "where": recipe.where}
-    for word, names in named.items():
+        Raises:
+            NothingToDrawError: the run has no such axis or metric, or no numbers for them.
+        """
+        rows = self._rows(source)
+        results, varied = source.results, [name for name in source.results.axes if len({row[name] for row in rows}) > 1]
+        panel_axes = [self.panels] if self.panels in results.axes else []
+        others = [name for name in varied if name not in (self.axis, self.panels)]
+        series_axes = [name for name in self.series if name in results.axes] if self.series else others
+        groups = group_rows(rows, (*panel_axes, *series_axes, self.axis), (self.metric,))
+        position = _Positions(self._axis_numbers(source, groups), is_log=self.x.scale == "log")
+        panels: dict[str, list[Group]] = {}
+        for group in _by_number(groups) if panel_axes else groups:
+            name = self.panel_name(group.key[0]) if panel_axes else ""
+            panels.setdefault(name, []).append(replace(group, key=group.key[len(panel_axes) :]))
+        keys = list(dict.fromkeys(group.key[:-1] for own in panels.values() for group in own))
+        cells = [cell for cell in source.run.cells if fits(axes_of(cell), self.where, skips_unknown=True)]
+        in_panel = {
+            name: [cell for cell in cells if not name or self.panel_name(axes_of(cell)[panel_axes[0]]) == name]
+            for name in panels
+        }
+        marks = {name: marks_of(self, points(own)) for name, own in in_panel.items()}
+        pooled = [name for name in others if name not in series_axes]
+        around = words(self, cells, _caption(self, source.run_dir.name, groups, pooled))
+        sentences = mark_sentences(self, list(marks.values()), around.caption)
+        around = replace(around, caption=" ".join([around.caption, *sentences]))
+        with new_panels(around, list(panels)) as (figure, drawn):
+            for (name, own), axes in zip(panels.items(), drawn, strict=True):
+                _draw_series(axes, self, keys, own, position)
+                if self.models:
+                    _draw_models(axes, self, source, in_panel[name], position)
+                for index, mark in enumerate(marks[name]):
+                    _draw_paper(axes, mark, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
+            # The panels share their axes: set the limits when all of them have their content.
+            for axes in drawn:
+                _finish(axes, self, position)
+        return figure
+
+    def number(self, text: str) -> float | None:
+        """An axis value in the unit of the x axis."""
+        number = axis_number(text)
+        return number if number is None else number / self.x.divisor()
+
+    def panel_name(self, value: str) -> str:
+        """The name of the panel of a value."""
+        return f"{self.panels} {value}".replace("_", " ")
+
+    def error(self, source: Source, problem: str) -> NothingToDrawError:
+        """Why the figure cannot be drawn."""
+        return NothingToDrawError(f"{source.run_dir}: figure {self.name}: {problem}")
+
+    def _rows(self, source: Source) -> list[dict[str, str]]:
+        """The rows that the recipe chooses."""
+        results = source.results
+        for name, known in ((self.axis, results.axes), (self.metric, results.metrics)):
+            if name not in known:
+                problem = f'found no column "{name}"; expected one of {", ".join(known)}. Correct the recipe.'
+                raise self.error(source, problem)
         # Cells may also be chosen by what is the same in all of a run, such as their stack.
-        unknown = [name for name in names if name not in (results.columns if word == "where" else results.axes)]
-        # A recipe of the project is for several scenarios, of which some lack an axis.
-        if unknown and recipe.is_own:
-            raise NothingToDrawError(
-                f'{source.run_dir}: {word}: found "{unknown[0]}"; {one_of(unknown[0], results.axes)}'
-            )
-    rows = [row for row in results.rows if _is_meant(row, recipe.where)]
-    if not rows:
-        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: {_no_cell(recipe, results)}")
-    return rows
+        for word, names, known in (
+            ("series", self.series, results.axes),
+            ("panels", (self.panels,) if self.panels else (), results.axes),
+            ("where", self.where, results.columns),
+        ):
+            unknown = [name for name in names if name not in known]
+            # A recipe of the project is for several scenarios, of which some lack an axis.
+            if unknown and self.is_own:
+                problem = f'{word}: found "{unknown[0]}"; {one_of(unknown[0], results.axes)}'
+                raise NothingToDrawError(f"{source.run_dir}: {problem}")
+        rows = [row for row in results.rows if fits(row, self.where, skips_unknown=True)]
+        if not rows:
+            raise self.error(source, self._no_cell(results))
+        return rows
 
+    def _no_cell(self, results: Results) -> str:
+        """The cells that the recipe asks for; for a value that no cell has, the values that there are."""
+        asked = {name: f"{name} {' or '.join(map(str, wanted))}" for name, wanted in self.where.items()}
+        for name, wanted in self.where.items():
+            if not any(fits(row, {name: wanted}, skips_unknown=True) for row in results.rows):
+                values = dict.fromkeys(row[name] for row in results.rows)
+                return f"found no cell with {asked[name]}; {one_of(wanted[0], values)}"
+        return (
+            f"found no cell with {', '.join(asked.values())} together; expected at least one. "
+            "Correct `where` in the recipe, or draw another run."
+        )
 
-def _axis_numbers(recipe: MetricVsAxis, source: Source, groups: Sequence[Group]) -> list[float]:
-    """The numbers of the axis, each once."""
-    unit, found = recipe.x.unit, []
-    where = f"{source.run_dir}: figure {recipe.name}: axis {recipe.axis}"
-    for text in dict.fromkeys(group.key[-1] for group in groups):
-        number = _number(recipe, text)
-        if number is None:
-            raise NothingToDrawError(f'{where}: found "{text}"; expected numbers. Choose another axis in the recipe.')
-        if unit is not None and not _counts_in(unit, text):
-            units = [
-                name for units in KINDS.values() if any(_counts_in(other, text) for other in units) for name in units
-            ]
-            raise NothingToDrawError(f'{where}: found "{text}", and x.unit {unit} in the recipe; {one_of(unit, units)}')
-        found.append(number)
-    return found
-
-
-def _no_cell(recipe: MetricVsAxis, results: Results) -> str:
-    """The cells that the recipe asks for; for a value that no cell has, the values that there are."""
-    asked = {name: f"{name} {' or '.join(map(str, wanted))}" for name, wanted in recipe.where.items()}
-    for name, wanted in recipe.where.items():
-        if not any(_is_meant(row, {name: wanted}) for row in results.rows):
-            return (
-                f"found no cell with {asked[name]}; "
-                f"{one_of(wanted[0], dict.fromkeys(row[name] for row in results.rows))}"
-            )
-    return (
-        f"found no cell with {', '.join(asked.values())} together; expected at least one. "
-        "Correct `where` in the recipe, or draw another run."
-    )
+    def _axis_numbers(self, source: Source, groups: Sequence[Group]) -> list[float]:
+        """The numbers of the axis, each once."""
+        unit, numbers = self.x.unit, []
+        for text in dict.fromkeys(group.key[-1] for group in groups):
+            number = self.number(text)
+            if number is None:
+                problem = f'found "{text}"; expected numbers. Choose another axis in the recipe.'
+                raise self.error(source, f"axis {self.axis}: {problem}")
+            if unit is not None and not _counts_in(unit, text):
+                fitting = [
+                    name
+                    for units in KINDS.values()
+                    if any(_counts_in(other, text) for other in units)
+                    for name in units
+                ]
+                problem = f'found "{text}", and x.unit {unit} in the recipe; {one_of(unit, fitting)}'
+                raise self.error(source, f"axis {self.axis}: {problem}")
+            numbers.append(number)
+        return numbers
 
 
 def _counts_in(unit: str, text: str) -> bool:
@@ -208,82 +211,42 @@ def _by_number(groups: list[Group]) -> list[Group]:
     return [group for _, group in sorted(found, key=lambda one: one[0])] if len(found) == len(groups) else groups
 
 
-def _panel_name(recipe: MetricVsAxis, value: str) -> str:
-    return f"{recipe.panels} {value}".replace("_", " ")
-
-
-def _axes(cell: RunCell) -> dict[str, str]:
-    """A cell's axis values as results.csv has them."""
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in cell.plan.cell.axes.items()
-    }
-
-
-def _cells(recipe: MetricVsAxis, source: Source) -> list[RunCell]:
-    """The cells whose rows are drawn."""
-    return [cell for cell in source.run.cells if _is_meant(_axes(cell), recipe.where)]
-
-
 def _draw_models(
-    axes: Axes, recipe: MetricVsAxis, source: Source, panel_axes: tuple[str, ...], panel_name: str, position: _Positions
+    axes: Axes, recipe: MetricVsAxis, source: Source, cells: Sequence[RunCell], position: _Positions
 ) -> None:
     """A curve for each model through the points of the axis, from the paths that the cells' plans state."""
     if recipe.metric not in METRICS:
-        found = f'found models for "{recipe.metric}"; expected {", ".join(METRICS)}. Leave out the models.'
-        raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: {found}")
+        problem = f'found models for "{recipe.metric}"; expected {", ".join(METRICS)}. Leave out the models.'
+        raise recipe.error(source, problem)
     paths: dict[float, Path] = {}
-    for cell in _cells(recipe, source):
-        values = _axes(cell)
-        number = _number(recipe, values[recipe.axis])
-        if number is None or (panel_axes and _panel_name(recipe, values[panel_axes[0]]) != panel_name):
-            continue
-        path = path_of(cell)
-        if paths.setdefault(number, path) != path:
-            found = (
-                f"found cells with several paths at {recipe.axis} {values[recipe.axis]}; expected one path. "
-                "Choose cells with where, or use panels."
+    for cell in cells:
+        value = axes_of(cell)[recipe.axis]
+        number, path = recipe.number(value), path_of(cell)
+        if number is not None and paths.setdefault(number, path) != path:
+            raise recipe.error(
+                source,
+                f"models: found cells with several paths at {recipe.axis} {value}; expected one path. "
+                "Choose cells with where, or use panels.",
             )
-            raise NothingToDrawError(f"{source.run_dir}: figure {recipe.name}: models: {found}")
-    numbers = sorted(paths)
+    numbers, by = sorted(paths), recipe.y.divisor(recipe.metric)
     for index, model in enumerate(recipe.models):
-        points = [
-            METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) / recipe.y.divisor(recipe.metric)
+        # Without losses the formulas of losses say nothing, and a line from there would lead through values that they
+        # do not have.
+        is_of_losses = model in OF_LOSSES and any(path.loss for path in paths.values())
+        values = [
+            math.nan
+            if is_of_losses and not paths[number].loss
+            else METRICS[recipe.metric](MODEL_CURVES[model](paths[number]), paths[number]) / by
             for number in numbers
         ]
-        if model in OF_LOSSES and any(path.loss for path in paths.values()):
-            # Without losses these formulas say nothing, and a line from there would lead through values that they do
-            # not have.
-            points = [point if paths[number].loss else math.nan for number, point in zip(numbers, points, strict=True)]
-        style = LINE_STYLES[(index + 1) % len(LINE_STYLES)]
         axes.plot(
             [position(number) for number in numbers],
-            points,
+            values,
             color=MUTED,
-            linestyle=style,
+            linestyle=line_style(index + 1),
             linewidth=1.1,
             label=MODEL_PREFIX + TITLES[model],
         )
-
-
-def _number(recipe: MetricVsAxis, text: str) -> float | None:
-    number = axis_number(text)
-    return number if number is None else number / recipe.x.divisor()
-
-
-def _is_meant(row: Mapping[str, str], where: Mapping[str, Sequence[AxisValue]]) -> bool:
-    """Whether a row has the values of `where`.
-
-    Numbers are compared as numbers; axes that the run does not have are ignored.
-    """
-    for name, wanted in where.items():
-        if name not in row:
-            continue
-        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in wanted]
-        numbers = [number for text in texts if (number := axis_number(text)) is not None]
-        if row[name] not in texts and axis_number(row[name]) not in numbers:
-            return False
-    return True
 
 
 class _Positions:
@@ -322,46 +285,37 @@ def _draw_series(
     # The first axis of a series chooses colour and marker, the others the line style and whether markers are filled.
     first = list(dict.fromkeys(key[:1] for key in keys))
     rest = list(dict.fromkeys(key[1:] for key in keys))
+    by = recipe.y.divisor(recipe.metric)
     for index, group_key in enumerate(keys):
         colour_at, style_at = first.index(group_key[:1]), rest.index(group_key[1:])
-        colour = COLOURS[colour_at % len(COLOURS)]
-        members = sorted(
-            (group for group in groups if group.key[:-1] == group_key),
-            key=lambda group: _number(recipe, group.key[-1]) or 0.0,
-        )
+        members = [(recipe.number(group.key[-1]) or 0.0, group) for group in groups if group.key[:-1] == group_key]
         drawn = [
-            (position(_number(recipe, group.key[-1]) or 0.0, index - (len(keys) - 1) / 2), group) for group in members
-        ]
-        points = [(x, group.means[recipe.metric]) for x, group in drawn]
-        by = recipe.y.divisor(recipe.metric)
-        known = [
-            (x, mean.mean / by, tuple(end / by for end in mean.shown or (mean.mean, mean.mean)))
-            for x, mean in points
-            if mean.mean is not None
+            (position(number, index - (len(keys) - 1) / 2), mean.mean, mean.shown or (mean.mean, mean.mean), group)
+            for number, group in sorted(members, key=lambda member: member[0])
+            if (mean := group.means[recipe.metric]).mean is not None
         ]
         # A series without a completed cell keeps its place in the legend.
         axes.errorbar(
-            [x for x, _, _ in known],
-            [y for _, y, _ in known],
-            yerr=([y - low for _, y, (low, _) in known], [high - y for _, y, (_, high) in known]),
+            [x for x, *_ in drawn],
+            [middle / by for _, middle, *_ in drawn],
+            yerr=[[abs(middle / by - ends[side] / by) for _, middle, ends, _ in drawn] for side in (0, 1)],
             label=", ".join(group_key) or recipe.metric,
-            color=colour,
-            marker=MARKERS[colour_at % len(MARKERS)],
-            markerfacecolor=colour if style_at % 2 == 0 else "white",
-            linestyle=LINE_STYLES[style_at % len(LINE_STYLES)],
+            color=colour(colour_at),
+            marker=marker(colour_at),
+            markerfacecolor=colour(colour_at) if style_at % 2 == 0 else "white",
+            linestyle=line_style(style_at),
         )
-        for (x, mean), (_, group) in zip(points, drawn, strict=True):
-            if mean.mean is not None and group.completed < _ended(group):
-                note = f"{group.completed}/{_ended(group)} done"
+        for x, middle, _, group in drawn:
+            if group.completed < _ended(group):
                 # At the right edge there is room to the left only.
                 aside, side = (-6, "right") if position.is_log and x > position.largest / 2 else (6, "left")
                 axes.annotate(
-                    note,
-                    (x, mean.mean / by),
+                    f"{group.completed}/{_ended(group)} done",
+                    (x, middle / by),
                     xytext=(aside, 6),
                     textcoords="offset points",
                     fontsize=7.5,
-                    color=colour,
+                    color=colour(colour_at),
                     ha=side,
                 )
 
@@ -454,23 +408,14 @@ def _mark_decades(axes: Axes, position: _Positions) -> None:
     axes.set_xlim((position.zero if position.has_zero else decades[0]) / 1.6, position.largest * 1.6)
     if position.has_zero:
         at = math.sqrt(position.zero * decades[0])
-        axes.plot(
-            [at],
-            [0],
-            transform=axes.get_xaxis_transform(),
-            marker=[(-0.6, -1), (-0.1, 1)],
-            color="black",
-            markersize=9,
-            clip_on=False,
-            linestyle="none",
-        )
-        axes.plot(
-            [at],
-            [0],
-            transform=axes.get_xaxis_transform(),
-            marker=[(0.1, -1), (0.6, 1)],
-            color="black",
-            markersize=9,
-            clip_on=False,
-            linestyle="none",
-        )
+        for foot, head in ((-0.6, -0.1), (0.1, 0.6)):
+            axes.plot(
+                [at],
+                [0],
+                transform=axes.get_xaxis_transform(),
+                marker=[(foot, -1), (head, 1)],
+                color="black",
+                markersize=9,
+                clip_on=False,
+                linestyle="none",
+            )

@@ -17,7 +17,7 @@ from scpslab.analysis.figures.recipe import AxisStyle, Recipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.figures.words import words
 from scpslab.analysis.statistics import Group, group_rows, number_in
-from scpslab.analysis.table import HEADLINE, Results
+from scpslab.analysis.table import HEADLINE
 from scpslab.documents import key
 
 ROW_SHARE = 0.22  # height of a row, as a share of a panel
@@ -37,46 +37,43 @@ class Points(Recipe):
     x: AxisStyle = key(AxisStyle(label="(the metric)"), says="Not used: the metric has its own unit.")
     y: AxisStyle = key(AxisStyle(label="(points of the sweep)"), says="Not used: rows are points of the sweep.")
 
+    def draw(self, source: Source) -> Figure:
+        """A row for each point of the sweep.
 
-def draw(recipe: Points, source: Source) -> tuple[Figure, str]:
-    """The figure and its file name's stem.
+        Raises:
+            NothingToDrawError: the run has no such metric, or no cell has a value of one.
+        """
+        results = source.results
+        metric = self._metric(source)
+        varied = tuple(name for name in results.axes if len({row[name] for row in results.rows}) > 1)
+        groups = group_rows(results.rows, varied, (metric,))
+        drawn = groups[:MOST_ROWS]
+        values = _values(results.rows, varied, metric)
+        around = words(self, source.run.cells, _caption(source.run_dir.name, groups, varied))
+        height = max(0.6, ROW_SHARE * (len(drawn) + 0.6))
+        with new_stack(replace(around, title=f"{around.title}: {metric}"), [height]) as (figure, (axes,)):
+            for row, group in enumerate(drawn):
+                _draw_row(axes, row, group, values.get(group.key, []), metric)
+            axes.set_ylim(len(drawn) - 0.2, -0.95)
+            axes.set_yticks([])
+            axes.grid(visible=False, axis="y")
+            axes.spines["left"].set_visible(False)
+            axes.set_xlim(0, ROOM * max(axes.dataLim.x1, 1e-9))
+            unit = next((unit for suffix, unit in UNITS.items() if metric.endswith(suffix)), "number")
+            axes.set_xlabel(f"{metric} ({unit})")
+        return figure
 
-    Raises:
-        NothingToDrawError: the run has no such metric, or no cell has a value of one.
-    """
-    results = source.results
-    metric = _metric(recipe, source, results)
-    varied = tuple(name for name in results.axes if len({row[name] for row in results.rows}) > 1)
-    groups = group_rows(results.rows, varied, (metric,))
-    shown = groups[:MOST_ROWS]
-    values = _values(results.rows, varied, metric)
-    caption = _caption(source.run_dir.name, groups, varied)
-    around = words(recipe, source.run.cells, caption)
-    with new_stack(replace(around, title=f"{around.title}: {metric}"), [max(0.6, ROW_SHARE * (len(shown) + 0.6))]) as (
-        figure,
-        (axes,),
-    ):
-        for row, group in enumerate(shown):
-            _draw_row(axes, row, group, values.get(group.key, []), metric)
-        axes.set_ylim(len(shown) - 0.2, -0.95)
-        axes.set_yticks([])
-        axes.grid(visible=False, axis="y")
-        axes.spines["left"].set_visible(False)
-        axes.set_xlim(0, ROOM * max(axes.dataLim.x1, 1e-9))
-        axes.set_xlabel(f"{metric} ({_unit(metric)})")
-    return figure, recipe.name
-
-
-def _metric(recipe: Points, source: Source, results: Results) -> str:
-    wanted = (recipe.metric,) if recipe.metric else (*HEADLINE, *results.metrics)
-    for name in wanted:
-        if name in results.metrics and any(number_in(row, name) is not None for row in results.rows):
-            return name
-    known = ", ".join(results.metrics) or "a workload with metrics"
-    raise NothingToDrawError(
-        f"{source.run_dir}: figure {recipe.name}: found no value of {recipe.metric or 'any metric'}; "
-        f"expected one of {known}."
-    )
+    def _metric(self, source: Source) -> str:
+        """The metric to draw: the first that some cell has a value of."""
+        results = source.results
+        for name in (self.metric,) if self.metric else (*HEADLINE, *results.metrics):
+            if name in results.metrics and any(number_in(row, name) is not None for row in results.rows):
+                return name
+        known = ", ".join(results.metrics) or "a workload with metrics"
+        raise NothingToDrawError(
+            f"{source.run_dir}: figure {self.name}: found no value of {self.metric or 'any metric'}; "
+            f"expected one of {known}."
+        )
 
 
 def _values(
@@ -123,7 +120,3 @@ def _caption(run: str, groups: Sequence[Group], varied: Sequence[str]) -> str:
             f"{len(groups) - MOST_ROWS} other points of the sweep are not drawn: scpslab results lists all."
         )
     return " ".join(sentences)
-
-
-def _unit(metric: str) -> str:
-    return next((unit for suffix, unit in UNITS.items() if metric.endswith(suffix)), "number")

@@ -1,95 +1,112 @@
-"""A bulk transfer's time and throughput, as FY97 measured them and as a user feels them."""
+"""A bulk transfer: its time and throughput, as FY97 measured them and as a user feels them; what it looked like on the
+wire at the sender's side; how it went over time, which is what FY97's appendix A reads off its figures A-1 to A-24.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
-from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
-from scpslab.analysis.metrics.data_flows import OwnConnection
-from scpslab.analysis.traces import flow_of, transfer_times
-from scpslab.analysis.viewpoints import bottleneck_bps, capture_at
+import numpy as np
+
+from scpslab.analysis.capture import FIN, SYN, Bools, Floats, Ints
+from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
+from scpslab.analysis.metrics.data_flows import OwnConnection, ack_bytes, load_packets, load_ports, queue_samples
+from scpslab.analysis.run import RunCell
+from scpslab.analysis.traces import (
+    Flow,
+    binned_rate,
+    flight_bytes,
+    flow_of,
+    queue_estimate,
+    round_trips,
+    transfer_times,
+)
+from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, capture_beside
+from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
 
-# The clock starts when the first segment has arrived, so that few segments seem faster than the link.
-NO_RATE = (
-    "Empty, as the next two, for a transfer of one segment, or of so few that leaving out the first one's time "
-    "gives more than the slowest hop's rate."
+FLIGHTS = 4
+HEADER_BYTES = 56  # with which the report reckons (A.1, A.2): 1400 bytes of data are 1456 on the link
+BIN_S = 0.5  # its bins (apparatus M-06)
+CONGESTION_BIN_S = 1.0  # two round trips: TCP answers a change after one
+LEAST_BINS = 5
+BURST_S = 0.1  # A.2.1: 72 segments in about 100 ms
+NEARLY = 0.95
+END_SHARE = 0.1  # the last tenth of a transfer is its end
+
+COLUMNS = columns(
+    {
+        "bytes": None,
+        "transfer_s": 9,
+        "transfer_source": None,
+        "transfer_from_syn_s": 9,
+        "user_s": 9,
+        "goodput_bps": 3,
+        "throughput_report_pct": 6,
+        "utilization": 9,
+        "retransmissions": None,
+        "superfluous_resends": None,
+        "rtos": None,
+        "mss_bytes": None,
+        "payload_match": None,
+    }
 )
-COLUMNS = (
-    Column("bytes", None, "Payload bytes that the sink received."),
-    Column(
-        "transfer_s",
-        9,
-        (
-            "FY97's delay (apparatus M-01), at the sink: arrival of the first data packet to sending of the "
-            "acknowledgement of the last byte."
-        ),
-    ),
-    Column(
-        "transfer_source",
-        None,
-        (
-            "`capture`: from the packets at the sink; `record`: no usable capture there, first to last read of the "
-            "receiving program."
-        ),
-    ),
-    Column(
-        "transfer_from_syn_s",
-        9,
-        "The same end, counted from the arrival of the SYN (apparatus M-01 leaves open which first packet is meant).",
-    ),
-    Column("user_s", 9, "Connect to close at the source: what a user waits."),
-    Column("goodput_bps", 3, f"bytes * 8 / transfer_s. {NO_RATE}"),
-    Column(
-        "throughput_report_pct",
-        6,
-        (
-            "FY97's unit: bytes * 8 / 1024 as a share of transfer_s * link rate / 1000, in percent. "
-            "SI percent is this * 1.024."
-        ),
-    ),
-    Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path)."),
-    Column("retransmissions", None, "Segments sent again, as the sender's TCP counts them."),
-    Column(
-        "superfluous_resends",
-        None,
-        "SCPS-TP: segments sent again whose first copy had arrived, by the sender's own estimate.",
-    ),
-    Column("rtos", None, "Retransmission timeouts of the sender's TCP."),
-    Column("mss_bytes", None, "Payload bytes of a full segment."),
-    Column(
-        "payload_match", None, "`true` when every byte arrived as it was sent (compared byte by byte, or by SHA-256)."
-    ),
+WIRE_COLUMNS = columns(
+    {
+        "capture_retransmissions": None,
+        "max_flight_bytes": None,
+        "max_advertised_window_bytes": None,
+        "rtt_min_s": 9,
+        "rtt_max_s": 9,
+    }
+)
+SHAPE_COLUMNS = columns(
+    {
+        **{f"flight_{index}_segments": None for index in range(1, FLIGHTS + 1)},
+        "first_ack_delay_s": 9,
+        "linear_from_s": 6,
+        "final_rate_bps": 3,
+        "peak_rate_bps": 3,
+        "queue_end_packets": 6,
+        "queue_mean_bytes": 3,
+        "queue_estimate_r": 6,
+        "repair_s": 9,
+        "longest_silence_s": 9,
+        "burst_segments": None,
+        "flight_share_after_recovery": 6,
+        "ack_bytes": None,
+        "rate_congestion_r": 6,
+        "window_growth_segments_per_s": 6,
+    }
 )
 
 
-def measure(subject: Subject[Bulk]) -> dict[str, Value]:
+def measure(subject: Subject[Bulk]) -> Values:
     """Values by column name from both ends' records and the capture at the sink."""
-    cell, workload = subject.cell, subject.workload
-    ends = {str(line.get("event")): line for line in cell.records(workload.name)}
-    sender, receiver = ends.get("sender", {}), ends.get("receiver", {})
-    received_bytes = count(receiver, "bytes")
-    values: dict[str, Value] = {
+    sender, receiver = subject.line("sender"), subject.line("receiver")
+    received_bytes, segment_bytes = count(receiver, "bytes"), count(sender, "mss_bytes")
+    values: Values = {
         "bytes": received_bytes,
-        "user_s": _elapsed(sender, "connect_t_s", "close_t_s"),
+        "user_s": elapsed(number(sender, "connect_t_s"), number(sender, "close_t_s")),
         "retransmissions": count(sender, "retransmits"),
-        "superfluous_resends": _superfluous(sender),
+        "superfluous_resends": count(section(sender, "scps"), "superfluous_resends"),
         "rtos": count(sender, "rtos"),
-        "mss_bytes": count(sender, "mss_bytes"),
+        "mss_bytes": segment_bytes,
         "payload_match": _payload_match(sender, receiver),
     }
     values |= _transfer(subject, received_bytes) or {
-        "transfer_s": _elapsed(receiver, "first_data_t_s", "last_data_t_s"),
+        "transfer_s": elapsed(number(receiver, "first_data_t_s"), number(receiver, "last_data_t_s")),
         "transfer_source": "record",
     }
-    transfer_s, rate_bps = values["transfer_s"], bottleneck_bps(cell.plan, workload)
-    if received_bytes and isinstance(transfer_s, float) and transfer_s > 0 and _has_rate(values, transfer_s, rate_bps):
-        values["goodput_bps"] = received_bytes * 8 / transfer_s
-        if rate_bps:
-            values["utilization"] = received_bytes * 8 / (transfer_s * rate_bps)
-            values["throughput_report_pct"] = report_pct(received_bytes, transfer_s, rate_bps)
+    transfer_s, rate_bps = values["transfer_s"], bottleneck_bps(subject.cell.plan, subject.workload)
+    rates = subject.rates(received_bytes, transfer_s)
+    if rates and received_bytes and isinstance(transfer_s, float):
+        most_bytes = transfer_s * rate_bps / 8 if rate_bps else math.inf
+        if _has_rate(received_bytes, segment_bytes, most_bytes):
+            values |= rates
+            if rate_bps:
+                values["throughput_report_pct"] = report_pct(received_bytes, transfer_s, rate_bps)
     return values
 
 
@@ -100,42 +117,29 @@ def report_pct(payload_bytes: int, transfer_s: float, rate_bps: float) -> float:
     return 100 * (payload_bytes * 8 / 1024) / (transfer_s * rate_bps / 1000)
 
 
-def _has_rate(values: Mapping[str, Value], transfer_s: float, rate_bps: int | None) -> bool:
+def _has_rate(received_bytes: int, segment_bytes: int | None, most_bytes: float) -> bool:
     """False for one segment, and where only the first one, whose time on the link is not counted, lifts the rate above
-    the slowest hop's.
+    the slowest hop's: the clock starts when it has arrived, so that few segments seem faster than the link.
     """
-    received_bytes, segment_bytes = values["bytes"], values["mss_bytes"]
-    if not isinstance(received_bytes, int) or not isinstance(segment_bytes, int):
+    if segment_bytes is None:
         return True
-    most_bytes = transfer_s * rate_bps / 8 if rate_bps else math.inf
     return received_bytes > segment_bytes and not received_bytes - segment_bytes <= most_bytes < received_bytes
 
 
-def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> dict[str, Value] | None:
+def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> Values | None:
     """transfer_s from the capture at the sink; None when there is none or it does not hold the whole transfer."""
-    probe = capture_at(subject.cell.plan, subject.workload.to)
-    connection = subject.connection(probe.name) if probe else None
+    connection = subject.connection_at(subject.workload.to)
     if connection is None:
         return None
     flow = flow_of(connection)
     times = transfer_times(flow)
     if times is None or flow.total_bytes != received_bytes:
         return None
-    from_syn_s = None if flow.syn_t_s is None else times[1] - flow.syn_t_s
+    from_syn_s = elapsed(flow.syn_t_s, times[1])
     return {"transfer_s": times[1] - times[0], "transfer_source": "capture", "transfer_from_syn_s": from_syn_s}
 
 
-def _elapsed(fields: dict[str, object], start: str, end: str) -> float | None:
-    begin_s, end_s = number(fields, start), number(fields, end)
-    return None if begin_s is None or end_s is None else end_s - begin_s
-
-
-def _superfluous(sender: dict[str, object]) -> int | None:
-    scps = sender.get("scps")
-    return count(scps, "superfluous_resends") if isinstance(scps, dict) else None
-
-
-def _payload_match(sender: dict[str, object], receiver: dict[str, object]) -> bool | None:
+def _payload_match(sender: dict[str, Value], receiver: dict[str, Value]) -> bool | None:
     if "wrong_bytes" in receiver:
         return receiver["wrong_bytes"] == 0 and sender.get("bytes") == receiver.get("bytes")
     if sender.get("sha256") and receiver.get("sha256"):
@@ -143,5 +147,168 @@ def _payload_match(sender: dict[str, object], receiver: dict[str, object]) -> bo
     return None
 
 
-FAMILY = Family(Bulk, COLUMNS, measure)
-KIND = OwnConnection()
+def measure_wire(subject: Subject[Bulk]) -> Values:
+    """Retransmissions, flight, windows and round trips from a capture near the source; empty without one."""
+    connection = subject.connection_near_source()
+    if connection is None:
+        return {}
+    flow = flow_of(connection)
+    _, rtt_s = round_trips(flow)
+    return {
+        "capture_retransmissions": int(flow.is_repeated.sum()),
+        "max_flight_bytes": int(flight_bytes(flow)[1].max(initial=0)),
+        "max_advertised_window_bytes": int(flow.window_bytes.max())
+        if len(flow.window_bytes) and connection.is_window_scale_known
+        else None,
+        "rtt_min_s": float(rtt_s.min()) if len(rtt_s) else None,
+        "rtt_max_s": float(rtt_s.max()) if len(rtt_s) else None,
+    }
+
+
+def measure_shape(subject: Subject[Bulk]) -> Values:
+    """Values by column name; empty without a capture near the source."""
+    connection = subject.connection_near_source()
+    if connection is None:
+        return {}
+    flow = flow_of(connection)
+    if not len(flow.t_s) or not len(flow.ack):
+        return {}
+    hop = bottleneck(subject.cell.plan, subject.workload)
+    values: Values = {**_start(flow), **_rates_reached(flow), **_after_loss(flow)}
+    values["first_ack_delay_s"] = _first_ack_delay(subject)
+    values["ack_bytes"] = ack_bytes(connection, from_client=False, without=SYN | FIN)
+    values["rate_congestion_r"] = _against_congestion(subject, flow, values.get("linear_from_s"))
+    if hop and hop.direction.rate_bps:
+        values |= _queue(subject.cell, flow, hop.direction.rate_bps, hop)
+    return values
+
+
+def flights(t_s: Floats, pause_s: float) -> list[int]:
+    """Sizes of the runs of packets that are closer together than `pause_s`."""
+    ends = np.flatnonzero(np.diff(t_s) > pause_s) + 1
+    return [len(part) for part in np.split(t_s, ends)]
+
+
+def _start(flow: Flow) -> Values:
+    _, rtt_s = round_trips(flow)
+    if not len(rtt_s):
+        return {}
+    fresh = flow.t_s[~flow.is_repeated]
+    sizes = flights(fresh, float(rtt_s.min()) / 2)
+    return {f"flight_{index}_segments": size for index, size in enumerate(sizes[:FLIGHTS], start=1)}
+
+
+def _rates_reached(flow: Flow) -> Values:
+    times = transfer_times(flow)
+    if times is None:
+        return {}
+    start_s, end_s = times
+    highest = np.maximum.accumulate(flow.ack)
+    half_s = start_s + (end_s - start_s) / 2
+    reached = float(np.interp(half_s, flow.ack_t_s, highest))
+    final_bps = (flow.total_bytes - reached) * 8 / (end_s - half_s) if end_s > half_s else 0.0
+    bins = binned_rate(flow.t_s, flow.end - flow.seq, BIN_S, start_s, float(flow.t_s.max()))[1]
+    found: Values = {"final_rate_bps": final_bps, "peak_rate_bps": float(bins.max())}
+    _, rtt_s = round_trips(flow)
+    if len(rtt_s) and final_bps > 0:
+        window_s = float(rtt_s.min())
+        rate_bps = (highest - np.interp(flow.ack_t_s - window_s, flow.ack_t_s, highest, left=0.0)) * 8 / window_s
+        fast = np.flatnonzero(rate_bps >= NEARLY * final_bps)
+        zero_s = flow.syn_t_s if flow.syn_t_s is not None else start_s
+        found["linear_from_s"] = float(flow.ack_t_s[fast[0]]) - zero_s if len(fast) else None
+    return found
+
+
+def _first_ack_delay(subject: Subject[Bulk]) -> Value:
+    connection = subject.connection_at(subject.workload.to)
+    if connection is None:
+        return None
+    flow = flow_of(connection)
+    answered = flow.ack_t_s[flow.ack > 0]
+    return float(answered[0] - flow.t_s[0]) if len(answered) and len(flow.t_s) else None
+
+
+def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value) -> Value:
+    """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
+    probe = capture_beside(subject.cell.plan, subject.workload.from_)
+    packets = subject.cell.packets(probe.name) if probe and load_ports(subject.cell.plan) else None
+    if packets is None or flow.syn_t_s is None or not isinstance(linear_from_s, float):
+        return None
+    load_t_s, load_bytes = load_packets(subject.cell, packets)
+    span = (CONGESTION_BIN_S, flow.syn_t_s + linear_from_s, float(flow.t_s.max()))
+    rates = (
+        binned_rate(flow.t_s, flow.end - flow.seq, *span)[1],
+        binned_rate(load_t_s, load_bytes, *span)[1],
+    )
+    if len(rates[0]) < LEAST_BINS or min(rate.std() for rate in rates) == 0:
+        return None
+    return float(np.corrcoef(*rates)[0, 1])
+
+
+def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> Values:
+    """Estimated and true queue before the hop; what needs the probe only where there is one."""
+    ack_t_s, estimate_bytes = queue_estimate(flow, rate_bps)
+    if not len(ack_t_s):
+        return {}
+    _, rtt_s = round_trips(flow)
+    last = ack_t_s >= ack_t_s[-1] - END_SHARE * (ack_t_s[-1] - ack_t_s[0])
+    packet_bytes = int((flow.end - flow.seq).max()) + HEADER_BYTES
+    found: Values = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
+    t_s, depth_bytes, _ = queue_samples(cell, hop)
+    during: Bools = (t_s >= flow.t_s[0]) & (t_s <= ack_t_s[-1])
+    if np.count_nonzero(during) > 1:
+        found["queue_mean_bytes"] = float(depth_bytes[during].mean())
+        true_bytes = np.interp(ack_t_s - rtt_s, t_s, depth_bytes)
+        if true_bytes.std() > 0 and estimate_bytes.std() > 0:
+            found["queue_estimate_r"] = float(np.corrcoef(true_bytes, estimate_bytes)[0, 1])
+    return found
+
+
+def _after_loss(flow: Flow) -> Values:
+    again = np.flatnonzero(flow.is_repeated)
+    if not len(again):
+        return {}
+    first = again[0]
+    earlier = np.flatnonzero((flow.seq[:first] <= flow.seq[first]) & (flow.end[:first] > flow.seq[first]))
+    since_s = flow.t_s[first]
+    sent_s = flow.t_s[flow.t_s >= since_s]
+    within = np.searchsorted(sent_s, sent_s + BURST_S, side="right") - np.arange(len(sent_s))
+    found: Values = {"burst_segments": int(within.max())}
+    if len(earlier):
+        found["repair_s"] = float(since_s - flow.t_s[earlier[-1]])
+    if len(sent_s) > 1:
+        found["longest_silence_s"] = float(np.diff(sent_s).max())
+    return found | _share_after(flow, again) | _growth(flow, float(since_s), again)
+
+
+def _share_after(flow: Flow, again: Ints) -> Values:
+    t_s, flight = flight_bytes(flow)
+    last_s = float(flow.t_s[again[-1]])
+    before = flight[t_s < flow.t_s[again[0]]]
+    after = flight[(t_s >= last_s + 1) & (t_s <= last_s + 2)]
+    return (
+        {"flight_share_after_recovery": float(np.median(after)) / int(before.max())}
+        if len(before) and len(after)
+        else {}
+    )
+
+
+def _growth(flow: Flow, since_s: float, again: Ints) -> Values:
+    """Slope of the flight after recovery, in segments per second."""
+    later = flow.t_s[again][flow.t_s[again] > since_s + 2]
+    until_s = float(later[0]) if len(later) else float(flow.t_s.max())
+    t_s, flight = flight_bytes(flow)
+    inside = (t_s >= since_s + 2) & (t_s <= until_s)
+    if np.count_nonzero(inside) < 3 or until_s - since_s < 4:
+        return {}
+    segment = int((flow.end - flow.seq).max())
+    return {"window_growth_segments_per_s": float(np.polyfit(t_s[inside], flight[inside] / segment, 1)[0])}
+
+
+KIND = OwnConnection(
+    Family(COLUMNS, measure),
+    Family(WIRE_COLUMNS, measure_wire),
+    Family(SHAPE_COLUMNS, measure_shape),
+    tells_ends=True,
+    has_formulas=True,
+)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
 from scpslab.analysis.metrics.data_flows import Load
 
 from scpslab.kinds.workloads.congestion.plan import Congestion
 
-COLUMNS = (
-    Column("congestion_offered_packets", None, "Packets the congestion generator sent."),
-    Column("congestion_offered_bytes", None, "Their IP bytes."),
-)
+COLUMNS = columns({"congestion_offered_packets": None, "congestion_offered_bytes": None})
 
 
-def measure(subject: Subject[Congestion]) -> dict[str, Value]:
+def measure(subject: Subject[Congestion]) -> Values:
     """Values by column name from the generator's summary."""
-    lines = subject.cell.records(subject.workload.name)
-    summary = next((line for line in lines if line.get("event") == "summary"), {})
-    return {
-        "congestion_offered_packets": count(summary, "sent_packets"),
-        "congestion_offered_bytes": count(summary, "sent_bytes"),
-    }
+    summary = subject.line("summary")
+    return {f"congestion_offered_{what}": count(summary, f"sent_{what}") for what in ("packets", "bytes")}
 
 
-FAMILY = Family(Congestion, COLUMNS, measure)
-KIND = Load()
+KIND = Load(Family(COLUMNS, measure))

@@ -23,7 +23,6 @@ class CongestionTraffic(Traffic):
     Ends with the last required workload.
     """
 
-    families: ClassVar = ("congestion",)
     is_load: ClassVar = True
 
     kind: Literal["congestion"] = key(says="The kind of workload.", example="congestion")

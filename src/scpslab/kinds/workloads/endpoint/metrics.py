@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, elapsed, number
 from scpslab.analysis.metrics.data_flows import DataFlow
-from scpslab.analysis.viewpoints import bottleneck_bps
 
 from scpslab.kinds.workloads.endpoint.plan import Endpoint
 
-COLUMNS = (
-    Column("bytes", None, "Payload bytes that the receiving program says it had."),
-    Column("transfer_s", 9, "Start of the sending program to the end of the receiving one."),
-    Column("user_s", 9, "Start to end of the sending program: what a user waits."),
-    Column("goodput_bps", 3, "bytes * 8 / transfer_s."),
-    Column("utilization", 9, "bytes * 8 / (transfer_s * rate of the slowest hop on the data path)."),
-)
+COLUMNS = columns({"bytes": None, "transfer_s": 9, "user_s": 9, "goodput_bps": 3, "utilization": 9})
 
 
-def measure(subject: Subject[Endpoint]) -> dict[str, Value]:
+def measure(subject: Subject[Endpoint]) -> Values:
     """Values by column name from the lab's own notes of starts and ends."""
-    lines = subject.cell.records(subject.workload.name)
-    start_s = next((number(line, "t_s") for line in lines if line.get("event") == "start"), None)
-    ends = {str(line.get("role")): line for line in lines if line.get("event") == "end"}
+    start_s = number(subject.line("start"), "t_s")
+    ends = {str(line.get("role")): line for line in subject.lines if line.get("event") == "end"}
     received_bytes = count(ends.get("receive", {}), "bytes")
-    transfer_s, user_s = (_since(start_s, number(ends.get(role, {}), "t_s")) for role in ("receive", "send"))
-    values: dict[str, Value] = {"bytes": received_bytes, "transfer_s": transfer_s, "user_s": user_s}
-    if received_bytes and transfer_s:
-        values["goodput_bps"] = received_bytes * 8 / transfer_s
-        if rate_bps := bottleneck_bps(subject.cell.plan, subject.workload):
-            values["utilization"] = received_bytes * 8 / (transfer_s * rate_bps)
-    return values
+    transfer_s, user_s = (elapsed(start_s, number(ends.get(role, {}), "t_s")) for role in ("receive", "send"))
+    values: Values = {"bytes": received_bytes, "transfer_s": transfer_s, "user_s": user_s}
+    return values | subject.rates(received_bytes, transfer_s)
 
 
-def _since(start_s: float | None, end_s: float | None) -> float | None:
-    return None if start_s is None or end_s is None else end_s - start_s
-
-
-FAMILY = Family(Endpoint, COLUMNS, measure)
-KIND = DataFlow()
+KIND = DataFlow(Family(COLUMNS, measure))

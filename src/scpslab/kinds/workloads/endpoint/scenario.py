@@ -20,7 +20,6 @@ class Endpoint(Transfer):
     Needs `containers: docker`.
     """
 
-    families: ClassVar = ("endpoint",)
     knows_images: ClassVar = True
 
     kind: Literal["endpoint"] = key(says="The kind of workload.", example="endpoint")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
@@ -22,8 +22,6 @@ class Fp(Transfer):
     """A file, or a record of it, by SCPS-FP (`scps fp` and `scps fpd`), over the stack of each host; the client reports
     the time.
     """
-
-    families: ClassVar = ("fp",)
 
     kind: Literal["fp"] = key(says="The kind of workload.", example="fp")
     size: Size = key(says="Bytes of the file; for a record, of the existing file.", example="100 kB")

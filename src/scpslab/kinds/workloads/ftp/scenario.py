@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
@@ -13,8 +13,6 @@ from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer
 
 class Ftp(Transfer):
     """A file by FTP, with vsftpd and curl; the client reports the time (as in the NMSU papers)."""
-
-    families: ClassVar = ("ftp",)
 
     kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
     size: Size = key(says="Bytes of the file.", example="100 kB")

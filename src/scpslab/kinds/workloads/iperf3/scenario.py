@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
@@ -17,8 +17,6 @@ from scpslab.kinds.stacks.kernel.scenario import Congestion
 
 class Iperf3(Traffic):
     """iperf3, one client and one server; its own JSON result is the record."""
-
-    families: ClassVar = ("iperf3",)
 
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
     duration: PositiveDuration | None = key(None, says="Time to send, in whole seconds.", example="60 s")

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import Column, Family, Subject, Value, count, number
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
 from scpslab.analysis.metrics.data_flows import DataFlow
 
 from scpslab.kinds.workloads.ping.plan import Ping
 
-COLUMNS = (
-    Column("sent", None, "Echo requests sent."),
-    Column("received", None, "Echo replies that came back."),
-    Column("rtt_min_ms", 6, "Smallest round trip."),
-    Column("rtt_mean_ms", 6, "Mean of the round trips."),
-    Column("rtt_max_ms", 6, "Largest round trip."),
-)
+COLUMNS = columns({"sent": None, "received": None, "rtt_min_ms": 6, "rtt_mean_ms": 6, "rtt_max_ms": 6})
 
 
-def measure(subject: Subject[Ping]) -> dict[str, Value]:
+def measure(subject: Subject[Ping]) -> Values:
     """Values by column name from one line per reply and the summary."""
-    lines = subject.cell.records(subject.workload.name)
-    summary = next((line for line in lines if line.get("event") == "summary"), {})
-    rtt_ms = [rtt for line in lines if (rtt := number(line, "rtt_ms")) is not None]
+    summary = subject.line("summary")
+    rtt_ms = [rtt for line in subject.lines if (rtt := number(line, "rtt_ms")) is not None]
     return {
         "sent": count(summary, "sent"),
         "received": count(summary, "received"),
@@ -30,5 +23,4 @@ def measure(subject: Subject[Ping]) -> dict[str, Value]:
     }
 
 
-FAMILY = Family(Ping, COLUMNS, measure)
-KIND = DataFlow()
+KIND = DataFlow(Family(COLUMNS, measure))

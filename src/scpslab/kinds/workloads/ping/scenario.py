@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration, SizeOrZero
@@ -11,8 +11,6 @@ from scpslab.scenario.workloads import Traffic
 
 class Ping(Traffic):
     """ping: round-trip times without a transport."""
-
-    families: ClassVar = ("ping",)
 
     kind: Literal["ping"] = key(says="The kind of workload.", example="ping")
     count: int = key(10, says="Number of echo requests.", least=1, most=1_000_000, example=10)

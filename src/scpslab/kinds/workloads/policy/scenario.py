@@ -25,7 +25,6 @@ class Policy(Transfer):
     Which packet is sent at what time, and sent again, is decided by a Python file of yours ([policies](policies.md)).
     """
 
-    families: ClassVar = ("policy",)
     needs_file: ClassVar = True
 
     kind: Literal["policy"] = key(says="The kind of workload.", example="policy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, Rate, Size
@@ -13,8 +13,6 @@ from scpslab.scenario.workloads import Surroundings, Traffic
 
 class Burst(Traffic):
     """Datagrams over UDP, counted where they arrive."""
-
-    families: ClassVar = ("burst",)
 
     kind: Literal["burst"] = key(says="The kind of workload.", example="burst")
     datagrams: int = key(says="How many.", least=1, most=10_000, example=20)

@@ -1,0 +1,42 @@
+"""Routers of SCPS-NP: what they signalled, and what became of packets in the queues of their lines, by precedence."""
+
+from __future__ import annotations
+
+from scpslab.analysis.metrics.base import PlanFamily, Records, Values, count, event, section
+from scpslab.analysis.metrics.data_flows import told_by
+from scpslab.plan import Plan
+
+from scpslab.kinds.services.np_router.plan import NpRouterService
+
+# Control messages that the router sent, by their counters.
+SENT = {"SrcQuenchs": "source_quenches", "CorrExps": "corruption_reports"}
+# What a line counts of each precedence: packets that came to the queue, that too many waited for, and most that waited.
+LEVEL = ("queued", "discarded", "waiting_max")
+
+
+def _values(plan: Plan, records: Records) -> Values:
+    """For each router what it said, and for each of its lines damaged frames and the packets of each level."""
+    routers = [service for service in plan.cell.services if isinstance(service, NpRouterService)]
+    levels = {router.default_precedence for router in routers} | {
+        int(program.settings.get("precedence", program.np.default_precedence))
+        for _, program in told_by(plan)
+        if program.np
+    }
+    values: Values = {}
+    for router in routers:
+        counters = event(records, router.name, "counters")
+        sent = section(counters, "scmp_out")
+        values |= {f"{router.name}_{name}": count(sent, key) for key, name in SENT.items()}
+        interfaces = {interface["name"]: interface for interface in counters.get("interfaces", ())}
+        for line in (interface.name for interface in router.interfaces if interface.line is not None):
+            counted = interfaces.get(line)
+            values[f"{router.name}_{line}_damaged"] = count(counted, "damaged") if counted else None
+            by_level = {level["precedence"]: level for level in counted["levels"]} if counted else {}
+            for level in sorted(levels):
+                # A line that never had a packet of a level does not list it.
+                fields = by_level.get(level, dict.fromkeys(LEVEL, 0) if counted else {})
+                values |= {f"{router.name}_{line}_p{level}_{what}": count(fields, what) for what in LEVEL}
+    return values
+
+
+ROUTERS = PlanFamily(_values)

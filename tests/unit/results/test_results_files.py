@@ -1,0 +1,134 @@
+"""Columns of transfers of files and of serial links, from records: what FTP and SCPS-FP clients tell, restarts, what
+became of every byte; what is not known stays empty.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from scpslab import plan as plans
+from scpslab import scenario
+from scpslab.analysis.collect import measure
+from scpslab.analysis.run import open_run
+from scpslab.scenario import planning
+
+FTP = {"event": "client", "command": "get", "bytes": 10_000, "before_transfer_s": 0.5, "total_s": 1.5}
+SAME = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab"}
+FILE = SAME | {"lost_bytes": 0, "duplicated_bytes": 0, "damaged_bytes": 0}
+DIRECTION = {
+    "event": "direction",
+    "direction": "data",
+    "sent_frames": 10,
+    "received_frames": 8,
+    "lost_frames": 2,
+    "bit_errors": 3,
+    "most_waiting_bytes": 99,
+}
+OPEN = {"command": "open 10.7.0.1 2121", "status": "complete", "seconds": 0.25}
+GET = {
+    "command": "get file.bin",
+    "status": "complete",
+    "octets": 10_000,
+    "restarts": 0,
+    "markers": [0],
+    "seconds": 2.0,
+    "integrity": "ok",
+}
+
+
+def client(*reports, start_t_s=1.0):
+    """A line of a client of SCPS-FP."""
+    return {"event": "client", "start_t_s": start_t_s, "end_t_s": start_t_s + 9, "exit_code": 0, "reports": reports}
+
+
+def by_ftp():
+    """A plan with one transfer by FTP over a serial link of 115200 baud, and 2400 back."""
+    plan = planning.plan(scenario.cells(scenario.load("sgls/itc-unbalanced", ["repeats=1"]))[0])
+    (link,) = plan.network.serial_links
+    assert [direction.rate_bps for direction in link.directions] == [115_200, 2_400]
+    return plan
+
+
+def by_fp():
+    """A plan with one transfer by the file protocol, whose client is at the receiving host."""
+    plan = planning.plan(scenario.cells(scenario.load("fp/restart", ["repeats=1"]))[0])
+    (transfer,) = plan.cell.workloads
+    transfer = replace(transfer, command="get", stop="none", stop_at=None)
+    return replace(plan, cell=replace(plan.cell, workloads=(transfer,)))
+
+
+@pytest.fixture
+def values(tmp_path):
+    """Metrics of a cell of a plan without probes, with these records, by column."""
+
+    def make(plan, **records):
+        plan = replace(plan, cell=replace(plan.cell, probes=()))
+        cell = tmp_path / "test-run" / "cells" / plan.cell.id
+        (cell / "records").mkdir(parents=True)
+        (tmp_path / "test-run" / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/test"}))
+        (cell / "plan.json").write_text(plans.text(plan))
+        status = {"status": "completed", "reason": "", "epoch_realtime_ns": 0, "virtual_s": 2.0}
+        (cell / "status.json").write_text(json.dumps(status))
+        for name, lines in records.items():
+            (cell / "records" / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (run_cell,) = open_run(tmp_path / "test-run").cells
+        return measure(run_cell)
+
+    return make
+
+
+def those(found, *names):
+    """The values of some columns."""
+    return tuple(found.get(name) for name in names)
+
+
+def test_ftp_s_transfer_is_what_the_client_reports_less_what_came_before(values):
+    found = values(by_ftp(), transfer=[FTP, SAME])
+    assert those(found, "bytes", "transfer_s", "client_total_s", "payload_match") == (10_000, 1.0, 1.5, True)
+    assert found["goodput_bps"] == 80_000
+    assert found["utilization"] == pytest.approx(80_000 / 115_200)
+
+
+def test_an_ftp_client_that_told_nothing_has_no_time_and_a_wrong_file_does_not_match(values):
+    found = values(by_ftp(), transfer=[{"event": "client"}, SAME | {"sha256": "cd"}])
+    assert those(found, "bytes", "transfer_s", "goodput_bps", "payload_match") == (10_000, None, None, False)
+
+
+def test_frames_and_bit_errors_have_a_column_per_direction(values):
+    found = values(by_ftp(), serial=[{"event": "ppp", "node": "ground"}, DIRECTION])
+    assert {found[name] for name in found if name.startswith("serial_ack_")} == {None}
+    assert {name: value for name, value in found.items() if name.startswith("serial_data_")} == {
+        "serial_data_sent_frames": 10,
+        "serial_data_lost_frames": 2,
+        "serial_data_bit_errors": 3,
+        "serial_data_most_waiting_bytes": 99,
+    }
+
+
+def test_the_time_of_the_file_protocol_is_that_of_the_transfer_command_alone(values):
+    found = values(by_fp(), transfer=[client(OPEN, GET), FILE])
+    assert those(found, "transfer_s", "client_total_s", "goodput_bps") == (2.0, 2.25, 40_000)
+    told = those(found, "restarts", "moved_bytes", "resumed_at_bytes", "integrity_ok")
+    assert told == (0, 10_000, None, True)
+
+
+def test_an_interrupted_and_resumed_transfer_is_one_transfer(values):
+    first = GET | {"status": "interrupted", "octets": 4_000, "integrity": None}
+    again = GET | {"command": "resume get file.bin", "octets": 6_000, "markers": [4_000], "seconds": 1.5}
+    found = values(by_fp(), transfer=[client(OPEN, first, again), FILE])
+    assert those(found, "transfer_s", "restarts", "moved_bytes", "resumed_at_bytes") == (3.5, 1, 10_000, 4_000)
+
+
+def test_a_killed_client_told_no_time_and_the_next_one_counts_as_a_restart(values):
+    again = GET | {"command": "resume get file.bin", "octets": 6_000, "markers": [4_000]}
+    found = values(by_fp(), transfer=[client(OPEN), client(OPEN, again, start_t_s=8.0), FILE])
+    assert those(found, "transfer_s", "client_total_s", "restarts") == (None, 9.25, 1)
+
+
+def test_bytes_that_are_wrong_are_told(values):
+    wrong = FILE | {"sha256": "cd", "lost_bytes": 7, "damaged_bytes": 3}
+    found = values(by_fp(), transfer=[client(OPEN, GET | {"integrity": "mismatch"}), wrong])
+    assert those(found, "payload_match", "integrity_ok", "lost_bytes", "damaged_bytes") == (False, False, 7, 3)
