@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from scpslab.analysis.compare import Options, compare_runs
-from scpslab.analysis.compare_texts import as_table
+from scpslab.analysis.compare_texts import report
 from scpslab.analysis.table import read_results
+from scpslab.cli.tables import as_table
 from scpslab.engine import ENGINES
 from scpslab.running import RunOptions, run_scenario
 from tests.lab.guest_machine import HostInGuest
@@ -38,7 +39,7 @@ def test_the_machine_s_kernel_in_real_time_agrees_with_virtual_time(tmp_path, mo
     assert [(run.completed, run.failed) for run in runs] == [(4 * REPEATS, 0)] * 2
 
     found = compare_runs([read_results(run.folder) for run in runs], Options(metrics=["transfer_s"]))
-    Console(width=160).print(as_table(found))
+    Console(width=160).print(as_table(report(found)))
     assert len(found.pairs) == 4
     for pair in found.pairs:
         assert pair.first.mean.mean == pytest.approx(pair.second.mean.mean, rel=TOLERANCE), pair.key

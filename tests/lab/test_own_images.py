@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.analysis.run import open_run
-from scpslab.analysis.table import as_csv, read_results, summarise
+from scpslab.analysis.table import read_results, report, summarise
 from scpslab.core.installation import version
 from scpslab.engine import ENGINES
 from scpslab.running import RunOptions, run_scenario
@@ -124,7 +124,7 @@ def test_an_image_that_cannot_is_unsupported(scenario_file, tmp_path):
     assert (result.completed, result.incomplete, result.failed) == (0, 0, 0)
     assert row["status"] == "unsupported"
     assert "ws1's image cannot do role send" in row["reason"]
-    assert as_csv(summarise(read_results(result.folder))).splitlines()[1].startswith("0,0,1,0")
+    assert report(summarise(read_results(result.folder))).csv.splitlines()[1].startswith("0,0,1,0")
 
 
 def test_an_image_that_is_not_there_is_asked_for(scenario_file, tmp_path):

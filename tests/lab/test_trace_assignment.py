@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.analysis.loss_table import as_csv
+from scpslab.analysis.loss_table import report
 from scpslab.analysis.lost_packets import find_losses
 from scpslab.analysis.run import open_run
 from scpslab.running import RunOptions
@@ -30,7 +30,7 @@ def test_the_reference_solution_has_all_points(tmp_path: Path):
     folders = run_variant(assignment, variant.parameters, RunOptions(out=tmp_path / "runs", use_cache=False))
     right = expected(assignment, load_marking(assignment), variant.parameters, rows_of(folders))
     run = open_run(folders["trace"])
-    (losses := tmp_path / "losses.csv").write_text(as_csv(find_losses(run.cells[0], run.id)))
+    (losses := tmp_path / "losses.csv").write_text(report(find_losses(run.cells[0], run.id)).csv)
     program = assignment.folder / "instructor" / "solution" / "solve.py"
     solved = subprocess.run(
         [sys.executable, program, run.cells[0].folder / "captures" / "ws1.pcap", losses],

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scpslab.analysis.csv_text import csv_text
 from scpslab.analysis.metrics import FAMILIES, Column, Family, Subject, Value, losses, np, serial, sp
+from scpslab.analysis.output import csv_text
 from scpslab.analysis.run import RunCell, each_cell, order
 from scpslab.core.scratch import replace_text
 from scpslab.plan import Plan

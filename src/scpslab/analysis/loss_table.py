@@ -2,69 +2,41 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
-from rich.table import Table
-
-from scpslab.analysis.csv_text import csv_text
 from scpslab.analysis.lost_packets import Losses, Lost
+from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 
 FORMAT = 1
-COLUMNS = tuple(field.name for field in fields(Lost))
+HOW_TO_READ = (
+    "time: at the place of the loss; repaired: when the bytes were sent again in a packet that arrived; "
+    "frame: capture and number, as in Wireshark."
+)
 
 
-def as_table(losses: Losses) -> Table:
-    """One line a loss."""
-    table = Table(
-        title=f"{losses.cell}: {len(losses.lost)} lost packets in this list", title_justify="left", header_style="bold"
-    )
-    for name in ("time (s)", "cause", "place", "packet"):
-        table.add_column(name)
-    for name in ("seq", "bytes", "frame", "repaired (s)"):
-        table.add_column(name, justify="right")
-    for lost in losses.lost:
-        table.add_row(
-            f"{lost.t_s:.6f}",
-            lost.cause,
-            _place(lost),
-            _packet(lost),
-            _number(lost.seq),
-            _number(lost.payload_bytes),
-            f"{lost.capture}:{lost.frame}" if lost.frame else "–",
-            lost.repair if lost.repaired_s is None else f"{lost.repaired_s:.6f}",
-        )
-    return table
-
-
-def notes(losses: Losses) -> list[str]:
-    """What a reader of the list must know."""
-    return [
-        (
-            "time: at the place of the loss; repaired: when the bytes were sent again in a packet that arrived; "
-            "frame: capture and number, as in Wireshark."
-        ),
-        *losses.notes,
+def report(losses: Losses) -> Report:
+    """The losses as they are shown, a line each."""
+    columns = [
+        *map(Column, ("time (s)", "cause", "place", "packet")),
+        *numbers("seq", "bytes", "frame", "repaired (s)"),
     ]
-
-
-def as_csv(losses: Losses) -> str:
-    """One line a loss."""
-    rows = [["" if value is None else value for value in asdict(lost).values()] for lost in losses.lost]
-    return csv_text([COLUMNS, *rows])
-
-
-def as_json(losses: Losses) -> str:
-    """The same as one JSON object, with the notes."""
-    found = {
+    document = {
         "format": FORMAT,
         "run": losses.run,
         "cell": losses.cell,
         "lost": [asdict(lost) for lost in losses.lost],
         "notes": losses.notes,
     }
-    return json.dumps(found, indent=1) + "\n"
+    title = f"{losses.cell}: {len(losses.lost)} lost packets in this list"
+    records = [[field.name for field in fields(Lost)], *(list(asdict(lost).values()) for lost in losses.lost)]
+    return Report(title, columns, [_row(lost) for lost in losses.lost], (HOW_TO_READ, *losses.notes), records, document)
+
+
+def _row(lost: Lost) -> Row:
+    repaired = lost.repair if lost.repaired_s is None else f"{lost.repaired_s:.6f}"
+    cells = [f"{lost.t_s:.6f}", lost.cause, _place(lost), _packet(lost), _number(lost.seq), _number(lost.payload_bytes)]
+    return Row([*cells, f"{lost.capture}:{lost.frame}" if lost.frame else NOTHING, repaired])
 
 
 def captures_with_losses(losses: Losses) -> list[str]:
@@ -102,4 +74,4 @@ def _packet(lost: Lost) -> str:
 
 
 def _number(value: int | None) -> str:
-    return "–" if value is None else str(value)
+    return NOTHING if value is None else str(value)

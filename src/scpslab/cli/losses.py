@@ -12,7 +12,7 @@ from scpslab.analysis.capture import read_records
 from scpslab.analysis.lost_packets import Losses, capture_file, find_losses
 from scpslab.analysis.pcapng import annotated
 from scpslab.analysis.run import Run, RunCell, open_run
-from scpslab.cli.tables import Format, print_numbers
+from scpslab.cli.tables import Format, FormatOption, print_report
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import find_run
@@ -32,12 +32,7 @@ def losses(
         str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
     ] = "last",
     cell: Annotated[str | None, typer.Option(help="The cell, by its id. Not needed if the run has one cell.")] = None,
-    format_: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."
-        ),
-    ] = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
     pcapng: Annotated[
         Path | None,
         typer.Option(
@@ -63,7 +58,7 @@ def losses(
     found = find_losses(chosen, opened.id)
     if pcapng is not None or capture is not None:
         _write_pcapng(chosen, found, pcapng, capture)
-    print_numbers(found, format_, loss_table)
+    print_report(loss_table.report(found), format_)
 
 
 def _cell(run: Run, name: str | None) -> RunCell:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from scpslab.analysis.claims import Outcome
-from scpslab.analysis.claims.scoreboard import as_csv, as_json, as_table, decided, scores
+from scpslab.analysis.claims.scoreboard import by_paper, decided, scores
 
 VALUE = """    checks:
       - kind: value
@@ -237,7 +237,7 @@ def test_a_claim_that_cannot_be_tested_says_why(verdict):
     judged = verdict("    not_testable: A hope.\n", [])
 
     assert judged.outcome() is Outcome.NOT_TESTABLE
-    assert "A hope." in as_csv([judged])
+    assert "A hope." in by_paper([judged]).csv
 
 
 def test_the_eras_are_judged_apart(rows, verdict):
@@ -273,8 +273,8 @@ def test_the_scoreboard_counts_every_claim_once(rows, verdict):
     assert decided(judged) == 1
     assert [(score.title, score.total) for score in scores(judged)] == [("A paper", 2)]
     assert scores(judged)[0].counts[Outcome.REPRODUCED] == 1
-    assert as_table(judged).row_count == 1
-    assert '"outcome": "no data yet"' in as_json(judged)
+    assert len(by_paper(judged).rows) == 1
+    assert '"outcome": "no data yet"' in by_paper(judged).json
 
 
 ONE_SIDED = """    checks:

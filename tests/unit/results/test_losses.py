@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scpslab import plan as plans
-from scpslab.analysis.loss_table import as_csv, as_json
+from scpslab.analysis.loss_table import report
 from scpslab.analysis.lost_packets import Losses, find_losses
 from scpslab.analysis.run import open_cell
 from scpslab.cli.app import program
@@ -214,8 +214,8 @@ def test_bytes_that_nobody_sends_again_are_never_repaired(cell):
 
 def test_csv_and_json_say_the_same(cell):
     found = found_in(cell)
-    header, *rows = [line.split(",") for line in as_csv(found).splitlines()]
-    fields = json.loads(as_json(found))
+    header, *rows = [line.split(",") for line in report(found).csv.splitlines()]
+    fields = json.loads(report(found).json)
     assert [dict(zip(header, row, strict=True))["frame"] for row in rows] == [
         str(lost["frame"]) for lost in fields["lost"]
     ]

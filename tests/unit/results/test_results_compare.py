@@ -17,9 +17,9 @@ from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis import compare as comparing
 from scpslab.analysis.compare import Options, compare_axis, compare_runs
-from scpslab.analysis.compare_texts import as_csv, as_json, as_table, notes
-from scpslab.analysis.csv_text import csv_text
+from scpslab.analysis.compare_texts import report
 from scpslab.analysis.effects import Method
+from scpslab.analysis.output import csv_text
 from scpslab.analysis.table import Results, read_results
 from scpslab.cli.tables import as_markdown
 from scpslab.core.errors import ResultError, UsageError
@@ -116,8 +116,8 @@ def test_differences_have_welchs_interval_and_corrected_p():
     assert first.effect.ratio.number == pytest.approx(41 / 21)
     assert first.p_holm == pytest.approx(2 * first.effect.p)
     assert (first.is_certain, second.is_certain) == (True, False)
-    assert notes(found)[0].startswith("1 of 2 differences are certain")
-    assert any("the cells are not there" in line for line in notes(found))
+    assert report(found).notes[0].startswith("1 of 2 differences are certain")
+    assert any("the cells are not there" in line for line in report(found).notes)
 
 
 def test_completion_is_compared_where_something_did_not_complete():
@@ -135,8 +135,8 @@ def test_points_of_one_run_only_are_named():
     found = compare_runs([results("a", {"0": [1], "1e-6": [1]}), results("b", {"0": [1], "1e-5": [1]})])
 
     assert found.not_shared == {"a": (("1e-6",),), "b": (("1e-5",),)}
-    assert any("only in a: 1e-6" in line for line in notes(found))
-    assert any("one value on a side and no p" in line for line in notes(found))
+    assert any("only in a: 1e-6" in line for line in report(found).notes)
+    assert any("one value on a side and no p" in line for line in report(found).notes)
 
 
 def test_a_run_compared_with_itself_is_the_same():
@@ -145,19 +145,19 @@ def test_a_run_compared_with_itself_is_the_same():
     found = compare_runs([mine, mine])
     assert found.is_same
     assert not any(pair.is_certain for pair in found.pairs)
-    assert "Both runs have the same rows." in notes(found)
+    assert "Both runs have the same rows." in report(found).notes
 
 
 def test_it_is_written_as_table_markdown_csv_and_json():
     found = compare_runs([results("a", {"0": [20, 21, 22]}), results("b", {"0": [40, 41, 42]})])
 
-    row = next(csv.DictReader(io.StringIO(as_csv(found))))
+    row = next(csv.DictReader(io.StringIO(report(found).csv)))
     assert (row["ber"], row["metric"], float(row["difference"]), row["paired"]) == ("0", "transfer_s", 20, "false")
-    said = json.loads(as_json(found))
+    said = json.loads(report(found).json)
     assert (said["format"], said["sides"], said["pairs"][0]["axes"]) == (2, ["a", "b"], {"ber": "0"})
-    assert said["notes"] == notes(found)
-    assert as_table(found).row_count == 1
-    lines = as_markdown(as_table(found), notes(found)).splitlines()
+    assert said["notes"] == report(found).notes
+    assert len(report(found).rows) == 1
+    lines = as_markdown(report(found)).splitlines()
     assert lines[2].startswith("| ber | metric | first | second | second - first | ratio |")
     assert lines[4].startswith("| **0** | **transfer_s** |")
     assert lines[6].startswith("- 1 of 1 differences are certain")
@@ -207,7 +207,7 @@ def test_stacks_that_met_the_same_errors_are_compared_in_pairs(tmp_path):
     low, high = stats.ttest_1samp(differences, 0).confidence_interval()
     assert (noisy.effect.difference.low, noisy.effect.difference.high) == (pytest.approx(low), pytest.approx(high))
     assert noisy.is_certain
-    assert "in pairs of one repeat (clustered 1e-06): same errors and traffic." in notes(found)
+    assert "in pairs of one repeat (clustered 1e-06): same errors and traffic." in report(found).notes
 
 
 def test_a_value_of_the_axis_that_changes_the_errors_is_not_paired(tmp_path):
@@ -227,7 +227,7 @@ def test_runs_with_the_same_seed_are_paired_and_with_another_not(tmp_path):
     assert [
         (pair.sides[1], pair.pairing.is_paired) for pair in found.pairs if pair.key[-1] != "0" and "1e-06" in pair.key
     ] == [("b", True), ("c", False)] * 2
-    said = "\n".join(notes(found))
+    said = "\n".join(report(found).notes)
     assert (
         "conditions that differ between a and b:\n  workloads.transfer.bytes: 4000000 -> 500000 (at 4 points)\n" in said
     )
@@ -256,7 +256,7 @@ def test_repeats_that_one_side_lacks_are_left_out_and_counted(tmp_path):
     found = compare_axis(written(tmp_path / "run", few, by_repeat), "stack")
 
     assert [pair.first.n for pair in found.pairs if pair.pairing.is_paired] == [4]
-    assert "left out: 1 cell whose repeat the other side does not have." in notes(found)
+    assert "left out: 1 cell whose repeat the other side does not have." in report(found).notes
 
 
 def test_axes_taken_together_are_paired_within_their_values(tmp_path):
@@ -267,7 +267,7 @@ def test_axes_taken_together_are_paired_within_their_values(tmp_path):
     )
 
     assert [(pair.pairing.is_paired, pair.first.n) for pair in found.pairs] == [(True, 10)]
-    assert any("taken together: all values of ber" in line for line in notes(found))
+    assert any("taken together: all values of ber" in line for line in report(found).notes)
 
 
 def test_a_side_without_any_value_is_named(tmp_path):
@@ -279,7 +279,7 @@ def test_a_side_without_any_value_is_named(tmp_path):
     )
 
     assert {pair.metric for pair in found.pairs if pair.effect.p is not None} == {"completion_pct"}
-    assert any(line.startswith("no value of transfer_s of cubic: ") for line in notes(found))
+    assert any(line.startswith("no value of transfer_s of cubic: ") for line in report(found).notes)
 
 
 def test_too_few_pairs_for_an_exact_test_are_said(tmp_path):
@@ -293,9 +293,9 @@ def test_too_few_pairs_for_an_exact_test_are_said(tmp_path):
     assert [pair.effect.least_p for pair in found.pairs] == [pytest.approx(2 / 252), 0.0625]
     assert (
         "too few: with 5 pairs the smallest possible p is 0.062, so 1 comparison cannot be certain, whatever the "
-        "values are." in notes(found)
+        "values are." in report(found).notes
     )
-    assert not any("after correction" in line for line in notes(found) if line.startswith("too few"))
+    assert not any("after correction" in line for line in report(found).notes if line.startswith("too few"))
     noisy = compare_axis(
         dataclasses.replace(run, rows=tuple(row for row in run.rows if row["ber"] != "0")),
         "stack",
@@ -303,7 +303,7 @@ def test_too_few_pairs_for_an_exact_test_are_said(tmp_path):
     )
     assert any(
         "after correction for 1 comparison no p can be below 0.05. Take 6 pairs, or compare less" in line
-        for line in notes(noisy)
+        for line in report(noisy).notes
     )
 
 

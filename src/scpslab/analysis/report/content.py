@@ -23,8 +23,8 @@ from scpslab.analysis.claims.scoreboard import ERAS, Score, scores
 from scpslab.analysis.figures.canvas import words_in
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
 from scpslab.analysis.figures.recipe import Recipe
-from scpslab.analysis.statistics import other_ends
-from scpslab.analysis.table import Summary, notes, read_results, summarise, with_interval
+from scpslab.analysis.output import Report
+from scpslab.analysis.table import read_results, report, summarise
 from scpslab.core.errors import ResultError
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
 from scpslab.runs.own import is_own
@@ -62,9 +62,7 @@ class RunPart:
     title: str
     source: str
     description: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
+    table: Report
     pictures: tuple[Picture, ...]
     cells: int
     virtual_s: float
@@ -233,11 +231,9 @@ def _has_data(verdict: Verdict) -> bool:
 
 def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
     results = read_results(folder)
-    summary = summarise(results)
     run = RunFolder(folder)
     manifest = run.manifest()
     resolved = _yaml(run.resolved)
-    header, rows = _table(summary)
     scenario = results.rows[0]["scenario"] if results.rows else folder.name
     return RunPart(
         folder,
@@ -245,9 +241,7 @@ def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
         str(resolved.get("title") or scenario) + (", changed" if changed else ""),
         str(resolved.get("source") or ""),
         " ".join(str(resolved.get("description") or "").split()),
-        header,
-        rows,
-        tuple(notes(summary)),
+        report(summarise(results)),
         _pictures(folder, warn),
         len(results.rows),
         sum(_virtual_s(cell) for cell in run.planned_cells()),
@@ -269,19 +263,6 @@ def _yaml(path: Path) -> dict[str, Any]:
         said = " ".join(str(error).split())[:200]
         raise ResultError(f"{path}: {said}; expected the scenario that was run. {AGAIN}") from error
     return fields if isinstance(fields, dict) else {}
-
-
-def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The run's table as texts: axes, metrics with intervals, then the numbers of completed and incomplete
-    transfers.
-    """
-    others = other_ends(summary.groups)
-    header = [*summary.by, *summary.metrics, "n", *others]
-    rows = []
-    for group in summary.groups:
-        counts = [group.completed, *(getattr(group, name) for name in others)]
-        rows.append((*group.key, *(with_interval(group.means[name]) for name in summary.metrics), *map(str, counts)))
-    return tuple(header), tuple(rows)
 
 
 def _pictures(folder: Path, warn: Warn) -> tuple[Picture, ...]:
