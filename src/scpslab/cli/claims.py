@@ -18,7 +18,7 @@ from scpslab.analysis.claims import (
     load_beside,
     scoreboard,
 )
-from scpslab.analysis.claims.words import strange_words
+from scpslab.analysis.claims.load import strange_words
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
 from scpslab.cli.tables import Format, FormatOption, as_table, print_report, table_console

@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, evaluate, load_all
-from scpslab.analysis.claims.contradictions import load_contradictions
-from scpslab.analysis.claims.load import load
-from scpslab.analysis.claims.numbers import NUMBERS
-from scpslab.analysis.claims.relations import RELATIONS
-from scpslab.analysis.claims.words import strange_words
+from scpslab.analysis.claims.load import load, load_contradictions, strange_words
+from scpslab.analysis.claims.measured import KINDS
 from scpslab.analysis.figures.plots import MODELS
 from scpslab.analysis.figures.recipe import load_all as load_recipes
 from scpslab.analysis.metrics import FAMILIES, np
@@ -246,7 +243,7 @@ def test_the_documented_counts_are_those_of_the_files():
         (name, str(count)) for name, count in FINDINGS.items()
     ]
     assert f"{sum(FINDINGS.values())} findings" in documented
-    assert [kind for kind in (*NUMBERS, *RELATIONS) if f"| `{kind}` |" not in documented] == []
+    assert [kind for kind in KINDS if f"| `{kind}` |" not in documented] == []
 
 
 def test_questions_are_of_the_same_form_and_undecided_without_runs():

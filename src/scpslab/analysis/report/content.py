@@ -15,10 +15,10 @@ from typing import Any
 import yaml
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
-from scpslab.analysis.claims.contradictions import Contradiction, load_contradictions
 from scpslab.analysis.claims.evaluate import CheckResult
 from scpslab.analysis.claims.evidence import scenario_of
-from scpslab.analysis.claims.model import Era
+from scpslab.analysis.claims.load import load_contradictions
+from scpslab.analysis.claims.model import Contradiction, Era
 from scpslab.analysis.claims.scoreboard import ERAS, Score, scores
 from scpslab.analysis.figures.canvas import words_in
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
