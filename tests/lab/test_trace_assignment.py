@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.analysis.loss_table import report
-from scpslab.analysis.lost_packets import find_losses
+from scpslab.analysis.lost_packets import find_losses, report
 from scpslab.analysis.run import open_run
 from scpslab.running import RunOptions
 from scpslab_course.course.assignment import find, load_assignment, load_marking

@@ -2,7 +2,7 @@
 
 Order of reading: run.py (the folder), viewpoints.py (what of a plan says where to look), capture.py and traces.py
 (packets), metrics/ (one cell), collect.py (results.csv), statistics.py and table.py (what is printed), checks.py (what
-a scenario asks of its results), xpl.py (time-sequence files for xplot).
+a scenario asks of its results).
 """
 
 from scpslab.analysis import checks, table

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pair, Part
-from scpslab.analysis.effects import Method, needed
+from scpslab.analysis.effects import Method, least_rank_sum_p, least_signed_rank_p, needed
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
-from scpslab.analysis.ranks import least_rank_sum_p, least_signed_rank_p
 from scpslab.analysis.statistics import Estimate, Mean
 from scpslab.analysis.table import with_interval
 

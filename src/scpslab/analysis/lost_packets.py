@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ from scpslab.analysis.capture import (
     split_connections,
 )
 from scpslab.analysis.metrics.base import count, number
+from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.run import RunCell, cut_short
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
@@ -48,12 +49,20 @@ from scpslab.runs import CellFiles
 
 from scpslab.kinds.probes.capture.plan import Capture
 from scpslab.kinds.probes.verdicts.plan import Verdicts
+from scpslab.kinds.workloads.bulk.plan import Bulk
 
 ARRIVAL = "arrival"
 FLAG_LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (ACK, "A"))
 ICMP = 1
 # 105 is compressed SCPS-TP (CCSDS 714.0-B-2), whose fields stand relative to those of earlier packets.
 PROTOCOLS = {ICMP: "icmp", 6: "tcp", 17: "udp", 105: "scps-tp compressed", 106: "scps-tp"}
+FORMAT = 1
+HOW_TO_READ = (
+    "time: at the place of the loss; repaired: when the bytes were sent again in a packet that arrived; "
+    "frame: capture and number, as in Wireshark."
+)
+SUPERFLUOUS = "superfluous"
+CAUSES = ("queue", "corrupt", "outage", "policy", SUPERFLUOUS)
 Repair = Literal["repaired", "never", "no data", "arrived before", "unknown"]
 
 
@@ -431,3 +440,142 @@ def _compared(seen: _Seen, index: int, lost: Lost) -> Lost:
     """A loss that no log has: its time is that of its frame."""
     named = _identified(replace(lost, ip_bytes=int(seen.headers.ip_bytes[index])), seen, index)
     return replace(named, t_s=named.sent_s or 0.0)
+
+
+def report(losses: Losses) -> Report:
+    """The losses as they are shown, a line each."""
+    columns = [
+        *map(Column, ("time (s)", "cause", "place", "packet")),
+        *numbers("seq", "bytes", "frame", "repaired (s)"),
+    ]
+    document = {
+        "format": FORMAT,
+        "run": losses.run,
+        "cell": losses.cell,
+        "lost": [asdict(lost) for lost in losses.lost],
+        "notes": losses.notes,
+    }
+    title = f"{losses.cell}: {len(losses.lost)} lost packets in this list"
+    records = [[field.name for field in fields(Lost)], *(list(asdict(lost).values()) for lost in losses.lost)]
+    return Report(title, columns, [_row(lost) for lost in losses.lost], (HOW_TO_READ, *losses.notes), records, document)
+
+
+def _row(lost: Lost) -> Row:
+    repaired = lost.repair if lost.repaired_s is None else f"{lost.repaired_s:.6f}"
+    cells = [f"{lost.t_s:.6f}", lost.cause, _place(lost), _packet(lost), _number(lost.seq), _number(lost.payload_bytes)]
+    return Row([*cells, f"{lost.capture}:{lost.frame}" if lost.frame else NOTHING, repaired])
+
+
+def captures_with_losses(losses: Losses) -> list[str]:
+    """The captures in which lost packets were identified, that with the most of them first."""
+    names = [lost.capture for lost in losses.lost if lost.capture]
+    return sorted(set(names), key=lambda name: (-names.count(name), name))
+
+
+def comments(lost: Sequence[Lost], capture: str) -> dict[int, str]:
+    """The comment of each frame of a capture that was lost, or that repaired a loss."""
+    said: dict[int, list[str]] = {}
+    for one in lost:
+        if one.capture != capture or one.frame is None:
+            continue
+        end = (
+            f"sent again in frame {one.repaired_frame}"
+            if one.repaired_frame
+            else {"never": "never sent again"}.get(one.repair, one.repair)
+        )
+        said.setdefault(one.frame, []).append(f"lost: {one.cause}, {_place(one)}, at {one.t_s:.6f} s; {end}")
+        if one.repaired_frame is not None:
+            said.setdefault(one.repaired_frame, []).append(f"repairs frame {one.frame}")
+    return {frame: "; ".join(parts) for frame, parts in said.items()}
+
+
+def _place(lost: Lost) -> str:
+    return f"{lost.link} {lost.direction} {lost.place}"
+
+
+def _packet(lost: Lost) -> str:
+    if not lost.capture:
+        return f"{lost.ip_bytes} bytes, not identified"
+    flags = f" [{lost.flags}]" if lost.flags else ""
+    return f"{lost.protocol} {lost.source} > {lost.destination}{flags}"
+
+
+def _number(value: int | None) -> str:
+    return NOTHING if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Resend:
+    """A data packet whose first byte was sent before.
+
+    `t_s` since the epoch; `frame` counts as Wireshark does; `seq` from the first payload byte. `cause`: why the latest
+    earlier copy was lost, or `superfluous` if an earlier copy was not lost.
+    """
+
+    t_s: float
+    frame: int
+    seq: int
+    cause: str
+
+
+def find_resends(cell: RunCell, losses: Losses, capture: str) -> tuple[Resend, ...]:
+    """The resends of the connection with the most data in a capture on the sending side, by time.
+
+    Raises:
+        ResultError: the capture is damaged.
+    """
+    path = capture_file(cell, capture)
+    packets = decode(read_records(path.read_bytes(), str(path)))
+    connections = split_connections(packets, cell.epoch_realtime_ns)
+    if not connections:
+        return ()
+    causes = {lost.frame: lost.cause for lost in losses.lost if lost.capture == capture and lost.frame is not None}
+    return tuple(_resends(max(connections, key=lambda one: int(one.payload_bytes.sum())), packets.frame, causes))
+
+
+def _resends(connection: Connection, frames: Ints, causes: dict[int, str]) -> list[Resend]:
+    sent = [int(connection.payload_bytes[connection.from_client == side].sum()) for side in (False, True)]
+    is_data = (connection.from_client == (sent[1] >= sent[0])) & (connection.payload_bytes > 0)
+    found: list[Resend] = []
+    # What became of each copy: its first byte, the byte behind it, and why it was lost (None: it was not).
+    copies: list[tuple[int, int, str | None]] = []
+    for index in np.flatnonzero(is_data).tolist():
+        left, frame = int(connection.seq[index]), int(frames[connection.packet[index]])
+        fates = [cause for low, high, cause in copies if low <= left < high]
+        if fates:
+            found.append(
+                Resend(
+                    round(float(connection.t_s[index]), 9),
+                    frame,
+                    left,
+                    SUPERFLUOUS if None in fates else str(fates[-1]),
+                )
+            )
+        copies.append((left, left + int(connection.payload_bytes[index]), causes.get(frame)))
+    return found
+
+
+def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
+    """For formulas: `resends`, `resends_CAUSE`, and `resend_causes`, all causes in order of time.
+
+    Nothing for a cell that has no log or not one transfer.
+    """
+    transfers = [workload for workload in cell.plan.cell.workloads if isinstance(workload, Bulk)]
+    captures = [
+        probe.name
+        for probe in cell.plan.cell.probes
+        if isinstance(probe, Capture) and [workload.from_ for workload in transfers] == [probe.node]
+    ]
+    if (
+        not captures
+        or not any(isinstance(probe, Verdicts) for probe in cell.plan.cell.probes)
+        or cell.status != "completed"
+    ):
+        return {}
+    causes = [resend.cause for resend in find_resends(cell, find_losses(cell, run), captures[0])]
+    counts = Counter(causes)
+    return {
+        "resends": str(len(causes)),
+        **{f"resends_{cause}": str(counts[cause]) for cause in CAUSES},
+        "resend_causes": " ".join(causes),
+    }

@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from scpslab.analysis import loss_table
-from scpslab.analysis.capture import read_records
-from scpslab.analysis.lost_packets import Losses, capture_file, find_losses
-from scpslab.analysis.pcapng import annotated
+from scpslab.analysis.capture import annotated, read_records
+from scpslab.analysis.lost_packets import Losses, capture_file, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.cli.tables import Format, FormatOption, print_report
 from scpslab.core.choices import one_of
@@ -58,7 +56,7 @@ def losses(
     found = find_losses(chosen, opened.id)
     if pcapng is not None or capture is not None:
         _write_pcapng(chosen, found, pcapng, capture)
-    print_report(loss_table.report(found), format_)
+    print_report(report(found), format_)
 
 
 def _cell(run: Run, name: str | None) -> RunCell:
@@ -77,7 +75,7 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
     """Writes the annotated capture."""
     if path is None:
         raise UsageError("--capture: found no --pcapng beside it; expected the file to write. Add --pcapng FILE.")
-    names = loss_table.captures_with_losses(found)
+    names = captures_with_losses(found)
     if wanted is not None and not capture_file(cell, wanted).is_file():
         captures = [probe.name for probe in cell.plan.cell.probes if isinstance(probe, Capture)]
         raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; {one_of(wanted, captures)}')
@@ -89,5 +87,5 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
         )
     source = capture_file(cell, name)
     records = read_records(source.read_bytes(), str(source))
-    path.write_bytes(annotated(records, name, loss_table.comments(found.lost, name)))
+    path.write_bytes(annotated(records, name, comments(found.lost, name)))
     typer.echo(f"wrote {path}", err=True)

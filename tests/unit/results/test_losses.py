@@ -18,8 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scpslab import plan as plans
-from scpslab.analysis.loss_table import report
-from scpslab.analysis.lost_packets import Losses, find_losses
+from scpslab.analysis.lost_packets import Losses, find_losses, report
 from scpslab.analysis.run import open_cell
 from scpslab.cli.app import program
 from scpslab.plan.links import CORRUPT, QUEUE

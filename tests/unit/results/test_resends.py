@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from scpslab.analysis.resends import _resends
+from scpslab.analysis.lost_packets import _resends
 
 SIZE = 100
 

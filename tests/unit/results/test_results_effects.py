@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from scpslab.analysis import ranks
+from scpslab.analysis import effects as ranks
 from scpslab.analysis.effects import NO_EFFECT, Method, completion_p, effect, needed
 from scpslab.analysis.statistics import holm, paired_p, ratio_of_pairs
 

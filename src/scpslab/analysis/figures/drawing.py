@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scpslab.analysis import xpl
 from scpslab.analysis.figures.canvas import DEFAULT_FORMATS, FORMATS, save
 from scpslab.analysis.figures.found import Found, find
 from scpslab.analysis.figures.model_curves import MODELS as CURVES
@@ -13,6 +12,7 @@ from scpslab.analysis.figures.plots import PLOTS
 from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
 from scpslab.analysis.figures.recipe import Recipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of
+from scpslab.analysis.traces import time_sequence
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.scratch import replace_text
 from scpslab.runs import RunFolder
@@ -148,6 +148,6 @@ def _write_xpl(source: Source, folder: Path) -> list[Path]:
     paths = []
     for cell in source.cells(()):
         path = folder / f"time-sequence-{cell.folder.name}.xpl"
-        replace_text(path, xpl.time_sequence(flow_at(cell, "source"), label_of(cell)))
+        replace_text(path, time_sequence(flow_at(cell, "source"), label_of(cell)))
         paths.append(path)
     return paths
