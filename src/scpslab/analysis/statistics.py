@@ -85,19 +85,6 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Welch:
-    """Welch's test of two means: statistic, degrees of freedom, two-sided p, and the 95 % interval of the difference
-    first - second.
-    """
-
-    t: float
-    degrees_of_freedom: float
-    p: float
-    difference: float
-    ci95_half: float
-
-
-@dataclass(frozen=True)
 class Estimate:
     """A number made of means, with its 95 % interval; `low` and `high` are None where a mean of one value leaves no
     interval.
@@ -142,25 +129,6 @@ def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE)
     low = 0.0 if successes == 0 else _beta_quantile(successes, trials - successes + 1, tail)
     high = 1.0 if successes == trials else _beta_quantile(successes + 1, trials - successes, 1 - tail)
     return low, high
-
-
-def welch(first: Sequence[float], second: Sequence[float]) -> Welch:
-    """Welch's test for two means of unequal variances.
-
-    Raises:
-        ValueError: fewer than two values on a side, or no spread on both.
-    """
-    a, b = mean_of(first), mean_of(second)
-    if a.sd is None or b.sd is None or a.mean is None or b.mean is None:
-        raise ValueError(f"found {a.n} and {b.n} values; expected at least 2 on each side")
-    share_a, share_b = a.sd**2 / a.n, b.sd**2 / b.n
-    if share_a + share_b == 0:
-        raise ValueError("found no spread on either side; expected values that differ")
-    error = math.sqrt(share_a + share_b)
-    degrees = (share_a + share_b) ** 2 / (share_a**2 / (a.n - 1) + share_b**2 / (b.n - 1))
-    difference = a.mean - b.mean
-    t = difference / error
-    return Welch(t, degrees, 2 * _t_tail(degrees, t), difference, t_quantile(degrees) * error)
 
 
 def sum_of(plus: Sequence[Mean], minus: Sequence[Mean] = ()) -> Estimate | None:
@@ -241,11 +209,13 @@ def difference_p(first: Sequence[float], second: Sequence[float]) -> float | Non
     has to show its spread.
     """
     a, b = mean_of(first), mean_of(second)
-    if a.n < 2 or b.n < 2:
+    spread = _spread([_share(a), _share(b)])
+    if a.n < 2 or b.n < 2 or spread is None:
         return None
-    if a.sd == 0 and b.sd == 0:
+    variance, degrees_of_freedom = spread
+    if variance == 0:
         return float(a.mean == b.mean)
-    return welch(first, second).p
+    return 2 * _t_tail(degrees_of_freedom, (_center(a) - _center(b)) / math.sqrt(variance))
 
 
 def paired_p(differences: Sequence[float]) -> float | None:
@@ -316,14 +286,19 @@ def _share(mean: Mean) -> tuple[float | None, int]:
 
 def _half(shares: Sequence[tuple[float | None, int]]) -> float | None:
     """Half width of the 95 % interval of a sum of independent means (Welch, Satterthwaite)."""
+    spread = _spread(shares)
+    return None if spread is None else t_quantile(spread[1]) * math.sqrt(spread[0]) if spread[0] else 0.0
+
+
+def _spread(shares: Sequence[tuple[float | None, int]]) -> tuple[float, float] | None:
+    """The variance of a sum of independent means and its degrees of freedom (Welch, Satterthwaite); None where a mean
+    shows no spread.
+    """
     known = [(share, degrees) for share, degrees in shares if share is not None]
     if len(known) < len(shares):
         return None
     variance = math.fsum(share for share, _ in known)
-    if variance == 0:
-        return 0.0
-    degrees_of_freedom = variance**2 / math.fsum(share**2 / degrees for share, degrees in known)
-    return t_quantile(degrees_of_freedom) * math.sqrt(variance)
+    return variance, variance**2 / math.fsum(share**2 / degrees for share, degrees in known) if variance else math.inf
 
 
 def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Sequence[str]) -> list[Group]:

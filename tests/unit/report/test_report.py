@@ -12,9 +12,7 @@ from typer.testing import CliRunner
 
 from scpslab.analysis.claims import Evidence, evaluate, load_all
 from scpslab.analysis.claims.load import load
-from scpslab.analysis.report import write_report
-from scpslab.analysis.report.content import Content, check_lines, gather
-from scpslab.analysis.report.page import render
+from scpslab.analysis.report import Content, check_lines, gather, render, write_report
 from scpslab.cli.app import program
 
 pytestmark = pytest.mark.slow

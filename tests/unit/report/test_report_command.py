@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.analysis.report.content import safe_command
-from scpslab.analysis.report.page import render
+from scpslab.analysis.report import render, safe_command
 from scpslab.core.installation import commit_of, version
 from scpslab.running.run_plan import command
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from scpslab.analysis import effects as ranks
 from scpslab.analysis.effects import NO_EFFECT, Method, completion_p, effect, needed
-from scpslab.analysis.statistics import holm, paired_p, ratio_of_pairs
+from scpslab.analysis.statistics import paired_p, ratio_of_pairs
 
 VALUES = st.lists(st.floats(0.1, 1000).map(lambda value: round(value, 3)), min_size=2, max_size=8)
 PAIRS = st.integers(2, 8).flatmap(
@@ -196,13 +196,6 @@ def test_completion_of_groups_is_fishers():
     assert p == pytest.approx(stats.fisher_exact([[2, 6], [8, 0]]).pvalue)
     assert least == pytest.approx(stats.fisher_exact([[0, 8], [8, 0]]).pvalue)
     assert completion_p([], [True], paired=False) == (None, None)
-
-
-def test_holm_on_a_hand_computed_example():
-    """0.01, 0.02, 0.03, 0.04 times 4, 3, 2, 1: 0.04, 0.06, 0.06 (0.06 is the largest so far), 0.06 (0.04 is below it);
-    in the order given.
-    """
-    assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
 
 
 def test_the_needed_number_of_values():

@@ -1,10 +1,13 @@
-"""The content of a report: runs with tables and figures, verdicts by paper, contradictions, and the method.
+"""Report of a run or a campaign: one HTML file, with the papers' findings, tables and figures inside.
 
-Values only, no markup.
+`gather` makes the content, values without markup: runs with tables and figures, verdicts by paper, contradictions, and
+the method. `render` has report.html.j2 make a page of it: styles, tables and pictures are inside; it has no scripts and
+fetches nothing.
 """
 
 from __future__ import annotations
 
+import base64
 import shlex
 import struct
 from dataclasses import dataclass
@@ -13,24 +16,48 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
 from scpslab.analysis.claims.evaluate import CheckResult
 from scpslab.analysis.claims.evidence import scenario_of
 from scpslab.analysis.claims.load import load_contradictions
 from scpslab.analysis.claims.model import Contradiction, Era
-from scpslab.analysis.claims.scoreboard import ERAS, Score, scores
 from scpslab.analysis.figures.canvas import words_in
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
 from scpslab.analysis.figures.recipe import Recipe
 from scpslab.analysis.output import Report
 from scpslab.analysis.table import read_results, report, summarise
 from scpslab.core.errors import ResultError
+from scpslab.core.scratch import replace_text
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
 from scpslab.runs.own import is_own
+from scpslab.runs.run import REPORT
 from scpslab.scenario.altered import altered
 
 LARGEST_SVG_BYTES = 150_000
+MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
+# Each outcome has a sign besides its colour: nobody needs to distinguish colours.
+SIGNS = {
+    Outcome.REPRODUCED: "✓",
+    Outcome.DIFFERENT: "≠",
+    Outcome.NOT_REPRODUCED: "✗",
+    Outcome.UNDECIDED: "?",
+    Outcome.NO_DATA: "…",
+    Outcome.NOT_TESTABLE: "–",
+}
+MEANINGS = {
+    Outcome.REPRODUCED: (
+        "Our number is in the stated band, or the order is as the paper says and too clear to be chance."
+    ),
+    Outcome.DIFFERENT: "Our number is outside the band, but in the band of a deviation with a known reason.",
+    Outcome.NOT_REPRODUCED: "Our number is in neither band, so the result differs without a known reason.",
+    Outcome.UNDECIDED: "Our interval crosses a bound, or the difference may be chance: more repeats would decide it.",
+    Outcome.NO_DATA: "The cells that would decide it have not been run.",
+    Outcome.NOT_TESTABLE: "The lab cannot measure it; the reason is given.",
+}
+ERA_WORDS = {"period": "as then", "modern": "as today"}
 
 
 @dataclass(frozen=True)
@@ -105,9 +132,9 @@ class Content:
     questions: tuple[Verdict, ...]
 
     @cached_property
-    def scores(self) -> list[tuple[Score, Score]]:
+    def scores(self) -> list[tuple[scoreboard.Score, scoreboard.Score]]:
         """By paper: under the paper's own settings, and under today's."""
-        return list(zip(scores(self.verdicts), scores(self.verdicts, "modern"), strict=True))
+        return list(zip(scoreboard.scores(self.verdicts), scoreboard.scores(self.verdicts, "modern"), strict=True))
 
     @property
     def decided(self) -> int:
@@ -216,7 +243,7 @@ def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:
     """The outcomes by era, for the eras that the claim has checks for."""
     return [
         (era, outcome)
-        for era in ERAS
+        for era in scoreboard.ERAS
         if (outcome := verdict.outcome(era)) is not None and (era == "period" or not verdict.claim.not_testable)
     ]
 
@@ -292,3 +319,55 @@ def _is_drawn(folder: Path, recipe: Recipe) -> bool:
     picture = run.figures / f"{recipe.name}.png"
     newest = max(run.results.stat().st_mtime_ns, recipe.file.stat().st_mtime_ns if recipe.is_own else 0)
     return is_own(folder, picture) and picture.stat().st_mtime_ns >= newest and words_in(picture) is not None
+
+
+def write_report(folder: Path, warn: Warn = refuse) -> Path:
+    """Writes report.html into the folder of a run or campaign; returns its path.
+
+    The same results give the same bytes. `warn`: see `figures.draw`.
+
+    Raises:
+        ResultError: a run that cannot be read.
+    """
+    path = folder / REPORT
+    replace_text(path, render(folder, warn))
+    return path
+
+
+def render(folder: Path, warn: Warn = refuse) -> str:
+    """The page as text."""
+    # Content is text: everything is escaped except pictures, which are our own data.
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("report.html.j2")
+    return template.render(
+        content=gather(folder, warn),
+        outcomes=list(Outcome),
+        signs=SIGNS,
+        meanings=MEANINGS,
+        era_words=ERA_WORDS,
+        class_of=class_of,
+        outcomes_of=outcomes,
+        check_lines=check_lines,
+        band=scoreboard.band,
+        subject=scoreboard.subject,
+        in_place=scoreboard.in_place,
+        word=scoreboard.word,
+        data_uri=data_uri,
+    )
+
+
+def class_of(outcome: Outcome) -> str:
+    """The style class of an outcome: "not-reproduced"."""
+    return outcome.value.replace(" ", "-")
+
+
+def data_uri(picture: Picture) -> Markup:
+    """The picture's bytes as an address that an <img> can have."""
+    data = base64.b64encode(picture.path.read_bytes()).decode("ascii")
+    return Markup(f"data:{MEDIA_TYPES[picture.path.suffix]};base64,{data}")  # noqa: S704 (letters of base64)
