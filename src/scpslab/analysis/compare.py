@@ -11,6 +11,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any
 
 from scpslab import plan as plans
@@ -32,7 +33,6 @@ FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s"}
 SAME_DRAWS, NOTHING_DRAWN = "same errors and traffic", "nothing is drawn: no random errors or traffic"
 # What the manifests of two runs must share for their cells to run alike.
 MANIFEST_KEYS = ("engine", "engine_hashes", "seed")
-
 # What names a cell, and what is drawn: no conditions that somebody chose.
 NAMES_OF_CELLS = ("id", "scenario", "axes", "repeat")
 SEEDS = ("kernel_seed", "seed", "seeds", "payload_seed", "rates_bps")
@@ -134,7 +134,6 @@ class Comparison:
     pooled: tuple[str, ...] = ()
     left_out_repeats: int = 0
     conditions: tuple[Differing, ...] = ()
-    points: int = 0
     is_same: bool = False
 
 
@@ -285,7 +284,6 @@ def _compare(
         metrics_left_out={},
         pooled=tuple(name for name in pooled if len({row[name] for row in rows_of_all}) > 1),
         left_out_repeats=left_out,
-        points=sum(all(key in table for table in tables) for key in keys),
     )
 
 
@@ -372,12 +370,7 @@ def _half_of(done: int, tried: int) -> float:
 
 
 def _part(values: Sequence[float]) -> Part:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    median = (
-        None if not ordered else ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    )
-    return Part(mean_of(values), median)
+    return Part(mean_of(values), median(values) if values else None)
 
 
 def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Sequence[str]) -> Iterator[Differing]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
@@ -285,6 +286,6 @@ def _normal_p(distance: float, variance: float) -> float:
 
 
 def _median_of(ordered: Sequence[float], last: int) -> Estimate:
-    middle = len(ordered) // 2
-    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    return Estimate(median, None, None) if last < 0 else Estimate(median, ordered[last], ordered[-1 - last])
+    """The median, with the interval that leaves out the values up to `last` at each end."""
+    ends = (None, None) if last < 0 else (ordered[last], ordered[-1 - last])
+    return Estimate(median(ordered), *ends)

@@ -228,3 +228,10 @@ def test_a_run_notes_first_that_its_sweep_changes_nothing(place):
     assert heard[0].text.startswith(
         f'warning: {place / "idle.yaml"}:7: sweep: found one plan for "ber=0,r1" and "ber=1e-06,r1"'
     )
+
+
+def test_a_run_notes_last_which_captures_were_cut_short(place, monkeypatch):
+    heard = []
+    monkeypatch.setattr("scpslab.analysis.collect", lambda _folder, warn: warn("found a capture that ends early"))
+    run_scenario("links/transfer", options(place), [heard.append])
+    assert (words(heard[-2:]), heard[-2].text) == (["Note", "RunDone"], "warning: found a capture that ends early")
