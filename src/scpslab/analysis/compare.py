@@ -57,15 +57,6 @@ DEFAULTS = Options()
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A setting with different values in two plans; None where a plan does not have it."""
-
-    setting: str
-    first: str | None
-    second: str | None
-
-
-@dataclass(frozen=True)
 class Pairing:
     """How cells of two sides belong together: in pairs, or as two independent groups, and why."""
 
@@ -110,10 +101,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Differing:
-    """A setting that differs between two runs, at how many of their points, with the values at the first of these."""
+    """A setting that differs between two runs, at how many of their points, with the values at the first of these; None
+    where a plan does not have it.
+    """
 
     sides: tuple[str, str]
-    difference: Difference
+    setting: str
+    first: str | None
+    second: str | None
     points: int
 
 
@@ -381,16 +376,16 @@ def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Seq
     one, other = (_manifest(run) for run in runs)
     for name in MANIFEST_KEYS:
         if one.get(name) != other.get(name):
-            yield Differing(names, Difference(name, str(one.get(name)), str(other.get(name))), 0)
+            yield Differing(names, name, str(one.get(name)), str(other.get(name)), 0)
     tables = [_by_point(side.rows, by) for side in sides]
-    found: dict[str, list[Difference]] = {}
+    settings: dict[str, list[tuple[str | None, str | None]]] = {}
     for key in (key for key in tables[0] if key in tables[1]):
-        cells = [side.plans.get(table[key][0]["cell"]) for side, table in zip(sides, tables, strict=True)]
-        if cells[0] is not None and cells[1] is not None:
-            for difference in differences(cells[0], cells[1]):
-                found.setdefault(difference.setting, []).append(difference)
-    for points in found.values():
-        yield Differing(names, points[0], len(points))
+        first, second = (side.plans.get(table[key][0]["cell"]) for side, table in zip(sides, tables, strict=True))
+        if first is not None and second is not None:
+            for setting, values in _differences(first, second):
+                settings.setdefault(setting, []).append(values)
+    for setting, found in settings.items():
+        yield Differing(names, setting, *found[0], points=len(found))
 
 
 def _manifest(run: Results) -> Mapping[str, Any]:
@@ -424,14 +419,12 @@ def drawn(plan: Plan) -> dict[str, object]:
     return dict(_drawn(plan))
 
 
-def differences(first: Plan, second: Plan) -> list[Difference]:
+def _differences(first: Plan, second: Plan) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
     """The settings that differ, in the order of the plan; seeds and what is drawn with them are left out."""
     one, other = (dict(_of_plan(plan)) for plan in (first, second))
-    return [
-        Difference(name, one.get(name), other.get(name))
-        for name in dict.fromkeys((*one, *other))
-        if one.get(name) != other.get(name)
-    ]
+    for name in dict.fromkeys((*one, *other)):
+        if one.get(name) != other.get(name):
+            yield name, (one.get(name), other.get(name))
 
 
 def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:

@@ -54,10 +54,10 @@ def report(comparison: Comparison) -> Report:
             {
                 "first": item.sides[0],
                 "second": item.sides[1],
-                "setting": item.difference.setting,
+                "setting": item.setting,
                 "points": item.points,
-                "first_value": item.difference.first,
-                "second_value": item.difference.second,
+                "first_value": item.first,
+                "second_value": item.second,
             }
             for item in comparison.conditions
         ],
@@ -203,10 +203,7 @@ def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
         yield f"conditions that differ between {sides[0]} and {sides[1]}:"
         for item in items[:MOST_SETTINGS]:
             where = f" (at {item.points} points)" if item.points else ""
-            yield (
-                f"  {item.difference.setting}: {_short(item.difference.first)} -> "
-                f"{_short(item.difference.second)}{where}"
-            )
+            yield f"  {item.setting}: {_short(item.first)} -> {_short(item.second)}{where}"
         if len(items) > MOST_SETTINGS:
             yield f"  and {len(items) - MOST_SETTINGS} more (--format json has all)"
 

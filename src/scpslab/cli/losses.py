@@ -10,7 +10,7 @@ import typer
 from scpslab.analysis.capture import annotated, read_records
 from scpslab.analysis.lost_packets import Losses, capture_file, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
-from scpslab.cli.tables import Format, FormatOption, print_report
+from scpslab.cli.tables import Format, FormatOption, RunArgument, print_report
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import find_run
@@ -26,9 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def losses(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
-    ] = "last",
+    run: RunArgument = "last",
     cell: Annotated[str | None, typer.Option(help="The cell, by its id. Not needed if the run has one cell.")] = None,
     format_: FormatOption = Format.TABLE,
     pcapng: Annotated[

@@ -8,7 +8,7 @@ import typer
 
 from scpslab.analysis.table import read_results, report, summarise
 from scpslab.cli.notes import warn
-from scpslab.cli.tables import Format, FormatOption, print_report
+from scpslab.cli.tables import Format, FormatOption, RunArgument, print_report
 from scpslab.runs import find_run
 
 
@@ -18,9 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def results(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
-    ] = "last",
+    run: RunArgument = "last",
     format_: FormatOption = Format.TABLE,
     by: Annotated[
         list[str] | None,

@@ -31,6 +31,9 @@ class Format(StrEnum):
     TABLE = "table"
 
 
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
+]
 FormatOption = Annotated[
     Format,
     typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."),
