@@ -39,15 +39,8 @@ def rows():
         for repeat, value in enumerate(values, first):
             status = "incomplete" if value is None else "completed"
             number = "" if value is None else str(value)
-            fields = {
-                "scenario": scenario,
-                "stack": stack,
-                **axes,
-                "repeat": str(repeat),
-                "seed": f"s{repeat}",
-                "status": status,
-                metric: number,
-            }
+            fields = {"scenario": scenario, "stack": stack, **axes, "repeat": str(repeat), "seed": f"s{repeat}"}
+            fields |= {"status": status, metric: number}
             name, _, variant = scenario.partition(":")
             made.append(
                 Row(Path(run), name, variant != "test", tuple(sorted({"stack": stack, **axes}.items())), fields)

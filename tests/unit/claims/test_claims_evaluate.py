@@ -28,6 +28,9 @@ FORESEEN = VALUE + "        different: {at_least: 17, at_most: 19, because: The 
         # 23 is outside, but its interval of [20.5, 25.5] reaches into the band.
         ([22.0, 23.0, 24.0], Outcome.UNDECIDED),
         ([18.0, 18.1, 18.2], Outcome.DIFFERENT),
+        # Of one nobody knows how far its interval would reach; two that are alike have one without width.
+        ([50], Outcome.UNDECIDED),
+        ([50, 50], Outcome.NOT_REPRODUCED),
         ([], Outcome.NO_DATA),
         ([None, None], Outcome.NO_DATA),
     ],
@@ -55,16 +58,8 @@ def test_only_cells_of_the_series_and_the_columns_count(rows, verdict):
     ]
 
     assert verdict(VALUE, others).outcome() is Outcome.NO_DATA
-    assert (
-        verdict(VALUE, [*others, *rows("reno", {"ber": "0.0"}, [21, 21], scenario="net/links:demo")]).outcome()
-        is Outcome.REPRODUCED
-    )
-
-
-def test_one_repeat_outside_the_band_leaves_it_open(rows, verdict):
-    """Two that are alike have an interval without width; of one nobody knows how far the interval would reach."""
-    assert verdict(VALUE, rows("reno", {"ber": "0"}, [50])).outcome() is Outcome.UNDECIDED
-    assert verdict(VALUE, rows("reno", {"ber": "0"}, [50, 50])).outcome() is Outcome.NOT_REPRODUCED
+    counting = rows("reno", {"ber": "0.0"}, [21, 21], scenario="net/links:demo")
+    assert verdict(VALUE, [*others, *counting]).outcome() is Outcome.REPRODUCED
 
 
 def test_a_cell_in_two_runs_counts_once_and_the_newer_run_wins(rows, verdict):
@@ -210,27 +205,18 @@ def test_a_crossover_is_found_between_points(rows, verdict, ratios, outcome, at)
         assert judged.results[0].deciding.number == pytest.approx(at)
 
 
-def test_a_spread_is_a_coefficient_of_variation(rows, verdict):
-    check = "    checks:\n      - {kind: spread, metric: transfer_s, of: tcp, at_most: 0.4, because: A reason.}\n"
+SPREAD = "    checks:\n      - {kind: spread, metric: transfer_s, of: tcp, at_most: 0.4, because: A reason.}\n"
 
-    judged = verdict(check, rows("reno", {}, [19, 20, 21]))
+
+def test_a_spread_is_a_coefficient_of_variation(rows, verdict):
+    judged = verdict(SPREAD, rows("reno", {}, [19, 20, 21]))
     assert judged.outcome() is Outcome.REPRODUCED
     assert judged.results[0].deciding.number == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(("values", "says"), [([19], "found one repeat"), ([0, 0], "found a mean of 0 of transfer_s")])
 def test_a_spread_that_has_no_number_says_why(rows, verdict, values, says):
-    check = "    checks:\n      - {kind: spread, metric: transfer_s, of: tcp, at_most: 0.4, because: A reason.}\n"
-    assert verdict(check, rows("reno", {}, values)).results[0].deciding.text.startswith(says)
-
-
-def test_arithmetic_needs_no_run(verdict):
-    check = (
-        "    checks:\n      - {kind: arithmetic, multiply: [2e6, 0.01], divide: [8], at_least: 2500, at_most: "
-        "2500, because: Arithmetic.}\n"
-    )
-
-    assert verdict(check, []).outcome() is Outcome.REPRODUCED
+    assert verdict(SPREAD, rows("reno", {}, values)).results[0].deciding.text.startswith(says)
 
 
 def test_a_claim_that_cannot_be_tested_says_why(verdict):
@@ -302,12 +288,12 @@ def test_a_bound_with_one_side_has_to_hold_with_its_interval(rows, verdict, tcp,
     assert verdict(ONE_SIDED, [*rows("scps", {}, [20, 21, 22]), *rows("reno", {}, tcp)]).outcome() is outcome
 
 
-def test_completion_is_judged_by_its_count(rows, verdict):
+@pytest.mark.parametrize(("last", "outcome"), [(1.0, Outcome.REPRODUCED), (None, Outcome.NOT_REPRODUCED)])
+def test_completion_is_judged_by_its_count(rows, verdict, last, outcome):
     """Ten of ten have an exact interval from 69 percent on, and are all of them."""
     check = "    checks:\n      - {kind: completion, of: tcp, at_least: 100, because: It works or it does not.}\n"
 
-    assert verdict(check, rows("reno", {}, [1.0] * 10)).outcome() is Outcome.REPRODUCED
-    assert verdict(check, rows("reno", {}, [1.0] * 9 + [None])).outcome() is Outcome.NOT_REPRODUCED
+    assert verdict(check, rows("reno", {}, [*[1.0] * 9, last])).outcome() is outcome
 
 
 def test_a_crossover_that_may_lie_beyond_the_points_has_an_open_interval(rows, verdict):
