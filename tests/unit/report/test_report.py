@@ -182,14 +182,8 @@ def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
         pytest.skip("chromium is not installed (apt-get install chromium)")
     copy = tmp_path / "report.html"
     copy.write_text(text.replace(' loading="lazy"', "").replace("</body>", MEASURE))
-    options = [
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--no-first-run",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        f"--window-size={width},900",
-    ]
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--window-size={width},900"]
+    options += [f"--user-data-dir={tmp_path / 'profile'}"]
     options += ["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom", copy.as_uri()]
     shown = subprocess.run([browser, *options], capture_output=True, text=True, timeout=120, check=True)
 
@@ -201,20 +195,34 @@ def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
     assert images == decoded > 0
 
 
-def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tmp_path):
-    (path := tmp_path / "mine.yaml").write_text(OWN_CLAIM)
-    said = CliRunner().invoke(
-        program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"}
-    )
-    assert said.exit_code == 0, said.output
-    line = next(line for line in said.output.splitlines() if "vegas-holds" in line)
+@pytest.fixture
+def claims_line(run_dir, tmp_path):
+    """What `scpslab claims` prints of a claim on this run, in one line."""
+
+    def line(text, claim):
+        (path := tmp_path / "mine.yaml").write_text(text)
+        words = ["claims", str(run_dir), "--file", str(path)]
+        said = CliRunner().invoke(program(["claims"]), words, env={"COLUMNS": "300"})
+        assert said.exit_code == 0, said.output
+        assert "\\" not in said.output
+        return next(line for line in said.output.splitlines() if claim in line)
+
+    return line
+
+
+def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tmp_path, claims_line):
+    line = claims_line(OWN_CLAIM, "vegas-holds")
     assert "holds (bbr in place of scps-vegas)" in line
-    assert "\\" not in said.output
     assert "reproduced" not in line
-    (verdict,) = evaluate([load(path)], Evidence.of_runs([run_dir]))
+    (verdict,) = evaluate([load(tmp_path / "mine.yaml")], Evidence.of_runs([run_dir]))
     ((_, period), (_, today)) = check_lines(verdict)
     assert "no data yet" in period[0]
     assert today[0].endswith("– holds")
+
+
+def test_brackets_of_intervals_are_printed_as_they_are(claims_line):
+    own = OWN_CLAIM.replace("era: modern, ", "").replace("stack: scps-vegas", "stack: bbr")
+    assert " [" in claims_line(own, "vegas-holds")
 
 
 def test_the_page_of_a_run_begins_with_its_figures(run_dir):
@@ -234,15 +242,3 @@ def test_a_caption_is_in_the_picture_alone(run_dir):
     texts = " ".join(page.texts)
     assert page.all("figcaption")
     assert "each way" not in texts, "conditions are drawn into the picture"
-
-
-def test_brackets_of_intervals_are_printed_as_they_are(run_dir, tmp_path):
-    (path := tmp_path / "mine.yaml").write_text(
-        OWN_CLAIM.replace("era: modern, ", "").replace("stack: scps-vegas", "stack: bbr")
-    )
-    said = CliRunner().invoke(
-        program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"}
-    )
-    line = next(line for line in said.output.splitlines() if "vegas-holds" in line)
-    assert " [" in line
-    assert "\\" not in line

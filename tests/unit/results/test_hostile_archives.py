@@ -89,6 +89,7 @@ def impaired(errors):
 
 ERRORS = {"model": "independent", "action": "drop", "settings": {"ber": 0.001}, "seed": "0" * 64, "vector_errors": 1000}
 ALL_GOOD = dict.fromkeys(("p_good_bad", "p_bad_good", "ber_good", "ber_bad"), 0.0)
+CONTAINER = {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []}
 CAPTURE = {"name": "x", "kind": "capture", "node": "h1", "interface": "h1-hop", "snaplen_bytes": 96, "filter": ""}
 ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
 DIRECTION = ("network", "links", 0, "directions", 0)
@@ -168,13 +169,7 @@ HOSTILE = {
     "error model that is none": impaired({**ERRORS, "model": "../x"}),
     "endless channel": impaired({**ERRORS, "model": "gilbert-elliott", "settings": ALL_GOOD}),
     "filter that is an option": setting("cell", "probes", [{**CAPTURE, "filter": "-w/x"}]),
-    "container in a process": setting(
-        "network",
-        "nodes",
-        0,
-        "container",
-        {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []},
-    ),
+    "container in a process": setting("network", "nodes", 0, "container", CONTAINER),
 }
 
 

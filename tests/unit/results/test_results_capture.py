@@ -28,16 +28,8 @@ def pcap(frames, *, link_type=1, magic=0xA1B23C4D, order="<", t_ns=None):
 def packet(seq, payload=b"", *, ack=0, flags=dpkt.tcp.TH_ACK, opts=b"", reverse=False, window=1000):
     """An IPv4 packet with TCP."""
     ports = (5001, 40001) if reverse else (40001, 5001)
-    tcp = dpkt.tcp.TCP(
-        sport=ports[0],
-        dport=ports[1],
-        seq=seq % 2**32,
-        ack=ack % 2**32,
-        flags=flags,
-        win=window,
-        opts=opts,
-        data=payload,
-    )
+    numbers = {"seq": seq % 2**32, "ack": ack % 2**32, "flags": flags, "win": window}
+    tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], **numbers, opts=opts, data=payload)
     tcp.off = 5 + len(opts) // 4
     ends = (b"\x0a\x02\0\x02", b"\x0a\x01\0\x01") if reverse else (b"\x0a\x01\0\x01", b"\x0a\x02\0\x02")
     ip = dpkt.ip.IP(src=ends[0], dst=ends[1], p=6, data=tcp)
@@ -63,10 +55,8 @@ def ethernet(ip, tags=b""):
 )
 def test_every_link_type_gives_the_same_packets(link_type, header):
     packets = parse_packets(pcap([header + packet(7, b"abc", ack=9)], link_type=link_type), "x")
-    assert packets.seq.tolist() == [7]
-    assert packets.ack.tolist() == [9]
-    assert packets.payload_bytes.tolist() == [3]
-    assert packets.ip_bytes.tolist() == [43]
+    found = (packets.seq, packets.ack, packets.payload_bytes, packets.ip_bytes)
+    assert [int(value[0]) for value in found if len(value) == 1] == [7, 9, 3, 43]
 
 
 @pytest.mark.parametrize(
@@ -103,13 +93,16 @@ def test_options_are_read_in_any_order():
         ethernet(packet(1, opts=stamps_late)),
     ]
     packets = parse_packets(pcap(frames), "x")
-    assert packets.mss_bytes.tolist() == [1400, -1, -1]
-    assert packets.window_scale.tolist() == [7, -1, -1]
-    assert packets.sack_packet.tolist() == [1, 1]
-    assert packets.sack_left.tolist() == [100, 300]
-    assert packets.sack_right.tolist() == [200, 400]
-    assert packets.timestamp.tolist() == [-1, -1, 11]
-    assert packets.timestamp_echo.tolist() == [-1, -1, 22]
+    found = {
+        "mss_bytes": [1400, -1, -1],
+        "window_scale": [7, -1, -1],
+        "sack_packet": [1, 1],
+        "sack_left": [100, 300],
+        "sack_right": [200, 400],
+        "timestamp": [-1, -1, 11],
+        "timestamp_echo": [-1, -1, 22],
+    }
+    assert {name: getattr(packets, name).tolist() for name in found} == found
 
 
 def test_scps_tp_is_read_like_tcp():

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -52,13 +53,8 @@ def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
     assert [row["cell"] for row in rows][:3] == ["stack=bbr,ber=0,r1", "stack=bbr,ber=0,r2", "stack=bbr,ber=1e-06,r1"]
     assert {row["status"] for row in rows} == {"completed", "incomplete"}
     first = rows[0]
-    assert (first["scenario"], first["topology"], first["stack"], first["ber"], first["repeat"]) == (
-        "fig04-golden",
-        "fy97",
-        "bbr",
-        "0",
-        "1",
-    )
+    axes = [first[name] for name in ("scenario", "topology", "stack", "ber", "repeat")]
+    assert axes == ["fig04-golden", "fy97", "bbr", "0", "1"]
     assert first["bytes"] == "60000"
     assert first["transfer_source"] == "capture"
     assert first["payload_match"] == "true"
@@ -151,37 +147,17 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
     cell = run_dir / CELL
     plan = plans.parse((cell / "plan.json").read_bytes())
     ends = {"from_": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "start_ns": 0}
+    noise = {"max_rate_bps": 0, "redraw_ns": 10**9, "packet_bytes": 1456, "rates_bps": (), "port": 5002}
+    iperf3 = {"duration_ns": None, "bytes_": 1000, "port": 5201, "congestion": None, "segment_bytes": None}
+    iperf3 |= {"reverse": False, "udp_rate_bps": None, "parallel": 1, "patience_ns": 10**9}
     more = (
         replace(plan.cell.workloads[0], name="second", port=5009),
         Ping(name="echo", **ends, required=True, count=3, interval_ns=10**9, payload_bytes=56),
-        Congestion(
-            name="noise",
-            **ends,
-            required=False,
-            max_rate_bps=0,
-            redraw_ns=10**9,
-            packet_bytes=1456,
-            rates_bps=(),
-            port=5002,
-        ),
-        Iperf3(
-            name="probe",
-            **ends,
-            required=True,
-            duration_ns=None,
-            bytes_=1000,
-            port=5201,
-            congestion=None,
-            segment_bytes=None,
-            reverse=False,
-            udp_rate_bps=None,
-            parallel=1,
-            patience_ns=10**9,
-        ),
+        Congestion(name="noise", **ends, required=False, **noise),
+        Iperf3(name="probe", **ends, required=True, **iperf3),
     )
-    (cell / "plan.json").write_text(
-        plans.text(replace(plan, cell=replace(plan.cell, workloads=(*plan.cell.workloads, *more))))
-    )
+    workloads = (*plan.cell.workloads, *more)
+    (cell / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, workloads=workloads))))
     records = cell / "records"
     shutil.copy(records / "transfer.jsonl", records / "second.jsonl")
     (records / "echo.jsonl").write_text(
@@ -279,11 +255,5 @@ def test_last_is_never_a_run_without_a_finished_cell(run_dir, tmp_path):
 
 
 def test_natural_order_is_by_size():
-    assert sorted(["1e-05", "0", "1e-06", "5e-05", "10", "9"], key=natural) == [
-        "0",
-        "1e-06",
-        "1e-05",
-        "5e-05",
-        "9",
-        "10",
-    ]
+    rising = ["0", "1e-06", "1e-05", "5e-05", "9", "10"]
+    assert all(natural(one) < natural(next_) for one, next_ in pairwise(rising))

@@ -59,9 +59,8 @@ def test_signed_ranks_with_ties_are_the_share_of_all_signs(differences):
 )
 def test_rank_sums_with_ties_are_the_share_of_all_divisions(first, second):
     shared = stats.rankdata([*first, *second])
-    everything = [
-        sum(shared[index] for index in chosen) for chosen in itertools.combinations(range(len(shared)), len(second))
-    ]
+    places = itertools.combinations(range(len(shared)), len(second))
+    everything = [sum(shared[place] for place in chosen) for chosen in places]
     mine = sum(shared[len(first) :])
     tails = sum(value <= mine for value in everything), sum(value >= mine for value in everything)
     assert ranks.rank_sum_p(first, second) == pytest.approx(min(1, 2 * min(tails) / len(everything)))
@@ -75,10 +74,8 @@ def test_many_values_take_the_normal_distribution():
     )
     expected = stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False).pvalue
     assert ranks.rank_sum_p(a, b) == pytest.approx(expected, rel=1e-9)
-    for shift, center in (
-        (ranks.shift_of_pairs(differences), np.median(differences)),
-        (ranks.shift_of_groups(a, b), np.median(b) - np.median(a)),
-    ):
+    of_groups = ranks.shift_of_groups(a, b), np.median(b) - np.median(a)
+    for shift, center in ((ranks.shift_of_pairs(differences), np.median(differences)), of_groups):
         assert shift.low < shift.number < shift.high
         assert shift.number == pytest.approx(center, abs=0.2)
 
@@ -117,10 +114,7 @@ def test_pairs_by_means_are_students(pairs):
     expected = stats.ttest_rel(second, first)
     assert found.p == pytest.approx(expected.pvalue, rel=1e-9, abs=1e-12)
     interval = expected.confidence_interval()
-    assert (found.difference.low, found.difference.high) == (
-        pytest.approx(interval.low, abs=1e-9),
-        pytest.approx(interval.high, abs=1e-9),
-    )
+    assert (found.difference.low, found.difference.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
 
 
 # A quantile of a new number of degrees takes some ten milliseconds.
@@ -154,20 +148,16 @@ def test_too_few_values_have_no_p():
     assert effect([1.0], [2.0], Method.MEANS, paired=True).difference.number == 1
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_least_p_is_reached_by_values_that_do_not_overlap(paired):
-    first, second = [1.0, 2.0, 3.0, 4.0], [11.5, 13.0, 15.0, 18.0]
-    found = effect(first, second, Method.RANKS, paired=paired)
-    assert found.p == pytest.approx(found.least_p) == pytest.approx(2 / 16 if paired else 2 / 70)
+@pytest.mark.parametrize(("paired", "least"), [(True, 2 / 16), (False, 2 / 70)])
+def test_least_p_is_reached_by_values_that_do_not_overlap(paired, least):
+    found = effect([1.0, 2.0, 3.0, 4.0], [11.5, 13.0, 15.0, 18.0], Method.RANKS, paired=paired)
+    assert found.p == pytest.approx(found.least_p) == pytest.approx(least)
 
 
 def test_ratios_of_ranks_are_of_the_values():
-    found = effect([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], [2.0, 4.0, 8.0, 16.0, 32.0, 64.0], Method.RANKS, paired=True)
-    assert (found.ratio.number, found.ratio.low, found.ratio.high) == (
-        pytest.approx(2),
-        pytest.approx(2),
-        pytest.approx(2),
-    )
+    powers = [2.0**power for power in range(7)]
+    ratio = effect(powers[:-1], powers[1:], Method.RANKS, paired=True).ratio
+    assert (ratio.number, ratio.low, ratio.high) == pytest.approx((2, 2, 2))
     assert effect([0.0, 1.0], [1.0, 2.0], Method.RANKS, paired=True).ratio is None
 
 
