@@ -16,7 +16,7 @@ from typing import Any
 
 from scpslab import plan as plans
 from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, effect
-from scpslab.analysis.run import open_run
+from scpslab.analysis.run import manifest_of, open_run
 from scpslab.analysis.statistics import Mean, clopper_pearson, holm, mean_of, number_in, sum_of
 from scpslab.analysis.table import Results, summarise
 from scpslab.core.choices import one_of
@@ -373,7 +373,7 @@ def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Seq
     first cells at each shared point.
     """
     names = sides[0].name, sides[1].name
-    one, other = (_manifest(run) for run in runs)
+    one, other = (manifest_of(run.run_dir) for run in runs)
     for name in MANIFEST_KEYS:
         if one.get(name) != other.get(name):
             yield Differing(names, name, str(one.get(name)), str(other.get(name)), 0)
@@ -386,10 +386,6 @@ def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Seq
                 settings.setdefault(setting, []).append(values)
     for setting, found in settings.items():
         yield Differing(names, setting, *found[0], points=len(found))
-
-
-def _manifest(run: Results) -> Mapping[str, Any]:
-    return RunFolder(run.run_dir).manifest() if RunFolder(run.run_dir).manifest_file.is_file() else {}
 
 
 def _names(runs: Sequence[Results]) -> tuple[str, ...]:

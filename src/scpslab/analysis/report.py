@@ -10,8 +10,8 @@ from __future__ import annotations
 import base64
 import shlex
 import struct
+from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
-from scpslab.analysis.claims.evaluate import CheckResult
+from scpslab.analysis.claims.evaluate import CheckResult, Finding
 from scpslab.analysis.claims.evidence import scenario_of
 from scpslab.analysis.claims.load import load_contradictions
 from scpslab.analysis.claims.model import Contradiction, Era
@@ -131,10 +131,10 @@ class Content:
     contradictions: tuple[tuple[Contradiction, tuple[Verdict, ...]], ...]
     questions: tuple[Verdict, ...]
 
-    @cached_property
-    def scores(self) -> list[tuple[scoreboard.Score, scoreboard.Score]]:
+    @property
+    def scores(self) -> list[tuple[str, Counter[Outcome], Counter[Outcome]]]:
         """By paper: under the paper's own settings, and under today's."""
-        return list(zip(scoreboard.scores(self.verdicts), scoreboard.scores(self.verdicts, "modern"), strict=True))
+        return scoreboard.scores(self.verdicts)
 
     @property
     def decided(self) -> int:
@@ -227,16 +227,14 @@ def safe_command(facts: dict[str, Any]) -> str | None:
 
 def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
     """Each check with its findings in words, combination by combination."""
-    lines = []
-    for result in verdict.results:
-        shown = []
-        for finding in result.findings:
-            at = scoreboard.at_text(finding)
-            shown.append(
-                f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, result.check.era)}"
-            )
-        lines.append((result, shown))
-    return lines
+    return [
+        (result, [_in_words(finding, result.check.era) for finding in result.findings]) for result in verdict.results
+    ]
+
+
+def _in_words(finding: Finding, era: Era) -> str:
+    at = scoreboard.at_text(finding)
+    return f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, era)}"
 
 
 def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:

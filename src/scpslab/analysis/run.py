@@ -133,6 +133,12 @@ class Run:
         return found if isinstance(found, str) else self.id.rpartition("-")[0]
 
 
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """The manifest of a run; nothing where the folder has none."""
+    run = RunFolder(folder)
+    return run.manifest() if run.manifest_file.is_file() else {}
+
+
 def open_run(folder: Path) -> Run:
     """Reads the manifest and every cell's plan and status.
 

@@ -111,21 +111,21 @@ def mean_of(values: Sequence[float], ceiling: float = math.inf) -> Mean:
 
 
 @cache
-def t_quantile(degrees_of_freedom: float, confidence: float = CONFIDENCE) -> float:
+def t_quantile(degrees_of_freedom: float) -> float:
     """Two-sided quantile of Student's t: 2.776 for 4 degrees of freedom and 95 %."""
-    return _where(lambda t: 2 * _t_tail(degrees_of_freedom, t) - (1 - confidence), 0.0, 16.0)
+    return _where(lambda t: 2 * _t_tail(degrees_of_freedom, t) - (1 - CONFIDENCE), 0.0, 16.0)
 
 
 @cache
-def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Exact interval of a binomial proportion; (0, 1) without trials.
+def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
+    """Exact 95 % interval of a binomial proportion; (0, 1) without trials.
 
     Raises:
         ValueError: more successes than trials, or a negative number.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"found {successes} successes in {trials} trials; expected 0 <= successes <= trials")
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low = 0.0 if successes == 0 else _beta_quantile(successes, trials - successes + 1, tail)
     high = 1.0 if successes == trials else _beta_quantile(successes + 1, trials - successes, 1 - tail)
     return low, high
@@ -150,17 +150,9 @@ def ratio_of(over: Sequence[Mean], under: Sequence[Mean]) -> Estimate | None:
     means = [*over, *under]
     if any(mean.mean is None or mean.mean <= 0 for mean in means):
         return None
-    logarithm = math.fsum(math.log(_center(mean)) for mean in over) - math.fsum(
-        math.log(_center(mean)) for mean in under
-    )
-    shares = [(share, degrees, _center(mean)) for mean in means for share, degrees in (_share(mean),)]
-    half = _half([(None if share is None else share / center**2, degrees) for share, degrees, center in shares])
-    number = math.exp(logarithm)
-    return (
-        Estimate(number, None, None)
-        if half is None
-        else Estimate(number, number * math.exp(-half), number * math.exp(half))
-    )
+    logarithms = [math.fsum(math.log(_center(mean)) for mean in side) for side in (over, under)]
+    half = _half([_share(mean, _center(mean)) for mean in means])
+    return _factor(math.exp(logarithms[0] - logarithms[1]), half)
 
 
 def ratio_of_pairs(first: Sequence[float], second: Sequence[float]) -> Estimate | None:
@@ -172,10 +164,14 @@ def ratio_of_pairs(first: Sequence[float], second: Sequence[float]) -> Estimate 
     if over <= 0 or under <= 0:
         return None
     shares = mean_of([b / over - a / under for a, b in zip(first, second, strict=True)])
-    number = over / under
-    if shares.ci95_half is None:
+    return _factor(over / under, shares.ci95_half)
+
+
+def _factor(number: float, half: float | None) -> Estimate:
+    """A ratio with the half width of its logarithm's interval."""
+    if half is None:
         return Estimate(number, None, None)
-    return Estimate(number, number * math.exp(-shares.ci95_half), number * math.exp(shares.ci95_half))
+    return Estimate(number, number * math.exp(-half), number * math.exp(half))
 
 
 def spread_of(values: Sequence[float]) -> Estimate | None:
@@ -245,14 +241,8 @@ def fisher_exact(first: tuple[int, int], second: tuple[int, int]) -> float:
 
 def _t_tail(degrees_of_freedom: float, t: float) -> float:
     """The probability that Student's t is beyond |t|, on one side."""
-    return (
-        float(
-            mpmath.betainc(
-                degrees_of_freedom / 2, 0.5, 0, degrees_of_freedom / (degrees_of_freedom + t * t), regularized=True
-            )
-        )
-        / 2
-    )
+    share = degrees_of_freedom / (degrees_of_freedom + t * t)
+    return float(mpmath.betainc(degrees_of_freedom / 2, 0.5, 0, share, regularized=True)) / 2
 
 
 def _beta_quantile(a: int, b: int, share: float) -> float:
@@ -279,9 +269,9 @@ def _center(mean: Mean) -> float:
     return mean.mean or 0.0
 
 
-def _share(mean: Mean) -> tuple[float | None, int]:
-    """The variance of a mean and its degrees of freedom."""
-    return (None if mean.sd is None else mean.sd**2 / mean.n, mean.n - 1)
+def _share(mean: Mean, scale: float = 1.0) -> tuple[float | None, int]:
+    """The variance of a mean in units of `scale`, and its degrees of freedom."""
+    return (None if mean.sd is None else mean.sd**2 / mean.n / scale**2, mean.n - 1)
 
 
 def _half(shares: Sequence[tuple[float | None, int]]) -> float | None:

@@ -257,8 +257,7 @@ def test_the_scoreboard_counts_every_claim_once(rows, verdict):
     judged = [verdict(VALUE, rows("reno", {"ber": "0"}, [21, 21])), verdict(VALUE, [])]
 
     assert decided(judged) == 1
-    assert [(score.title, score.total) for score in scores(judged)] == [("A paper", 2)]
-    assert scores(judged)[0].counts[Outcome.REPRODUCED] == 1
+    assert scores(judged) == [("A paper", {Outcome.REPRODUCED: 1, Outcome.NO_DATA: 1}, {})]
     assert len(by_paper(judged).rows) == 1
     assert '"outcome": "no data yet"' in by_paper(judged).json
 

@@ -132,9 +132,7 @@ def strange_words(paper: Paper, evidence: Evidence) -> Iterator[Complaint]:
         for number, pattern in enumerate(series.scenarios):
             if not any(fnmatchcase(scenario, pattern) for scenario in known):
                 yield ("series", name, "scenarios", number), f'found "{pattern}"; {one_of(pattern, known)}'
-        of_series[name] = [
-            row for row in evidence.rows if any(fnmatchcase(row.scenario, pattern) for pattern in series.scenarios)
-        ]
+        of_series[name] = [row for row in evidence.rows if series.has(row.scenario)]
         columns[name] = {column for row in of_series[name] for column in row.values}
         yield from ((("series", name, "where", word), text) for word, text in _unknown(series.where, columns[name]))
     for index, claim in enumerate(paper.file.claims):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -39,6 +40,10 @@ class Series(Part):
     where: dict[str, OneOrMore] = key(
         {}, says="From each column of results.csv to its value, or a list of values.", example={"stack": "scps-rate"}
     )
+
+    def has(self, scenario: str) -> bool:
+        """Whether a scenario is one of these."""
+        return any(fnmatchcase(scenario, pattern) for pattern in self.scenarios)
 
 
 class Operand(Part):

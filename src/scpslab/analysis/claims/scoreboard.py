@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from scpslab.analysis.claims.evaluate import CheckResult, Finding, Outcome, Verdict
@@ -40,31 +40,17 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Score:
-    """The number of claims of a paper with each outcome, under the settings of an era (None: the paper's own, else
-    today's).
+def scores(verdicts: Sequence[Verdict]) -> list[tuple[str, Counter[Outcome], Counter[Outcome]]]:
+    """By paper, in the order of the verdicts: its title, and the number of its claims with each outcome under the
+    paper's own settings (else today's), and under today's.
     """
-
-    title: str
-    era: Era | None
-    counts: dict[Outcome, int]
-
-    @property
-    def total(self) -> int:
-        """Claims counted."""
-        return sum(self.counts.values())
-
-
-def scores(verdicts: Sequence[Verdict], era: Era | None = None) -> list[Score]:
-    """One score per paper, in the order of the verdicts."""
-    counts: dict[str, dict[Outcome, int]] = {}
+    papers: dict[str, tuple[Counter[Outcome], Counter[Outcome]]] = {}
     for verdict in verdicts:
-        mine = counts.setdefault(verdict.paper.file.title, dict.fromkeys(Outcome, 0))
-        outcome = verdict.outcome(era)
-        if outcome is not None and (era != "modern" or outcome is not Outcome.NOT_TESTABLE):
-            mine[outcome] += 1
-    return [Score(title, era, mine) for title, mine in counts.items()]
+        own, today = papers.setdefault(verdict.paper.file.title, (Counter(), Counter()))
+        own.update(filter(None, [verdict.outcome()]))
+        if (outcome := verdict.outcome("modern")) is not Outcome.NOT_TESTABLE:
+            today.update(filter(None, [outcome]))
+    return [(title, *counts) for title, counts in papers.items()]
 
 
 def decided(verdicts: Sequence[Verdict]) -> int:
@@ -137,20 +123,17 @@ def by_paper(verdicts: Sequence[Verdict], notes: Sequence[str] = ()) -> Report:
     """Outcomes by paper, both eras."""
     outcomes = [Column(outcome.value, is_number=True, style=STYLES[outcome]) for outcome in Outcome]
     rows: list[Row] = []
-    totals: list[list[int]] = []
-    for own, today in zip(scores(verdicts), scores(verdicts, "modern"), strict=True):
-        totals.append([*own.counts.values(), own.total])
-        cells = [
-            f"{count}" + (f" ({today.counts[outcome]})" if today.counts[outcome] else "")
-            for outcome, count in own.counts.items()
-        ]
-        rows.append(Row([own.title, *cells, str(own.total)]))
-    if len(totals) > 1:
-        sums = [str(sum(column)) for column in zip(*totals, strict=True)]
-        rows.append(Row(["all", *sums], begins_section=True))
-    title = "Claims by paper: settings of the papers' time; in brackets, stacks of today in their place"
+    whole: Counter[Outcome] = Counter()
+    for title, own, today in scores(verdicts):
+        whole += own
+        cells = [f"{own[item]}{f' ({today[item]})' if today[item] else ''}" for item in Outcome]
+        rows.append(Row([title, *cells, str(own.total())]))
+    if len(rows) > 1:
+        sums = [str(whole[item]) for item in Outcome]
+        rows.append(Row(["all", *sums, str(whole.total())], begins_section=True))
+    heading = "Claims by paper: settings of the papers' time; in brackets, stacks of today in their place"
     columns = [Column("paper"), *outcomes, *numbers("claims")]
-    return Report(title, columns, rows, notes, _records(verdicts), _document(verdicts))
+    return Report(heading, columns, rows, notes, _records(verdicts), _document(verdicts))
 
 
 def by_claim(verdicts: Sequence[Verdict], notes: Sequence[str] = ()) -> Report:
