@@ -52,12 +52,14 @@ def rows():
 
 @pytest.fixture
 def verdict(tmp_path):
-    """The verdict of one claim, written as YAML below `claims:`, on rows."""
+    """The verdict of one claim on rows: with these checks, each the keys of a YAML mapping, or without any."""
 
-    def judge(checks: str, rows):
+    def judge(rows, *checks):
         path = tmp_path / "paper.yaml"
+        tested = [f"      - {{{check}}}\n" for check in checks]
+        body = "".join(["    checks:\n", *tested]) if checks else "    not_testable: A hope.\n"
         path.write_text(
-            HEAD + "  - id: one\n    weight: headline\n    source: Fig 1\n    says: Something is so.\n" + checks
+            f"{HEAD}  - id: one\n    weight: headline\n    source: Fig 1\n    says: Something is so.\n{body}"
         )
         return evaluate([load(path)], Evidence(rows))[0]
 
