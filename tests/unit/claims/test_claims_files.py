@@ -10,8 +10,6 @@ import pytest
 from scpslab.analysis.claims import QUESTIONS, Evidence, evaluate, load_all
 from scpslab.analysis.claims.load import load, load_contradictions, strange_words
 from scpslab.analysis.claims.measured import KINDS
-from scpslab.analysis.figures.plots import MODELS
-from scpslab.analysis.figures.recipe import load_all as load_recipes
 from scpslab.analysis.metrics import FAMILIES, np
 from scpslab.core.errors import ScenarioError
 from scpslab.plan.links import LOSS_CAUSES
@@ -50,16 +48,6 @@ def test_every_series_is_used():
         used = {operand.series for claim in paper.file.claims for check in claim.checks for operand in check.operands()}
         unused += [f"{paper.name}: {name}" for name in paper.file.series if name not in used]
     assert unused == []
-
-
-def test_figures_of_claims_exist():
-    recipes = load_recipes(MODELS)
-    assert [
-        claim.figure
-        for paper in load_all()
-        for claim in paper.file.claims
-        if claim.figure and claim.figure not in recipes
-    ] == []
 
 
 def refused(path, text):
@@ -189,12 +177,8 @@ def test_every_metric_that_a_check_looks_at_is_a_column():
     columns = {column.name for family in FAMILIES for column in family.columns}
     columns |= {f"hop_data_lost_{cause}_packets" for cause in LOSS_CAUSES}
     # Those of transfers over SCPS-NP have the names of their scenario's workloads.
-    columns |= {
-        column.name
-        for name in ("np/signals", "np/precedence")
-        for cell in cells(load_scenario(name))
-        for column in np.columns(plan(cell))
-    }
+    over_np = (cell for name in ("np/signals", "np/precedence") for cell in cells(load_scenario(name)))
+    columns |= {column.name for cell in over_np for column in np.columns(plan(cell))}
     named = [
         (f"{paper.name}/{claim.id}", metric)
         for paper in (*load_all(), *load_all(QUESTIONS))

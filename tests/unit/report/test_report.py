@@ -68,12 +68,8 @@ def page(text):
 
 
 def test_the_page_fetches_nothing_and_runs_nothing(page, text):
-    addresses = [
-        value
-        for _, attributes in page.elements
-        for name, value in attributes.items()
-        if name in ("src", "href", "data", "action")
-    ]
+    fetching = {"src", "href", "data", "action"}
+    addresses = [found[name] for _, found in page.elements for name in fetching & found.keys()]
 
     assert addresses
     assert [value for value in addresses if not value.startswith(("#", "data:"))] == []
@@ -87,25 +83,23 @@ def test_every_finding_of_every_paper_is_there(page):
     assert {f"{paper.name}-{claim.id}" for paper in load_all() for claim in paper.file.claims} <= shown
 
 
+def ids(page):
+    return [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+
+
 def test_links_within_the_page_lead_somewhere_and_names_are_unique(page):
-    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     targets = {attributes["href"][1:] for attributes in page.all("a") if attributes["href"].startswith("#")}
 
-    assert len(names) == len(set(names))
-    assert targets <= set(names)
+    assert len(ids(page)) == len(set(ids(page)))
+    assert targets <= set(ids(page))
 
 
 def test_names_are_unique_where_a_finding_is_on_the_page_twice(campaign_dir, monkeypatch):
     monkeypatch.setattr(Content, "disagreements", property(lambda content: list(content.verdicts[:2])))
-    page = Page(render(campaign_dir))
-    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    names = ids(Page(render(campaign_dir)))
 
     assert len([name for name in names if name.startswith("again-")]) == 2
     assert len(names) == len(set(names))
-
-
-def test_no_text_is_escaped_twice(text):
-    assert re.findall(r"&amp;(?:#\d+|lt|gt|quot);", text) == []
 
 
 def test_pictures_are_inside_and_say_what_they_show(page):
@@ -117,6 +111,7 @@ def test_pictures_are_inside_and_say_what_they_show(page):
 def test_text_of_scenarios_is_text(text):
     assert "<b>" not in text
     assert "Corruption &lt;b&gt;&amp;amp; more&lt;/b&gt;" in text
+    assert re.findall(r"&amp;(?:#\d+|lt|gt|quot);", text) == [], "escaped twice"
 
 
 def test_tables_have_intervals_and_count_what_did_not_complete(page, run_dir):
@@ -228,17 +223,12 @@ def test_brackets_of_intervals_are_printed_as_they_are(claims_line):
 def test_the_page_of_a_run_begins_with_its_figures(run_dir):
     page = Page(render(run_dir))
     places = [
-        tag if tag == "figure" else attributes.get("id") or ""
+        "figure" if tag == "figure" else attributes.get("id", "")
         for tag, attributes in page.elements
         if tag in ("figure", "section", "table")
     ]
     assert places.index("figure") < places.index("")
     assert places.index("run-1") < places.index("method")
     assert "scoreboard" not in places[: places.index("run-1")]
-
-
-def test_a_caption_is_in_the_picture_alone(run_dir):
-    page = Page(render(run_dir))
-    texts = " ".join(page.texts)
     assert page.all("figcaption")
-    assert "each way" not in texts, "conditions are drawn into the picture"
+    assert "each way" not in " ".join(page.texts), "conditions are drawn into the picture"

@@ -14,7 +14,7 @@ from scipy import stats
 
 from scpslab.analysis import effects as ranks
 from scpslab.analysis.effects import NO_EFFECT, Method, completion_p, effect, needed
-from scpslab.analysis.statistics import paired_p, ratio_of_pairs
+from scpslab.analysis.statistics import ratio_of_pairs
 
 VALUES = st.lists(st.floats(0.1, 1000).map(lambda value: round(value, 3)), min_size=2, max_size=8)
 PAIRS = st.integers(2, 8).flatmap(
@@ -193,9 +193,3 @@ def test_the_needed_number_of_values():
     assert needed(ranks.least_signed_rank_p, 0.05) == 6
     assert needed(ranks.least_signed_rank_p, 0.005) == 9
     assert needed(lambda n: ranks.least_rank_sum_p(n, n), 0.05) == 4
-
-
-def test_students_p_of_pairs():
-    assert paired_p([1.0]) is None
-    assert paired_p([0.0, 0.0]) == 1
-    assert paired_p([1.0, 2.0, 3.0]) == pytest.approx(stats.ttest_1samp([1, 2, 3], 0).pvalue)
