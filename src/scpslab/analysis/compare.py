@@ -11,7 +11,6 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import Any
 
 from scpslab import plan as plans
@@ -66,19 +65,6 @@ class Pairing:
 
 
 @dataclass(frozen=True)
-class Part:
-    """The values of one side: how many, their mean with its interval, their median."""
-
-    mean: Mean
-    median: float | None
-
-    @property
-    def n(self) -> int:
-        """The number of values."""
-        return self.mean.n
-
-
-@dataclass(frozen=True)
 class Pair:
     """One metric of two sides at one point: second less first, second over first, and p before and after Holm's
     correction. `n`: pairs, if they are.
@@ -87,8 +73,8 @@ class Pair:
     key: Key
     sides: tuple[str, str]
     metric: str
-    first: Part
-    second: Part
+    first: Mean
+    second: Mean
     pairing: Pairing
     effect: Effect
     p_holm: float | None = None
@@ -263,7 +249,7 @@ def _compare(
             pairs += [_pair(key, names, metric, rows, pairing, options.test) for metric in metrics]
             completion = _completion(key, names, rows, pairing)
             # Completion is compared where something did not complete.
-            pairs += [completion] if completion.first.mean.mean != 100 or completion.second.mean.mean != 100 else []
+            pairs += [completion] if completion.first.mean != 100 or completion.second.mean != 100 else []
     rows_of_all = [row for side in sides for row in side.rows]
     return Comparison(
         title="  against  ".join(side.name for side in sides),
@@ -334,7 +320,7 @@ def _pair(
     else:
         first, second = ([value for value in part if value is not None] for part in columns)
     found = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
-    return Pair(key, names, metric, _part(first), _part(second), pairing, found)
+    return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, found)
 
 
 def _completion(key: Key, names: tuple[str, str], rows: tuple[list[Row], list[Row]], pairing: Pairing) -> Pair:
@@ -350,11 +336,11 @@ def _completion(key: Key, names: tuple[str, str], rows: tuple[list[Row], list[Ro
         for part, ends in zip(rows, ended, strict=True)
     ]
     parts = [
-        Part(Mean(len(part), 100 * sum(part) / len(part) if part else None, None, _half_of(sum(part), len(part))), None)
+        Mean(len(part), 100 * sum(part) / len(part) if part else None, None, _half_of(sum(part), len(part)))
         for part in done
     ]
     p, least_p = completion_p(done[0], done[1], paired=pairing.is_paired)
-    found = Effect(sum_of([parts[1].mean], [parts[0].mean]), None, p, least_p) if p is not None else NO_EFFECT
+    found = Effect(sum_of([parts[1]], [parts[0]]), None, p, least_p) if p is not None else NO_EFFECT
     return Pair(key, names, COMPLETION, parts[0], parts[1], pairing, found)
 
 
@@ -362,10 +348,6 @@ def _half_of(done: int, tried: int) -> float:
     """Half the width of the exact interval, in percent: what a table can show of an interval that is not symmetric."""
     low, high = clopper_pearson(done, tried)
     return 50 * (high - low)
-
-
-def _part(values: Sequence[float]) -> Part:
-    return Part(mean_of(values), median(values) if values else None)
 
 
 def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Sequence[str]) -> Iterator[Differing]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pair, Part
+from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pair
 from scpslab.analysis.effects import Method, least_rank_sum_p, least_signed_rank_p, needed
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.statistics import Estimate, Mean
@@ -115,7 +115,7 @@ def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
         **{
             f"{name}_{key}": value
             for name, part in (("first", pair.first), ("second", pair.second))
-            for key, value in (("n", part.n), ("mean", part.mean.mean), ("median", part.median))
+            for key, value in (("n", part.n), ("mean", part.mean), ("median", part.median))
         },
         "paired": pair.pairing.is_paired,
         "why": pair.pairing.why,
@@ -218,9 +218,9 @@ def _short(value: str | None) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
-def _center(part: Part, test: Method) -> str:
+def _center(part: Mean, test: Method) -> str:
     if test is Method.MEANS or part.median is None:
-        return with_interval(part.mean)
+        return with_interval(part)
     return with_interval(Mean(part.n, part.median, None, None))
 
 

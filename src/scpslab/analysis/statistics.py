@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import median
 
 import mpmath
 
@@ -28,8 +29,8 @@ class Mean:
     """Mean of n values with the half width of its 95 % Student-t interval (n - 1 degrees of freedom).
 
     `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread. All None
-    for n = 0. `least` and `most` are the ends of the values, None where these are not known; `ceiling` is what no value
-    can be above.
+    for n = 0. `least`, `most` and `median` are those of the values, None where these are not known; `ceiling` is what
+    no value can be above.
     """
 
     n: int
@@ -38,6 +39,7 @@ class Mean:
     ci95_half: float | None
     least: float | None = None
     most: float | None = None
+    median: float | None = None
     ceiling: float = math.inf
 
     @property
@@ -101,13 +103,14 @@ def mean_of(values: Sequence[float], ceiling: float = math.inf) -> Mean:
     if n == 0:
         return Mean(0, None, None, None)
     if n == 1:
-        return Mean(1, float(values[0]), None, None, values[0], values[0])
+        return Mean(1, float(values[0]), None, None, values[0], values[0], values[0])
     if min(values) == max(values):
         # A deterministic cell repeated: the sum below would leave a rounding error that looks like spread.
-        return Mean(n, float(values[0]), 0.0, 0.0, values[0], values[0])
+        return Mean(n, float(values[0]), 0.0, 0.0, values[0], values[0], values[0])
     mean = math.fsum(values) / n
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    return Mean(n, mean, sd, t_quantile(n - 1) * sd / math.sqrt(n), min(values), max(values), ceiling)
+    half = t_quantile(n - 1) * sd / math.sqrt(n)
+    return Mean(n, mean, sd, half, min(values), max(values), median(values), ceiling)
 
 
 @cache

@@ -112,7 +112,7 @@ def test_completion_is_compared_where_something_did_not_complete():
     )
 
     completion = next(pair for pair in found.pairs if pair.metric == "completion_pct")
-    assert (completion.first.mean.mean, completion.second.mean.mean) == (25, 100)
+    assert (completion.first.mean, completion.second.mean) == (25, 100)
     # Fisher's exact test of 2 of 8 against 8 of 8.
     assert completion.effect.p == pytest.approx(0.006993, abs=1e-5)
 
@@ -230,7 +230,7 @@ def test_of_a_pair_both_must_have_completed(written):
 
     noisy = [pair for pair in found.pairs if pair.pairing.is_paired]
     assert [(pair.metric, pair.first.n) for pair in noisy] == [("transfer_s", 3), ("completion_pct", 5)]
-    assert [part.mean.mean for part in (noisy[1].first, noisy[1].second)] == [60, 80]
+    assert [part.mean for part in (noisy[1].first, noisy[1].second)] == [60, 80]
     # One of one pair that differs: McNemar's exact p is 1.
     assert noisy[1].effect.p == 1
 
