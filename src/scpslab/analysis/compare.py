@@ -16,7 +16,7 @@ from typing import Any
 from scpslab import plan as plans
 from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, effect
 from scpslab.analysis.run import manifest_of, open_run
-from scpslab.analysis.statistics import Mean, clopper_pearson, holm, mean_of, number_in, sum_of
+from scpslab.analysis.statistics import Mean, by_columns, clopper_pearson, holm, mean_of, number_in, sum_of
 from scpslab.analysis.table import Results, summarise
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
@@ -227,7 +227,7 @@ def _compare(
     sides: Sequence[Side], by: Sequence[str], pooled: Sequence[str], metrics: Sequence[str], options: Options
 ) -> Comparison:
     """All sides at their points. Pairs are looked for by the axes that are taken together (`pooled`) and the repeat."""
-    tables = [_by_point(side.rows, by) for side in sides]
+    tables = [by_columns(side.rows, by) for side in sides]
     keys = list(dict.fromkeys(key for table in tables for key in table))
     pairs: list[Pair] = []
     left_out = 0
@@ -276,13 +276,6 @@ def corrected(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
 
 def _contrasts(sides: Iterable[int], *, all_pairs: bool) -> list[tuple[int, int]]:
     return [(one, other) for one, other in itertools.combinations(sides, 2) if all_pairs or one == 0]
-
-
-def _by_point(rows: Iterable[Row], by: Sequence[str]) -> dict[Key, list[Row]]:
-    points: dict[Key, list[Row]] = {}
-    for row in rows:
-        points.setdefault(tuple(row.get(name, "") for name in by), []).append(row)
-    return points
 
 
 def _paired(
@@ -359,7 +352,7 @@ def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Seq
     for name in MANIFEST_KEYS:
         if one.get(name) != other.get(name):
             yield Differing(names, name, str(one.get(name)), str(other.get(name)), 0)
-    tables = [_by_point(side.rows, by) for side in sides]
+    tables = [by_columns(side.rows, by) for side in sides]
     settings: dict[str, list[tuple[str | None, str | None]]] = {}
     for key in (key for key in tables[0] if key in tables[1]):
         first, second = (side.plans.get(table[key][0]["cell"]) for side, table in zip(sides, tables, strict=True))

@@ -16,7 +16,6 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +44,6 @@ from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import NoPathError
-from scpslab.runs import CellFiles
 
 from scpslab.kinds.probes.capture.plan import Capture
 from scpslab.kinds.probes.verdicts.plan import Verdicts
@@ -168,7 +166,7 @@ def find_losses(cell: RunCell, run: str) -> Losses:
         ResultError: a file of the cell is damaged.
     """
     captures = list(_captures(cell))
-    notes = [cut_short(capture_file(cell, seen.name)) for seen in captures if seen.packets.is_truncated]
+    notes = [cut_short(cell.capture_file(seen.name)) for seen in captures if seen.packets.is_truncated]
     accounts = {(str(line.get("link")), str(line.get("direction"))): line for line in cell.records("accounting")}
     logs: dict[tuple[str, str], str] = {}
     for probe in cell.plan.cell.probes:
@@ -192,19 +190,14 @@ def find_losses(cell: RunCell, run: str) -> Losses:
     return Losses(run, cell.id, tuple(repaired), tuple(notes))
 
 
-def capture_file(cell: RunCell, name: str) -> Path:
-    """The file of a capture that `Lost.capture` names."""
-    return CellFiles(cell.folder).capture(name)
-
-
 def _captures(cell: RunCell) -> Iterable[_Seen]:
     for probe in cell.plan.cell.probes:
-        if isinstance(probe, Capture) and capture_file(cell, probe.name).is_file():
+        if isinstance(probe, Capture) and cell.capture_file(probe.name).is_file():
             yield _read(cell, probe.name)
 
 
 def _read(cell: RunCell, name: str) -> _Seen:
-    path = capture_file(cell, name)
+    path = cell.capture_file(name)
     records = read_records(path.read_bytes(), str(path))
     packets = decode(records)
     connections = split_connections(packets, cell.epoch_realtime_ns)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import shlex
 import struct
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,16 +129,6 @@ class Content:
     all_claims: int
     contradictions: tuple[tuple[Contradiction, tuple[Verdict, ...]], ...]
     questions: tuple[Verdict, ...]
-
-    @property
-    def scores(self) -> list[tuple[str, Counter[Outcome], Counter[Outcome]]]:
-        """By paper: under the paper's own settings, and under today's."""
-        return scoreboard.scores(self.verdicts)
-
-    @property
-    def decided(self) -> int:
-        """The number of claims that these runs decide."""
-        return scoreboard.decided(self.verdicts)
 
     @property
     def disagreements(self) -> list[Verdict]:
@@ -352,6 +341,8 @@ def render(folder: Path, warn: Warn = refuse) -> str:
         class_of=class_of,
         outcomes_of=outcomes,
         check_lines=check_lines,
+        decided=scoreboard.decided,
+        scores=scoreboard.scores,
         band=scoreboard.band,
         subject=scoreboard.subject,
         in_place=scoreboard.in_place,

@@ -78,9 +78,13 @@ class RunCell:
             found.append(fields)
         return found
 
+    def capture_file(self, probe: str) -> Path:
+        """The file of a capture probe, whether it is there or not."""
+        return CellFiles(self.folder).capture(probe)
+
     def packets(self, probe: str) -> Packets | None:
         """What the capture probe `probe` saw; None when it left no file."""
-        path = CellFiles(self.folder).capture(probe)
+        path = self.capture_file(probe)
         if not path.is_file():
             return None
         packets = read_packets(path)

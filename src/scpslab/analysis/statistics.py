@@ -8,7 +8,7 @@ Welch 1947; Holm 1979. FY97 used the same intervals of means: 5 runs, t = 2.776 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
@@ -294,16 +294,21 @@ def _spread(shares: Sequence[tuple[float | None, int]]) -> tuple[float, float] |
     return variance, variance**2 / math.fsum(share**2 / degrees for share, degrees in known) if variance else math.inf
 
 
+def by_columns(rows: Iterable[Mapping[str, str]], by: Sequence[str]) -> dict[tuple[str, ...], list[Mapping[str, str]]]:
+    """Rows by the texts that they have in these columns, in the order of the first row of each."""
+    members: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    for row in rows:
+        members.setdefault(tuple(row.get(name, "") for name in by), []).append(row)
+    return members
+
+
 def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Sequence[str]) -> list[Group]:
     """Rows of results.csv grouped by the values of the columns `by`, groups in the order of their first row.
 
     Only completed rows enter a mean, and of those only where the metric has a finite number.
     """
-    members: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
-    for row in rows:
-        members.setdefault(tuple(row.get(name, "") for name in by), []).append(row)
     groups = []
-    for key, group in members.items():
+    for key, group in by_columns(rows, by).items():
         status = [row.get("status", "") for row in group]
         done = [row for row in group if row.get("status") == "completed"]
         means = {

@@ -16,6 +16,7 @@ from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import RunFolder
 
 FORMAT = 1
+DELETE = "Delete the file: it is rebuilt from the cells."
 # What a reader asks for first, in this order; the ones that the run has and that vary at all are shown.
 HEADLINE = (
     "transfer_s",
@@ -71,16 +72,10 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
             columns = tuple(reader.fieldnames or ())
             rows = tuple({name: row.get(name) or "" for name in columns} for row in reader)
     except (OSError, csv.Error) as error:
-        raise ResultError(
-            f"{path}: {error}; expected the table that this program writes. Delete the file: "
-            "it is rebuilt from the cells."
-        ) from error
+        raise ResultError(f"{path}: {error}; expected the table that this program writes. {DELETE}") from error
     if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
         found = "".join(letter if letter.isprintable() else "?" for letter in ",".join(columns[:4])[:60])
-        raise ResultError(
-            f'{path}: found the columns "{found}"; expected those of this program. Delete the file: '
-            "it is rebuilt from the cells."
-        )
+        raise ResultError(f'{path}: found the columns "{found}"; expected those of this program. {DELETE}')
     middle = columns[len(BEFORE_AXES) : columns.index("reason")]
     axes = tuple(name for name in middle if name not in AFTER_AXES)
     if "stack" in middle and (middle.index("stack") < len(axes) or _values(rows, "stack") > 1):

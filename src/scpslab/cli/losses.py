@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from scpslab.analysis.capture import annotated, read_records
-from scpslab.analysis.lost_packets import Losses, capture_file, captures_with_losses, comments, find_losses, report
+from scpslab.analysis.lost_packets import Losses, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.cli.tables import Format, FormatOption, RunArgument, print_report
 from scpslab.core.choices import one_of
@@ -74,7 +74,7 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
     if path is None:
         raise UsageError("--capture: found no --pcapng beside it; expected the file to write. Add --pcapng FILE.")
     names = captures_with_losses(found)
-    if wanted is not None and not capture_file(cell, wanted).is_file():
+    if wanted is not None and not cell.capture_file(wanted).is_file():
         captures = [probe.name for probe in cell.plan.cell.probes if isinstance(probe, Capture)]
         raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; {one_of(wanted, captures)}')
     name = wanted or next(iter(names), None)
@@ -83,7 +83,7 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
             f"{cell.folder}: found no lost packet that is identified in a capture; expected one. "
             "Read the notes of the list without --pcapng."
         )
-    source = capture_file(cell, name)
+    source = cell.capture_file(name)
     records = read_records(source.read_bytes(), str(source))
     path.write_bytes(annotated(records, name, comments(found.lost, name)))
     typer.echo(f"wrote {path}", err=True)
