@@ -16,8 +16,9 @@ from rich.console import Console
 from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.compare import Options, compare_runs
-from scpslab.analysis.compare_texts import as_table
+from scpslab.analysis.compare_texts import report
 from scpslab.analysis.table import read_results
+from scpslab.cli.tables import as_table
 from scpslab.engine import ENGINES
 from scpslab.engine.uml import LiveEngine
 from scpslab.scenario import planning
@@ -128,7 +129,7 @@ def test_the_machine_s_kernel_in_real_time_agrees_with_virtual_time(run, monkeyp
     assert [one.ended for one in ran] == [(4 * REPEATS, 0, 0)] * 2
 
     compared = compare_runs([read_results(one.folder) for one in ran], Options(metrics=["transfer_s"]))
-    Console(width=160).print(as_table(compared))
+    Console(width=160).print(as_table(report(compared)))
     assert len(compared.pairs) == 4
     for pair in compared.pairs:
         assert pair.first.mean.mean == pytest.approx(pair.second.mean.mean, rel=TOLERANCE), pair.key

@@ -12,8 +12,7 @@ from statistics import mean
 
 import pytest
 
-from scpslab.analysis.loss_table import as_csv
-from scpslab.analysis.lost_packets import find_losses
+from scpslab.analysis.lost_packets import find_losses, report
 from scpslab.analysis.run import open_run
 from scpslab.analysis.table import read_results
 from scpslab.core.units import parse
@@ -145,7 +144,7 @@ def test_the_reference_solution_of_a_trace_has_all_points(tmp_path):
     """The marking computes the answers in another way."""
     solved = Solved("read-a-trace", tmp_path)
     run = open_run(solved.folders["trace"])
-    (losses := tmp_path / "losses.csv").write_text(as_csv(find_losses(run.cells[0], run.id)))
+    (losses := tmp_path / "losses.csv").write_text(report(find_losses(run.cells[0], run.id)).csv)
     program = solved.assignment.folder / "instructor" / "solution" / "solve.py"
     words = [sys.executable, program, run.cells[0].folder / "captures" / "ws1.pcap", losses]
     ended = subprocess.run(words, capture_output=True, text=True, check=True)

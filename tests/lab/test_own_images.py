@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.analysis.table import as_csv, read_results, summarise
+from scpslab.analysis.table import read_results, report, summarise
 from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import version
 from scpslab.engine import ENGINES
@@ -113,7 +113,7 @@ def test_an_image_that_cannot_is_unsupported(run_ours):
     assert ran.ended == (0, 0, 0)
     assert ran.row["status"] == "unsupported"
     assert "ws1's image cannot do role send" in ran.row["reason"]
-    assert as_csv(summarise(read_results(ran.folder))).splitlines()[1].startswith("0,0,1,0")
+    assert report(summarise(read_results(ran.folder))).csv.splitlines()[1].startswith("0,0,1,0")
 
 
 def test_an_image_that_is_not_there_is_asked_for(run_ours):

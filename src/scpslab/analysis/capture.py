@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -32,6 +33,11 @@ ABSENT = -1  # in arrays of option values that a packet may lack
 # Magic number read as little endian: (byte order, nanoseconds per unit of the fraction).
 MAGICS = {0xA1B2C3D4: ("<", 1000), 0xD4C3B2A1: (">", 1000), 0xA1B23C4D: ("<", 1), 0x4D3CB2A1: (">", 1)}
 PCAPNG_MAGIC = 0x0A0D0D0A
+SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET = 0x0A0D0D0A, 1, 6
+BYTE_ORDER_MAGIC = 0x1A2B3C4D
+UNKNOWN_LENGTH = -1
+END_OF_OPTIONS, COMMENT, INTERFACE_NAME, TIME_RESOLUTION, APPLICATION = 0, 1, 2, 9, 4
+NANOSECONDS = bytes([9])  # a power of ten: 10^-9 s
 LARGEST_RECORD_BYTES = 262144  # libpcap's own largest snap length; anything above is not a record header
 ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LINUX_SLL, IPV4, LINUX_SLL2 = 1, 12, 14, 101, 113, 228, 276
 # Bytes before the IP header, and where in them the EtherType stands (None: the link type carries IP alone).
@@ -454,3 +460,44 @@ def _scale(scale: Ints, flags: Ints, mine: Bools) -> int:
     """Window shift that one side announced on its SYN, -1 for none."""
     syn = np.flatnonzero(mine & (flags & SYN != 0))
     return int(scale[syn[0]]) if len(syn) else ABSENT
+
+
+def annotated(records: Records, interface: str, comments: Mapping[int, str]) -> bytes:
+    """The file's bytes: every record as it was, in its order, with the comments of the frames (counted from 1) that
+    have one.
+    """
+    header = struct.pack("<IHHq", BYTE_ORDER_MAGIC, 1, 0, UNKNOWN_LENGTH) + _pcapng_options([(APPLICATION, b"scpslab")])
+    description = struct.pack("<HHI", records.link_type, 0, records.snaplen)
+    blocks = [
+        _block(SECTION_HEADER, header),
+        _block(
+            INTERFACE_DESCRIPTION,
+            description + _pcapng_options([(INTERFACE_NAME, interface.encode()), (TIME_RESOLUTION, NANOSECONDS)]),
+        ),
+    ]
+    rows = zip(
+        records.t_ns.tolist(), records.start.tolist(), records.captured.tolist(), records.whole.tolist(), strict=True
+    )
+    for frame, (t_ns, start, captured, whole) in enumerate(rows, start=1):
+        packet = struct.pack("<IIIII", 0, t_ns >> 32, t_ns & 0xFFFFFFFF, captured, whole) + _padded(
+            records.content[start : start + captured]
+        )
+        said = comments.get(frame)
+        blocks.append(_block(ENHANCED_PACKET, packet + (_pcapng_options([(COMMENT, said.encode())]) if said else b"")))
+    return b"".join(blocks)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + length + body + length
+
+
+def _pcapng_options(options: list[tuple[int, bytes]]) -> bytes:
+    return b"".join(
+        struct.pack("<HH", code, len(value)) + _padded(value) for code, value in [*options, (END_OF_OPTIONS, b"")]
+    )
+
+
+def _padded(value: bytes) -> bytes:
+    """Blocks and options begin at multiples of four bytes."""
+    return value + bytes(-len(value) % 4)

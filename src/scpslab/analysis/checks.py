@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.analysis.collect import OWN_COLUMNS, columns_of
 from scpslab.analysis.statistics import number_in
+from scpslab.analysis.table import read_results
 from scpslab.core import units
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan
-from scpslab.runs import RunFolder
 from scpslab.scenario.model import Check, ScenarioFile
 
 # A column's unit is the end of its name: which quantity that is, and base units of units.py in one of the column's.
@@ -44,8 +43,7 @@ def evaluate(run_dir: Path, checks: Iterable[Check]) -> list[Verdict]:
     Raises:
         ResultError: results.csv has no such column, or a bound is not in the column's unit.
     """
-    with RunFolder(run_dir).results.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_results(run_dir).rows
     return [_verdict(check, rows) for check in checks]
 
 
@@ -82,7 +80,7 @@ def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[Key
                 )
 
 
-def _verdict(check: Check, rows: list[dict[str, str]]) -> Verdict:
+def _verdict(check: Check, rows: Sequence[Mapping[str, str]]) -> Verdict:
     column = _column(check, rows[0] if rows else {})
     if column is None:
         raise ResultError(

@@ -6,15 +6,15 @@ of their families. A cell that did not complete keeps its row with empty metrics
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scpslab.analysis.csv_text import csv_text
 from scpslab.analysis.metrics.base import Column, Family, Subject, Value
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
+from scpslab.analysis.output import csv_text
 from scpslab.analysis.run import RunCell, each_cell, order
 from scpslab.core.scratch import replace_text
 from scpslab.plan import Plan
@@ -94,11 +94,11 @@ def _row(cell: RunCell, known: dict[Columns, Columns], warn: Callable[[str], Non
 def measure(cell: RunCell) -> dict[str, Value]:
     """All metrics of one cell by column name."""
     values: dict[str, Value] = {}
-    names = _workload_names(cell.plan)
+    owners = _owners(cell.plan)
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
     for family, workload in _pairs(cell.plan):
-        for name, value in family.measure(subjects[workload.name]).items():
-            values[names[workload.name, name]] = value
+        for metric, value in family.measure(subjects[workload.name]).items():
+            values[_name(owners, workload, metric)] = value
     for of_plan in OF_PLANS:
         values |= of_plan.measure(cell)
     return values
@@ -133,44 +133,46 @@ def _stack(plan: Plan) -> str:
     )
 
 
-def _pairs(plan: Plan) -> Iterable[tuple[Family[Any], Traffic]]:
-    return (
+def _pairs(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
+    """Each family with the workloads that it measures, in the order of the families."""
+    return [
         (family, workload)
         for family in FAMILIES
         for workload in plan.cell.workloads
         if family in DATA_FLOWS[workload.kind].families
-    )
+    ]
 
 
-def _workload_names(plan: Plan) -> dict[tuple[str, str], str]:
-    """Column of each (workload, metric): the bare name for the first workload in the plan that has it,
-    `<workload>_<metric>` for the others.
+def _owners(plan: Plan) -> dict[str, str]:
+    """From each metric to the first workload in the plan that has it."""
+    place = {workload.name: number for number, workload in enumerate(plan.cell.workloads)}
+    owners: dict[str, str] = {}
+    for family, workload in sorted(_pairs(plan), key=lambda pair: place[pair[1].name]):
+        for column in family.columns:
+            owners.setdefault(column.name, workload.name)
+    return owners
+
+
+def _name(owners: Mapping[str, str], workload: Traffic, metric: str) -> str:
+    """A workload's column: the bare name for the first workload that has the metric, `<workload>_<metric>` for the
+    others.
     """
-    names: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
-    for workload in plan.cell.workloads:
-        own = [column.name for family in DATA_FLOWS[workload.kind].families for column in family.columns]
-        names |= {(workload.name, name): f"{workload.name}_{name}" if name in taken else name for name in own}
-        taken |= set(own)
-    return names
+    return metric if owners[metric] == workload.name else f"{workload.name}_{metric}"
 
 
 def _columns(plan: Plan) -> Columns:
-    """Metric columns of a cell: those of each family in their fixed order, then losses."""
-    names = _workload_names(plan)
+    """Metric columns of a cell: those of each family in their fixed order, then those of the cell."""
+    owners, pairs = _owners(plan), _pairs(plan)
     families = [
         tuple(
-            (names[workload.name, column.name], column)
-            for workload in plan.cell.workloads
-            if family in DATA_FLOWS[workload.kind].families
+            (_name(owners, workload, column.name), column)
+            for measuring, workload in pairs
+            if measuring is family
             for column in family.columns
         )
         for family in FAMILIES
     ]
-    return (
-        *families,
-        tuple((column.name, column) for of_plan in OF_PLANS for column in of_plan.columns(plan)),
-    )
+    return (*families, tuple((column.name, column) for of_plan in OF_PLANS for column in of_plan.columns(plan)))
 
 
 def _merged(cells: Sequence[Columns]) -> dict[str, Column]:

@@ -8,18 +8,21 @@ together by Holm's method.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scpslab.analysis.conditions import Difference, differences, drawn
+from scpslab import plan as plans
 from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, effect
-from scpslab.analysis.run import open_run
-from scpslab.analysis.statistics import Mean, clopper_pearson, holm, mean_of, number_in, sum_of
+from scpslab.analysis.run import manifest_of, open_run
+from scpslab.analysis.statistics import Mean, by_columns, clopper_pearson, holm, mean_of, number_in, sum_of
 from scpslab.analysis.table import Results, summarise
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.plan import Plan
+from scpslab.plan.error_models import NO_MODEL
+from scpslab.plan.script import LinkStep
 from scpslab.runs import RunFolder
 
 SIGNIFICANT = 0.05
@@ -29,6 +32,9 @@ FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s"}
 SAME_DRAWS, NOTHING_DRAWN = "same errors and traffic", "nothing is drawn: no random errors or traffic"
 # What the manifests of two runs must share for their cells to run alike.
 MANIFEST_KEYS = ("engine", "engine_hashes", "seed")
+# What names a cell, and what is drawn: no conditions that somebody chose.
+NAMES_OF_CELLS = ("id", "scenario", "axes", "repeat")
+SEEDS = ("kernel_seed", "seed", "seeds", "payload_seed", "rates_bps")
 
 Key = tuple[str, ...]
 Row = Mapping[str, str]
@@ -59,19 +65,6 @@ class Pairing:
 
 
 @dataclass(frozen=True)
-class Part:
-    """The values of one side: how many, their mean with its interval, their median."""
-
-    mean: Mean
-    median: float | None
-
-    @property
-    def n(self) -> int:
-        """The number of values."""
-        return self.mean.n
-
-
-@dataclass(frozen=True)
 class Pair:
     """One metric of two sides at one point: second less first, second over first, and p before and after Holm's
     correction. `n`: pairs, if they are.
@@ -80,8 +73,8 @@ class Pair:
     key: Key
     sides: tuple[str, str]
     metric: str
-    first: Part
-    second: Part
+    first: Mean
+    second: Mean
     pairing: Pairing
     effect: Effect
     p_holm: float | None = None
@@ -94,10 +87,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Differing:
-    """A setting that differs between two runs, at how many of their points, with the values at the first of these."""
+    """A setting that differs between two runs, at how many of their points, with the values at the first of these; None
+    where a plan does not have it.
+    """
 
     sides: tuple[str, str]
-    difference: Difference
+    setting: str
+    first: str | None
+    second: str | None
     points: int
 
 
@@ -118,7 +115,6 @@ class Comparison:
     pooled: tuple[str, ...] = ()
     left_out_repeats: int = 0
     conditions: tuple[Differing, ...] = ()
-    points: int = 0
     is_same: bool = False
 
 
@@ -231,7 +227,7 @@ def _compare(
     sides: Sequence[Side], by: Sequence[str], pooled: Sequence[str], metrics: Sequence[str], options: Options
 ) -> Comparison:
     """All sides at their points. Pairs are looked for by the axes that are taken together (`pooled`) and the repeat."""
-    tables = [_by_point(side.rows, by) for side in sides]
+    tables = [by_columns(side.rows, by) for side in sides]
     keys = list(dict.fromkeys(key for table in tables for key in table))
     pairs: list[Pair] = []
     left_out = 0
@@ -253,7 +249,7 @@ def _compare(
             pairs += [_pair(key, names, metric, rows, pairing, options.test) for metric in metrics]
             completion = _completion(key, names, rows, pairing)
             # Completion is compared where something did not complete.
-            pairs += [completion] if completion.first.mean.mean != 100 or completion.second.mean.mean != 100 else []
+            pairs += [completion] if completion.first.mean != 100 or completion.second.mean != 100 else []
     rows_of_all = [row for side in sides for row in side.rows]
     return Comparison(
         title="  against  ".join(side.name for side in sides),
@@ -269,7 +265,6 @@ def _compare(
         metrics_left_out={},
         pooled=tuple(name for name in pooled if len({row[name] for row in rows_of_all}) > 1),
         left_out_repeats=left_out,
-        points=sum(all(key in table for table in tables) for key in keys),
     )
 
 
@@ -281,13 +276,6 @@ def corrected(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
 
 def _contrasts(sides: Iterable[int], *, all_pairs: bool) -> list[tuple[int, int]]:
     return [(one, other) for one, other in itertools.combinations(sides, 2) if all_pairs or one == 0]
-
-
-def _by_point(rows: Iterable[Row], by: Sequence[str]) -> dict[Key, list[Row]]:
-    points: dict[Key, list[Row]] = {}
-    for row in rows:
-        points.setdefault(tuple(row.get(name, "") for name in by), []).append(row)
-    return points
 
 
 def _paired(
@@ -325,7 +313,7 @@ def _pair(
     else:
         first, second = ([value for value in part if value is not None] for part in columns)
     found = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
-    return Pair(key, names, metric, _part(first), _part(second), pairing, found)
+    return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, found)
 
 
 def _completion(key: Key, names: tuple[str, str], rows: tuple[list[Row], list[Row]], pairing: Pairing) -> Pair:
@@ -341,11 +329,11 @@ def _completion(key: Key, names: tuple[str, str], rows: tuple[list[Row], list[Ro
         for part, ends in zip(rows, ended, strict=True)
     ]
     parts = [
-        Part(Mean(len(part), 100 * sum(part) / len(part) if part else None, None, _half_of(sum(part), len(part))), None)
+        Mean(len(part), 100 * sum(part) / len(part) if part else None, None, _half_of(sum(part), len(part)))
         for part in done
     ]
     p, least_p = completion_p(done[0], done[1], paired=pairing.is_paired)
-    found = Effect(sum_of([parts[1].mean], [parts[0].mean]), None, p, least_p) if p is not None else NO_EFFECT
+    found = Effect(sum_of([parts[1]], [parts[0]]), None, p, least_p) if p is not None else NO_EFFECT
     return Pair(key, names, COMPLETION, parts[0], parts[1], pairing, found)
 
 
@@ -355,37 +343,24 @@ def _half_of(done: int, tried: int) -> float:
     return 50 * (high - low)
 
 
-def _part(values: Sequence[float]) -> Part:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    median = (
-        None if not ordered else ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    )
-    return Part(mean_of(values), median)
-
-
 def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Sequence[str]) -> Iterator[Differing]:
     """In what two runs differ besides what chance did: facts of their manifests, and settings of the plans of their
     first cells at each shared point.
     """
     names = sides[0].name, sides[1].name
-    one, other = (_manifest(run) for run in runs)
+    one, other = (manifest_of(run.run_dir) for run in runs)
     for name in MANIFEST_KEYS:
         if one.get(name) != other.get(name):
-            yield Differing(names, Difference(name, str(one.get(name)), str(other.get(name))), 0)
-    tables = [_by_point(side.rows, by) for side in sides]
-    found: dict[str, list[Difference]] = {}
+            yield Differing(names, name, str(one.get(name)), str(other.get(name)), 0)
+    tables = [by_columns(side.rows, by) for side in sides]
+    settings: dict[str, list[tuple[str | None, str | None]]] = {}
     for key in (key for key in tables[0] if key in tables[1]):
-        cells = [side.plans.get(table[key][0]["cell"]) for side, table in zip(sides, tables, strict=True)]
-        if cells[0] is not None and cells[1] is not None:
-            for difference in differences(cells[0], cells[1]):
-                found.setdefault(difference.setting, []).append(difference)
-    for points in found.values():
-        yield Differing(names, points[0], len(points))
-
-
-def _manifest(run: Results) -> Mapping[str, Any]:
-    return RunFolder(run.run_dir).manifest() if RunFolder(run.run_dir).manifest_file.is_file() else {}
+        first, second = (side.plans.get(table[key][0]["cell"]) for side, table in zip(sides, tables, strict=True))
+        if first is not None and second is not None:
+            for setting, values in _differences(first, second):
+                settings.setdefault(setting, []).append(values)
+    for setting, found in settings.items():
+        yield Differing(names, setting, *found[0], points=len(found))
 
 
 def _names(runs: Sequence[Results]) -> tuple[str, ...]:
@@ -405,3 +380,61 @@ def _axes_of(results: Results) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def drawn(plan: Plan) -> dict[str, object]:
+    """What chance does to a cell, by place: the errors of every direction, disorder, random traffic.
+
+    Not the kernel's own draws (ports, sequence numbers).
+    """
+    return dict(_drawn(plan))
+
+
+def _differences(first: Plan, second: Plan) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
+    """The settings that differ, in the order of the plan; seeds and what is drawn with them are left out."""
+    one, other = (dict(_of_plan(plan)) for plan in (first, second))
+    for name in dict.fromkeys((*one, *other)):
+        if one.get(name) != other.get(name):
+            yield name, (one.get(name), other.get(name))
+
+
+def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:
+    for impairment in plan.cell.impairments:
+        place, errors = f"{impairment.link} {impairment.direction}", impairment.errors
+        if errors is not None and errors.model != NO_MODEL:
+            yield f"errors of {place}", (errors.model, errors.settings, errors.seed, errors.vector_errors)
+        if impairment.seed is not None:
+            yield f"disorder of {place}", (impairment.duplicate, impairment.seed)
+    for workload in plan.cell.workloads:
+        if workload.drawn:
+            yield f"traffic of {workload.name}", (workload.start_ns, workload.drawn)
+    for step in plan.cell.script:
+        if isinstance(step, LinkStep) and step.seeds:
+            yield f"errors of {step.link} from {step.t_ns / 1e9:g} s on", (step.directions, step.value, step.seeds)
+
+
+def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
+    written = plans.write(plan)
+    for name, part in (written["network"] | written["cell"]).items():
+        if name not in (*NAMES_OF_CELLS, *SEEDS):
+            yield from _settings(name, part)
+
+
+def _settings(place: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every value of a plan with its place; parts of a list that have names are found by them."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            if name not in SEEDS:
+                yield from _settings(f"{place}.{name}", part)
+    elif isinstance(value, list) and any(isinstance(part, Mapping) for part in value):
+        for number, part in enumerate(value):
+            yield from _settings(f"{place}.{_name(part) or number}", part)
+    else:
+        yield place, json.dumps(value)
+
+
+def _name(part: Any) -> str:
+    """What finds a part of a list in another plan; "" if nothing does."""
+    if not isinstance(part, Mapping):
+        return ""
+    return str(part.get("name") or ".".join(part[key] for key in ("link", "direction") if key in part))

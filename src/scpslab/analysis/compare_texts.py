@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from rich.table import Table
-
-from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pair, Part
-from scpslab.analysis.csv_text import csv_text
-from scpslab.analysis.effects import Method, needed
-from scpslab.analysis.ranks import least_rank_sum_p, least_signed_rank_p
+from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pair
+from scpslab.analysis.effects import Method, least_rank_sum_p, least_signed_rank_p, needed
+from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.statistics import Estimate, Mean
 from scpslab.analysis.table import with_interval
 
 FORMAT = 2
-NOTHING = "–"
 # So many settings that differ, or points, are named; --format json has all.
 MOST_SETTINGS = 8
 MOST_POINTS = 5
@@ -32,39 +27,56 @@ TESTS = {
 }
 
 
-def as_table(comparison: Comparison) -> Table:
-    """The comparison for the terminal; certain differences are bold."""
-    table = Table(title=comparison.title, title_justify="left", header_style="bold")
-    contrasts = _contrasts(comparison)
+def report(comparison: Comparison) -> Report:
+    """The comparison as it is shown: certain differences are bold; the CSV has a line for each pair, the JSON also all
+    settings that differ.
+    """
+    contrasts = list(dict.fromkeys(pair.sides for pair in comparison.pairs))
+    has_many = len(contrasts) > 1
     first, second = contrasts[0] if comparison.axis is not None and len(contrasts) == 1 else ("first", "second")
-    for name in (*comparison.by, *(["first", "second"] if len(contrasts) > 1 else []), "metric"):
-        table.add_column(name)
-    for name in (f"of {first}" if len(contrasts) > 1 else first, f"of {second}" if len(contrasts) > 1 else second):
-        table.add_column(name, justify="right")
-    for name in (f"{second} - {first}", "ratio", "n", "p", "p (Holm)"):
-        table.add_column(name, justify="right")
-    for pair in comparison.pairs:
-        sides = pair.sides if len(contrasts) > 1 else ()
-        difference, parts = pair.effect.difference, (pair.first, pair.second)
-        cells = (
-            *pair.key,
-            *sides,
-            pair.metric,
-            *(_center(part, comparison.options.test) for part in parts),
-            _difference(difference, comparison.options.test),
-        )
-        table.add_row(
-            *cells,
-            _ratio(pair.effect.ratio),
-            _number(pair),
-            _p(pair.effect.p),
-            _p(pair.p_holm),
-            style="bold" if pair.is_certain else None,
-        )
-    return table
+    names = [*comparison.by, *(("first", "second") if has_many else ()), "metric"]
+    sides = [f"of {name}" if has_many else name for name in (first, second)]
+    columns = [*map(Column, names), *numbers(*sides, f"{second} - {first}", "ratio", "n", "p", "p (Holm)")]
+    fields = [_fields(pair) for pair in comparison.pairs]
+    notes = _notes(comparison)
+    document = {
+        "format": FORMAT,
+        "sides": comparison.names,
+        "axis": comparison.axis,
+        "by": comparison.by,
+        "test": comparison.options.test,
+        "same_rows": comparison.is_same,
+        "pairs": [
+            {"axes": dict(zip(comparison.by, pair.key, strict=True)), **values}
+            for pair, values in zip(comparison.pairs, fields, strict=True)
+        ],
+        "conditions": [
+            {
+                "first": item.sides[0],
+                "second": item.sides[1],
+                "setting": item.setting,
+                "points": item.points,
+                "first_value": item.first,
+                "second_value": item.second,
+            }
+            for item in comparison.conditions
+        ],
+        "notes": notes,
+    }
+    records: list[Sequence[object]] = [[*comparison.by, *(fields[0] if fields else ())]]
+    records += [[*pair.key, *values.values()] for pair, values in zip(comparison.pairs, fields, strict=True)]
+    rows = [_row(pair, comparison.options.test, has_sides=has_many) for pair in comparison.pairs]
+    return Report(comparison.title, columns, rows, notes, records, document)
 
 
-def notes(comparison: Comparison) -> list[str]:
+def _row(pair: Pair, test: Method, *, has_sides: bool) -> Row:
+    cells = [*pair.key, *(pair.sides if has_sides else ()), pair.metric]
+    cells += [_center(part, test) for part in (pair.first, pair.second)]
+    cells += [_difference(pair.effect.difference, test), _ratio(pair.effect.ratio)]
+    return Row([*cells, _number(pair), _p(pair.effect.p), _p(pair.p_holm)], is_bold=pair.is_certain)
+
+
+def _notes(comparison: Comparison) -> list[str]:
     """What a reader must know beside the numbers."""
     certain = sum(pair.is_certain for pair in comparison.pairs)
     tested = sum(pair.effect.p is not None for pair in comparison.pairs)
@@ -94,40 +106,6 @@ def notes(comparison: Comparison) -> list[str]:
     return found + list(_conditions(comparison.conditions))
 
 
-def as_csv(comparison: Comparison) -> str:
-    """One line a pair."""
-    rows = [[*pair.key, *(_plain(value) for value in _fields(pair).values())] for pair in comparison.pairs]
-    return csv_text([[*comparison.by, *_fields(comparison.pairs[0])], *rows])
-
-
-def as_json(comparison: Comparison) -> str:
-    """The same as one JSON object, with all settings that differ."""
-    pairs = [{"axes": dict(zip(comparison.by, pair.key, strict=True)), **_fields(pair)} for pair in comparison.pairs]
-    conditions = [
-        {
-            "first": item.sides[0],
-            "second": item.sides[1],
-            "setting": item.difference.setting,
-            "points": item.points,
-            "first_value": item.difference.first,
-            "second_value": item.difference.second,
-        }
-        for item in comparison.conditions
-    ]
-    fields = {
-        "format": FORMAT,
-        "sides": comparison.names,
-        "axis": comparison.axis,
-        "by": comparison.by,
-        "test": comparison.options.test,
-        "same_rows": comparison.is_same,
-        "pairs": pairs,
-        "conditions": conditions,
-        "notes": notes(comparison),
-    }
-    return json.dumps(fields, indent=1) + "\n"
-
-
 def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
     difference, ratio = pair.effect.difference, pair.effect.ratio
     return {
@@ -137,7 +115,7 @@ def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
         **{
             f"{name}_{key}": value
             for name, part in (("first", pair.first), ("second", pair.second))
-            for key, value in (("n", part.n), ("mean", part.mean.mean), ("median", part.median))
+            for key, value in (("n", part.n), ("mean", part.mean), ("median", part.median))
         },
         "paired": pair.pairing.is_paired,
         "why": pair.pairing.why,
@@ -151,10 +129,6 @@ def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
         "p_holm": pair.p_holm,
         "least_p": pair.effect.least_p,
     }
-
-
-def _contrasts(comparison: Comparison) -> list[tuple[str, str]]:
-    return list(dict.fromkeys(pair.sides for pair in comparison.pairs))
 
 
 def _pairings(comparison: Comparison) -> Iterator[str]:
@@ -229,10 +203,7 @@ def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
         yield f"conditions that differ between {sides[0]} and {sides[1]}:"
         for item in items[:MOST_SETTINGS]:
             where = f" (at {item.points} points)" if item.points else ""
-            yield (
-                f"  {item.difference.setting}: {_short(item.difference.first)} -> "
-                f"{_short(item.difference.second)}{where}"
-            )
+            yield f"  {item.setting}: {_short(item.first)} -> {_short(item.second)}{where}"
         if len(items) > MOST_SETTINGS:
             yield f"  and {len(items) - MOST_SETTINGS} more (--format json has all)"
 
@@ -247,9 +218,9 @@ def _short(value: str | None) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
-def _center(part: Part, test: Method) -> str:
+def _center(part: Mean, test: Method) -> str:
     if test is Method.MEANS or part.median is None:
-        return with_interval(part.mean)
+        return with_interval(part)
     return with_interval(Mean(part.n, part.median, None, None))
 
 
@@ -287,9 +258,3 @@ def _digits(number: float) -> str:
 
 def _p(p: float | None) -> str:
     return NOTHING if p is None else f"{p:.2g}"
-
-
-def _plain(value: str | float | bool | None) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else value

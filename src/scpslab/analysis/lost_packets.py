@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -39,21 +38,29 @@ from scpslab.analysis.capture import (
     split_connections,
 )
 from scpslab.analysis.metrics.base import count, number
+from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.run import RunCell, cut_short
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import NoPathError, Paths
-from scpslab.runs import CellFiles
+from scpslab.plan.paths import NoPathError
 
 from scpslab.kinds.probes.capture.plan import Capture
 from scpslab.kinds.probes.verdicts.plan import Verdicts
+from scpslab.kinds.workloads.bulk.plan import Bulk
 
 ARRIVAL = "arrival"
 FLAG_LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (ACK, "A"))
 ICMP = 1
 # 105 is compressed SCPS-TP (CCSDS 714.0-B-2), whose fields stand relative to those of earlier packets.
 PROTOCOLS = {ICMP: "icmp", 6: "tcp", 17: "udp", 105: "scps-tp compressed", 106: "scps-tp"}
+FORMAT = 1
+HOW_TO_READ = (
+    "time: at the place of the loss; repaired: when the bytes were sent again in a packet that arrived; "
+    "frame: capture and number, as in Wireshark."
+)
+SUPERFLUOUS = "superfluous"
+CAUSES = ("queue", "corrupt", "outage", "policy", SUPERFLUOUS)
 Repair = Literal["repaired", "never", "no data", "arrived before", "unknown"]
 
 
@@ -109,6 +116,48 @@ class _Seen:
     packets: Packets
     connections: list[Connection]
 
+    def sent_s(self, index: int) -> float:
+        """The time of a packet among the IP headers, since the epoch."""
+        return (int(self.records.t_ns[self.headers.record[index]]) - self.epoch_ns) / 1e9
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A direction of a link: what the plan and the account say of it."""
+
+    plan: Plan
+    link: str
+    direction: Direction
+    account: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        """The direction in words."""
+        return f"{self.link}, {self.direction.name} direction"
+
+    def crossing(self, headers: IpHeaders) -> Ints:
+        """Indices of the packets whose way leads over this direction."""
+        pairs, label = np.unique(np.stack([headers.source, headers.destination], axis=1), axis=0, return_inverse=True)
+        crosses = np.array([self._is_crossed(*map(ipaddress.IPv4Address, pair)) for pair in pairs.tolist()], np.bool_)
+        return np.flatnonzero(crosses[label.reshape(-1)])
+
+    def offered(self, seen: _Seen) -> Ints | None:
+        """The same, if the capture saw every packet that the account counts; otherwise None."""
+        offered = self.crossing(seen.headers)
+        sizes = seen.headers.ip_bytes[offered] + self.direction.overhead_bytes
+        counted = count(self.account, "offered_packets"), count(self.account, "offered_bytes")
+        return offered if (len(offered), int(sizes.sum())) == counted else None
+
+    def _is_crossed(self, source: ipaddress.IPv4Address, destination: ipaddress.IPv4Address) -> bool:
+        ends = [_owner(self.plan, address) for address in (source, destination)]
+        if ends[0] is None or ends[1] is None:
+            return False
+        try:
+            hops = self.plan.network.paths.path(ends[0], ends[1], str(destination))
+        except NoPathError:
+            return False
+        return any((hop.link.name, hop.direction.name) == (self.link, self.direction.name) for hop in hops)
+
 
 def find_losses(cell: RunCell, run: str) -> Losses:
     """Reads verdict logs, accounts and captures of a cell.
@@ -117,155 +166,105 @@ def find_losses(cell: RunCell, run: str) -> Losses:
         ResultError: a file of the cell is damaged.
     """
     captures = list(_captures(cell))
+    notes = [cut_short(cell.capture_file(seen.name)) for seen in captures if seen.packets.is_truncated]
     accounts = {(str(line.get("link")), str(line.get("direction"))): line for line in cell.records("accounting")}
+    logs: dict[tuple[str, str], str] = {}
+    for probe in cell.plan.cell.probes:
+        if isinstance(probe, Verdicts):
+            logs.setdefault((probe.link, probe.direction), probe.name)
+    directions = {
+        (link.name, direction.name): direction for link in cell.plan.network.links for direction in link.directions
+    }
     found: list[Lost] = []
-    notes = [cut_short(capture_file(cell, seen.name)) for seen in captures if seen.packets.is_truncated]
-    logged: set[tuple[str, str]] = set()
-    for probe in (probe for probe in cell.plan.cell.probes if isinstance(probe, Verdicts)):
-        place = (probe.link, probe.direction)
-        if place in logged:
+    for place in dict.fromkeys((*logs, *accounts)):
+        if place not in directions:
             continue
-        logged.add(place)
-        lost, said = _of_direction(cell, probe, accounts.get(place, {}), captures)
+        way = _Way(cell.plan, place[0], directions[place], accounts.get(place, {}))
+        if place in logs:
+            lost, said = _logged(way, cell.records(logs[place]), captures)
+        else:
+            lost, said = _without_log(way, captures)
         found += lost
         notes += said
-    for place, account in accounts.items():
-        if place not in logged:
-            lost, said = _without_log(cell, place, account, captures)
-            found += lost
-            notes += said
-    repaired = _repaired(found, captures)
-    return Losses(
-        run, cell.id, tuple(sorted(repaired, key=lambda lost: (lost.t_s, lost.link, lost.direction))), tuple(notes)
-    )
-
-
-def capture_file(cell: RunCell, name: str) -> Path:
-    """The file of a capture that `Lost.capture` names."""
-    return CellFiles(cell.folder).capture(name)
+    repaired = sorted(_repaired(found, captures), key=lambda lost: (lost.t_s, lost.link, lost.direction))
+    return Losses(run, cell.id, tuple(repaired), tuple(notes))
 
 
 def _captures(cell: RunCell) -> Iterable[_Seen]:
     for probe in cell.plan.cell.probes:
-        path = CellFiles(cell.folder).capture(probe.name)
-        if isinstance(probe, Capture) and path.is_file():
-            records = read_records(path.read_bytes(), str(path))
-            packets = decode(records)
-            yield _Seen(
-                probe.name,
-                cell.epoch_realtime_ns or 0,
-                records,
-                read_ip_headers(records),
-                packets,
-                split_connections(packets, cell.epoch_realtime_ns),
-            )
+        if isinstance(probe, Capture) and cell.capture_file(probe.name).is_file():
+            yield _read(cell, probe.name)
 
 
-def _of_direction(
-    cell: RunCell, probe: Verdicts, account: dict[str, Any], captures: list[_Seen]
-) -> tuple[list[Lost], list[str]]:
+def _read(cell: RunCell, name: str) -> _Seen:
+    path = cell.capture_file(name)
+    records = read_records(path.read_bytes(), str(path))
+    packets = decode(records)
+    connections = split_connections(packets, cell.epoch_realtime_ns)
+    return _Seen(name, cell.epoch_realtime_ns or 0, records, read_ip_headers(records), packets, connections)
+
+
+def _logged(way: _Way, records: Sequence[dict[str, Any]], captures: Sequence[_Seen]) -> tuple[list[Lost], list[str]]:
     """The losses in one verdict log, identified in a capture if there is one that saw the direction whole."""
-    where = f"{probe.link}, {probe.direction} direction"
     notes: list[str] = []
     lines: list[dict[str, Any]] = []
-    for line in cell.records(probe.name):
+    for line in records:
         if line.get("event") == "log-full":
-            notes.append(f"{where}: the verdict log was full; {line.get('missing')} losses are not in it.")
+            notes.append(f"{way.where}: the verdict log was full; {line.get('missing')} losses are not in it.")
         elif None not in (count(line, "ordinal"), count(line, "wire_bytes"), number(line, "t_s")):
             lines.append(line)
-    direction = _direction(cell.plan, probe)
-    if direction is None or not lines:
+    if not lines:
         return [], notes
-    lost = [_bare(line, probe, direction) for line in lines]
-    unlogged = (count(account, "queue_packets") or 0) - sum(one.cause == QUEUE for one in lost)
+    lost = [_bare(line, way) for line in lines]
+    unlogged = (count(way.account, "queue_packets") or 0) - sum(item.cause == QUEUE for item in lost)
     if unlogged > 0:
         notes.append(
-            f"{where}: {unlogged} packets were dropped by the queue's discipline, which keeps no log; "
+            f"{way.where}: {unlogged} packets were dropped by the queue's discipline, which keeps no log; "
             "they are not in this list."
         )
-    if unlogged > 0 or direction.jitter_ns:
+    if unlogged > 0 or way.direction.jitter_ns:
         reason = "packets left the queue unlogged" if unlogged > 0 else "packets overtake each other on this link"
-        return lost, [*notes, f"{where}: the packets cannot be identified, because {reason}."]
+        return lost, [*notes, f"{way.where}: the packets cannot be identified, because {reason}."]
     for seen in captures:
-        frames = _same_packets(cell, seen, probe, direction, lines, account)
-        if frames is not None:
-            return [_identified(one, seen, index) for one, index in zip(lost, frames, strict=True)], notes
-    said = f"{where}: no capture saw every packet of this direction before the loss, so the packets are not identified."
-    return lost, [
-        *notes,
-        f"{said} Add a capture without filter on the sending side (the host, or the monitor of its switch).",
-    ]
+        indices = _same_packets(way, seen, lines)
+        if indices is not None:
+            return [_identified(item, seen, index) for item, index in zip(lost, indices, strict=True)], notes
+    said = "no capture saw every packet of this direction before the loss, so the packets are not identified."
+    advice = "Add a capture without filter on the sending side (the host, or the monitor of its switch)."
+    return lost, [*notes, f"{way.where}: {said} {advice}"]
 
 
-def _bare(line: dict[str, Any], probe: Verdicts, direction: Direction) -> Lost:
+def _bare(line: dict[str, Any], way: _Way) -> Lost:
     """What the log alone says."""
     cause = str(line.get("verdict"))
-    size = (count(line, "wire_bytes") or 0) - direction.overhead_bytes
-    return Lost(float(line["t_s"]), cause, probe.link, probe.direction, QUEUE if cause == QUEUE else ARRIVAL, size)
+    size = (count(line, "wire_bytes") or 0) - way.direction.overhead_bytes
+    return Lost(float(line["t_s"]), cause, way.link, way.direction.name, _place_of(cause), size)
 
 
-def _direction(plan: Plan, probe: Verdicts) -> Direction | None:
-    return next(
-        (
-            item
-            for link in plan.network.links
-            if link.name == probe.link
-            for item in link.directions
-            if item.name == probe.direction
-        ),
-        None,
-    )
+def _place_of(cause: str) -> str:
+    return QUEUE if cause == QUEUE else ARRIVAL
 
 
-def _same_packets(
-    cell: RunCell,
-    seen: _Seen,
-    probe: Verdicts,
-    direction: Direction,
-    lines: list[dict[str, Any]],
-    account: dict[str, Any],
-) -> list[int] | None:
+def _same_packets(way: _Way, seen: _Seen, lines: Sequence[dict[str, Any]]) -> list[int] | None:
     """For each line of the log, the index among the capture's IP headers of the packet that it speaks of; None unless
     everything agrees.
     """
-    offered = _over(cell.plan, seen.headers, probe)
-    sizes = seen.headers.ip_bytes[offered] + direction.overhead_bytes
-    if len(offered) != count(account, "offered_packets") or int(sizes.sum()) != count(account, "offered_bytes"):
+    offered = way.offered(seen)
+    if offered is None:
         return None
     dropped = np.array([line["ordinal"] - 1 for line in lines if line.get("verdict") == QUEUE], dtype=np.int64)
     arriving = np.setdiff1d(np.arange(len(offered)), dropped)
-    found: list[int] = []
+    indices: list[int] = []
     for line in lines:
         order = np.arange(len(offered)) if line.get("verdict") == QUEUE else arriving
         if not 0 < line["ordinal"] <= len(order):
             return None
-        at = int(order[line["ordinal"] - 1])
-        sent_s = (int(seen.records.t_ns[seen.headers.record[offered[at]]]) - seen.epoch_ns) / 1e9
-        if int(sizes[at]) != line["wire_bytes"] or sent_s > line["t_s"]:
+        index = int(offered[order[line["ordinal"] - 1]])
+        size = int(seen.headers.ip_bytes[index]) + way.direction.overhead_bytes
+        if size != line["wire_bytes"] or seen.sent_s(index) > line["t_s"]:
             return None
-        found.append(int(offered[at]))
-    return found
-
-
-def _over(plan: Plan, headers: IpHeaders, probe: Verdicts) -> Ints:
-    """Indices of the packets whose way leads over the probe's direction."""
-    pairs, label = np.unique(np.stack([headers.source, headers.destination], axis=1), axis=0, return_inverse=True)
-    paths = plan.network.paths
-    crosses = np.array(
-        [_crosses(plan, paths, probe, source, destination) for source, destination in pairs.tolist()], dtype=np.bool_
-    )
-    return np.flatnonzero(crosses[label.reshape(-1)])
-
-
-def _crosses(plan: Plan, paths: Paths, probe: Verdicts, source: int, destination: int) -> bool:
-    ends = [_owner(plan, ipaddress.IPv4Address(address)) for address in (source, destination)]
-    if ends[0] is None or ends[1] is None:
-        return False
-    try:
-        hops = paths.path(ends[0], ends[1], str(ipaddress.IPv4Address(destination)))
-    except NoPathError:
-        return False
-    return any((hop.link.name, hop.direction.name) == (probe.link, probe.direction) for hop in hops)
+        indices.append(index)
+    return indices
 
 
 def _owner(plan: Plan, address: ipaddress.IPv4Address) -> str | None:
@@ -284,7 +283,6 @@ def _owner(plan: Plan, address: ipaddress.IPv4Address) -> str | None:
 def _identified(lost: Lost, seen: _Seen, index: int) -> Lost:
     record = int(seen.headers.record[index])
     protocol = int(seen.headers.protocol[index])
-    sent_s = round((int(seen.records.t_ns[record]) - seen.epoch_ns) / 1e9, 9)
     near, far = (
         str(ipaddress.IPv4Address(int(address[index]))) for address in (seen.headers.source, seen.headers.destination)
     )
@@ -295,7 +293,7 @@ def _identified(lost: Lost, seen: _Seen, index: int) -> Lost:
         destination=far,
         capture=seen.name,
         frame=record + 1,
-        sent_s=sent_s,
+        sent_s=round(seen.sent_s(index), 9),
     )
     at = np.flatnonzero(seen.packets.frame == record + 1)
     if not len(at):
@@ -370,48 +368,43 @@ def _without(ranges: list[tuple[int, int]], left: int, right: int) -> list[tuple
     return [(low, high) for low, high in parts if low < high]
 
 
-def _without_log(
-    cell: RunCell, place: tuple[str, str], account: dict[str, Any], captures: list[_Seen]
-) -> tuple[list[Lost], list[str]]:
+def _without_log(way: _Way, captures: Sequence[_Seen]) -> tuple[list[Lost], list[str]]:
     """The losses of a direction without verdict log: what a capture before it saw and one behind it did not, if their
     number is that of the account.
     """
-    counts = {cause: packets for cause in LOSS_CAUSES if (packets := count(account, f"{cause}_packets"))}
-    said = ", ".join(f"{packets} {cause}" for cause, packets in counts.items())
-    probe = Verdicts(name="log", link=place[0], direction=place[1])
-    direction = _direction(cell.plan, probe)
-    if not counts or direction is None:
+    counts = {cause: packets for cause in LOSS_CAUSES if (packets := count(way.account, f"{cause}_packets"))}
+    if not counts:
         return [], []
-    where = f"{probe.link}, {probe.direction} direction"
+    said = ", ".join(f"{packets} {cause}" for cause, packets in counts.items())
+    # With one cause, it is the cause of each; with several, the captures do not tell them apart.
+    cause, place = " or ".join(counts), " or ".join(dict.fromkeys(map(_place_of, counts)))
     for before in captures:
-        offered = _over(cell.plan, before.headers, probe)
-        sizes = before.headers.ip_bytes[offered] + direction.overhead_bytes
-        if len(offered) != count(account, "offered_packets") or int(sizes.sum()) != count(account, "offered_bytes"):
+        offered = way.offered(before)
+        if offered is None:
             continue
         for behind in captures:
-            arrived = Counter(_identity(behind, index) for index in _over(cell.plan, behind.headers, probe).tolist())
-            missing = []
-            for index in offered.tolist():
-                identity = _identity(before, index)
-                if arrived[identity] > 0:
-                    arrived[identity] -= 1
-                else:
-                    missing.append(index)
+            missing = _missing(way, before, behind, offered)
             if behind is not before and len(missing) == sum(counts.values()):
-                # With one cause, it is the cause of each; with several, the captures do not tell them apart.
-                cause = " or ".join(counts)
-                spots = dict.fromkeys(QUEUE if one == QUEUE else ARRIVAL for one in counts)
-                note = (
-                    f"{where}: {said}; no verdict log, so these packets are found by comparing the captures "
-                    f"{before.name} and {behind.name}."
-                )
-                return [
-                    _compared(before, index, Lost(0.0, cause, *place, " or ".join(spots), 0)) for index in missing
-                ], [f"{note} Their time is that of their sending."]
-    probe_to_add = f"{{kind: verdicts, link: {probe.link}, direction: {probe.direction}}}"
-    return [], [
-        f"{where}: {said}, not in this list: the scenario has no verdict log there. Add a probe {probe_to_add}."
-    ]
+                bare = Lost(0.0, cause, way.link, way.direction.name, place, 0)
+                found = f"these packets are found by comparing the captures {before.name} and {behind.name}."
+                note = f"{way.where}: {said}; no verdict log, so {found} Their time is that of their sending."
+                return [_compared(before, index, bare) for index in missing], [note]
+    probe = f"{{kind: verdicts, link: {way.link}, direction: {way.direction.name}}}"
+    note = f"{way.where}: {said}, not in this list: the scenario has no verdict log there."
+    return [], [f"{note} Add a probe {probe}."]
+
+
+def _missing(way: _Way, before: _Seen, behind: _Seen, offered: Ints) -> list[int]:
+    """The packets that one capture saw and the other did not."""
+    arrived = Counter(_identity(behind, index) for index in way.crossing(behind.headers).tolist())
+    missing = []
+    for index in offered.tolist():
+        identity = _identity(before, index)
+        if arrived[identity] > 0:
+            arrived[identity] -= 1
+        else:
+            missing.append(index)
+    return missing
 
 
 def _identity(seen: _Seen, index: int) -> bytes:
@@ -431,3 +424,105 @@ def _compared(seen: _Seen, index: int, lost: Lost) -> Lost:
     """A loss that no log has: its time is that of its frame."""
     named = _identified(replace(lost, ip_bytes=int(seen.headers.ip_bytes[index])), seen, index)
     return replace(named, t_s=named.sent_s or 0.0)
+
+
+def report(losses: Losses) -> Report:
+    """The losses as they are shown, a line each."""
+    columns = [
+        *map(Column, ("time (s)", "cause", "place", "packet")),
+        *numbers("seq", "bytes", "frame", "repaired (s)"),
+    ]
+    document = {
+        "format": FORMAT,
+        "run": losses.run,
+        "cell": losses.cell,
+        "lost": [asdict(lost) for lost in losses.lost],
+        "notes": losses.notes,
+    }
+    title = f"{losses.cell}: {len(losses.lost)} lost packets in this list"
+    records = [[field.name for field in fields(Lost)], *(list(asdict(lost).values()) for lost in losses.lost)]
+    return Report(title, columns, [_row(lost) for lost in losses.lost], (HOW_TO_READ, *losses.notes), records, document)
+
+
+def _row(lost: Lost) -> Row:
+    repaired = lost.repair if lost.repaired_s is None else f"{lost.repaired_s:.6f}"
+    cells = [f"{lost.t_s:.6f}", lost.cause, _place(lost), _packet(lost), _number(lost.seq), _number(lost.payload_bytes)]
+    return Row([*cells, f"{lost.capture}:{lost.frame}" if lost.frame else NOTHING, repaired])
+
+
+def captures_with_losses(losses: Losses) -> list[str]:
+    """The captures in which lost packets were identified, that with the most of them first."""
+    names = [lost.capture for lost in losses.lost if lost.capture]
+    return sorted(set(names), key=lambda name: (-names.count(name), name))
+
+
+def comments(lost: Sequence[Lost], capture: str) -> dict[int, str]:
+    """The comment of each frame of a capture that was lost, or that repaired a loss."""
+    texts: dict[int, list[str]] = {}
+    for item in lost:
+        if item.capture != capture or item.frame is None:
+            continue
+        end: str = "never sent again" if item.repair == "never" else item.repair
+        if item.repaired_frame is not None:
+            end = f"sent again in frame {item.repaired_frame}"
+            texts.setdefault(item.repaired_frame, []).append(f"repairs frame {item.frame}")
+        at = f"{item.cause}, {_place(item)}, at {item.t_s:.6f} s"
+        texts.setdefault(item.frame, []).append(f"lost: {at}; {end}")
+    return {frame: "; ".join(parts) for frame, parts in texts.items()}
+
+
+def _place(lost: Lost) -> str:
+    return f"{lost.link} {lost.direction} {lost.place}"
+
+
+def _packet(lost: Lost) -> str:
+    if not lost.capture:
+        return f"{lost.ip_bytes} bytes, not identified"
+    flags = f" [{lost.flags}]" if lost.flags else ""
+    return f"{lost.protocol} {lost.source} > {lost.destination}{flags}"
+
+
+def _number(value: int | None) -> str:
+    return NOTHING if value is None else str(value)
+
+
+def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
+    """For formulas: `resends`, `resends_CAUSE`, and `resend_causes`, all causes in order of time.
+
+    Nothing for a cell that has no log or not one transfer.
+
+    Raises:
+        ResultError: a file of the cell is damaged.
+    """
+    probes = cell.plan.cell.probes
+    senders = [workload.from_ for workload in cell.plan.cell.workloads if isinstance(workload, Bulk)]
+    captures = [probe.name for probe in probes if isinstance(probe, Capture) and senders == [probe.node]]
+    if not captures or not any(isinstance(probe, Verdicts) for probe in probes) or cell.status != "completed":
+        return {}
+    losses, seen = find_losses(cell, run), _read(cell, captures[0])
+    lost = {item.frame: item.cause for item in losses.lost if item.capture == seen.name and item.frame is not None}
+    largest = max(seen.connections, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
+    causes = resend_causes(largest, seen.packets.frame, lost) if largest else []
+    return {
+        "resends": str(len(causes)),
+        **{f"resends_{cause}": str(causes.count(cause)) for cause in CAUSES},
+        "resend_causes": " ".join(causes),
+    }
+
+
+def resend_causes(connection: Connection, frames: Ints, lost: dict[int, str]) -> list[str]:
+    """The cause of each data packet whose first byte was sent before, in order of time: why the latest earlier copy was
+    lost, or `superfluous` if an earlier copy was not lost. `lost`: from frames, which `frames` numbers, to their cause.
+    """
+    sent = [int(connection.payload_bytes[connection.from_client == side].sum()) for side in (False, True)]
+    is_data = (connection.from_client == (sent[1] >= sent[0])) & (connection.payload_bytes > 0)
+    causes: list[str] = []
+    # What became of each copy: its first byte, the byte behind it, and why it was lost (None: it was not).
+    copies: list[tuple[int, int, str | None]] = []
+    for index in np.flatnonzero(is_data).tolist():
+        left, frame = int(connection.seq[index]), int(frames[connection.packet[index]])
+        fates = [cause for low, high, cause in copies if low <= left < high]
+        if fates:
+            causes.append(SUPERFLUOUS if None in fates else str(fates[-1]))
+        copies.append((left, left + int(connection.payload_bytes[index]), lost.get(frame)))
+    return causes

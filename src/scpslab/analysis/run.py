@@ -78,9 +78,13 @@ class RunCell:
             found.append(fields)
         return found
 
+    def capture_file(self, probe: str) -> Path:
+        """The file of a capture probe, whether it is there or not."""
+        return CellFiles(self.folder).capture(probe)
+
     def packets(self, probe: str) -> Packets | None:
         """What the capture probe `probe` saw; None when it left no file."""
-        path = CellFiles(self.folder).capture(probe)
+        path = self.capture_file(probe)
         if not path.is_file():
             return None
         packets = read_packets(path)
@@ -131,6 +135,12 @@ class Run:
             return self.cells[0].plan.cell.scenario
         found = self.manifest.get("scenario")
         return found if isinstance(found, str) else self.id.rpartition("-")[0]
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """The manifest of a run; nothing where the folder has none."""
+    run = RunFolder(folder)
+    return run.manifest() if run.manifest_file.is_file() else {}
 
 
 def open_run(folder: Path) -> Run:

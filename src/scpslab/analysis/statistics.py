@@ -8,9 +8,10 @@ Welch 1947; Holm 1979. FY97 used the same intervals of means: 5 runs, t = 2.776 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import median
 
 import mpmath
 
@@ -28,8 +29,8 @@ class Mean:
     """Mean of n values with the half width of its 95 % Student-t interval (n - 1 degrees of freedom).
 
     `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread. All None
-    for n = 0. `least` and `most` are the ends of the values, None where these are not known; `ceiling` is what no value
-    can be above.
+    for n = 0. `least`, `most` and `median` are those of the values, None where these are not known; `ceiling` is what
+    no value can be above.
     """
 
     n: int
@@ -38,6 +39,7 @@ class Mean:
     ci95_half: float | None
     least: float | None = None
     most: float | None = None
+    median: float | None = None
     ceiling: float = math.inf
 
     @property
@@ -85,19 +87,6 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Welch:
-    """Welch's test of two means: statistic, degrees of freedom, two-sided p, and the 95 % interval of the difference
-    first - second.
-    """
-
-    t: float
-    degrees_of_freedom: float
-    p: float
-    difference: float
-    ci95_half: float
-
-
-@dataclass(frozen=True)
 class Estimate:
     """A number made of means, with its 95 % interval; `low` and `high` are None where a mean of one value leaves no
     interval.
@@ -114,53 +103,35 @@ def mean_of(values: Sequence[float], ceiling: float = math.inf) -> Mean:
     if n == 0:
         return Mean(0, None, None, None)
     if n == 1:
-        return Mean(1, float(values[0]), None, None, values[0], values[0])
+        return Mean(1, float(values[0]), None, None, values[0], values[0], values[0])
     if min(values) == max(values):
         # A deterministic cell repeated: the sum below would leave a rounding error that looks like spread.
-        return Mean(n, float(values[0]), 0.0, 0.0, values[0], values[0])
+        return Mean(n, float(values[0]), 0.0, 0.0, values[0], values[0], values[0])
     mean = math.fsum(values) / n
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    return Mean(n, mean, sd, t_quantile(n - 1) * sd / math.sqrt(n), min(values), max(values), ceiling)
+    half = t_quantile(n - 1) * sd / math.sqrt(n)
+    return Mean(n, mean, sd, half, min(values), max(values), median(values), ceiling)
 
 
 @cache
-def t_quantile(degrees_of_freedom: float, confidence: float = CONFIDENCE) -> float:
+def t_quantile(degrees_of_freedom: float) -> float:
     """Two-sided quantile of Student's t: 2.776 for 4 degrees of freedom and 95 %."""
-    return _where(lambda t: 2 * _t_tail(degrees_of_freedom, t) - (1 - confidence), 0.0, 16.0)
+    return _where(lambda t: 2 * _t_tail(degrees_of_freedom, t) - (1 - CONFIDENCE), 0.0, 16.0)
 
 
 @cache
-def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Exact interval of a binomial proportion; (0, 1) without trials.
+def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
+    """Exact 95 % interval of a binomial proportion; (0, 1) without trials.
 
     Raises:
         ValueError: more successes than trials, or a negative number.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"found {successes} successes in {trials} trials; expected 0 <= successes <= trials")
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low = 0.0 if successes == 0 else _beta_quantile(successes, trials - successes + 1, tail)
     high = 1.0 if successes == trials else _beta_quantile(successes + 1, trials - successes, 1 - tail)
     return low, high
-
-
-def welch(first: Sequence[float], second: Sequence[float]) -> Welch:
-    """Welch's test for two means of unequal variances.
-
-    Raises:
-        ValueError: fewer than two values on a side, or no spread on both.
-    """
-    a, b = mean_of(first), mean_of(second)
-    if a.sd is None or b.sd is None or a.mean is None or b.mean is None:
-        raise ValueError(f"found {a.n} and {b.n} values; expected at least 2 on each side")
-    share_a, share_b = a.sd**2 / a.n, b.sd**2 / b.n
-    if share_a + share_b == 0:
-        raise ValueError("found no spread on either side; expected values that differ")
-    error = math.sqrt(share_a + share_b)
-    degrees = (share_a + share_b) ** 2 / (share_a**2 / (a.n - 1) + share_b**2 / (b.n - 1))
-    difference = a.mean - b.mean
-    t = difference / error
-    return Welch(t, degrees, 2 * _t_tail(degrees, t), difference, t_quantile(degrees) * error)
 
 
 def sum_of(plus: Sequence[Mean], minus: Sequence[Mean] = ()) -> Estimate | None:
@@ -182,17 +153,9 @@ def ratio_of(over: Sequence[Mean], under: Sequence[Mean]) -> Estimate | None:
     means = [*over, *under]
     if any(mean.mean is None or mean.mean <= 0 for mean in means):
         return None
-    logarithm = math.fsum(math.log(_center(mean)) for mean in over) - math.fsum(
-        math.log(_center(mean)) for mean in under
-    )
-    shares = [(share, degrees, _center(mean)) for mean in means for share, degrees in (_share(mean),)]
-    half = _half([(None if share is None else share / center**2, degrees) for share, degrees, center in shares])
-    number = math.exp(logarithm)
-    return (
-        Estimate(number, None, None)
-        if half is None
-        else Estimate(number, number * math.exp(-half), number * math.exp(half))
-    )
+    logarithms = [math.fsum(math.log(_center(mean)) for mean in side) for side in (over, under)]
+    half = _half([_share(mean, _center(mean)) for mean in means])
+    return _factor(math.exp(logarithms[0] - logarithms[1]), half)
 
 
 def ratio_of_pairs(first: Sequence[float], second: Sequence[float]) -> Estimate | None:
@@ -204,10 +167,14 @@ def ratio_of_pairs(first: Sequence[float], second: Sequence[float]) -> Estimate 
     if over <= 0 or under <= 0:
         return None
     shares = mean_of([b / over - a / under for a, b in zip(first, second, strict=True)])
-    number = over / under
-    if shares.ci95_half is None:
+    return _factor(over / under, shares.ci95_half)
+
+
+def _factor(number: float, half: float | None) -> Estimate:
+    """A ratio with the half width of its logarithm's interval."""
+    if half is None:
         return Estimate(number, None, None)
-    return Estimate(number, number * math.exp(-shares.ci95_half), number * math.exp(shares.ci95_half))
+    return Estimate(number, number * math.exp(-half), number * math.exp(half))
 
 
 def spread_of(values: Sequence[float]) -> Estimate | None:
@@ -241,11 +208,13 @@ def difference_p(first: Sequence[float], second: Sequence[float]) -> float | Non
     has to show its spread.
     """
     a, b = mean_of(first), mean_of(second)
-    if a.n < 2 or b.n < 2:
+    spread = _spread([_share(a), _share(b)])
+    if a.n < 2 or b.n < 2 or spread is None:
         return None
-    if a.sd == 0 and b.sd == 0:
+    variance, degrees_of_freedom = spread
+    if variance == 0:
         return float(a.mean == b.mean)
-    return welch(first, second).p
+    return 2 * _t_tail(degrees_of_freedom, (_center(a) - _center(b)) / math.sqrt(variance))
 
 
 def paired_p(differences: Sequence[float]) -> float | None:
@@ -275,14 +244,8 @@ def fisher_exact(first: tuple[int, int], second: tuple[int, int]) -> float:
 
 def _t_tail(degrees_of_freedom: float, t: float) -> float:
     """The probability that Student's t is beyond |t|, on one side."""
-    return (
-        float(
-            mpmath.betainc(
-                degrees_of_freedom / 2, 0.5, 0, degrees_of_freedom / (degrees_of_freedom + t * t), regularized=True
-            )
-        )
-        / 2
-    )
+    share = degrees_of_freedom / (degrees_of_freedom + t * t)
+    return float(mpmath.betainc(degrees_of_freedom / 2, 0.5, 0, share, regularized=True)) / 2
 
 
 def _beta_quantile(a: int, b: int, share: float) -> float:
@@ -309,21 +272,34 @@ def _center(mean: Mean) -> float:
     return mean.mean or 0.0
 
 
-def _share(mean: Mean) -> tuple[float | None, int]:
-    """The variance of a mean and its degrees of freedom."""
-    return (None if mean.sd is None else mean.sd**2 / mean.n, mean.n - 1)
+def _share(mean: Mean, scale: float = 1.0) -> tuple[float | None, int]:
+    """The variance of a mean in units of `scale`, and its degrees of freedom."""
+    return (None if mean.sd is None else mean.sd**2 / mean.n / scale**2, mean.n - 1)
 
 
 def _half(shares: Sequence[tuple[float | None, int]]) -> float | None:
     """Half width of the 95 % interval of a sum of independent means (Welch, Satterthwaite)."""
+    spread = _spread(shares)
+    return None if spread is None else t_quantile(spread[1]) * math.sqrt(spread[0]) if spread[0] else 0.0
+
+
+def _spread(shares: Sequence[tuple[float | None, int]]) -> tuple[float, float] | None:
+    """The variance of a sum of independent means and its degrees of freedom (Welch, Satterthwaite); None where a mean
+    shows no spread.
+    """
     known = [(share, degrees) for share, degrees in shares if share is not None]
     if len(known) < len(shares):
         return None
     variance = math.fsum(share for share, _ in known)
-    if variance == 0:
-        return 0.0
-    degrees_of_freedom = variance**2 / math.fsum(share**2 / degrees for share, degrees in known)
-    return t_quantile(degrees_of_freedom) * math.sqrt(variance)
+    return variance, variance**2 / math.fsum(share**2 / degrees for share, degrees in known) if variance else math.inf
+
+
+def by_columns(rows: Iterable[Mapping[str, str]], by: Sequence[str]) -> dict[tuple[str, ...], list[Mapping[str, str]]]:
+    """Rows by the texts that they have in these columns, in the order of the first row of each."""
+    members: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    for row in rows:
+        members.setdefault(tuple(row.get(name, "") for name in by), []).append(row)
+    return members
 
 
 def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Sequence[str]) -> list[Group]:
@@ -331,11 +307,8 @@ def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Se
 
     Only completed rows enter a mean, and of those only where the metric has a finite number.
     """
-    members: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
-    for row in rows:
-        members.setdefault(tuple(row.get(name, "") for name in by), []).append(row)
     groups = []
-    for key, group in members.items():
+    for key, group in by_columns(rows, by).items():
         status = [row.get("status", "") for row in group]
         done = [row for row in group if row.get("status") == "completed"]
         means = {

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import csv
 import difflib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from rich.table import Table
+from typing import Any
 
 from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect
-from scpslab.analysis.csv_text import csv_text
+from scpslab.analysis.output import NOTHING, Column, Report, Row, nine_digits, numbers
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, group_rows, number_in, other_ends
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import RunFolder
 
 FORMAT = 1
+DELETE = "Delete the file: it is rebuilt from the cells."
 # What a reader asks for first, in this order; the ones that the run has and that vary at all are shown.
 HEADLINE = (
     "transfer_s",
@@ -31,6 +30,8 @@ HEADLINE = (
     "lost_packets",
 )
 HEADLINE_COUNT = 4
+# What is said of a mean in CSV and JSON.
+PARTS = ("mean", "sd", "ci95_half", "n")
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,10 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
             columns = tuple(reader.fieldnames or ())
             rows = tuple({name: row.get(name) or "" for name in columns} for row in reader)
     except (OSError, csv.Error) as error:
-        raise ResultError(
-            f"{path}: {error}; expected the table that this program writes. Delete the file: "
-            "it is rebuilt from the cells."
-        ) from error
+        raise ResultError(f"{path}: {error}; expected the table that this program writes. {DELETE}") from error
     if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
         found = "".join(letter if letter.isprintable() else "?" for letter in ",".join(columns[:4])[:60])
-        raise ResultError(
-            f'{path}: found the columns "{found}"; expected those of this program. Delete the file: '
-            "it is rebuilt from the cells."
-        )
+        raise ResultError(f'{path}: found the columns "{found}"; expected those of this program. {DELETE}')
     middle = columns[len(BEFORE_AXES) : columns.index("reason")]
     axes = tuple(name for name in middle if name not in AFTER_AXES)
     if "stack" in middle and (middle.index("stack") < len(axes) or _values(rows, "stack") > 1):
@@ -109,29 +104,54 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
 
 
-def as_table(summary: Summary) -> Table:
-    """The summary as a table for the terminal: mean ± half interval, n, and what did not complete."""
-    table = Table(title=f"{summary.results.run_dir.name}", title_justify="left", header_style="bold")
-    for name in summary.by:
-        table.add_column(name)
-    for name in summary.metrics:
-        table.add_column(name, justify="right")
-    table.add_column("n", justify="right")
+def report(summary: Summary) -> Report:
+    """The summary as it is shown: mean ± half interval, n, and what did not complete; in the CSV and JSON the axes,
+    counts, completion interval, then mean, sd, ci95_half and n of each metric. JSON has null for what cannot be said.
+    """
     others = other_ends(summary.groups)
-    for name in others:
-        table.add_column(name, justify="right", style="red" if name == "failed" else "yellow")
+    styles = {name: "red" if name == "failed" else "yellow" for name in others}
+    columns = [*map(Column, summary.by), *numbers(*summary.metrics, "n")]
+    columns += [Column(name, is_number=True, style=style) for name, style in styles.items()]
+    rows: list[Row] = []
     previous: tuple[str, ...] = ()
     for group in summary.groups:
-        if previous and len(group.key) > 1 and group.key[0] != previous[0]:
-            table.add_section()
-        previous = group.key
         cells = [*group.key, *(with_interval(group.means[name]) for name in summary.metrics), str(group.completed)]
         cells += [str(getattr(group, name)) for name in others]
-        table.add_row(*cells)
-    return table
+        begins = bool(previous) and len(group.key) > 1 and group.key[0] != previous[0]
+        rows.append(Row(cells, begins_section=begins))
+        previous = group.key
+    document = {
+        "format": FORMAT,
+        "run": summary.results.run_dir.name,
+        "by": list(summary.by),
+        "metrics": list(summary.metrics),
+        "groups": [_document(summary, group) for group in summary.groups],
+    }
+    counts = ("completed", *OTHER_ENDS, "completion_ci95_low", "completion_ci95_high")
+    header = [*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in PARTS)]
+    records: list[Sequence[object]] = [header, *(_record(summary, group) for group in summary.groups)]
+    return Report(summary.results.run_dir.name, columns, rows, _notes(summary), records, document, json_indent=2)
 
 
-def notes(summary: Summary) -> list[str]:
+def _record(summary: Summary, group: Group) -> list[object]:
+    counts = [group.completed, *(getattr(group, name) for name in OTHER_ENDS)]
+    means = [getattr(group.means[name], part) for name in summary.metrics for part in PARTS]
+    return [*group.key, *counts, *map(nine_digits, (*group.completion, *means))]
+
+
+def _document(summary: Summary, group: Group) -> dict[str, Any]:
+    return {
+        "axes": dict(zip(summary.by, group.key, strict=True)),
+        "completed": group.completed,
+        **{name: getattr(group, name) for name in OTHER_ENDS},
+        "completion_ci95": list(group.completion),
+        "metrics": {
+            name: {part: getattr(group.means[name], part) for part in ("n", *PARTS)} for name in summary.metrics
+        },
+    }
+
+
+def _notes(summary: Summary) -> list[str]:
     """What a reader must know beside the numbers, one sentence a line."""
     found = ["mean ± 95 % Student-t interval over the completed cells; n counts them."]
     if any(group.means[name].has_range for group in summary.groups for name in summary.metrics):
@@ -163,48 +183,12 @@ def notes(summary: Summary) -> list[str]:
     return found
 
 
-def as_csv(summary: Summary) -> str:
-    """One line per group: axes, counts, completion interval, then mean, sd, ci95_half and n of each metric."""
-    parts = ("mean", "sd", "ci95_half", "n")
-    counts = ("completed", *OTHER_ENDS, "completion_ci95_low", "completion_ci95_high")
-    rows: list[list[object]] = [
-        [*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in parts)]
-    ]
-    for group in summary.groups:
-        numbers = [getattr(group.means[name], part) for name in summary.metrics for part in parts]
-        row = [group.completed, *(getattr(group, name) for name in OTHER_ENDS), *group.completion, *numbers]
-        rows.append([*group.key, *(_plain(value) for value in row)])
-    return csv_text(rows)
-
-
-def as_json(summary: Summary) -> str:
-    """The same as one JSON object; numbers that cannot be said are null."""
-    groups = [
-        {
-            "axes": dict(zip(summary.by, group.key, strict=True)),
-            "completed": group.completed,
-            **{name: getattr(group, name) for name in OTHER_ENDS},
-            "completion_ci95": list(group.completion),
-            "metrics": {name: _mean_fields(group.means[name]) for name in summary.metrics},
-        }
-        for group in summary.groups
-    ]
-    fields = {
-        "format": FORMAT,
-        "run": summary.results.run_dir.name,
-        "by": list(summary.by),
-        "metrics": list(summary.metrics),
-        "groups": groups,
-    }
-    return json.dumps(fields, indent=2) + "\n"
-
-
 def with_interval(mean: Mean) -> str:
     """Mean ± half width, rounded to what the interval lets one say (two digits of it); or mean (least to greatest
     value).
     """
     if mean.mean is None:
-        return "–"
+        return NOTHING
     if mean.ci95_half is None or mean.ci95_half == 0:
         return _significant(mean.mean)
     if mean.has_range and mean.least is not None and mean.most is not None:
@@ -223,14 +207,6 @@ def _significant(value: float) -> str:
 def _exponent(value: float) -> int:
     """Decimal exponent of a number: 2 for 450."""
     return int(f"{value:e}".partition("e")[2]) if value else 0
-
-
-def _mean_fields(mean: Mean) -> dict[str, float | int | None]:
-    return {"n": mean.n, "mean": mean.mean, "sd": mean.sd, "ci95_half": mean.ci95_half}
-
-
-def _plain(value: float | None) -> str:
-    return "" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def _values(rows: Sequence[dict[str, str]], column: str) -> int:

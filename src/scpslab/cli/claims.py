@@ -18,10 +18,10 @@ from scpslab.analysis.claims import (
     load_beside,
     scoreboard,
 )
-from scpslab.analysis.claims.words import strange_words
+from scpslab.analysis.claims.load import strange_words
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
-from scpslab.cli.tables import Format, as_markdown, print_for_programs, table_console
+from scpslab.cli.tables import Format, FormatOption, as_table, print_report, table_console
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.runs import runs_of
@@ -66,12 +66,7 @@ def claims(
     details: Annotated[
         bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")
     ] = False,
-    format_: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."
-        ),
-    ] = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
 ) -> None:
     """Test every finding of the papers against your runs.
 
@@ -134,25 +129,13 @@ def _with_known_words(papers: list[Paper], evidence: Evidence, warned: list[str]
 
 
 def _show(verdicts: list[Verdict], evidence: Evidence, runs: int, format_: Format, *, has_list: bool) -> None:
-    if format_ is Format.MARKDOWN:
-        typer.echo(as_markdown(scoreboard.as_list(verdicts) if has_list else scoreboard.as_table(verdicts)), nl=False)
-        return
-    if format_ is not Format.TABLE:
-        print_for_programs(verdicts, format_, scoreboard.as_csv, scoreboard.as_json)
-        return
-    console = table_console()
-    console.print(scoreboard.as_table(verdicts))
-    if has_list:
-        console.print(scoreboard.as_list(verdicts))
-    count = scoreboard.decided(verdicts)
-    for run, changes in evidence.changed.items():
-        said = (
-            f"{run.name} decides no claim, because its conditions are not those of its scenario: "
-            f"{'; '.join(changes[:NAMED])}"
-        )
-        console.print(f"{said}{' …' if len(changes) > NAMED else ''}", style="dim", highlight=False, markup=False)
-    console.print(
-        f"{runs} runs decide {count} of {len(verdicts)} claims; --details shows each claim with its number.",
-        style="dim",
-        highlight=False,
-    )
+    notes = []
+    for run, changes in evidence.changed.items() if format_ is Format.TABLE else ():
+        conditions = f"{'; '.join(changes[:NAMED])}{' …' if len(changes) > NAMED else ''}"
+        notes.append(f"{run.name} decides no claim, because its conditions are not those of its scenario: {conditions}")
+    if format_ is Format.TABLE:
+        count = f"{runs} runs decide {scoreboard.decided(verdicts)} of {len(verdicts)} claims"
+        notes.append(f"{count}; --details shows each claim with its number.")
+        if has_list:
+            table_console().print(as_table(scoreboard.by_paper(verdicts)))
+    print_report((scoreboard.by_claim if has_list else scoreboard.by_paper)(verdicts, notes), format_)

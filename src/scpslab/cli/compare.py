@@ -12,7 +12,7 @@ from scpslab.analysis.effects import Method
 from scpslab.analysis.table import read_results
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
-from scpslab.cli.tables import Format, print_numbers
+from scpslab.cli.tables import Format, FormatOption, print_report
 from scpslab.core.errors import UsageError
 from scpslab.runs import find_run
 
@@ -55,12 +55,7 @@ def compare(
             help="means: Student's and Welch's tests. ranks: Wilcoxon's exact tests, which assume no distribution."
         ),
     ] = Method.MEANS,
-    format_: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."
-        ),
-    ] = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
 ) -> None:
     """Compare runs point by point, or the values of one axis of a run.
 
@@ -78,11 +73,11 @@ def compare(
                 f'--against: found "{against}" without --axis; expected an axis too. '
                 "Runs are compared with the first that is named."
             )
-        print_numbers(comparing.compare_runs(runs, options), format_, compare_texts)
+        print_report(compare_texts.report(comparing.compare_runs(runs, options)), format_)
         return
     if len(runs) > 1:
         raise UsageError(
             f"--axis: found {len(runs)} runs; expected one, whose cells are compared with each other. "
             "Name one run, or leave --axis out."
         )
-    print_numbers(comparing.compare_axis(runs[0], axis, against, options), format_, compare_texts)
+    print_report(compare_texts.report(comparing.compare_axis(runs[0], axis, against, options)), format_)

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
-from scpslab.analysis import loss_table
-from scpslab.analysis.capture import read_records
-from scpslab.analysis.lost_packets import Losses, capture_file, find_losses
-from scpslab.analysis.pcapng import annotated
+from scpslab.analysis.capture import annotated, read_records
+from scpslab.analysis.lost_packets import Losses, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
-from scpslab.cli.tables import Format, print_numbers
+from scpslab.cli.tables import Format, FormatOption, RunArgument, print_report
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import find_run
@@ -28,16 +26,9 @@ def register(app: typer.Typer) -> None:
 
 
 def losses(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
-    ] = "last",
+    run: RunArgument = "last",
     cell: Annotated[str | None, typer.Option(help="The cell, by its id. Not needed if the run has one cell.")] = None,
-    format_: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."
-        ),
-    ] = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
     pcapng: Annotated[
         Path | None,
         typer.Option(
@@ -63,7 +54,7 @@ def losses(
     found = find_losses(chosen, opened.id)
     if pcapng is not None or capture is not None:
         _write_pcapng(chosen, found, pcapng, capture)
-    print_numbers(found, format_, loss_table)
+    print_report(report(found), format_)
 
 
 def _cell(run: Run, name: str | None) -> RunCell:
@@ -82,8 +73,8 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
     """Writes the annotated capture."""
     if path is None:
         raise UsageError("--capture: found no --pcapng beside it; expected the file to write. Add --pcapng FILE.")
-    names = loss_table.captures_with_losses(found)
-    if wanted is not None and not capture_file(cell, wanted).is_file():
+    names = captures_with_losses(found)
+    if wanted is not None and not cell.capture_file(wanted).is_file():
         captures = [probe.name for probe in cell.plan.cell.probes if isinstance(probe, Capture)]
         raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; {one_of(wanted, captures)}')
     name = wanted or next(iter(names), None)
@@ -92,7 +83,7 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
             f"{cell.folder}: found no lost packet that is identified in a capture; expected one. "
             "Read the notes of the list without --pcapng."
         )
-    source = capture_file(cell, name)
+    source = cell.capture_file(name)
     records = read_records(source.read_bytes(), str(source))
-    path.write_bytes(annotated(records, name, loss_table.comments(found.lost, name)))
+    path.write_bytes(annotated(records, name, comments(found.lost, name)))
     typer.echo(f"wrote {path}", err=True)

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from scpslab.analysis import table
-from scpslab.analysis.table import read_results, summarise
+from scpslab.analysis.table import read_results, report, summarise
 from scpslab.cli.notes import warn
-from scpslab.cli.tables import Format, print_numbers
+from scpslab.cli.tables import Format, FormatOption, RunArgument, print_report
 from scpslab.runs import find_run
 
 
@@ -19,15 +18,8 @@ def register(app: typer.Typer) -> None:
 
 
 def results(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
-    ] = "last",
-    format_: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."
-        ),
-    ] = Format.TABLE,
+    run: RunArgument = "last",
+    format_: FormatOption = Format.TABLE,
     by: Annotated[
         list[str] | None,
         typer.Option(help="Group by this axis; repeat, or separate with commas. Default: every swept axis."),
@@ -50,7 +42,7 @@ def results(
     --format csv > means.csv
     """
     summary = summarise(read_results(find_run(run), rebuild=rebuild, warn=warn), split(by), split(metric))
-    print_numbers(summary, format_, table)
+    print_report(report(summary), format_)
 
 
 def split(values: list[str] | None) -> list[str]:

@@ -1,13 +1,13 @@
-"""The consoles to which commands print: as wide as the terminal, or wide enough for tables when the output goes into a
-file or a pipe.
+"""Prints reports, and has the consoles to which commands print: as wide as the terminal, or wide enough for tables when
+the output goes into a file or a pipe.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scpslab.analysis import table
+from scpslab.analysis.output import Report
 from scpslab.analysis.table import Summary
 from scpslab.cli.terminal import harmless
 
@@ -30,53 +31,69 @@ class Format(StrEnum):
     TABLE = "table"
 
 
-Found = TypeVar("Found")
-Found_contra = TypeVar("Found_contra", contravariant=True)
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
+]
+FormatOption = Annotated[
+    Format,
+    typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."),
+]
 
 
-def print_for_programs(
-    found: Found, format_: Format, as_csv: Callable[[Found], str], as_json: Callable[[Found], str]
-) -> None:
-    """Prints results as CSV or JSON, byte for byte."""
-    typer.echo(as_csv(found) if format_ is Format.CSV else as_json(found), nl=False)
+def print_report(report: Report, format_: Format) -> None:
+    """Prints a report in the format that was asked for; CSV and JSON byte for byte."""
+    match format_:
+        case Format.TABLE:
+            print_table(report, table_console())
+        case Format.MARKDOWN:
+            typer.echo(harmless(as_markdown(report)), nl=False)
+        case Format.CSV:
+            typer.echo(report.csv, nl=False)
+        case Format.JSON:
+            typer.echo(report.json, nl=False)
 
 
-class Texts(Protocol[Found_contra]):
-    """A module that says its numbers in every format."""
-
-    def as_table(self, found: Found_contra, /) -> Table:
-        """The table for a person."""
-
-    def notes(self, found: Found_contra, /) -> Sequence[str]:
-        """What a reader of the table needs to know."""
-
-    def as_csv(self, found: Found_contra, /) -> str:
-        """The numbers as CSV."""
-
-    def as_json(self, found: Found_contra, /) -> str:
-        """The numbers as JSON."""
+def print_table(report: Report, console: Console) -> None:
+    """Prints the table of a report, and the notes that a reader of its numbers needs."""
+    console.print(as_table(report))
+    for line in report.notes:
+        console.print(line, style="dim", highlight=False)
 
 
-def print_numbers(found: Found, format_: Format, texts: Texts[Found]) -> None:
-    """Prints results in the format that was asked for."""
-    if format_ is Format.TABLE:
-        print_table(found, table_console(), texts)
-    elif format_ is Format.MARKDOWN:
-        typer.echo(harmless(as_markdown(texts.as_table(found), texts.notes(found))), nl=False)
-    else:
-        print_for_programs(found, format_, texts.as_csv, texts.as_json)
+def print_summary(summary: Summary, console: Console) -> None:
+    """Prints the table of a run."""
+    print_table(table.report(summary), console)
 
 
-def as_markdown(table: Table, notes: Sequence[str] = ()) -> str:
-    """A table in Markdown, below its title and above its notes; rows that stand out in a terminal are bold."""
-    heads = [_cell(column.header) for column in table.columns]
-    lines = [f"**{_cell(table.title)}**", ""] if table.title else []
-    lines += [_row(heads), _row(["---:" if column.justify == "right" else "---" for column in table.columns])]
-    for row, cells in zip(
-        table.rows, zip(*(map(_cell, column.cells) for column in table.columns), strict=True), strict=True
-    ):
-        lines.append(_row([f"**{cell}**" if cell and row.style == "bold" else cell for cell in cells]))
-    lines += ["", *(f"- {_cell(note)}" for note in notes)]
+def as_table(report: Report) -> Table:
+    """The table of a report for a terminal."""
+    shown = Table(title=report.title or None, title_justify="left", header_style="bold")
+    for column in report.columns:
+        shown.add_column(
+            column.name,
+            justify="right" if column.is_number else "left",
+            overflow="fold" if column.folds else "ellipsis",
+            style=column.style,
+        )
+    for row in report.rows:
+        if row.begins_section:
+            shown.add_section()
+        cells = [cell if isinstance(cell, str) else Text(harmless(cell[0]), cell[1]) for cell in row.cells]
+        shown.add_row(*cells, style="bold" if row.is_bold else None)
+    return shown
+
+
+def as_markdown(report: Report) -> str:
+    """The table of a report in Markdown, below its title and above its notes; rows that stand out in a terminal are
+    bold.
+    """
+    lines = [f"**{_cell(report.title)}**", ""] if report.title else []
+    lines += [_row([_cell(column.name) for column in report.columns])]
+    lines += [_row(["---:" if column.is_number else "---" for column in report.columns])]
+    for row in report.rows:
+        cells = map(_cell, row.texts)
+        lines.append(_row([f"**{cell}**" if cell and row.is_bold else cell for cell in cells]))
+    lines += ["", *(f"- {_cell(note)}" for note in report.notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -84,16 +101,9 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(content: object) -> str:
+def _cell(text: str) -> str:
     """Text that Markdown shows as it is."""
-    return re.sub(r"([\\|*`<])", r"\\\1", str(content)).strip()
-
-
-def print_table(found: Found, console: Console, texts: Texts[Found]) -> None:
-    """Prints a table, and the notes that a reader of its numbers needs."""
-    console.print(texts.as_table(found))
-    for line in texts.notes(found):
-        console.print(line, style="dim", highlight=False)
+    return re.sub(r"([\\|*`<])", r"\\\1", text).strip()
 
 
 class _PlainConsole(Console):
@@ -117,8 +127,3 @@ def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
     not markup.
     """
     return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False)
-
-
-def print_summary(summary: Summary, console: Console) -> None:
-    """Prints the table of a run."""
-    print_table(summary, console, table)

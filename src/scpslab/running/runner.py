@@ -94,7 +94,7 @@ def execute(run: RunPlan, listeners: Sequence[Listener] = ()) -> RunResult:
             wall_s = round(time.monotonic() - began, 2)
             work.finish(wall_s)
             if run.plans:
-                results.collect(run.folder.path)
+                results.collect(run.folder.path, lambda text: tell(Note(f"warning: {text}")))
         if most_bytes is not None:
             run.stores[0].trim(most_bytes=most_bytes)
         tell(events.RunDone(*of_run, wall_s))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 
-from scpslab.analysis.csv_text import csv_text
+from scpslab.analysis.output import csv_text
 from scpslab.core.errors import CapabilityError, ScenarioError, UsageError
 from scpslab.core.installation import add_extra, version
 from scpslab.core.names import shown

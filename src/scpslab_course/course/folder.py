@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import AfterValidator
 
-from scpslab.analysis.csv_text import csv_text, no_formula
+from scpslab.analysis.output import csv_text, no_formula
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import is_name, shown
 from scpslab.core.scratch import private_folder, replace_text

@@ -14,7 +14,7 @@ from statistics import mean
 
 from scpslab import analysis as results
 from scpslab import scenario
-from scpslab.analysis.resends import resend_columns
+from scpslab.analysis.lost_packets import resend_columns
 from scpslab.analysis.run import open_run
 from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.core.scratch import scratch

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
-from scpslab.analysis.csv_text import csv_text, no_formula
+from scpslab.analysis.output import csv_text, no_formula
 from scpslab_course.course.roster import Student
 from scpslab_course.grading.grade import Grade, Part, Status
 

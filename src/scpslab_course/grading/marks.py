@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scpslab.analysis.csv_text import csv_text, no_formula
+from scpslab.analysis.output import csv_text, no_formula
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import shown

@@ -39,15 +39,8 @@ def rows():
         for repeat, value in enumerate(values, first):
             status = "incomplete" if value is None else "completed"
             number = "" if value is None else str(value)
-            fields = {
-                "scenario": scenario,
-                "stack": stack,
-                **axes,
-                "repeat": str(repeat),
-                "seed": f"s{repeat}",
-                "status": status,
-                metric: number,
-            }
+            fields = {"scenario": scenario, "stack": stack, **axes, "repeat": str(repeat), "seed": f"s{repeat}"}
+            fields |= {"status": status, metric: number}
             name, _, variant = scenario.partition(":")
             made.append(
                 Row(Path(run), name, variant != "test", tuple(sorted({"stack": stack, **axes}.items())), fields)
@@ -59,12 +52,14 @@ def rows():
 
 @pytest.fixture
 def verdict(tmp_path):
-    """The verdict of one claim, written as YAML below `claims:`, on rows."""
+    """The verdict of one claim on rows: with these checks, each the keys of a YAML mapping, or without any."""
 
-    def judge(checks: str, rows):
+    def judge(rows, *checks):
         path = tmp_path / "paper.yaml"
+        tested = [f"      - {{{check}}}\n" for check in checks]
+        body = "".join(["    checks:\n", *tested]) if checks else "    not_testable: A hope.\n"
         path.write_text(
-            HEAD + "  - id: one\n    weight: headline\n    source: Fig 1\n    says: Something is so.\n" + checks
+            f"{HEAD}  - id: one\n    weight: headline\n    source: Fig 1\n    says: Something is so.\n{body}"
         )
         return evaluate([load(path)], Evidence(rows))[0]
 

@@ -8,12 +8,8 @@ from pathlib import Path
 import pytest
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, evaluate, load_all
-from scpslab.analysis.claims.contradictions import load_contradictions
-from scpslab.analysis.claims.load import load
-from scpslab.analysis.claims.numbers import NUMBERS
-from scpslab.analysis.claims.relations import RELATIONS
-from scpslab.analysis.claims.words import strange_words
-from scpslab.analysis.figures.plots import load_all as load_recipes
+from scpslab.analysis.claims.load import load, load_contradictions, strange_words
+from scpslab.analysis.claims.measured import KINDS
 from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.core.errors import ScenarioError
 from scpslab.plan.links import LOSS_CAUSES
@@ -54,148 +50,70 @@ def test_every_series_is_used():
     assert unused == []
 
 
-def test_figures_of_claims_exist():
-    recipes = load_recipes()
-    assert [
-        claim.figure
-        for paper in load_all()
-        for claim in paper.file.claims
-        if claim.figure and claim.figure not in recipes
-    ] == []
+def refused(path, text):
+    """The errors of a file with this text."""
+    path.write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    return str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "says"),
+    ("check", "says"),
     [
-        ("    checks: [{kind: value, metric: x, of: tcp, because: Why not.}]\n", 14, "found no band"),
+        ("kind: value, metric: x, of: tcp", "found no band"),
+        ("kind: value, metric: x, of: udp, at_most: 1", 'found the series "udp"; expected one of tcp, tp'),
+        ("kind: valve, metric: x, of: tcp, at_most: 1", 'found "valve"; expected one of value'),
+        ("kind: value, metric: x, of: tcp, at_most: 1, becuase: Typing.", 'unknown key "becuase"'),
+        ("kind: value, metric: x, of: tcp, at_least: 2, at_most: 1", "found at_least 2 above at_most 1"),
+        ("kind: ratio, metric: x, of: tcp, to: tp, every: {stack: []}, at_most: 1", "found an empty list"),
+        (f"kind: value, metric: x, of: tcp, every: {MANY}, at_most: 1", "found 3200000 combinations"),
+        ("kind: arithmetic, multiply: [8], divide: [0], at_most: 1", "found a product of 0 in `divide`"),
+        ("kind: arithmetic, multiply: [1e308, 1e308], at_least: 1", "found a number too large"),
+        ("kind: arithmetic, multiply: [], at_least: 1", "multiply: found an empty list; expected at least one value"),
+        ("kind: completion, of: tcp, paper_count: [10, 5], at_least: 1", "found the paper_count 10 of 5"),
+        ("kind: completion, of: tcp, paper_count: [-3, -5], at_least: 1", "found the paper_count -3 of -5"),
+        ("kind: completion, of: tcp, paper_count: [0, 0], at_least: 1", "found the paper_count 0 of 0"),
+        ("kind: completion, of: tcp, paper_count: [1, 200000], at_least: 1", "of at most 100000"),
+        ("kind: value, metric: x, of: tcp, at_least: 1, different: {because: Chance.}", "found no band"),
         (
-            "    checks: [{kind: value, metric: x, of: udp, at_most: 1, because: Why not.}]\n",
-            14,
-            'found the series "udp"; expected one of tcp, tp',
-        ),
-        (
-            "    checks: [{kind: valve, metric: x, of: tcp, at_most: 1, because: Why not.}]\n",
-            14,
-            'found "valve"; expected one of value',
-        ),
-        ("    checks: [{kind: value, metric: x, of: tcp, at_most: 1}]\n", 14, "because"),
-        (
-            "    checks: [{kind: value, metric: x, of: tcp, at_most: 1, becuase: Typing.}]\n",
-            14,
-            'unknown key "becuase"',
-        ),
-        (
-            "    checks: [{kind: value, metric: x, of: tcp, at_least: 2, at_most: 1, because: Why not.}]\n",
-            14,
-            "found at_least 2 above at_most 1",
-        ),
-        (
-            (
-                "    checks: [{kind: ratio, metric: x, of: tcp, to: tp, every: {stack: []}, at_most: 1, because: "
-                "Why not.}]\n"
-            ),
-            14,
-            "found an empty list",
-        ),
-        (
-            f"    checks: [{{kind: value, metric: x, of: tcp, every: {MANY}, at_most: 1, because: Why not.}}]\n",
-            14,
-            "found 3200000 combinations",
-        ),
-        (
-            "    checks: [{kind: arithmetic, multiply: [8], divide: [0], at_most: 1, because: Why not.}]\n",
-            14,
-            "found a product of 0 in `divide`",
-        ),
-        (
-            "    checks: [{kind: arithmetic, multiply: [1e308, 1e308], at_least: 1, because: Why not.}]\n",
-            14,
-            "found a number too large",
-        ),
-        (
-            "    checks: [{kind: arithmetic, multiply: [], at_least: 1, because: Why not.}]\n",
-            14,
-            "multiply: found an empty list; expected at least one value",
-        ),
-        (
-            "    checks: [{kind: completion, of: tcp, paper_count: [10, 5], at_least: 1, because: Why not.}]\n",
-            14,
-            "found the paper_count 10 of 5",
-        ),
-        (
-            "    checks: [{kind: completion, of: tcp, paper_count: [-3, -5], at_least: 1, because: Why not.}]\n",
-            14,
-            "found the paper_count -3 of -5",
-        ),
-        (
-            "    checks: [{kind: completion, of: tcp, paper_count: [0, 0], at_least: 1, because: Why not.}]\n",
-            14,
-            "found the paper_count 0 of 0",
-        ),
-        (
-            "    checks: [{kind: completion, of: tcp, paper_count: [1, 200000], at_least: 1, because: Why not.}]\n",
-            14,
-            "of at most 100000",
-        ),
-        (
-            (
-                "    checks: [{kind: value, metric: x, of: tcp, at_least: 1, because: Why not., different: {because: "
-                "Chance.}}]\n"
-            ),
-            14,
-            "found no band",
-        ),
-        (
-            (
-                "    checks: [{kind: value, metric: x, of: tcp, at_least: 1, because: Why not., different: {at_least: "
-                "2, at_most: 3, because: Chance.}}]\n"
-            ),
-            14,
+            "kind: value, metric: x, of: tcp, at_least: 1, different: {at_least: 2, at_most: 3, because: Chance.}",
             "found the band of `different` inside the check's own",
         ),
         (
-            (
-                "    checks: [{kind: crossover, metric: x, along: rate, of: tcp, to: tp, ratio: 0, at_least: "
-                "1, because: Why not.}]\n"
-            ),
-            14,
+            "kind: crossover, metric: x, along: rate, of: tcp, to: tp, ratio: 0, at_least: 1",
             "ratio: found 0; expected greater than 0",
         ),
-        ("    figure: nosuchfig\n    not_testable: A hope.\n", 14, 'figure: found "nosuchfig"; expected one of'),
-        ("", 10, "found neither or both of checks and not_testable"),
-        ("    not_testable: A hope.\n" + CLAIM + "    not_testable: A hope.\n", 15, 'found "one" a second time'),
     ],
 )
-def test_mistakes_are_said_with_their_line(tmp_path, head, text, line, says):
+def test_mistakes_of_a_check_are_said_with_its_line(tmp_path, head, check, says):
     path = tmp_path / "paper.yaml"
-    path.write_text(head + CLAIM + text)
-
-    with pytest.raises(ScenarioError) as caught:
-        load(path)
-    assert says in str(caught.value)
-    assert f"{path}:{line}:" in str(caught.value)
+    said = refused(path, f"{head}{CLAIM}    checks: [{{{check}, because: Why not.}}]\n")
+    assert says in said
+    assert f"{path}:14:" in said
 
 
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        (
-            "scenarios: [net/links]",
-            "scenarios: []",
-            7,
-            "series.tcp.scenarios: found an empty list; expected at least one value",
-        ),
+        ("scenarios: [net/links]", "scenarios: []", 7, "series.tcp.scenarios: found an empty list; expected at least"),
         ("year: 1998", f"year: {'9' * 250}", 4, "expected at most 9999"),
+        (
+            "not_testable: A hope.",
+            "checks: [{kind: value, metric: x, of: tcp, at_most: 1}]",
+            14,
+            "checks[0].because: found nothing; expected this key",
+        ),
+        ("    not_test", "    figure: nosuchfig\n    not_test", 14, 'figure: found "nosuchfig"; expected one of'),
+        ("    not_testable: A hope.\n", "", 10, "found neither or both of checks and not_testable"),
+        ("A hope.\n", f"A hope.\n{CLAIM}    not_testable: A hope.\n", 15, 'found "one" a second time'),
     ],
 )
-def test_mistakes_in_the_head_are_said_with_their_line(tmp_path, head, old, new, line, says):
+def test_other_mistakes_are_said_with_their_line(tmp_path, head, old, new, line, says):
     path = tmp_path / "paper.yaml"
-    path.write_text(head.replace(old, new) + CLAIM + "    not_testable: A hope.\n")
-
-    with pytest.raises(ScenarioError) as caught:
-        load(path)
-    assert says in str(caught.value)
-    assert f"{path}:{line}:" in str(caught.value)
+    said = refused(path, f"{head}{CLAIM}    not_testable: A hope.\n".replace(old, new))
+    assert says in said
+    assert f"{path}:{line}:" in said
 
 
 def test_a_figure_of_the_user_s_own_may_show_a_claim(tmp_path, head):
@@ -245,7 +163,7 @@ def test_the_documented_counts_are_those_of_the_files():
         (name, str(count)) for name, count in FINDINGS.items()
     ]
     assert f"{sum(FINDINGS.values())} findings" in documented
-    assert [kind for kind in (*NUMBERS, *RELATIONS) if f"| `{kind}` |" not in documented] == []
+    assert [kind for kind in KINDS if f"| `{kind}` |" not in documented] == []
 
 
 def test_questions_are_of_the_same_form_and_undecided_without_runs():
@@ -259,13 +177,8 @@ def test_every_metric_that_a_check_looks_at_is_a_column():
     columns = {column.name for family in FAMILIES for column in family.columns}
     columns |= {f"hop_data_lost_{cause}_packets" for cause in LOSS_CAUSES}
     # Those of transfers over SCPS-NP have the names of their scenario's workloads.
-    columns |= {
-        column.name
-        for name in ("np/signals", "np/precedence")
-        for cell in cells(load_scenario(name))
-        for family in OF_PLANS
-        for column in family.columns(plan(cell))
-    }
+    over_np = (cell for name in ("np/signals", "np/precedence") for cell in cells(load_scenario(name)))
+    columns |= {column.name for cell in over_np for family in OF_PLANS for column in family.columns(plan(cell))}
     named = [
         (f"{paper.name}/{claim.id}", metric)
         for paper in (*load_all(), *load_all(QUESTIONS))

@@ -26,37 +26,24 @@ def run_of(folder: Path, name: str, *overrides: str) -> Path:
     return folder
 
 
+# What no claim depends on.
+UNCHANGED = ("repeats=7", "seed=3", "sweep.level=[100, 130]", "sweep.stack=[cubic]", "limits.wall=10 s", "probes=[]")
+UNCHANGED += ("title=Mine",)
+RATE = "parameters.data_rate=1 Mbit/s"
+SEGMENT = "sweep.segment={set: [workloads.transfer.segment], values: [512 B]}"
+
+
 @pytest.mark.parametrize(
     ("name", "overrides", "changes"),
     [
         ("fy97/fig14", (), ()),
         ("fy97/fig14:demo", (), ()),
-        (
-            "fy97/fig14",
-            (
-                "repeats=7",
-                "seed=3",
-                "sweep.level=[100, 130]",
-                "sweep.stack=[cubic]",
-                "limits.wall=10 s",
-                "probes=[]",
-                "title=Mine",
-            ),
-            (),
-        ),
+        ("fy97/fig14", UNCHANGED, ()),
         ("fy97/fig14", ("workloads.transfer.size=4 MB",), ()),
         ("fy97/fig14", ("workloads.transfer.size=200 kB",), ("workloads.transfer.size: 200 kB instead of 4000000 B",)),
-        (
-            "fy97/fig14:demo",
-            ("parameters.data_rate=1 Mbit/s",),
-            ("parameters.data_rate: 1 Mbit/s instead of 2 Mbit/s",),
-        ),
+        ("fy97/fig14:demo", (RATE,), ("parameters.data_rate: 1 Mbit/s instead of 2 Mbit/s",)),
         ("fy97/fig14", ("links.hop.data.errors={model: independent, ber: 1e-6}",), None),
-        (
-            "fy97/fig14",
-            ("sweep.segment={set: [workloads.transfer.segment], values: [512 B]}",),
-            ("sweep.segment: new",),
-        ),
+        ("fy97/fig14", (SEGMENT,), ("sweep.segment: new",)),
     ],
 )
 def test_what_a_run_changed_in_its_scenario_is_named(tmp_path, name, overrides, changes):

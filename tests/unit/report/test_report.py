@@ -12,9 +12,7 @@ from typer.testing import CliRunner
 
 from scpslab.analysis.claims import Evidence, evaluate, load_all
 from scpslab.analysis.claims.load import load
-from scpslab.analysis.report import write_report
-from scpslab.analysis.report.content import Content, check_lines, gather
-from scpslab.analysis.report.page import render
+from scpslab.analysis.report import Content, check_lines, gather, render, write_report
 from scpslab.cli.app import program
 
 pytestmark = pytest.mark.slow
@@ -70,12 +68,8 @@ def page(text):
 
 
 def test_the_page_fetches_nothing_and_runs_nothing(page, text):
-    addresses = [
-        value
-        for _, attributes in page.elements
-        for name, value in attributes.items()
-        if name in ("src", "href", "data", "action")
-    ]
+    fetching = {"src", "href", "data", "action"}
+    addresses = [found[name] for _, found in page.elements for name in fetching & found.keys()]
 
     assert addresses
     assert [value for value in addresses if not value.startswith(("#", "data:"))] == []
@@ -89,25 +83,23 @@ def test_every_finding_of_every_paper_is_there(page):
     assert {f"{paper.name}-{claim.id}" for paper in load_all() for claim in paper.file.claims} <= shown
 
 
+def ids(page):
+    return [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+
+
 def test_links_within_the_page_lead_somewhere_and_names_are_unique(page):
-    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     targets = {attributes["href"][1:] for attributes in page.all("a") if attributes["href"].startswith("#")}
 
-    assert len(names) == len(set(names))
-    assert targets <= set(names)
+    assert len(ids(page)) == len(set(ids(page)))
+    assert targets <= set(ids(page))
 
 
 def test_names_are_unique_where_a_finding_is_on_the_page_twice(campaign_dir, monkeypatch):
     monkeypatch.setattr(Content, "disagreements", property(lambda content: list(content.verdicts[:2])))
-    page = Page(render(campaign_dir))
-    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    names = ids(Page(render(campaign_dir)))
 
     assert len([name for name in names if name.startswith("again-")]) == 2
     assert len(names) == len(set(names))
-
-
-def test_no_text_is_escaped_twice(text):
-    assert re.findall(r"&amp;(?:#\d+|lt|gt|quot);", text) == []
 
 
 def test_pictures_are_inside_and_say_what_they_show(page):
@@ -119,6 +111,7 @@ def test_pictures_are_inside_and_say_what_they_show(page):
 def test_text_of_scenarios_is_text(text):
     assert "<b>" not in text
     assert "Corruption &lt;b&gt;&amp;amp; more&lt;/b&gt;" in text
+    assert re.findall(r"&amp;(?:#\d+|lt|gt|quot);", text) == [], "escaped twice"
 
 
 def test_tables_have_intervals_and_count_what_did_not_complete(page, run_dir):
@@ -184,14 +177,8 @@ def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
         pytest.skip("chromium is not installed (apt-get install chromium)")
     copy = tmp_path / "report.html"
     copy.write_text(text.replace(' loading="lazy"', "").replace("</body>", MEASURE))
-    options = [
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--no-first-run",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        f"--window-size={width},900",
-    ]
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--window-size={width},900"]
+    options += [f"--user-data-dir={tmp_path / 'profile'}"]
     options += ["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom", copy.as_uri()]
     shown = subprocess.run([browser, *options], capture_output=True, text=True, timeout=120, check=True)
 
@@ -203,48 +190,45 @@ def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
     assert images == decoded > 0
 
 
-def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tmp_path):
-    (path := tmp_path / "mine.yaml").write_text(OWN_CLAIM)
-    said = CliRunner().invoke(
-        program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"}
-    )
-    assert said.exit_code == 0, said.output
-    line = next(line for line in said.output.splitlines() if "vegas-holds" in line)
+@pytest.fixture
+def claims_line(run_dir, tmp_path):
+    """What `scpslab claims` prints of a claim on this run, in one line."""
+
+    def line(text, claim):
+        (path := tmp_path / "mine.yaml").write_text(text)
+        words = ["claims", str(run_dir), "--file", str(path)]
+        said = CliRunner().invoke(program(["claims"]), words, env={"COLUMNS": "300"})
+        assert said.exit_code == 0, said.output
+        assert "\\" not in said.output
+        return next(line for line in said.output.splitlines() if claim in line)
+
+    return line
+
+
+def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tmp_path, claims_line):
+    line = claims_line(OWN_CLAIM, "vegas-holds")
     assert "holds (bbr in place of scps-vegas)" in line
-    assert "\\" not in said.output
     assert "reproduced" not in line
-    (verdict,) = evaluate([load(path)], Evidence.of_runs([run_dir]))
+    (verdict,) = evaluate([load(tmp_path / "mine.yaml")], Evidence.of_runs([run_dir]))
     ((_, period), (_, today)) = check_lines(verdict)
     assert "no data yet" in period[0]
     assert today[0].endswith("– holds")
 
 
+def test_brackets_of_intervals_are_printed_as_they_are(claims_line):
+    own = OWN_CLAIM.replace("era: modern, ", "").replace("stack: scps-vegas", "stack: bbr")
+    assert " [" in claims_line(own, "vegas-holds")
+
+
 def test_the_page_of_a_run_begins_with_its_figures(run_dir):
     page = Page(render(run_dir))
     places = [
-        tag if tag == "figure" else attributes.get("id") or ""
+        "figure" if tag == "figure" else attributes.get("id", "")
         for tag, attributes in page.elements
         if tag in ("figure", "section", "table")
     ]
     assert places.index("figure") < places.index("")
     assert places.index("run-1") < places.index("method")
     assert "scoreboard" not in places[: places.index("run-1")]
-
-
-def test_a_caption_is_in_the_picture_alone(run_dir):
-    page = Page(render(run_dir))
-    texts = " ".join(page.texts)
     assert page.all("figcaption")
-    assert "each way" not in texts, "conditions are drawn into the picture"
-
-
-def test_brackets_of_intervals_are_printed_as_they_are(run_dir, tmp_path):
-    (path := tmp_path / "mine.yaml").write_text(
-        OWN_CLAIM.replace("era: modern, ", "").replace("stack: scps-vegas", "stack: bbr")
-    )
-    said = CliRunner().invoke(
-        program(["claims"]), ["claims", str(run_dir), "--file", str(path)], env={"COLUMNS": "300"}
-    )
-    line = next(line for line in said.output.splitlines() if "vegas-holds" in line)
-    assert " [" in line
-    assert "\\" not in line
+    assert "each way" not in " ".join(page.texts), "conditions are drawn into the picture"

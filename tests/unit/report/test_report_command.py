@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.analysis.report.content import safe_command
-from scpslab.analysis.report.page import render
+from scpslab.analysis.report import render, safe_command
 from scpslab.core.installation import commit_of, version
 from scpslab.running.run_plan import command
 
@@ -45,13 +44,8 @@ def shell(tmp_path, monkeypatch):
     def run(line: str, name: str) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        subprocess.run(
-            ["sh", "-c", line],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-            env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
-        )
+        environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+        subprocess.run(["sh", "-c", line], cwd=folder, check=True, capture_output=True, env=environment)
         return folder / "runs"
 
     return run
@@ -86,10 +80,8 @@ def test_a_variant_with_other_conditions_is_not_described_as_the_whole_scenario(
     (run,) = shell("scpslab run fy97/fig04:test", "runs-of-test").iterdir()
     page = render(run)
     assert "This run changed conditions" not in page
-    assert (
-        "this variant has other conditions (workloads.transfer.size: 100 kB instead of 4000000 B): 4,000,000 bytes"
-        in page
-    )
+    other = "this variant has other conditions (workloads.transfer.size: 100 kB instead of 4000000 B): 4,000,000 bytes"
+    assert other in page
 
 
 def test_an_engine_other_than_the_default_is_in_the_command():

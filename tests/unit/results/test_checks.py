@@ -11,10 +11,10 @@ from scpslab.core.errors import ResultError
 from scpslab.running.runner import RunResult
 from scpslab.scenario.model import Check
 
-ROWS = """cell,status,transfer_s,payload_match,second_transfer_s
-a,completed,10.5,true,1.0
-b,completed,20.5,false,2.0
-c,incomplete,,,
+ROWS = """scenario,topology,cell,status,reason,transfer_s,payload_match,second_transfer_s
+,,a,completed,,10.5,true,1.0
+,,b,completed,,20.5,false,2.0
+,,c,incomplete,,,,
 """
 
 

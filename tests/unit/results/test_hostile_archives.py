@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import random
+import re
 import sys
 import tarfile
 from dataclasses import replace
@@ -88,6 +89,7 @@ def impaired(errors):
 
 ERRORS = {"model": "independent", "action": "drop", "settings": {"ber": 0.001}, "seed": "0" * 64, "vector_errors": 1000}
 ALL_GOOD = dict.fromkeys(("p_good_bad", "p_bad_good", "ber_good", "ber_bad"), 0.0)
+CONTAINER = {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []}
 CAPTURE = {"name": "x", "kind": "capture", "node": "h1", "interface": "h1-hop", "snaplen_bytes": 96, "filter": ""}
 ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
 DIRECTION = ("network", "links", 0, "directions", 0)
@@ -167,13 +169,7 @@ HOSTILE = {
     "error model that is none": impaired({**ERRORS, "model": "../x"}),
     "endless channel": impaired({**ERRORS, "model": "gilbert-elliott", "settings": ALL_GOOD}),
     "filter that is an option": setting("cell", "probes", [{**CAPTURE, "filter": "-w/x"}]),
-    "container in a process": setting(
-        "network",
-        "nodes",
-        0,
-        "container",
-        {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []},
-    ),
+    "container in a process": setting("network", "nodes", 0, "container", CONTAINER),
 }
 
 
@@ -229,27 +225,18 @@ def test_only_engines_that_repeat_are_verified(tmp_path, engine, monkeypatch, ca
 
 def test_a_cell_that_may_take_for_ever_is_refused_before_it_runs(tmp_path, monkeypatch, capsys):
     path = archive(tmp_path / "a", **setting("cell", "limits", "wall_s", 1_000_000))
-    monkeypatch.setattr(sys, "argv", ["scpslab", "verify", str(path)])
 
-    with pytest.raises(SystemExit) as ended:
-        app.main()
-
-    assert ended.value.code == ResultError.exit_code
-    assert "found a wall limit of 1000000 s; expected at most 3600 s" in capsys.readouterr().err
+    assert "found a wall limit of 1000000 s; expected at most 3600 s" in refusal(path, monkeypatch, capsys)
 
 
 def test_bombs_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "a"
-    with gzip.open(path, "wb", compresslevel=9) as packed:
-        packed.write(info("x/plan.json", size=200 << 20).tobuf())
-        for _ in range(200):
-            packed.write(bytes(1 << 20))
-    assert "bytes packed into" in refused(path) or "of 209715200 bytes" in refused(path)
-    with gzip.open(path, "wb", compresslevel=9) as packed:
-        packed.write(info("x/other", size=200 << 20).tobuf())
-        for _ in range(200):
-            packed.write(bytes(1 << 20))
-    assert "more than 300 to one" in refused(path)
+    for name, says in (("x/plan.json", "bytes packed into|of 209715200 bytes"), ("x/other", "more than 300 to one")):
+        with gzip.open(path, "wb", compresslevel=9) as packed:
+            packed.write(info(name, size=200 << 20).tobuf())
+            for _ in range(200):
+                packed.write(bytes(1 << 20))
+        assert re.search(says, refused(path))
     monkeypatch.setattr(archives, "OF_RUNS", replace(archives.OF_RUNS, bytes=1 << 20))
     noise = random.Random(7).randbytes(2 << 20)
     assert "more than 1048576 bytes" in refused(
@@ -265,21 +252,16 @@ def test_too_many_members_are_refused(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("what", ["folder", "nothing", "empty", "noise", "no tar", "two of gzip"])
-def test_other_files_are_refused(tmp_path, what):
-    path = tmp_path / "a"
-    match what:
-        case "folder":
-            path.mkdir()
-        case "empty":
-            path.write_bytes(b"")
-        case "noise":
-            path.write_bytes(random.Random(7).randbytes(5000))
-        case "no tar":
-            path.write_bytes(gzip.compress(b"no tar" * 1000))
-        case "two of gzip":
-            path.write_bytes(gzip.compress(b"") + b"rest")
-    assert "expected an archive" in refused(path)
+@pytest.mark.parametrize(
+    "content",
+    [b"", random.Random(7).randbytes(5000), gzip.compress(b"no tar" * 1000), gzip.compress(b"") + b"rest"],
+    ids=["empty", "noise", "no tar", "two of gzip"],
+)
+def test_other_files_are_refused(tmp_path, content):
+    (tmp_path / "a").write_bytes(content)
+    assert "expected an archive" in refused(tmp_path / "a")
+    assert "expected an archive" in refused(tmp_path), "a folder"
+    assert "expected an archive" in refused(tmp_path / "nothing")
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,13 @@ code with the writer.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 import struct
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -18,8 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scpslab import plan as plans
-from scpslab.analysis.loss_table import as_csv, as_json
-from scpslab.analysis.lost_packets import Losses, find_losses
+from scpslab.analysis.lost_packets import Losses, find_losses, report
 from scpslab.analysis.run import open_cell
 from scpslab.cli.app import program
 from scpslab.plan.links import CORRUPT, QUEUE
@@ -41,6 +43,23 @@ def client_packets(transfer: Any) -> list[tuple[float, Any]]:
     ]
 
 
+def lines_of(cell: Path, record: str) -> list[dict[str, Any]]:
+    """A record of a cell."""
+    return [json.loads(line) for line in (cell / "records" / f"{record}.jsonl").read_text().splitlines()]
+
+
+def write_lines(cell: Path, record: str, lines: list[dict[str, Any]]) -> None:
+    """Writes a record of a cell."""
+    (cell / "records" / f"{record}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def with_probes(cell: Path, change: Callable[[list[Any]], list[Any]]) -> None:
+    """Changes the probes of a cell's plan, which come without the one of the verdict log."""
+    plan = plans.parse((cell / "plan.json").read_bytes())
+    probes = tuple(change([probe for probe in plan.cell.probes if probe.name != LOG]))
+    (cell / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
+
+
 @pytest.fixture
 def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     """A run's only cell, with a verdict log of what the model lost."""
@@ -48,21 +67,12 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     transfer = synthetic.simulate(60_000, MSS, {*CORRUPTED, *DROPPED})
     folder: Path = synthetic.write_cell(run_dir, {"stack": "reno", "ber": "1e-05"}, 1, transfer)
     (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "fig04-golden", "status": "completed"}))
-    plan = plans.read(json.loads((folder / "plan.json").read_text()))
-    probes = (
-        *(probe for probe in plan.cell.probes if probe.name != LOG),
-        Verdicts(name=LOG, link="hop", direction="data"),
-    )
-    (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
+    with_probes(folder, lambda probes: [*probes, Verdicts(name=LOG, link="hop", direction="data")])
 
     sent = client_packets(transfer)
-    overhead = next(
-        item.overhead_bytes
-        for link in plan.network.links
-        if link.name == "hop"
-        for item in link.directions
-        if item.name == "data"
-    )
+    plan = plans.parse((folder / "plan.json").read_bytes())
+    (hop,) = (link for link in plan.network.links if link.name == "hop")
+    (overhead,) = (item.overhead_bytes for item in hop.directions if item.name == "data")
     sizes = [20 + len(bytes(packet)) + overhead for _, packet in sent]
     lines: list[dict[str, Any]] = []
     for ordinal in sorted((*CORRUPTED, *DROPPED)):
@@ -71,27 +81,15 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
         cause = QUEUE if ordinal in DROPPED else CORRUPT
         # The queue counts what is offered, the end of the link what arrives there.
         counted = at + 1 if cause == QUEUE else at + 1 - dropped_before
-        lines.append(
-            {
-                "t_s": sent[at][0] + 0.27,
-                "ordinal": counted,
-                "wire_bytes": sizes[at],
-                "verdict": cause,
-                "bit_errors": int(cause == CORRUPT),
-            }
-        )
-    records = folder / "records"
-    (records / f"{LOG}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    accounts = [json.loads(line) for line in (records / "accounting.jsonl").read_text().splitlines()]
+        seen = {"t_s": sent[at][0] + 0.27, "ordinal": counted, "wire_bytes": sizes[at]}
+        lines.append(seen | {"verdict": cause, "bit_errors": int(cause == CORRUPT)})
+    write_lines(folder, LOG, lines)
+    accounts = lines_of(folder, "accounting")
     for account in accounts:
         if (account["link"], account["direction"]) == ("hop", "data"):
-            account |= {
-                "offered_packets": len(sent),
-                "offered_bytes": sum(sizes),
-                "queue_packets": len(DROPPED),
-                "corrupt_packets": len(CORRUPTED),
-            }
-    (records / "accounting.jsonl").write_text("".join(json.dumps(account) + "\n" for account in accounts))
+            account |= {"offered_packets": len(sent), "offered_bytes": sum(sizes)}
+            account |= {"queue_packets": len(DROPPED), "corrupt_packets": len(CORRUPTED)}
+    write_lines(folder, "accounting", accounts)
     return folder
 
 
@@ -112,11 +110,8 @@ def test_each_loss_is_a_packet_that_never_came_to_the_sink(cell):
     sent, arrived = frames_of(cell / "captures" / "ws4.pcap"), set(frames_of(cell / "captures" / "ws2.pcap"))
     missing = [number for number, frame in enumerate(sent, start=1) if frame not in arrived]
     assert [lost.frame for lost in found.lost] == missing
-    assert [(lost.cause, lost.place) for lost in found.lost] == [
-        (CORRUPT, "arrival"),
-        (QUEUE, "queue"),
-        (CORRUPT, "arrival"),
-    ]
+    places = [(CORRUPT, "arrival"), (QUEUE, "queue"), (CORRUPT, "arrival")]
+    assert [(lost.cause, lost.place) for lost in found.lost] == places
     assert {(lost.source, lost.destination, lost.payload_bytes, lost.flags) for lost in found.lost} == {
         ("10.1.0.1:40001", "10.2.0.2:5001", MSS, "A")
     }
@@ -129,25 +124,18 @@ def test_the_frame_and_the_repair_are_those_of_the_capture(cell):
     for lost in found_in(cell).lost:
         packet = frames[lost.frame - 1][1]
         assert (packet.seq - first - 1) % 2**32 == lost.seq
-        copies = [
-            number
-            for number, (_, other) in enumerate(frames, start=1)
-            if other.seq == packet.seq and other.dport == 5001
-        ]
+        same = [other.seq == packet.seq and other.dport == 5001 for _, other in frames]
+        copies = [number for number, is_copy in enumerate(same, start=1) if is_copy]
         assert copies == [lost.frame, lost.repaired_frame]
         assert lost.repair == "repaired"
         assert lost.sent_s < lost.t_s < lost.repaired_s
 
 
 def test_a_capture_that_does_not_agree_with_the_account_names_nothing(cell):
-    path = cell / "records" / "accounting.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    for line in lines:
-        line["offered_packets"] += 1
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    accounts = lines_of(cell, "accounting")
+    write_lines(cell, "accounting", [line | {"offered_packets": line["offered_packets"] + 1} for line in accounts])
     found = found_in(cell)
-    assert [lost.frame for lost in found.lost] == [None, None, None]
-    assert [lost.repair for lost in found.lost] == ["unknown"] * 3
+    assert [(lost.frame, lost.repair) for lost in found.lost] == [(None, "unknown")] * 3
     assert "Add a capture without filter" in " ".join(found.notes)
 
 
@@ -158,28 +146,14 @@ def test_a_capture_cut_short_is_told(cell):
 
 
 def test_a_log_with_another_size_names_nothing(cell):
-    path = cell / "records" / f"{LOG}.jsonl"
-    changed = [json.loads(line) for line in path.read_text().splitlines()]
-    changed[0]["wire_bytes"] -= 1
-    path.write_text("".join(json.dumps(line) + "\n" for line in changed))
+    first, *others = lines_of(cell, LOG)
+    write_lines(cell, LOG, [first | {"wire_bytes": first["wire_bytes"] - 1}, *others])
     assert all(lost.frame is None for lost in found_in(cell).lost)
-
-
-def without_log(cell: Path) -> None:
-    """Takes the verdict log's probe out of the plan."""
-    plan = plans.read(json.loads((cell / "plan.json").read_text()))
-    (cell / "plan.json").write_text(
-        plans.text(
-            replace(
-                plan, cell=replace(plan.cell, probes=tuple(probe for probe in plan.cell.probes if probe.name != LOG))
-            )
-        )
-    )
 
 
 def test_without_a_log_two_captures_are_compared(cell):
     logged = found_in(cell).lost
-    without_log(cell)
+    with_probes(cell, list)
     found = found_in(cell)
     assert [(lost.frame, lost.seq, lost.repaired_s) for lost in found.lost] == [
         (lost.frame, lost.seq, lost.repaired_s) for lost in logged
@@ -191,7 +165,7 @@ def test_without_a_log_two_captures_are_compared(cell):
 
 
 def test_losses_without_log_and_second_capture_are_counted_in_a_note(cell):
-    without_log(cell)
+    with_probes(cell, list)
     (cell / "captures" / "ws2.pcap").unlink()
     found = found_in(cell)
     assert found.lost == ()
@@ -213,12 +187,10 @@ def test_bytes_that_nobody_sends_again_are_never_repaired(cell):
 
 
 def test_csv_and_json_say_the_same(cell):
-    found = found_in(cell)
-    header, *rows = [line.split(",") for line in as_csv(found).splitlines()]
-    fields = json.loads(as_json(found))
-    assert [dict(zip(header, row, strict=True))["frame"] for row in rows] == [
-        str(lost["frame"]) for lost in fields["lost"]
-    ]
+    shown = report(found_in(cell))
+    rows = csv.DictReader(io.StringIO(shown.csv))
+    fields = json.loads(shown.json)
+    assert [row["frame"] for row in rows] == [str(lost["frame"]) for lost in fields["lost"]]
     assert fields["cell"] == "stack=reno,ber=1e-05,r1"
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from scpslab.analysis.resends import _resends
+from scpslab.analysis.lost_packets import resend_causes
 
 SIZE = 100
 
@@ -24,7 +24,7 @@ def causes(segments: list[int], lost: dict[int, str]) -> list[str]:
         packet=np.arange(n),
         t_s=np.arange(n, dtype=np.float64),
     )
-    return [resend.cause for resend in _resends(connection, np.arange(1, n + 1), lost)]  # type: ignore[arg-type]
+    return resend_causes(connection, np.arange(1, n + 1), lost)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

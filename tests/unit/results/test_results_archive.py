@@ -92,37 +92,22 @@ def test_captures_are_taken_along_only_when_asked_for(run, tmp_path):
     assert len([name for name in names[1] if name.endswith(".pcap")]) == 22
 
 
-def test_a_file_that_an_archive_does_not_list_is_refused(run, tmp_path):
-    archive = changed(
-        write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", drop_listing_of("results.csv")
-    )
+def of_run(change):
+    """A change of what archive.json says of its first run."""
 
-    with pytest.raises(ResultError, match=r"results\.csv: found a file that archive\.json does not list"):
-        read_archive(archive)
-
-
-def drop_listing_of(file):
-    """A change that takes a file out of archive.json's list."""
-
-    def change(name, content):
+    def changed_contents(name, content):
         if name != "archive.json":
             return content
         fields = json.loads(content)
-        del fields["runs"][0]["files"][file]
+        change(fields["runs"][0])
         return json.dumps(fields).encode()
 
-    return change
+    return changed_contents
 
 
 def test_an_archive_from_before_inputs_were_listed_is_read(run, tmp_path):
-    def change(name, content):
-        if name != "archive.json":
-            return content
-        fields = json.loads(content)
-        del fields["runs"][0]["inputs"]
-        return json.dumps(fields).encode()
-
-    archive = changed(write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", change)
+    without_inputs = of_run(lambda listed: listed.pop("inputs"))
+    archive = changed(write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", without_inputs)
 
     assert read_archive(archive)[0].digest.inputs is None
 
@@ -135,51 +120,29 @@ def test_a_run_that_is_not_complete_is_refused(run, tmp_path):
     assert list(tmp_path.glob("a.tar.gz*")) == []
 
 
+def put(end, change):
+    """A change of the bytes of the files whose names have this end; None takes them out."""
+    return lambda name, content: change(content) if name.endswith(end) else content
+
+
+def other(old, new):
+    return lambda content: content.replace(old, new)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda name, content: None if name == "archive.json" else content, "found no archive.json"),
-        (lambda name, content: b"{}" if name == "archive.json" else content, "archive.json: format: found no such key"),
-        (
-            lambda name, content: (
-                content.replace(b'"format": 1', b'"format": 2') if name == "archive.json" else content
-            ),
-            "newer scpslab",
-        ),
-        (
-            lambda name, content: content.replace(b"60000", b"60001") if name.endswith("plan.json") else content,
-            "found another one",
-        ),
-        (lambda name, content: None if name.endswith("plan.json") else content, "found no such file"),
-        (
-            lambda name, content: content + b"more" if name.endswith("results.csv") else content,
-            "results.csv: found another one",
-        ),
-        (lambda name, content: None if name.endswith("results.csv") else content, "results.csv: found no such file"),
-        (
-            lambda name, content: (
-                content.replace(b"Golden", b"Tampered") if name.endswith("resolved.yaml") else content
-            ),
-            "found another one",
-        ),
-        (
-            lambda name, content: (
-                content.replace(b'"seed": 7', b'"seed": 8') if name.endswith("manifest.json") else content
-            ),
-            "found another one",
-        ),
-        (
-            lambda name, content: (
-                content.replace(b"completed", b"incomplete") if name.endswith("status.json") else content
-            ),
-            "found another one",
-        ),
-        (
-            lambda name, content: (
-                content.replace(b"fig04-golden-0002", b"../elsewhere") if name == "archive.json" else content
-            ),
-            'archive.json: runs[0].run: found "../elsewhere"',
-        ),
+        (put("archive.json", lambda _: b"{}"), "archive.json: format: found no such key"),
+        (put("archive.json", other(b'"format": 1', b'"format": 2')), "newer scpslab"),
+        (put("archive.json", other(b"fig04-golden-0002", b"../elsewhere")), 'runs[0].run: found "../elsewhere"'),
+        (of_run(lambda listed: listed["files"].pop("results.csv")), "results.csv: found a file that archive.json does"),
+        (put("plan.json", other(b"60000", b"60001")), "found another one"),
+        (put("plan.json", lambda _: None), "found no such file"),
+        (put("results.csv", lambda content: content + b"more"), "results.csv: found another one"),
+        (put("results.csv", lambda _: None), "results.csv: found no such file"),
+        (put("resolved.yaml", other(b"Golden", b"Tampered")), "found another one"),
+        (put("manifest.json", other(b'"seed": 7', b'"seed": 8')), "found another one"),
+        (put("status.json", other(b"completed", b"incomplete")), "found another one"),
     ],
 )
 def test_an_archive_that_is_not_what_it_says_is_refused(run, tmp_path, change, says):
@@ -190,14 +153,6 @@ def test_an_archive_that_is_not_what_it_says_is_refused(run, tmp_path, change, s
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"nothing of the kind", gzip.compress(b"no tar", mtime=0), b"\x1f\x8b\x08cut"]
-)
-def test_other_files_are_refused(tmp_path, content):
-    path = tmp_path / "x.tar.gz"
-    path.write_bytes(content)
-
-    with pytest.raises(ResultError, match=r"x\.tar\.gz"):
-        read_archive(path)
-    with pytest.raises(ResultError):
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ResultError, match=r"none\.tar\.gz"):
         read_archive(tmp_path / "none.tar.gz")

@@ -28,16 +28,8 @@ def pcap(frames, *, link_type=1, magic=0xA1B23C4D, order="<", t_ns=None):
 def packet(seq, payload=b"", *, ack=0, flags=dpkt.tcp.TH_ACK, opts=b"", reverse=False, window=1000):
     """An IPv4 packet with TCP."""
     ports = (5001, 40001) if reverse else (40001, 5001)
-    tcp = dpkt.tcp.TCP(
-        sport=ports[0],
-        dport=ports[1],
-        seq=seq % 2**32,
-        ack=ack % 2**32,
-        flags=flags,
-        win=window,
-        opts=opts,
-        data=payload,
-    )
+    numbers = {"seq": seq % 2**32, "ack": ack % 2**32, "flags": flags, "win": window}
+    tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], **numbers, opts=opts, data=payload)
     tcp.off = 5 + len(opts) // 4
     ends = (b"\x0a\x02\0\x02", b"\x0a\x01\0\x01") if reverse else (b"\x0a\x01\0\x01", b"\x0a\x02\0\x02")
     ip = dpkt.ip.IP(src=ends[0], dst=ends[1], p=6, data=tcp)
@@ -47,6 +39,20 @@ def packet(seq, payload=b"", *, ack=0, flags=dpkt.tcp.TH_ACK, opts=b"", reverse=
 
 def ethernet(ip, tags=b""):
     return bytes(12) + tags + b"\x08\x00" + ip
+
+
+def frame(seq, payload=b"", **fields):
+    """Such a packet over Ethernet."""
+    return ethernet(packet(seq, payload, **fields))
+
+
+def packets_of(*frames):
+    return parse_packets(pcap(frames), "x")
+
+
+def connection_of(*frames):
+    (connection,) = split_connections(packets_of(*frames))
+    return connection
 
 
 @pytest.mark.parametrize(
@@ -63,10 +69,8 @@ def ethernet(ip, tags=b""):
 )
 def test_every_link_type_gives_the_same_packets(link_type, header):
     packets = parse_packets(pcap([header + packet(7, b"abc", ack=9)], link_type=link_type), "x")
-    assert packets.seq.tolist() == [7]
-    assert packets.ack.tolist() == [9]
-    assert packets.payload_bytes.tolist() == [3]
-    assert packets.ip_bytes.tolist() == [43]
+    found = (packets.seq, packets.ack, packets.payload_bytes, packets.ip_bytes)
+    assert [int(value[0]) for value in found if len(value) == 1] == [7, 9, 3, 43]
 
 
 @pytest.mark.parametrize(
@@ -74,12 +78,12 @@ def test_every_link_type_gives_the_same_packets(link_type, header):
     [("<", 0xA1B23C4D, 1), (">", 0xA1B23C4D, 1), ("<", 0xA1B2C3D4, 1000), (">", 0xA1B2C3D4, 1000)],
 )
 def test_both_byte_orders_and_resolutions_give_nanoseconds(order, magic, unit_ns):
-    packets = parse_packets(pcap([ethernet(packet(1))], order=order, magic=magic, t_ns=[123_456]), "x")
+    packets = parse_packets(pcap([frame(1)], order=order, magic=magic, t_ns=[123_456]), "x")
     assert packets.t_ns.tolist() == [1_700_000_000 * 10**9 + 123_456 * unit_ns]
 
 
 def test_a_record_cut_short_is_left_out_and_said_so():
-    whole = pcap([ethernet(packet(1, b"a")), ethernet(packet(2, b"b"))])
+    whole = pcap([frame(1, b"a"), frame(2, b"b")])
     packets = parse_packets(whole[:-5], "x")
     assert packets.seq.tolist() == [1]
     assert packets.is_truncated
@@ -87,7 +91,7 @@ def test_a_record_cut_short_is_left_out_and_said_so():
 
 
 def test_a_short_snap_length_keeps_the_true_payload_size():
-    whole = ethernet(packet(1, bytes(1400)))
+    whole = frame(1, bytes(1400))
     header = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 1)
     packets = parse_packets(header + struct.pack("<IIII", 0, 0, 60, len(whole)) + whole[:60], "x")
     assert packets.payload_bytes.tolist() == [1400]
@@ -97,71 +101,53 @@ def test_options_are_read_in_any_order():
     scale_and_mss = b"\x02\x04\x05\x78\x01\x03\x03\x07"
     sack = b"\x01\x01\x05\x12" + struct.pack(">IIII", 100, 200, 300, 400)
     stamps_late = b"\x08\x0a" + struct.pack(">II", 11, 22) + b"\x01\x01"
-    frames = [
-        ethernet(packet(1, flags=SYN, opts=scale_and_mss)),
-        ethernet(packet(1, opts=sack)),
-        ethernet(packet(1, opts=stamps_late)),
-    ]
-    packets = parse_packets(pcap(frames), "x")
-    assert packets.mss_bytes.tolist() == [1400, -1, -1]
-    assert packets.window_scale.tolist() == [7, -1, -1]
-    assert packets.sack_packet.tolist() == [1, 1]
-    assert packets.sack_left.tolist() == [100, 300]
-    assert packets.sack_right.tolist() == [200, 400]
-    assert packets.timestamp.tolist() == [-1, -1, 11]
-    assert packets.timestamp_echo.tolist() == [-1, -1, 22]
+    packets = packets_of(frame(1, flags=SYN, opts=scale_and_mss), frame(1, opts=sack), frame(1, opts=stamps_late))
+    found = {
+        "mss_bytes": [1400, -1, -1],
+        "window_scale": [7, -1, -1],
+        "sack_packet": [1, 1],
+        "sack_left": [100, 300],
+        "sack_right": [200, 400],
+        "timestamp": [-1, -1, 11],
+        "timestamp_echo": [-1, -1, 22],
+    }
+    assert {name: getattr(packets, name).tolist() for name in found} == found
 
 
 def test_scps_tp_is_read_like_tcp():
     ip = bytearray(packet(7, b"abc", ack=9))
     ip[9] = 106
-    (connection,) = split_connections(parse_packets(pcap([ethernet(bytes(ip))]), "x"))
-    assert connection.payload_bytes.tolist() == [3]
+    assert connection_of(ethernet(bytes(ip))).payload_bytes.tolist() == [3]
 
 
 def test_ipv6_arp_and_later_fragments_are_counted_not_read():
     fragment = bytearray(packet(1, b"a"))
     fragment[7] = 5
-    frames = [
-        ethernet(bytes(fragment)),
-        bytes(12) + b"\x86\xdd" + bytes(60),
-        bytes(12) + b"\x08\x06" + bytes(40),
-        ethernet(packet(2)),
-    ]
-    packets = parse_packets(pcap(frames), "x")
+    ipv6, arp = bytes(12) + b"\x86\xdd" + bytes(60), bytes(12) + b"\x08\x06" + bytes(40)
+    packets = packets_of(ethernet(bytes(fragment)), ipv6, arp, frame(2))
     assert packets.seq.tolist() == [2]
     assert packets.unread_packets == 3
 
 
 def test_sequence_numbers_are_relative_across_the_wrap():
     isn = 2**32 - 3
-    frames = [
-        ethernet(packet(isn, flags=SYN)),
-        ethernet(packet(77, ack=isn + 1, flags=SYN | dpkt.tcp.TH_ACK, reverse=True)),
-        ethernet(packet(isn + 1, b"ab", ack=78)),
-        ethernet(packet(isn + 3, b"cdef", ack=78)),
-        ethernet(packet(78, ack=isn + 7, reverse=True)),
-        ethernet(packet(isn + 3, b"cdef", ack=78)),
-    ]
-    (connection,) = split_connections(parse_packets(pcap(frames), "x"))
+    connection = connection_of(
+        frame(isn, flags=SYN),
+        frame(77, ack=isn + 1, flags=SYN | dpkt.tcp.TH_ACK, reverse=True),
+        frame(isn + 1, b"ab", ack=78),
+        frame(isn + 3, b"cdef", ack=78),
+        frame(78, ack=isn + 7, reverse=True),
+        frame(isn + 3, b"cdef", ack=78),
+    )
     assert connection.seq.tolist() == [-1, -1, 0, 2, 0, 2]
     assert connection.ack.tolist() == [-1, 0, 0, 0, 6, 0]
-    assert (connection.client_ip, connection.client_port, connection.server_ip, connection.server_port) == (
-        "10.1.0.1",
-        40001,
-        "10.2.0.2",
-        5001,
-    )
+    assert (connection.client_ip, connection.client_port) == ("10.1.0.1", 40001)
+    assert (connection.server_ip, connection.server_port) == ("10.2.0.2", 5001)
     assert flow_of(connection).is_repeated.tolist() == [False, False, True]
 
 
 def test_without_a_syn_the_lowest_byte_is_the_first():
-    frames = [
-        ethernet(packet(5010, b"b" * 10)),
-        ethernet(packet(5000, b"a" * 10)),
-        ethernet(packet(1, ack=5020, reverse=True)),
-    ]
-    (connection,) = split_connections(parse_packets(pcap(frames), "x"))
+    connection = connection_of(frame(5010, b"b" * 10), frame(5000, b"a" * 10), frame(1, ack=5020, reverse=True))
     assert connection.seq.tolist() == [10, 0, 0]
     assert connection.ack.tolist()[2] == 20
     assert connection.client_port == 40001
@@ -169,18 +155,13 @@ def test_without_a_syn_the_lowest_byte_is_the_first():
 
 def test_windows_are_scaled_only_when_both_ends_offered_it_and_never_on_a_syn():
     scale = b"\x03\x03\x02\x01"
-
-    def windows(answer_options):
-        frames = [
-            ethernet(packet(0, flags=SYN, opts=scale)),
-            ethernet(packet(0, ack=1, flags=SYN | dpkt.tcp.TH_ACK, opts=answer_options, reverse=True)),
-            ethernet(packet(1, ack=1, reverse=True)),
-        ]
-        (connection,) = split_connections(parse_packets(pcap(frames), "x"))
-        return connection.window_bytes.tolist()
-
-    assert windows(scale) == [1000, 1000, 4000]
-    assert windows(b"") == [1000, 1000, 1000]
+    for answer, windows in ((scale, [1000, 1000, 4000]), (b"", [1000, 1000, 1000])):
+        connection = connection_of(
+            frame(0, flags=SYN, opts=scale),
+            frame(0, ack=1, flags=SYN | dpkt.tcp.TH_ACK, opts=answer, reverse=True),
+            frame(1, ack=1, reverse=True),
+        )
+        assert connection.window_bytes.tolist() == windows
 
 
 def test_connections_are_kept_apart_in_the_order_of_their_first_packet():
@@ -188,7 +169,7 @@ def test_connections_are_kept_apart_in_the_order_of_their_first_packet():
         src=b"\x0a\x01\0\x03", dst=b"\x0a\x02\0\x02", p=6, data=dpkt.tcp.TCP(sport=1, dport=5001, seq=4, flags=SYN)
     )
     other.len = len(bytes(other))
-    frames = [ethernet(packet(1, b"x")), ethernet(bytes(other)), ethernet(packet(2, b"x"))]
+    frames = [frame(1, b"x"), ethernet(bytes(other)), frame(2, b"x")]
     assert [connection.client_port for connection in split_connections(parse_packets(pcap(frames), "x"))] == [40001, 1]
 
 
@@ -223,7 +204,7 @@ def test_garbage_gives_packets_or_a_result_error(garbage, link_type):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 120), st.binary(min_size=1, max_size=8)), max_size=6), st.integers(0, 250))
 def test_damaged_packets_never_raise(damages, cut):
-    frames = [bytearray(ethernet(packet(1, bytes(20), opts=b"\x01\x01\x05\x0a" + bytes(8)))) for _ in range(3)]
+    frames = [bytearray(frame(1, bytes(20), opts=b"\x01\x01\x05\x0a" + bytes(8))) for _ in range(3)]
     for index, (at, octets) in enumerate(damages):
         frames[index % 3][at : at + len(octets)] = octets
     content = pcap([bytes(frame) for frame in frames])
@@ -236,7 +217,7 @@ def test_damaged_packets_never_raise(damages, cut):
 
 
 def test_forty_megabytes_are_read_in_seconds():
-    frame = ethernet(packet(1, bytes(1400), opts=b"\x01\x01\x08\x0a" + bytes(8)))[:96]
-    record = struct.pack("<IIII", 0, 0, 96, 1466) + frame
+    captured = frame(1, bytes(1400), opts=b"\x01\x01\x08\x0a" + bytes(8))[:96]
+    record = struct.pack("<IIII", 0, 0, 96, 1466) + captured
     packets = parse_packets(pcap([])[:24] + record * 40_000, "x")
     assert np.all(packets.payload_bytes == 1400)

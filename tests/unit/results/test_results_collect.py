@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,17 +23,29 @@ from scpslab.kinds.workloads.congestion.plan import Congestion
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
 from scpslab.kinds.workloads.ping.plan import Ping
 
+CELL = "cells/stack=bbr,ber=0,r1"
+PLAN = f"{CELL}/plan.json"
+
 
 def rows_of(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def edit(run, words, others):
-    path = run / "cells" / "stack=bbr,ber=0,r1" / "plan.json"
-    text = path.read_text()
-    assert words in text
-    path.write_text(text.replace(words, others, 1))
+def edit(words, others):
+    """Damage of a run: other words in the plan of its first cell."""
+
+    def damage(run):
+        text = (run / PLAN).read_text()
+        assert words in text
+        (run / PLAN).write_text(text.replace(words, others, 1))
+
+    return damage
+
+
+def write(name, content):
+    """Damage of a run: a file with other content."""
+    return lambda run: (run / name).write_bytes(content)
 
 
 def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
@@ -40,13 +53,8 @@ def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
     assert [row["cell"] for row in rows][:3] == ["stack=bbr,ber=0,r1", "stack=bbr,ber=0,r2", "stack=bbr,ber=1e-06,r1"]
     assert {row["status"] for row in rows} == {"completed", "incomplete"}
     first = rows[0]
-    assert (first["scenario"], first["topology"], first["stack"], first["ber"], first["repeat"]) == (
-        "fig04-golden",
-        "fy97",
-        "bbr",
-        "0",
-        "1",
-    )
+    axes = [first[name] for name in ("scenario", "topology", "stack", "ber", "repeat")]
+    assert axes == ["fig04-golden", "fy97", "bbr", "0", "1"]
     assert first["bytes"] == "60000"
     assert first["transfer_source"] == "capture"
     assert first["payload_match"] == "true"
@@ -56,7 +64,7 @@ def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
 
 def test_a_capture_cut_short_is_told(run_dir):
     """Its cell counted as if it were whole."""
-    path = CellFiles(run_dir / "cells" / "stack=bbr,ber=0,r1").capture("ws4")
+    path = CellFiles(run_dir / CELL).capture("ws4")
     path.write_bytes(path.read_bytes()[:-7])
     said = []
     collect(run_dir, said.append)
@@ -78,7 +86,7 @@ def test_derived_columns_agree_with_each_other(run_dir):
 
 @pytest.mark.parametrize(("segment", "has_rate"), [(59_999, True), (60_000, False)])
 def test_a_transfer_of_one_segment_has_a_time_and_no_rate(run_dir, segment, has_rate):
-    record = CellFiles(run_dir / "cells" / "stack=bbr,ber=0,r1").record("transfer")
+    record = CellFiles(run_dir / CELL).record("transfer")
     lines = [json.loads(line) for line in record.read_text().splitlines()]
     changed = [line | {"mss_bytes": segment} if "mss_bytes" in line else line for line in lines]
     assert changed != lines
@@ -104,11 +112,11 @@ def test_an_incomplete_cell_keeps_its_row_and_no_numbers(run_dir):
 
 
 def test_a_cell_that_did_not_end_is_failed(run_dir):
-    (run_dir / "cells" / "stack=bbr,ber=0,r1" / "status.json").unlink()
+    (run_dir / CELL / "status.json").unlink()
     row = rows_of(collect(run_dir))[0]
     assert row["status"] == "failed"
     assert "did not end" in row["reason"]
-    assert CellFiles(run_dir / "cells" / "stack=bbr,ber=0,r1").status()["status"] == "failed"
+    assert CellFiles(run_dir / CELL).status()["status"] == "failed"
 
 
 def test_collecting_again_gives_the_same_bytes_and_leaves_the_raw_files_alone(run_dir):
@@ -120,7 +128,7 @@ def test_collecting_again_gives_the_same_bytes_and_leaves_the_raw_files_alone(ru
 
 
 def test_without_a_capture_at_the_sink_the_receiver_s_record_is_used_and_said_so(run_dir):
-    cell = run_dir / "cells" / "stack=bbr,ber=0,r1"
+    cell = run_dir / CELL
     (cell / "captures" / "ws2.pcap").unlink()
     row = rows_of(collect(run_dir))[0]
     receiver = json.loads((cell / "records" / "transfer.jsonl").read_text().splitlines()[1])
@@ -130,46 +138,26 @@ def test_without_a_capture_at_the_sink_the_receiver_s_record_is_used_and_said_so
 
 
 def test_a_capture_cut_short_is_not_taken_for_the_whole_transfer(run_dir):
-    capture = run_dir / "cells" / "stack=bbr,ber=0,r1" / "captures" / "ws2.pcap"
+    capture = run_dir / CELL / "captures" / "ws2.pcap"
     capture.write_bytes(capture.read_bytes()[:-2000])
     assert rows_of(collect(run_dir))[0]["transfer_source"] == "record"
 
 
 def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
-    cell = run_dir / "cells" / "stack=bbr,ber=0,r1"
+    cell = run_dir / CELL
     plan = plans.parse((cell / "plan.json").read_bytes())
     ends = {"from_": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "start_ns": 0}
+    noise = {"max_rate_bps": 0, "redraw_ns": 10**9, "packet_bytes": 1456, "rates_bps": (), "port": 5002}
+    iperf3 = {"duration_ns": None, "bytes_": 1000, "port": 5201, "congestion": None, "segment_bytes": None}
+    iperf3 |= {"reverse": False, "udp_rate_bps": None, "parallel": 1, "patience_ns": 10**9}
     more = (
         replace(plan.cell.workloads[0], name="second", port=5009),
         Ping(name="echo", **ends, required=True, count=3, interval_ns=10**9, payload_bytes=56),
-        Congestion(
-            name="noise",
-            **ends,
-            required=False,
-            max_rate_bps=0,
-            redraw_ns=10**9,
-            packet_bytes=1456,
-            rates_bps=(),
-            port=5002,
-        ),
-        Iperf3(
-            name="probe",
-            **ends,
-            required=True,
-            duration_ns=None,
-            bytes_=1000,
-            port=5201,
-            congestion=None,
-            segment_bytes=None,
-            reverse=False,
-            udp_rate_bps=None,
-            parallel=1,
-            patience_ns=10**9,
-        ),
+        Congestion(name="noise", **ends, required=False, **noise),
+        Iperf3(name="probe", **ends, required=True, **iperf3),
     )
-    (cell / "plan.json").write_text(
-        plans.text(replace(plan, cell=replace(plan.cell, workloads=(*plan.cell.workloads, *more))))
-    )
+    workloads = (*plan.cell.workloads, *more)
+    (cell / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, workloads=workloads))))
     records = cell / "records"
     shutil.copy(records / "transfer.jsonl", records / "second.jsonl")
     (records / "echo.jsonl").write_text(
@@ -202,37 +190,28 @@ def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
     ("damage", "said"),
     [
         (lambda run: (run / "manifest.json").unlink(), "manifest.json"),
-        (lambda run: (run / "manifest.json").write_text("{"), "manifest.json"),
-        (lambda run: (run / "manifest.json").write_text('{"format": 2}'), "newer scpslab"),
-        (lambda run: (run / "manifest.json").write_text('{"format": "x"}'), "format"),
+        (write("manifest.json", b"{"), "manifest.json"),
+        (write("manifest.json", b'{"format": 2}'), "newer scpslab"),
+        (write("manifest.json", b'{"format": "x"}'), "format"),
         (lambda run: shutil.rmtree(run / "cells"), "no cell"),
-        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text("[]"), r"plan\.json"),
+        (write(PLAN, b"[]"), r"plan\.json"),
+        (write(PLAN, b'{"format": 2}'), r"plan\.json: network: found no such key"),
         (
-            lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "plan.json").write_text('{"format": 2}'),
-            r"plan\.json: network: found no such key",
-        ),
-        (
-            lambda run: edit(run, '"delay_table": null,\n', ""),
+            edit('"delay_table": null,\n', ""),
             r"\.delay_table: found no such key; expected a list, or null\. Remove the folder of the cell\. Run the scenario again",
         ),
-        (lambda run: edit(run, '"topology"', '"colour"'), "colour: found an unknown key"),
+        (edit('"topology"', '"colour"'), "colour: found an unknown key"),
         (
-            lambda run: edit(run, '"format": 2', '"format": 3'),
+            edit('"format": 2', '"format": 3'),
             r"format: found 3; expected 2\. A newer scpslab wrote the run: use that version\.",
         ),
         (
-            lambda run: edit(run, '"format": 2', '"format": 0'),
+            edit('"format": 2', '"format": 0'),
             r"plan\.json: format: found \"0\"; expected 2\. Run the scenario again",
         ),
-        (lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "status.json").write_text('{"status": "good"}'), '"good"'),
-        (
-            lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "records" / "transfer.jsonl").write_text("{}\nxx\n"),
-            r"transfer\.jsonl:2",
-        ),
-        (
-            lambda run: (run / "cells" / "stack=bbr,ber=0,r1" / "captures" / "ws2.pcap").write_bytes(b"\xff" * 100),
-            r"ws2\.pcap",
-        ),
+        (write(f"{CELL}/status.json", b'{"status": "good"}'), '"good"'),
+        (write(f"{CELL}/records/transfer.jsonl", b"{}\nxx\n"), r"transfer\.jsonl:2"),
+        (write(f"{CELL}/captures/ws2.pcap", b"\xff" * 100), r"ws2\.pcap"),
     ],
 )
 def test_what_is_wrong_with_a_run_is_named(run_dir, damage, said):
@@ -243,7 +222,7 @@ def test_what_is_wrong_with_a_run_is_named(run_dir, damage, said):
 
 
 def test_a_record_line_cut_short_is_left_out(run_dir):
-    path = run_dir / "cells" / "stack=bbr,ber=0,r1" / "records" / "hop-queue.jsonl"
+    path = run_dir / CELL / "records" / "hop-queue.jsonl"
     path.write_text(path.read_text()[:-10])
     assert len(open_run(run_dir).cells[0].records("hop-queue")) == 59
 
@@ -276,11 +255,5 @@ def test_last_is_never_a_run_without_a_finished_cell(run_dir, tmp_path):
 
 
 def test_natural_order_is_by_size():
-    assert sorted(["1e-05", "0", "1e-06", "5e-05", "10", "9"], key=natural) == [
-        "0",
-        "1e-06",
-        "1e-05",
-        "5e-05",
-        "9",
-        "10",
-    ]
+    rising = ["0", "1e-06", "1e-05", "5e-05", "9", "10"]
+    assert all(natural(one) < natural(next_) for one, next_ in pairwise(rising))

@@ -16,15 +16,7 @@ from scpslab.analysis.statistics import (
     spread_of,
     sum_of,
     t_quantile,
-    welch,
 )
-
-
-@pytest.mark.parametrize(
-    ("degrees_of_freedom", "quantile"), [(1, 12.706), (4, 2.776), (9, 2.262), (15, 2.131), (29, 2.045), (120, 1.980)]
-)
-def test_t_quantiles_are_those_of_the_tables(degrees_of_freedom, quantile):
-    assert t_quantile(degrees_of_freedom) == pytest.approx(quantile, abs=5e-4)
 
 
 def test_mean_and_interval_of_a_worked_example():
@@ -43,26 +35,17 @@ def test_few_or_equal_values_claim_no_more_than_they_know():
     assert (equal.mean, equal.sd, equal.ci95_half) == (0.1, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("successes", "trials", "low", "high"),
-    # 0 of 10: 1 - 0.025^(1/10) = 0.3085 (the exact form of the rule of three); 5 of 10 and 1 of 10 as in the usual
-    # tables.
-    [(0, 10, 0.0, 0.3085), (10, 10, 0.6915, 1.0), (5, 10, 0.1871, 0.8129), (1, 10, 0.0025, 0.4450), (0, 0, 0.0, 1.0)],
-)
-def test_completion_intervals_are_exact(successes, trials, low, high):
-    assert clopper_pearson(successes, trials) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
-
-
 @pytest.mark.parametrize("degrees_of_freedom", [1, 1.01, 2, 4.7, 9, 29.3, 1e4])
 def test_t_is_that_of_another_library(degrees_of_freedom):
     assert t_quantile(degrees_of_freedom) == pytest.approx(special.stdtrit(degrees_of_freedom, 0.975), rel=1e-13)
 
 
-@pytest.mark.parametrize("trials", [1, 2, 7, 60])
+@pytest.mark.parametrize("trials", [1, 2, 7, 10, 60])
 def test_completion_intervals_are_those_of_another_library(trials):
     for successes in range(0, trials + 1, max(1, trials // 7)):
         low, high = stats.binomtest(successes, trials).proportion_ci(0.95, method="exact")
         assert clopper_pearson(successes, trials) == (pytest.approx(low, rel=1e-10), pytest.approx(high, rel=1e-10))
+    assert clopper_pearson(0, 0) == (0, 1)
 
 
 def test_fishers_exact_test_is_that_of_another_library():
@@ -87,31 +70,6 @@ def test_impossible_counts_are_refused():
         clopper_pearson(11, 10)
 
 
-def test_welch_on_a_worked_example():
-    # Variances 2.5 and 10, five values each: t = -3 / sqrt(0.5 + 2), degrees = 2.5^2 / (0.5^2/4 + 2^2/4) = 5.8824; p as
-    # t.test of R prints it.
-    test = welch([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
-    assert test.t == pytest.approx(-1.8973666)
-    assert test.degrees_of_freedom == pytest.approx(5.8823529)
-    assert test.p == pytest.approx(0.1075, abs=5e-5)
-    assert test.difference == -3
-
-
-def test_welch_equals_student_for_equal_spread_and_size():
-    # sd 1 and n 3 on both sides: t = 2 / sqrt(2/3) = 2.449490, 4 degrees of freedom, p = 0.0705.
-    test = welch([3, 4, 5], [1, 2, 3])
-    assert test.t == pytest.approx(2.4494897)
-    assert test.degrees_of_freedom == pytest.approx(4)
-    assert test.p == pytest.approx(0.0705, abs=5e-5)
-    assert test.ci95_half == pytest.approx(2.7764451 * (2 / 3) ** 0.5)
-
-
-@pytest.mark.parametrize("values", [([1.0], [1.0, 2.0]), ([1.0, 1.0], [2.0, 2.0])])
-def test_welch_refuses_what_has_no_spread(values):
-    with pytest.raises(ValueError, match="expected"):
-        welch(*values)
-
-
 def test_only_completed_rows_enter_a_mean_and_the_others_are_counted():
     rows = [
         {"ber": "0", "status": "completed", "m": "1"},
@@ -134,21 +92,12 @@ def test_holm_corrects_as_published():
     assert holm([]) == []
 
 
-def test_fishers_exact_test_of_a_worked_example():
-    # Fisher's tea: 3 of 4 against 1 of 4, p = 0.4857; ITC's 6 against 2 of 10, p = 0.17.
-    assert fisher_exact((3, 4), (1, 4)) == pytest.approx(0.48571, abs=1e-5)
-    assert fisher_exact((6, 10), (2, 10)) == pytest.approx(0.1698, abs=1e-4)
-
-
 def test_a_difference_of_two_means_has_welchs_interval():
     first, second = [27.5, 21.0, 19.0, 23.6, 17.0], [27.1, 22.0, 20.8, 23.4, 23.4, 23.5]
-    by_welch = welch(first, second)
     found = sum_of([mean_of(first)], [mean_of(second)])
-
-    assert found is not None
-    assert found.number == pytest.approx(by_welch.difference)
-    assert found.low == pytest.approx(by_welch.difference - by_welch.ci95_half)
-    assert found.high == pytest.approx(by_welch.difference + by_welch.ci95_half)
+    expected = stats.ttest_ind(first, second, equal_var=False)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()))
+    assert difference_p(first, second) == pytest.approx(expected.pvalue)
 
 
 @pytest.mark.slow
@@ -174,13 +123,3 @@ def test_combinations_claim_no_more_than_they_know():
     assert difference_p([1.0], [2.0, 3.0]) is None
     assert difference_p([1.0, 1.0], [2.0, 2.0]) == 0
     assert difference_p([2.0, 2.0], [2.0, 2.0]) == 1
-
-
-def test_the_interval_of_a_spread_is_that_of_the_chi_square_distribution():
-    # n = 3, cv 0.05: factors sqrt(2 / 7.378) and sqrt(2 / 0.0506).
-    found = spread_of([19.0, 20.0, 21.0])
-    assert (found.number, found.low, found.high) == (
-        pytest.approx(0.05),
-        pytest.approx(0.02603, abs=1e-4),
-        pytest.approx(0.31424, abs=1e-3),
-    )

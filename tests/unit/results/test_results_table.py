@@ -14,7 +14,7 @@ from scpslab.analysis import collect
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import words_in
 from scpslab.analysis.statistics import group_rows, mean_of
-from scpslab.analysis.table import as_csv, as_json, read_results, summarise, with_interval
+from scpslab.analysis.table import read_results, report, summarise, with_interval
 from scpslab.cli.app import program
 from scpslab.cli.tables import print_summary
 from scpslab.core.errors import ResultError, UsageError
@@ -48,8 +48,8 @@ def test_axes_taken_together_are_named(run_dir):
 
 def test_csv_and_json_say_the_same(run_dir):
     summary = summarise(read_results(run_dir), (), ["transfer_s"])
-    rows = list(csv.DictReader(io.StringIO(as_csv(summary))))
-    groups = json.loads(as_json(summary))["groups"]
+    rows = list(csv.DictReader(io.StringIO(report(summary).csv)))
+    groups = json.loads(report(summary).json)["groups"]
     assert len(rows) == len(groups) == 6
     for row, group in zip(rows, groups, strict=True):
         assert row["ber"] == group["axes"]["ber"]

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from scpslab.analysis.capture import parse_packets, read_packets, split_connections
-from scpslab.analysis.traces import binned_rate, flight_bytes, flow_of, queue_estimate, round_trips, transfer_times
-from scpslab.analysis.xpl import time_sequence
+from scpslab.analysis.traces import (
+    binned_rate,
+    flight_bytes,
+    flow_of,
+    queue_estimate,
+    round_trips,
+    time_sequence,
+    transfer_times,
+)
 
 
 @pytest.fixture

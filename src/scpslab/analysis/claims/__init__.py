@@ -1,7 +1,7 @@
 """Claims: the findings of the papers, tested against runs.
 
-Order of reading: model.py (the form of a file), load.py, evidence.py (rows of runs), numbers.py and relations.py
-(checks), evaluate.py (verdicts), scoreboard.py (counts and tables).
+Order of reading: model.py (the form of a file), load.py, evidence.py (rows of runs), measured.py (checks),
+evaluate.py (verdicts), scoreboard.py (counts and tables).
 """
 
 from scpslab.analysis.claims.evaluate import Outcome, Verdict, evaluate

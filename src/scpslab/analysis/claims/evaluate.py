@@ -13,12 +13,12 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from scpslab.analysis.claims.evidence import Evidence
 from scpslab.analysis.claims.load import Paper
+from scpslab.analysis.claims.measured import Cells, Measured, decide, measure
 from scpslab.analysis.claims.model import Check, Claim, ClaimsFile, Completion, Era, Order, Trend
-from scpslab.analysis.claims.numbers import NUMBERS, Measured
-from scpslab.analysis.claims.relations import RELATIONS, Relation, decide
 from scpslab.documents.quantities import AxisValue
 
 
@@ -104,75 +104,48 @@ def evaluate(papers: Sequence[Paper], evidence: Evidence) -> list[Verdict]:
 
 def _result(check: Check, file: ClaimsFile, evidence: Evidence) -> CheckResult:
     combinations = [dict(zip(check.every, values, strict=True)) for values in itertools.product(*check.every.values())]
-    if isinstance(check, Order | Trend):
-        relations = [RELATIONS[check.kind](check, file, evidence, _as_tuples(at)) for at in combinations]
-        return CheckResult(
-            check,
-            tuple(
-                _relation_finding(check, *item) for item in zip(combinations, relations, decide(relations), strict=True)
-            ),
-        )
-    return CheckResult(
-        check,
-        tuple(
-            _number_finding(check, at, NUMBERS[check.kind](check, file, evidence, _as_tuples(at)))
-            for at in combinations
-        ),
-    )
+    places = [Cells(file, evidence, {name: (value,) for name, value in at.items()}) for at in combinations]
+    measured = [measure(check, cells) for cells in places]
+    findings = map(_finding, itertools.repeat(check), combinations, measured, decide(measured))
+    return CheckResult(check, tuple(findings))
 
 
-def _as_tuples(at: Mapping[str, AxisValue]) -> dict[str, tuple[AxisValue, ...]]:
-    return {name: (value,) for name, value in at.items()}
-
-
-def _number_finding(check: Check, at: Mapping[str, AxisValue], measured: Measured) -> Finding:
-    if measured.estimate is None:
+def _finding(check: Check, at: Mapping[str, AxisValue], measured: Measured, rises: bool | None) -> Finding:
+    """`rises`: whether the means of a relation do."""
+    if measured.is_missing:
         return Finding(at, Outcome.NO_DATA, measured.text)
-    number, low, high = measured.estimate.number, measured.estimate.low, measured.estimate.high
-    # One repeat has no interval, so nobody knows how far the interval would reach.
-    reaches = low is None or high is None or _overlaps(check, low, high)
-    if measured.agrees or (_within(check, number) and _is_certain(check, low, high)):
-        outcome = Outcome.REPRODUCED
-    elif _within(check, number):
-        outcome = Outcome.UNDECIDED
-    elif check.different is not None and _within(check.different, number):
-        outcome = Outcome.DIFFERENT
-    else:
-        outcome = Outcome.UNDECIDED if reaches else Outcome.NOT_REPRODUCED
-    return Finding(at, outcome, measured.text, number, low, high)
-
-
-def _relation_finding(
-    check: Order | Trend, at: Mapping[str, AxisValue], relation: Relation, holds: bool | None
-) -> Finding:
-    if relation.missing:
-        return Finding(at, Outcome.NO_DATA, relation.missing)
+    estimate = measured.estimate
+    holds = rises if isinstance(check, Order | Trend) else _holds(check, measured)
     if holds:
         outcome = Outcome.REPRODUCED
-    elif check.different is not None and relation.number is not None and _within(check.different, relation.number):
+    elif (
+        check.different is not None
+        and estimate is not None
+        and check.different.includes(estimate.number)
+        and (isinstance(check, Order | Trend) or not check.includes(estimate.number))
+    ):
         outcome = Outcome.DIFFERENT
     else:
         outcome = Outcome.UNDECIDED if holds is None else Outcome.NOT_REPRODUCED
-    return Finding(at, outcome, relation.text, relation.number)
+    if estimate is None:
+        return Finding(at, outcome, measured.text)
+    return Finding(at, outcome, measured.text, estimate.number, estimate.low, estimate.high)
 
 
-def _is_certain(check: Check, low: float | None, high: float | None) -> bool:
-    """Whether the whole interval keeps to a band with one side: "more than" states a difference, and a difference must
-    be certain.
+def _holds(check: Any, measured: Measured) -> bool | None:
+    """Whether the number is in the check's band; None if more repeats would decide it.
 
+    "More than" states a difference, and a difference must be certain: the whole interval keeps to a band with one side.
     A band with two sides is a tolerance around the paper's number: only the mean must be inside. Completion is judged
-    by its count.
+    by its count. One repeat has no interval, so nobody knows how far the interval would reach.
     """
-    if isinstance(check, Completion) or None not in (getattr(check, "at_least", None), getattr(check, "at_most", None)):
-        return True
-    return low is not None and high is not None and _within(check, low) and _within(check, high)
-
-
-def _within(band: object, number: float) -> bool:
-    low, high = getattr(band, "at_least", None), getattr(band, "at_most", None)
-    return (low is None or number >= low) and (high is None or number <= high)
-
-
-def _overlaps(band: object, low: float, high: float) -> bool:
-    least, most = getattr(band, "at_least", None), getattr(band, "at_most", None)
-    return (least is None or high >= least) and (most is None or low <= most)
+    estimate = measured.estimate
+    if measured.agrees or estimate is None:
+        return measured.agrees
+    low, high = estimate.low, estimate.high
+    if check.includes(estimate.number):
+        is_tolerance = isinstance(check, Completion) or None not in (check.at_least, check.at_most)
+        has_whole = low is not None and high is not None and check.includes(low) and check.includes(high)
+        return True if is_tolerance or has_whole else None
+    least, most = check.ends
+    return None if low is None or high is None or (high >= least and low <= most) else False

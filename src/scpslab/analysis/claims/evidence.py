@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
 from scpslab.analysis.claims.model import Operand, Series
 from scpslab.analysis.figures.source import axis_number
+from scpslab.analysis.run import manifest_of
 from scpslab.analysis.statistics import number_in
 from scpslab.analysis.table import read_results
 from scpslab.documents.quantities import AxisValue
@@ -119,7 +119,7 @@ class Evidence:
 
 def scenario_of(run: Path) -> str:
     """The run's scenario with its variant, under today's name; "" where the manifest has none."""
-    found = RunFolder(run).manifest().get("scenario") if RunFolder(run).manifest_file.is_file() else None
+    found = manifest_of(run).get("scenario")
     return current_name(found) if isinstance(found, str) else ""
 
 
@@ -131,9 +131,8 @@ def changes_of(run: Path) -> tuple[str, ...]:
 def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterable[Row]:
     results = read_results(run, warn=warn)
     asked, _, asked_variant = scenario_of(run).partition(":")
-    folder = RunFolder(run)
     # Of a scenario of a user's own, only its run says whether its cells are evidence.
-    said = folder.manifest().get("evidence") if folder.manifest_file.is_file() else None
+    said = manifest_of(run).get("evidence")
     for values in results.rows:
         # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the
         # variant.
@@ -150,8 +149,7 @@ def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterab
 
 
 def _is_of(row: Row, series: Series) -> bool:
-    named = any(fnmatchcase(row.scenario, pattern) for pattern in series.scenarios)
-    return named and row.counts and row.values["status"] in ENDED and _fits(row, series.where)
+    return series.has(row.scenario) and row.counts and row.values["status"] in ENDED and _fits(row, series.where)
 
 
 def _has_only(row: Row, other: Row, metric: str | None) -> bool:

@@ -1,13 +1,18 @@
-"""Reads files of claims, and reports their errors with the line."""
+"""Reads files of claims, and reports their errors with the line; also errors that only the runs show which they are
+tested on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from scpslab.analysis.claims.model import ClaimsFile
+from scpslab.analysis.claims.evidence import Evidence, Row
+from scpslab.analysis.claims.model import ClaimsFile, Contradiction, ContradictionsFile
 from scpslab.analysis.figures.recipe import RECIPES, recipe_files
+from scpslab.analysis.figures.source import axis_number
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
@@ -15,11 +20,14 @@ from scpslab.documents import Complaint, Form, Places
 from scpslab.documents import load as load_document
 from scpslab.runs import RunFolder
 from scpslab.runs.run import CLAIMS
+from scpslab.scenario import names
 
 FOLDER = ROOT / "analysis" / "claims"
 FORM = Form("a claims", "kind, title, series, claims", "docs/claims.md")
 # The questions that the papers left open, as statements of the same form.
 QUESTIONS = FOLDER.parent / "questions"
+CONTRADICTIONS = FOLDER.parent / "contradictions.yaml"
+CONTRADICTIONS_FORM = Form("a contradictions file", "kind, contradictions", "docs/claims.md")
 
 
 @dataclass(frozen=True)
@@ -93,3 +101,53 @@ def _problems(file: ClaimsFile, path: Path) -> Iterator[Complaint]:
                         ("claims", index, "checks", number),
                         f'found the series "{operand.series}"; {one_of(operand.series, file.series)}',
                     )
+
+
+def load_contradictions(papers: Sequence[Paper], path: Path = CONTRADICTIONS) -> tuple[Contradiction, ...]:
+    """Reads the file of contradictions between the papers.
+
+    Raises:
+        ScenarioError: all errors of the file, including claims that no paper has.
+    """
+    file, places = load_document(path, CONTRADICTIONS_FORM, ContradictionsFile)
+    known = [f"{paper.name}/{claim.id}" for paper in papers for claim in paper.file.claims]
+    wrong = [
+        (("contradictions", index, "claims", number), f'found "{name}"; {one_of(name, known)}')
+        for index, item in enumerate(file.contradictions)
+        for number, name in enumerate(item.claims)
+        if name not in known
+    ]
+    if wrong:
+        raise places.error(wrong)
+    return file.contradictions
+
+
+def strange_words(paper: Paper, evidence: Evidence) -> Iterator[Complaint]:
+    """Scenarios that do not exist, columns that the runs of a series do not have, and axes whose values are words."""
+    beside = [path.stem for folder in paper.places.path.resolve().parents[:2] for path in folder.glob("*.yaml")]
+    known = sorted({*names(), *beside, *(row.scenario for row in evidence.rows)})
+    columns: dict[str, set[str]] = {}
+    of_series: dict[str, list[Row]] = {}
+    for name, series in paper.file.series.items():
+        for number, pattern in enumerate(series.scenarios):
+            if not any(fnmatchcase(scenario, pattern) for scenario in known):
+                yield ("series", name, "scenarios", number), f'found "{pattern}"; {one_of(pattern, known)}'
+        of_series[name] = [row for row in evidence.rows if series.has(row.scenario)]
+        columns[name] = {column for row in of_series[name] for column in row.values}
+        yield from ((("series", name, "where", word), text) for word, text in _unknown(series.where, columns[name]))
+    for index, claim in enumerate(paper.file.claims):
+        for number, check in enumerate(claim.checks):
+            metric, along = getattr(check, "metric", None), getattr(check, "along", None)
+            at = ("claims", index, "checks", number)
+            for operand in check.operands():
+                words = [*check.every, *operand.at, *filter(None, [operand.metric or metric, along])]
+                yield from ((at, text) for _, text in _unknown(words, columns[operand.series]))
+                found = {row.values.get(along, "") for row in of_series[operand.series]} - {""} if along else set()
+                if found and all(axis_number(text) is None for text in found):
+                    said = f'found the axis "{along}", whose values are words such as "{min(found)}"; expected numbers'
+                    yield at, f"{said}. Name another axis in `along`."
+
+
+def _unknown(words: Iterable[str], columns: set[str]) -> Iterator[tuple[str, str]]:
+    if columns:
+        yield from ((word, f'found "{word}"; {one_of(word, sorted(columns))}') for word in words if word not in columns)

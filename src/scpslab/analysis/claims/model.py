@@ -7,7 +7,9 @@ A check has a kind. All kinds but two give one number, and the check states a ba
 
 from __future__ import annotations
 
+import itertools
 import math
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -19,6 +21,8 @@ NAME = Spelt(r"^[a-z0-9][a-z0-9-]{0,59}$", "a name: small letters, digits and -,
 Name = Annotated[str, NAME]
 Text = Annotated[str, Field(min_length=3)]
 Era = Literal["period", "modern"]
+# The keys of checks that name cells.
+OPERANDS = ("of", "to", "minus", "rising")
 # A file with more combinations of `every`, or a paper with more transfers, is a slip of the pen.
 MOST_COMBINATIONS, MOST_TRANSFERS = 1000, 100_000
 
@@ -36,6 +40,10 @@ class Series(Part):
     where: dict[str, OneOrMore] = key(
         {}, says="From each column of results.csv to its value, or a list of values.", example={"stack": "scps-rate"}
     )
+
+    def has(self, scenario: str) -> bool:
+        """Whether a scenario is one of these."""
+        return any(fnmatchcase(scenario, pattern) for pattern in self.scenarios)
 
 
 class Operand(Part):
@@ -61,6 +69,10 @@ class _Band(Part):
     def ends(self) -> tuple[float, float]:
         """Both ends; an infinite one where the band has none."""
         return -math.inf if self.at_least is None else self.at_least, math.inf if self.at_most is None else self.at_most
+
+    def includes(self, number: float) -> bool:
+        """Whether a number is in the band."""
+        return self.ends[0] <= number <= self.ends[1]
 
     @model_validator(mode="after")
     def _has_band(self) -> Self:
@@ -94,7 +106,10 @@ class _Check(Part):
 
     def operands(self) -> tuple[Operand, ...]:
         """All cells that the check looks at."""
-        return ()
+        named = (getattr(self, name, ()) for name in OPERANDS)
+        return tuple(
+            itertools.chain.from_iterable((cells,) if isinstance(cells, Operand) else cells for cells in named)
+        )
 
 
 class _Banded(_Band, _Check):
@@ -122,10 +137,6 @@ class Value(_Banded):
     metric: str = key(says="A column of results.csv.", example="throughput_report_pct")
     of: Cells
 
-    def operands(self) -> tuple[Operand, ...]:
-        """The cells of the mean."""
-        return (self.of,)
-
 
 class Ratio(_Banded):
     """A mean divided by a mean.
@@ -137,10 +148,6 @@ class Ratio(_Banded):
     metric: str = key(says="A column of results.csv.", example="transfer_s")
     of: Several
     to: Several
-
-    def operands(self) -> tuple[Operand, ...]:
-        """The cells above and below the line."""
-        return (*self.of, *self.to)
 
 
 class Difference(_Banded):
@@ -154,10 +161,6 @@ class Difference(_Banded):
     of: Several
     minus: Several
 
-    def operands(self) -> tuple[Operand, ...]:
-        """The cells before and after the minus."""
-        return (*self.of, *self.minus)
-
 
 class Spread(_Banded):
     """The coefficient of variation of a metric: standard deviation over mean."""
@@ -165,10 +168,6 @@ class Spread(_Banded):
     kind: Literal["spread"]
     metric: str = key(says="A column of results.csv.", example="transfer_s")
     of: Cells
-
-    def operands(self) -> tuple[Operand, ...]:
-        """The cells that spread."""
-        return (self.of,)
 
 
 class Completion(_Banded):
@@ -195,10 +194,6 @@ class Completion(_Banded):
             )
         return self
 
-    def operands(self) -> tuple[Operand, ...]:
-        """The transfers."""
-        return (self.of,)
-
 
 class Crossover(_Banded):
     """The value of an axis from which on the ratio of two means stays at or above a threshold; interpolated on a
@@ -211,10 +206,6 @@ class Crossover(_Banded):
     of: Cells
     to: Cells
     ratio: Annotated[float, Field(gt=0)] = key(says="The threshold.", example=1.25)
-
-    def operands(self) -> tuple[Operand, ...]:
-        """Both curves."""
-        return (self.of, self.to)
 
 
 class Arithmetic(_Banded):
@@ -245,10 +236,6 @@ class Order(_Check):
     metric: str = key(says="A column of results.csv.", example="transfer_s")
     rising: Annotated[tuple[Cells, ...], Field(min_length=2)]
 
-    def operands(self) -> tuple[Operand, ...]:
-        """Smallest first."""
-        return self.rising
-
 
 class Trend(_Check):
     """Means that rise or fall along an axis: Welch's test confirms no step in the other direction, and confirms that
@@ -260,10 +247,6 @@ class Trend(_Check):
     of: Cells
     along: str = key(says="The axis.", example="ber")
     direction: Literal["rising", "falling"]
-
-    def operands(self) -> tuple[Operand, ...]:
-        """The cells along the axis."""
-        return (self.of,)
 
 
 Check = Annotated[
@@ -306,3 +289,24 @@ class ClaimsFile(Part):
     reference: Text = key(says="Authors, title, year.")
     series: dict[Name, Series] = key({}, says="Names for cells that several checks look at.")
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)]
+
+
+class Contradiction(Part):
+    """Claims that cannot all hold, and the probable reason."""
+
+    title: Text = key(says="The question in dispute.", example="Does delay out to geostationary orbit cost anything?")
+    says: Text = key(
+        says="What each paper finds.", example="SmallSat 2000 finds no penalty, JZUS 2005 a significant one."
+    )
+    likely: Text = key(says="The probable reason for the difference.", example="The response to loss.")
+    claims: Annotated[tuple[str, ...], Field(min_length=1)] = key(
+        says="The claims, as PAPER/ID.", example=["smallsat2000/delay-3-vs-120-same"]
+    )
+
+
+class ContradictionsFile(Part):
+    """All contradictions between or within the papers (analysis/contradictions.yaml)."""
+
+    kind: Literal["contradictions"]
+    version: Version
+    contradictions: tuple[Contradiction, ...]

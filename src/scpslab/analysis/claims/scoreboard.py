@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
-
-from rich.table import Table
-from rich.text import Text
 
 from scpslab.analysis.claims.evaluate import CheckResult, Finding, Outcome, Verdict
 from scpslab.analysis.claims.model import Era
-from scpslab.analysis.csv_text import csv_text
+from scpslab.analysis.output import Column, Report, Row, nine_digits, numbers
 
 FORMAT = 1
 ERAS: tuple[Era, ...] = ("period", "modern")
@@ -44,31 +40,17 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Score:
-    """The number of claims of a paper with each outcome, under the settings of an era (None: the paper's own, else
-    today's).
+def scores(verdicts: Sequence[Verdict]) -> list[tuple[str, Counter[Outcome], Counter[Outcome]]]:
+    """By paper, in the order of the verdicts: its title, and the number of its claims with each outcome under the
+    paper's own settings (else today's), and under today's.
     """
-
-    title: str
-    era: Era | None
-    counts: dict[Outcome, int]
-
-    @property
-    def total(self) -> int:
-        """Claims counted."""
-        return sum(self.counts.values())
-
-
-def scores(verdicts: Sequence[Verdict], era: Era | None = None) -> list[Score]:
-    """One score per paper, in the order of the verdicts."""
-    counts: dict[str, dict[Outcome, int]] = {}
+    papers: dict[str, tuple[Counter[Outcome], Counter[Outcome]]] = {}
     for verdict in verdicts:
-        mine = counts.setdefault(verdict.paper.file.title, dict.fromkeys(Outcome, 0))
-        outcome = verdict.outcome(era)
-        if outcome is not None and (era != "modern" or outcome is not Outcome.NOT_TESTABLE):
-            mine[outcome] += 1
-    return [Score(title, era, mine) for title, mine in counts.items()]
+        own, today = papers.setdefault(verdict.paper.file.title, (Counter(), Counter()))
+        own.update(filter(None, [verdict.outcome()]))
+        if (outcome := verdict.outcome("modern")) is not Outcome.NOT_TESTABLE:
+            today.update(filter(None, [outcome]))
+    return [(title, *counts) for title, counts in papers.items()]
 
 
 def decided(verdicts: Sequence[Verdict]) -> int:
@@ -137,95 +119,62 @@ def _stacks(verdict: Verdict, era: Era) -> list[str]:
     return list(dict.fromkeys(str(stack) for stacks in found for stack in stacks))
 
 
-def as_table(verdicts: Sequence[Verdict]) -> Table:
+def by_paper(verdicts: Sequence[Verdict], notes: Sequence[str] = ()) -> Report:
     """Outcomes by paper, both eras."""
-    table = Table(
-        title="Claims by paper: settings of the papers' time; in brackets, stacks of today in their place",
-        title_justify="left",
-        header_style="bold",
-    )
-    table.add_column("paper")
-    for outcome in Outcome:
-        table.add_column(outcome.value, justify="right", style=STYLES[outcome])
-    table.add_column("claims", justify="right")
-    totals: list[list[int]] = []
-    for own, today in zip(scores(verdicts), scores(verdicts, "modern"), strict=True):
-        row = [*own.counts.values(), own.total]
-        totals.append(row)
-        cells = [
-            f"{count}" + (f" ({today.counts[outcome]})" if today.counts[outcome] else "")
-            for outcome, count in own.counts.items()
-        ]
-        table.add_row(own.title, *cells, str(own.total))
-    if len(totals) > 1:
-        table.add_section()
-        table.add_row("all", *(str(sum(column)) for column in zip(*totals, strict=True)))
-    return table
+    outcomes = [Column(outcome.value, is_number=True, style=STYLES[outcome]) for outcome in Outcome]
+    rows: list[Row] = []
+    whole: Counter[Outcome] = Counter()
+    for title, own, today in scores(verdicts):
+        whole += own
+        cells = [f"{own[item]}{f' ({today[item]})' if today[item] else ''}" for item in Outcome]
+        rows.append(Row([title, *cells, str(own.total())]))
+    if len(rows) > 1:
+        sums = [str(whole[item]) for item in Outcome]
+        rows.append(Row(["all", *sums, str(whole.total())], begins_section=True))
+    heading = "Claims by paper: settings of the papers' time; in brackets, stacks of today in their place"
+    columns = [Column("paper"), *outcomes, *numbers("claims")]
+    return Report(heading, columns, rows, notes, _records(verdicts), _document(verdicts))
 
 
-def as_list(verdicts: Sequence[Verdict]) -> Table:
+def by_claim(verdicts: Sequence[Verdict], notes: Sequence[str] = ()) -> Report:
     """Every claim with its outcomes and the number that decided."""
-    table = Table(header_style="bold", show_lines=False)
-    for name in ("claim", "period", "today", "number [95 % interval]", "band", "paper"):
-        table.add_column(name, overflow="fold")
-    for verdict in verdicts:
-        shown = _deciding(verdict)
-        coloured = [
-            Text(word(outcome, era), STYLES[outcome]) if (outcome := verdict.outcome(era)) else Text("") for era in ERAS
-        ]
-        if verdict.outcome("modern") not in (None, Outcome.NO_DATA, Outcome.NOT_TESTABLE) and (
-            said := in_place(verdict)
-        ):
-            coloured[1].append(f" ({said})")
-        # Text and no string: a table reads brackets in strings as styles.
-        number = Text(shown[1].text if shown else verdict.claim.not_testable or "")
-        table.add_row(
-            f"{verdict.paper.name}/{verdict.claim.id}",
-            *coloured,
-            number,
-            band(shown[0].check) if shown else "",
-            verdict.claim.paper,
-        )
-    return table
+    names = ("claim", "period", "today", "number [95 % interval]", "band", "paper")
+    columns = [Column(name, folds=True) for name in names]
+    rows = [_row(verdict) for verdict in verdicts]
+    return Report("", columns, rows, notes, _records(verdicts), _document(verdicts))
 
 
-def as_csv(verdicts: Sequence[Verdict]) -> str:
-    """One line for every finding of every check; for claims without checks, one line with the reason."""
-    rows: list[Iterable[object]] = [COLUMNS]
+def _row(verdict: Verdict) -> Row:
+    claim, deciding = verdict.claim, _deciding(verdict)
+    outcomes = []
+    for era in ERAS:
+        outcome = verdict.outcome(era)
+        is_known = outcome not in (None, Outcome.NO_DATA, Outcome.NOT_TESTABLE)
+        stacks = in_place(verdict) if era == "modern" and is_known else ""
+        shown = f"{word(outcome, era)}{f' ({stacks})' if stacks else ''}" if outcome else ""
+        outcomes.append((shown, STYLES[outcome] if outcome else ""))
+    number, wanted = (deciding[1].text, band(deciding[0].check)) if deciding else (claim.not_testable or "", "")
+    return Row([f"{verdict.paper.name}/{claim.id}", *outcomes, number, wanted, claim.paper])
+
+
+def _records(verdicts: Sequence[Verdict]) -> list[Sequence[object]]:
+    """A line for every finding of every check; for claims without checks, one line with the reason."""
+    records: list[Sequence[object]] = [COLUMNS]
     for verdict in verdicts:
         claim = verdict.claim
+        named = [verdict.paper.name, claim.id, claim.weight]
         if claim.not_testable:
-            rows.append(
-                [
-                    verdict.paper.name,
-                    claim.id,
-                    claim.weight,
-                    "",
-                    Outcome.NOT_TESTABLE,
-                    *[""] * 7,
-                    claim.paper,
-                    claim.not_testable,
-                ]
-            )
+            records.append([*named, "", Outcome.NOT_TESTABLE, *[""] * 7, claim.paper, claim.not_testable])
         for result in verdict.results:
             era = result.check.era
             for finding in result.findings:
-                numbers = [_plain(number) for number in (finding.number, finding.low, finding.high)]
-                told = [
-                    subject(result),
-                    finding.outcome,
-                    at_text(finding),
-                    *numbers,
-                    band(result.check),
-                    claim.paper,
-                    finding.text,
-                ]
-                rows.append([verdict.paper.name, claim.id, claim.weight, era, verdict.outcome(era), *told])
-    return csv_text(rows)
+                judged = [era, verdict.outcome(era), subject(result), finding.outcome, at_text(finding)]
+                found = [nine_digits(number) for number in (finding.number, finding.low, finding.high)]
+                records.append([*named, *judged, *found, band(result.check), claim.paper, finding.text])
+    return records
 
 
-def as_json(verdicts: Sequence[Verdict]) -> str:
-    """The same as one JSON object."""
+def _document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     claims = [
         {
             "paper": verdict.paper.name,
@@ -249,7 +198,7 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
         }
         for verdict in verdicts
     ]
-    return json.dumps({"format": FORMAT, "decided": decided(verdicts), "claims": claims}, indent=1) + "\n"
+    return {"format": FORMAT, "decided": decided(verdicts), "claims": claims}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -267,7 +216,3 @@ def _deciding(verdict: Verdict) -> tuple[CheckResult, Finding] | None:
         if result.check.era == era and result.outcome is verdict.outcome():
             return result, result.deciding
     return None
-
-
-def _plain(number: float | None) -> str:
-    return "" if number is None else f"{number:.9g}"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scpslab.analysis import xpl
 from scpslab.analysis.figures.canvas import DEFAULT_FORMATS, FORMATS, save
 from scpslab.analysis.figures.model_curves import MODELS as CURVES
 from scpslab.analysis.figures.plots import load
 from scpslab.analysis.figures.recipe import RECIPES, Recipe, recipe_files
 from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of
+from scpslab.analysis.traces import time_sequence
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.folders import own_folder
@@ -163,6 +163,6 @@ def _write_xpl(source: Source, folder: Path) -> list[Path]:
     paths = []
     for cell in source.cells(()):
         path = folder / f"time-sequence-{cell.folder.name}.xpl"
-        replace_text(path, xpl.time_sequence(flow_at(cell, "source"), label_of(cell)))
+        replace_text(path, time_sequence(flow_at(cell, "source"), label_of(cell)))
         paths.append(path)
     return paths

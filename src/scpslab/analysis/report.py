@@ -1,36 +1,62 @@
-"""The content of a report: runs with tables and figures, verdicts by paper, contradictions, and the method.
+"""Report of a run or a campaign: one HTML file, with the papers' findings, tables and figures inside.
 
-Values only, no markup.
+`gather` makes the content, values without markup: runs with tables and figures, verdicts by paper, contradictions, and
+the method. `render` has report.html.j2 make a page of it: styles, tables and pictures are inside; it has no scripts and
+fetches nothing.
 """
 
 from __future__ import annotations
 
+import base64
 import shlex
 import struct
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
-from scpslab.analysis.claims.contradictions import Contradiction, load_contradictions
-from scpslab.analysis.claims.evaluate import CheckResult
+from scpslab.analysis.claims.evaluate import CheckResult, Finding
 from scpslab.analysis.claims.evidence import scenario_of
-from scpslab.analysis.claims.model import Era
-from scpslab.analysis.claims.scoreboard import ERAS, Score, scores
+from scpslab.analysis.claims.load import load_contradictions
+from scpslab.analysis.claims.model import Contradiction, Era
 from scpslab.analysis.figures.canvas import words_in
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
 from scpslab.analysis.figures.recipe import Recipe
-from scpslab.analysis.statistics import other_ends
-from scpslab.analysis.table import Summary, notes, read_results, summarise, with_interval
+from scpslab.analysis.output import Report
+from scpslab.analysis.table import read_results, report, summarise
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import is_own
+from scpslab.core.scratch import replace_text
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
+from scpslab.runs.run import REPORT
 from scpslab.scenario.altered import altered
 
 LARGEST_SVG_BYTES = 150_000
+MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
+# Each outcome has a sign besides its colour: nobody needs to distinguish colours.
+SIGNS = {
+    Outcome.REPRODUCED: "✓",
+    Outcome.DIFFERENT: "≠",
+    Outcome.NOT_REPRODUCED: "✗",
+    Outcome.UNDECIDED: "?",
+    Outcome.NO_DATA: "…",
+    Outcome.NOT_TESTABLE: "–",
+}
+MEANINGS = {
+    Outcome.REPRODUCED: (
+        "Our number is in the stated band, or the order is as the paper says and too clear to be chance."
+    ),
+    Outcome.DIFFERENT: "Our number is outside the band, but in the band of a deviation with a known reason.",
+    Outcome.NOT_REPRODUCED: "Our number is in neither band, so the result differs without a known reason.",
+    Outcome.UNDECIDED: "Our interval crosses a bound, or the difference may be chance: more repeats would decide it.",
+    Outcome.NO_DATA: "The cells that would decide it have not been run.",
+    Outcome.NOT_TESTABLE: "The lab cannot measure it; the reason is given.",
+}
+ERA_WORDS = {"period": "as then", "modern": "as today"}
 
 
 @dataclass(frozen=True)
@@ -62,9 +88,7 @@ class RunPart:
     title: str
     source: str
     description: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
+    table: Report
     pictures: tuple[Picture, ...]
     cells: int
     virtual_s: float
@@ -105,16 +129,6 @@ class Content:
     all_claims: int
     contradictions: tuple[tuple[Contradiction, tuple[Verdict, ...]], ...]
     questions: tuple[Verdict, ...]
-
-    @cached_property
-    def scores(self) -> list[tuple[Score, Score]]:
-        """By paper: under the paper's own settings, and under today's."""
-        return list(zip(scores(self.verdicts), scores(self.verdicts, "modern"), strict=True))
-
-    @property
-    def decided(self) -> int:
-        """The number of claims that these runs decide."""
-        return scoreboard.decided(self.verdicts)
 
     @property
     def disagreements(self) -> list[Verdict]:
@@ -202,23 +216,21 @@ def safe_command(facts: dict[str, Any]) -> str | None:
 
 def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
     """Each check with its findings in words, combination by combination."""
-    lines = []
-    for result in verdict.results:
-        shown = []
-        for finding in result.findings:
-            at = scoreboard.at_text(finding)
-            shown.append(
-                f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, result.check.era)}"
-            )
-        lines.append((result, shown))
-    return lines
+    return [
+        (result, [_in_words(finding, result.check.era) for finding in result.findings]) for result in verdict.results
+    ]
+
+
+def _in_words(finding: Finding, era: Era) -> str:
+    at = scoreboard.at_text(finding)
+    return f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, era)}"
 
 
 def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:
     """The outcomes by era, for the eras that the claim has checks for."""
     return [
         (era, outcome)
-        for era in ERAS
+        for era in scoreboard.ERAS
         if (outcome := verdict.outcome(era)) is not None and (era == "period" or not verdict.claim.not_testable)
     ]
 
@@ -233,11 +245,9 @@ def _has_data(verdict: Verdict) -> bool:
 
 def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
     results = read_results(folder)
-    summary = summarise(results)
     run = RunFolder(folder)
     manifest = run.manifest()
     resolved = _yaml(run.resolved)
-    header, rows = _table(summary)
     scenario = results.rows[0]["scenario"] if results.rows else folder.name
     return RunPart(
         folder,
@@ -245,9 +255,7 @@ def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
         str(resolved.get("title") or scenario) + (", changed" if changed else ""),
         str(resolved.get("source") or ""),
         " ".join(str(resolved.get("description") or "").split()),
-        header,
-        rows,
-        tuple(notes(summary)),
+        report(summarise(results)),
         _pictures(folder, warn),
         len(results.rows),
         sum(_virtual_s(cell) for cell in run.planned_cells()),
@@ -269,19 +277,6 @@ def _yaml(path: Path) -> dict[str, Any]:
         said = " ".join(str(error).split())[:200]
         raise ResultError(f"{path}: {said}; expected the scenario that was run. {AGAIN}") from error
     return fields if isinstance(fields, dict) else {}
-
-
-def _table(summary: Summary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The run's table as texts: axes, metrics with intervals, then the numbers of completed and incomplete
-    transfers.
-    """
-    others = other_ends(summary.groups)
-    header = [*summary.by, *summary.metrics, "n", *others]
-    rows = []
-    for group in summary.groups:
-        counts = [group.completed, *(getattr(group, name) for name in others)]
-        rows.append((*group.key, *(with_interval(group.means[name]) for name in summary.metrics), *map(str, counts)))
-    return tuple(header), tuple(rows)
 
 
 def _pictures(folder: Path, warn: Warn) -> tuple[Picture, ...]:
@@ -311,3 +306,57 @@ def _is_drawn(folder: Path, recipe: Recipe) -> bool:
     picture = run.figures / f"{recipe.name}.png"
     newest = max(run.results.stat().st_mtime_ns, recipe.file.stat().st_mtime_ns if recipe.is_own else 0)
     return is_own(folder, picture) and picture.stat().st_mtime_ns >= newest and words_in(picture) is not None
+
+
+def write_report(folder: Path, warn: Warn = refuse) -> Path:
+    """Writes report.html into the folder of a run or campaign; returns its path.
+
+    The same results give the same bytes. `warn`: see `figures.draw`.
+
+    Raises:
+        ResultError: a run that cannot be read.
+    """
+    path = folder / REPORT
+    replace_text(path, render(folder, warn))
+    return path
+
+
+def render(folder: Path, warn: Warn = refuse) -> str:
+    """The page as text."""
+    # Content is text: everything is escaped except pictures, which are our own data.
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("report.html.j2")
+    return template.render(
+        content=gather(folder, warn),
+        outcomes=list(Outcome),
+        signs=SIGNS,
+        meanings=MEANINGS,
+        era_words=ERA_WORDS,
+        class_of=class_of,
+        outcomes_of=outcomes,
+        check_lines=check_lines,
+        decided=scoreboard.decided,
+        scores=scoreboard.scores,
+        band=scoreboard.band,
+        subject=scoreboard.subject,
+        in_place=scoreboard.in_place,
+        word=scoreboard.word,
+        data_uri=data_uri,
+    )
+
+
+def class_of(outcome: Outcome) -> str:
+    """The style class of an outcome: "not-reproduced"."""
+    return outcome.value.replace(" ", "-")
+
+
+def data_uri(picture: Picture) -> Markup:
+    """The picture's bytes as an address that an <img> can have."""
+    data = base64.b64encode(picture.path.read_bytes()).decode("ascii")
+    return Markup(f"data:{MEDIA_TYPES[picture.path.suffix]};base64,{data}")  # noqa: S704 (letters of base64)
