@@ -15,9 +15,9 @@ from scpslab.analysis.loss_table import as_csv
 from scpslab.analysis.lost_packets import find_losses
 from scpslab.analysis.run import open_run
 from scpslab.running import RunOptions
+from scpslab_course.course.answers import expected, read_practice, score_answer
 from scpslab_course.course.assignment import find, load_assignment, load_marking
 from scpslab_course.course.runs import rows_of, run_variant
-from scpslab_course.course.scoring import expected, read_practice, score_answer
 
 pytestmark = pytest.mark.lab
 CAUSES = {"by_queue": "queue", "by_corrupt": "corrupt", "by_outage": "outage", "superfluous": "superfluous"}

@@ -27,22 +27,11 @@ from scpslab.runs.run import CELLS
 from scpslab.runs.store import stores
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
-from scpslab_course.course.formulas import (
-    NAMES,
-    Formula,
-    FormulaError,
-    Row,
-    Rows,
-    advised,
-    base_value,
-    functions,
-    parse,
-)
+from scpslab_course.course.formulas import FormulaError, Row, Rows, advised, parse
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
 
 from scpslab.kinds.workloads.policy.scenario import read_policy
 
-CORRECT = "Correct the formula."
 NOT_HANDED_IN = "not handed in"
 # A lab that a policy keeps busy reaches the wall limit, and the engine names the program that did it
 # (engine/standstill.py).
@@ -78,16 +67,15 @@ class VariantRun:
 
         What it does not keep cannot be told.
         """
-        known, found = self.folder.manifest()["cells"], []
+        known, kept = self.folder.manifest()["cells"], []
         with scratch() as aside:
             for cell in self.finished:
-                kept = RunFolder(aside).cell(cell).path
-                kept.parent.mkdir(exist_ok=True)
-                if _is_kept(known.get(cell, {}).get("key", ""), kept):
-                    found.append(cell)
+                place = RunFolder(aside).cell(cell).path
+                place.parent.mkdir(exist_ok=True)
+                if _is_kept(known.get(cell, {}).get("key", ""), place):
+                    kept.append(f"{CELLS}/{cell}/")
             expected = digests_of(aside)
-        places = tuple(f"{CELLS}/{cell}/" for cell in found)
-        mine = {path: digest for path, digest in digests_of(self.folder.path).items() if path.startswith(places)}
+        mine = {path: digest for path, digest in digests_of(self.folder.path).items() if path.startswith(tuple(kept))}
         return sorted(path for path in {**expected, **mine} if expected.get(path) != mine.get(path))
 
 
@@ -194,9 +182,8 @@ def planned(
     The others have no parameters of variants: they are the same for everybody.
     """
     for name, trial in assignment.file.trials.items():
-        yield Planned(
-            name, trial, assignment.scenario(trial.scenario), tuple(assignment.settings(parameters, trial.scenario))
-        )
+        settings = tuple(assignment.settings(parameters, trial.scenario))
+        yield Planned(name, trial, assignment.scenario(trial.scenario), settings)
     for name, trial in marking.file.trials.items() if marking is not None else ():
         yield Planned(name, trial, assignment.folder / INSTRUCTOR / f"{trial.scenario}{SCENARIO_SUFFIX}", ())
 
@@ -248,15 +235,14 @@ def _tried(one: Planned, cell: str, reason: str, row: Row, parameters: Mapping[s
 
 
 def _share(one: Planned, row: Row, parameters: Mapping[str, AxisValue]) -> float:
-    names = {name: base_value(value) for name, value in parameters.items()}
+    place, advice = f"trials.{one.name}.share", "Correct the formula."
     try:
-        formula: Formula = parse(one.trial.share, names, NAMES)
-        found = formula.value(names, functions({one.trial.scenario: [row]}, parameters))
+        share = parse(one.trial.share, parameters).value(parameters, {one.trial.scenario: [row]})
     except FormulaError as error:
-        raise ScenarioError(f"trials.{one.name}.share: {advised(error, CORRECT)}") from error
-    if isinstance(found, str):
-        raise ScenarioError(f'trials.{one.name}.share: found the text "{found}"; expected a number. {CORRECT}')
-    return found
+        raise ScenarioError(f"{place}: {advised(error, advice)}") from error
+    if isinstance(share, str):
+        raise ScenarioError(f'{place}: found the text "{share}"; expected a number. {advice}')
+    return share
 
 
 def _short(text: str) -> str:

@@ -14,13 +14,21 @@ import pytest
 
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.installation import version
-from scpslab_course.autograder import COURSE, METADATA, RESULTS, SOURCE, STUDENTS
+from scpslab_course.autograder import (
+    COURSE,
+    METADATA,
+    PARTS,
+    RESULTS,
+    SOURCE,
+    STUDENTS,
+    Wheels,
+    check_own,
+    write_archive,
+)
 from scpslab_course.autograder import __main__ as container
 from scpslab_course.autograder.__main__ import submission_of, users
-from scpslab_course.autograder.build import PARTS, Wheels, check_own, write_archive
 from scpslab_course.course.assignment import find, load_assignment, load_marking
-from scpslab_course.course.folder import load_course, make_course
-from scpslab_course.course.roster import Student
+from scpslab_course.course.folder import Student, load_course, make_course
 from scpslab_course.grading.grade import Code, Grade, Status
 
 ROSTER = (Student("anna", email="Anna@example.org"), Student("bo", email="bo@example.org", group="g1"))
@@ -189,7 +197,7 @@ def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, nam
     with zipfile.ZipFile(tmp_path / name, "w") as wheel:
         if parts is not None:
             wheel.writestr(PARTS, json.dumps(parts))
-    monkeypatch.setattr("scpslab_course.autograder.build.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
+    monkeypatch.setattr("scpslab_course.autograder.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
     with pytest.raises(UsageError, match=said):
         check_own(tmp_path / name)
 

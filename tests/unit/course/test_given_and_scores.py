@@ -11,7 +11,18 @@ from hypothesis import given as drawn
 from hypothesis import strategies
 
 from scpslab.core.limited import Limits, limited
-from scpslab_course.course.answers import GivenError, interval, number, read_predicted
+from scpslab_course.course.answers import (
+    GivenError,
+    Mistake,
+    NearEnough,
+    RightNumber,
+    RightWord,
+    interval,
+    number,
+    read_predicted,
+    score_answer,
+    score_prediction,
+)
 from scpslab_course.course.model import (
     ChoiceAnswer,
     ChoicePrediction,
@@ -23,7 +34,6 @@ from scpslab_course.course.model import (
     NumberPrediction,
     Word,
 )
-from scpslab_course.course.scoring import Mistake, NearEnough, RightNumber, RightWord, score_answer, score_prediction
 
 ASKED = NumberAnswer(kind="number", question="How much?", unit="kB")
 RIGHT = RightNumber(

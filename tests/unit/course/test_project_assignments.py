@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from scpslab_course.course.answers import read_answers
+from scpslab_course.course.answers import Evaluation, RightNumber, read_answers, read_practice, score_answer
 from scpslab_course.course.assignment import (
     FOLDER,
     HANDOUT,
@@ -22,13 +22,11 @@ from scpslab_course.course.assignment import (
     load_marking,
     names,
 )
-from scpslab_course.course.draw import Whose
 from scpslab_course.course.folder import draw_within_bands
 from scpslab_course.course.formulas import base_value
-from scpslab_course.course.model import MarkedNumber
+from scpslab_course.course.model import MarkedNumber, Whose
 from scpslab_course.course.runs import run_of
-from scpslab_course.course.scoring import Evaluation, RightNumber, read_practice, score_answer
-from scpslab_course.course.secret import Secret
+from scpslab_course.course.variant import Secret
 
 STUDENTS = 20
 SECRET = Secret(bytes(range(32)))

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from scpslab.core.errors import ScenarioError
-from scpslab_course.course.roster import parties, read_roster
+from scpslab_course.course.folder import parties, read_roster
 
 
 def complaints(path, content):

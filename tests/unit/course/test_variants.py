@@ -15,11 +15,17 @@ import pytest
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import load_assignment, load_marking
-from scpslab_course.course.draw import Whose, drawn
-from scpslab_course.course.folder import load_course, make_course, plan_issue, practice_variant, write_issue
-from scpslab_course.course.roster import Student, parties
-from scpslab_course.course.secret import PRACTICE, Secret, make_secret, read_secret
-from scpslab_course.course.variant import VariantError
+from scpslab_course.course.folder import (
+    Student,
+    load_course,
+    make_course,
+    parties,
+    plan_issue,
+    practice_variant,
+    write_issue,
+)
+from scpslab_course.course.model import Whose, drawn
+from scpslab_course.course.variant import PRACTICE, Secret, VariantError, make_secret, read_secret
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Grade
 from scpslab_course.grading.review import write_review

@@ -8,13 +8,20 @@ import shutil
 import pytest
 
 from scpslab.core.errors import ScenarioError, UsageError
-from scpslab_course.course import check, log
-from scpslab_course.course.answers import blank, read_answers
+from scpslab_course.course import check
+from scpslab_course.course import workspace as log
+from scpslab_course.course.answers import Expected, blank, read_answers, read_practice, write_practice
 from scpslab_course.course.assignment import find, load_assignment, names
 from scpslab_course.course.folder import practice_variant
-from scpslab_course.course.log import LogError, RunState
-from scpslab_course.course.scoring import Expected, read_practice, write_practice
-from scpslab_course.course.workspace import find_workspace, late, open_workspace, plan_start, write_start
+from scpslab_course.course.workspace import (
+    LogError,
+    RunState,
+    find_workspace,
+    late,
+    open_workspace,
+    plan_start,
+    write_start,
+)
 
 AT = "2026-11-22T21:00:00Z"
 
@@ -119,7 +126,7 @@ def chain():
 def test_a_log_that_was_changed_is_found():
     content = chain()
     lines = content.splitlines(keepends=True)
-    assert [line.number for line in log.read(content, "v")] == [1, 2, 3, 4]
+    assert [line.number for line in log.read_log(content, "v")] == [1, 2, 3, 4]
     changed = {
         "a word": content.replace(b"p2", b"px"),
         "a line removed": b"".join(lines[:1] + lines[2:]),
@@ -132,11 +139,11 @@ def test_a_log_that_was_changed_is_found():
     }
     for spoilt in changed.values():
         with pytest.raises(LogError):
-            log.read(spoilt, "v")
+            log.read_log(spoilt, "v")
     with pytest.raises(LogError, match="found another digest"):
-        log.read(content, "another variant")
+        log.read_log(content, "another variant")
     # What a chain cannot show: its last lines are gone.
-    assert len(log.read(b"".join(lines[:2]), "v")) == 2
+    assert len(log.read_log(b"".join(lines[:2]), "v")) == 2
 
 
 def test_a_log_without_the_line_of_the_start_is_told(started):
@@ -158,7 +165,7 @@ def test_a_log_without_the_line_of_the_start_is_told(started):
 
 def test_a_line_of_a_log_that_is_no_object_is_told():
     with pytest.raises(LogError, match=r"^line 1: found a list of 0; expected an object$"):
-        log.read(b"[]\n", "v")
+        log.read_log(b"[]\n", "v")
 
 
 def test_a_prediction_after_a_result_or_a_run_is_late():
@@ -167,7 +174,7 @@ def test_a_prediction_after_a_result_or_a_run_is_late():
     content = log.appended(content, "v", AT, "predict", "b", "1", [some])
     content = log.appended(content, "v", AT, "run", "transfer", "", [some])
     content = log.appended(content, "v", AT, "predict", "c", "1", [none])
-    lines = log.read(content, "v")
+    lines = log.read_log(content, "v")
     assert [late(lines, number, ["transfer"]) for number in (1, 2, 4)] == [False, True, True]
     assert not late(lines, 4, ["other"])
 
@@ -211,7 +218,7 @@ def logged(*events):
         content = log.appended(
             content, "v", AT, event, "transfer", "", [RunState(scenario="transfer", finished=2, results=results)]
         )
-    return log.read(content, "v")
+    return log.read_log(content, "v")
 
 
 def test_a_run_that_began_and_did_not_end_was_interrupted():

@@ -15,9 +15,8 @@ import pytest
 from scpslab.running import RunOptions
 from scpslab_course.course import variant
 from scpslab_course.course.assignment import load_assignment, load_marking
-from scpslab_course.course.folder import make_course, plan_issue
-from scpslab_course.course.log import appended
-from scpslab_course.course.roster import Party, Student
+from scpslab_course.course.folder import Party, Student, make_course, plan_issue
+from scpslab_course.course.workspace import appended
 from scpslab_course.grading import submission
 from scpslab_course.grading.grader import Settings
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scpslab.core.limited import Limits, limited
-from scpslab_course.course.scoring import Expected
+from scpslab_course.course.answers import Expected
 from scpslab_course.grading import classwide
 from scpslab_course.grading.classwide import _Index, _is_rounded
 from scpslab_course.grading.grade import Code, Grade, Part

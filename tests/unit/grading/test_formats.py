@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scpslab_course.course.roster import Student
+from scpslab_course.course.folder import Student
 from scpslab_course.grading.formats import FORMATS, Facts
 from scpslab_course.grading.grade import Code, Finding, Grade, Part, Status
 

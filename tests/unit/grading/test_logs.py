@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from scpslab_course.course import log
-from scpslab_course.course.log import RunState
+from scpslab_course.course import workspace as log
+from scpslab_course.course.workspace import RunState
 from scpslab_course.grading.compare import against_runs
 from scpslab_course.grading.grade import REMARKS, Code
 
@@ -22,7 +22,7 @@ def said(*events):
         content = log.appended(
             content, "v", AT, event, "transfer", "", [RunState(scenario="transfer", finished=2, results=results)]
         )
-    return [finding.code for finding in against_runs(log.read(content, "v"), RUNS, {})]
+    return [finding.code for finding in against_runs(log.read_log(content, "v"), RUNS, {})]
 
 
 @pytest.mark.parametrize(

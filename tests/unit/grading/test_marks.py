@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.errors import ScenarioError
-from scpslab_course.grading.grade import Code, Finding, Grade, Part, Status
-from scpslab_course.grading.marks import Marks
+from scpslab_course.grading.grade import Code, Finding, Grade, Marks, Part, Status
 
 PARTS = (
     Part("answer", "bdp", "What?", 2, 1.0, "nearly", "100 kB"),

@@ -6,9 +6,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from scpslab_course.course.log import Line
+from scpslab_course.course.folder import Student
 from scpslab_course.course.model import Item
-from scpslab_course.course.roster import Student
+from scpslab_course.course.workspace import Line
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Code, Finding, Grade, Part
 from scpslab_course.grading.review import overview, pages, write_review

@@ -14,7 +14,7 @@ from scpslab.core.limited import Limits
 from scpslab_course.course import variant
 from scpslab_course.course.assignment import load_marking
 from scpslab_course.course.folder import practice_variant
-from scpslab_course.course.secret import Secret
+from scpslab_course.course.variant import Secret
 from scpslab_course.grading import grader, submission
 from scpslab_course.grading.formats import FORMATS, Facts
 from scpslab_course.grading.grade import Status
