@@ -5,8 +5,9 @@ from the classes that read these files.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from pydantic import BaseModel
@@ -26,33 +27,30 @@ REFERENCE_FILE = FOLDER.parent / "docs" / "scenario-reference.md"
 ASSIGNMENT_FILE = FOLDER.parent / "docs" / "assignment-reference.md"
 PLAN_FILE = FOLDER.parent / "docs" / "plan-format.md"
 SCHEMA_ID, MARKING_ID = "assignment.schema.json", "marking.schema.json"
+
+
+def _kinds(section: str, *parts: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The title of each kind of a part: its section, and the word at `kind`."""
+    yield from ((f"{section}: kind {get_args(part.model_fields['kind'].annotation)[0]}", part) for part in parts)
+
+
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("assignment.yaml", model.AssignmentFile),
-    ("variant: kind choice", model.Choice),
-    ("variant: kind range", model.Range),
-    ("variant: kind seed", model.Seed),
-    ("variant: kind formula", model.Formula),
-    ("predictions: kind number", model.NumberPrediction),
-    ("predictions: kind interval", model.IntervalPrediction),
-    ("predictions: kind choice", model.ChoicePrediction),
-    ("answers: kind number", model.NumberAnswer),
-    ("answers: kind choice", model.ChoiceAnswer),
-    ("answers: kind text", model.TextAnswer),
+    *_kinds("variant", model.Choice, model.Range, model.Seed, model.Formula),
+    *_kinds("predictions", model.NumberPrediction, model.IntervalPrediction, model.ChoicePrediction),
+    *_kinds("answers", model.NumberAnswer, model.ChoiceAnswer, model.TextAnswer),
     ("deliverables", model.Deliverable),
     ("trials", model.Trial),
     ("marking.yaml", model.MarkingFile),
     ("marking: difficulty", model.Difficulty),
     ("marking: difficulty.bands", model.Band),
-    ("marking: predictions: kind log-ratio", model.LogRatio),
-    ("marking: predictions: kind distance", model.Distance),
-    ("marking: predictions: kind interval", model.Interval),
-    ("marking: predictions: kind choice", model.Word),
-    ("marking: answers: kind number", model.MarkedNumber),
+    *_kinds("marking: predictions", model.LogRatio, model.Distance, model.Interval, model.Word),
+    *_kinds("marking: answers", model.MarkedNumber),
     ("marking: answers.ANSWER.partial", model.Near),
     ("marking: answers.ANSWER.wrong of a number", model.WrongNumber),
-    ("marking: answers: kind choice", model.MarkedChoice),
+    *_kinds("marking: answers", model.MarkedChoice),
     ("marking: answers.ANSWER.wrong of a choice", model.WrongWord),
-    ("marking: answers: kind text", model.MarkedText),
+    *_kinds("marking: answers", model.MarkedText),
     ("marking: rubric, write_up, deliverables.FILE", model.Item),
 )
 HEAD = f"""# Assignment reference

@@ -382,17 +382,15 @@ def _right_number(evaluation: Evaluation, at: KeyPath, marked: MarkedNumber) -> 
     def distance(relative: float | None, absolute: float | None) -> float:
         return max(abs(right) * (relative or 0), absolute or 0)
 
-    near = tuple(
+    near = [
         NearEnough(distance=distance(one.relative, one.absolute), share=one.share, comment=one.comment)
         for one in marked.partial
-    )
-    mistakes = tuple(
-        Mistake(value=evaluation.number((*at, "wrong", index, "value")), share=one.share, comment=one.comment)
-        for index, one in enumerate(marked.wrong)
-    )
-    return RightNumber(
-        kind="number", value=right, distance=distance(marked.relative, marked.absolute), partial=near, wrong=mistakes
-    )
+    ]
+    values = [evaluation.number((*at, "wrong", index, "value")) for index in range(len(marked.wrong))]
+    told = zip(values, marked.wrong, strict=True)
+    wrong = tuple(Mistake(value=value, share=one.share, comment=one.comment) for value, one in told)
+    enough = distance(marked.relative, marked.absolute)
+    return RightNumber(kind="number", value=right, distance=enough, partial=tuple(near), wrong=wrong)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,21 +15,10 @@ from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab_course.course import answers
+from scpslab_course.course import workspace as folders
 from scpslab_course.course.answers import complaint, is_blank, read_answers, read_practice, score_answer
 from scpslab_course.course.runs import carry_out, planned
-from scpslab_course.course.workspace import (
-    BLANK_WRITE_UP,
-    LARGEST_FILE,
-    LOG,
-    TRIALS,
-    WRITE_UP,
-    Line,
-    Workspace,
-    given_predictions,
-    late,
-    recorded_results,
-    was_interrupted,
-)
+from scpslab_course.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, LOG, TRIALS, WRITE_UP, Line, Workspace
 
 ENOUGH_WORDS = 50
 
@@ -85,12 +74,12 @@ def _log(lines: Sequence[Line]) -> Iterator[Finding]:
 
 
 def _predictions(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
-    given, in_time = given_predictions(lines), workspace.unpredicted()
+    given, in_time = folders.given_predictions(lines), workspace.unpredicted()
     for name, asked in workspace.assignment.file.predictions.items():
         what = f"prediction {name}"
         if name in given:
             value = shown(given[name].value)
-            if late(lines, given[name].number, workspace.assignment.before(name)):
+            if folders.late(lines, given[name].number, workspace.assignment.before(name)):
                 yield Finding(LOOK, what, f"{value}, made after the run: it is late, and has no points")
             else:
                 yield Finding(DONE, what, f"{value}, before the run")
@@ -111,8 +100,8 @@ def _runs(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
             found = f"{changed[0]} and {len(changed) - 1} more" if len(changed) > 1 else changed[0]
             advice = "put the run's own back: scpslab assignment restore"
             yield Finding(LOOK, what, f"other bytes than the run gave in {found}; {advice}", holds=True)
-        elif recorded_results(lines, name) != state.results:
-            is_interrupted = was_interrupted(lines, name)
+        elif folders.recorded_results(lines, name) != state.results:
+            is_interrupted = folders.was_interrupted(lines, name)
             said = "the log records no run with these results"
             if is_interrupted:
                 said = "it was interrupted before its end was in the log"

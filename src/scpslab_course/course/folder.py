@@ -34,17 +34,7 @@ from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment
 from scpslab_course.course.formulas import Rows as ResultRows
 from scpslab_course.course.model import Band, Whose
-from scpslab_course.course.variant import (
-    PRACTICE,
-    SECRETS_FILE,
-    Secret,
-    Variant,
-    VariantError,
-    fingerprint,
-    make_secret,
-    read_secret,
-    signed,
-)
+from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Variant, VariantError, fingerprint
 
 COLUMNS = ("student", "name", "email", "group")
 LARGEST_BYTES, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 5000, 200
@@ -243,7 +233,7 @@ class Course:
         Raises:
             UsageError: it is missing, readable by others, or another course's.
         """
-        found = read_secret(self.folder / SECRETS_FILE)
+        found = variants.read_secret(self.folder / SECRETS_FILE)
         if found.key != self.file.public_key:
             here, wanted = fingerprint(found.key), fingerprint(self.file.public_key)
             said = f"found the secret of key {here}; expected that of {wanted} in {FILE}. Restore the right one."
@@ -285,7 +275,7 @@ def make_course(folder: Path, title: str, term: str, assignments: Sequence[str])
     # Before anything is written, with a key in the place of the one to be made.
     validated(data, Places(folder / FILE, {}, {("title",): "--title", ("term",): "--term"}), CourseFile)
     private_folder(folder)
-    made = make_secret(folder / SECRETS_FILE)
+    made = variants.make_secret(folder / SECRETS_FILE)
     head = "# A course. Students need nothing of this folder but their own files under issued/.\n"
     text = yaml.safe_dump(data | {"public_key": made.key}, sort_keys=False, allow_unicode=True)
     replace_text(folder / FILE, head + text, private=True)
@@ -362,7 +352,8 @@ def plan_issue(
             attempt, parameters = draw_within_bands(secret, whose, assignment, marking, reference)
             assignment.check_settings(parameters)
             members = tuple(student.id for student in party.members)
-            made = _signed(secret, course.file.title, whose, material, members, attempt, parameters)
+            unsigned = variants.unsigned(whose, course.file.title, material, members, attempt, parameters)
+            made = variants.signed(unsigned, secret)
             try:
                 variants.read(variants.write(made))
             except VariantError as error:
@@ -377,7 +368,8 @@ def practice_variant(assignment: Assignment, marking: Marking | None, reference:
     """The variant that everybody has for practice."""
     whose = Whose(NOBODY, assignment.name, NOBODY)
     attempt, parameters = draw_within_bands(PRACTICE, whose, assignment, marking, reference)
-    return _signed(PRACTICE, NOBODY, whose, assignment.material(), (NOBODY,), attempt, parameters)
+    unsigned = variants.unsigned(whose, NOBODY, assignment.material(), (NOBODY,), attempt, parameters)
+    return variants.signed(unsigned, PRACTICE)
 
 
 def alike(issued: Sequence[Issued]) -> list[str]:
@@ -408,31 +400,6 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
     ledger = course.folder / ISSUED / term / LEDGER
     replace_text(ledger, _ledger(issued), private=True)
     return ledger
-
-
-def _signed(
-    secret: Secret,
-    course: str,
-    whose: Whose,
-    material: str,
-    members: tuple[str, ...],
-    attempt: int,
-    parameters: dict[str, AxisValue],
-) -> Variant:
-    unsigned = Variant(
-        format_=variants.FORMAT,
-        course=course,
-        term=whose.term,
-        assignment=whose.assignment,
-        material=material,
-        student=whose.student,
-        members=members,
-        attempt=attempt,
-        parameters=parameters,
-        key="",
-        signature="",
-    )
-    return signed(unsigned, secret)
 
 
 def _ledger(issued: Sequence[Issued]) -> str:

@@ -134,9 +134,8 @@ def parse(source: str, names: Collection[str]) -> Formula:
         raise FormulaError(f'found "{source}" ({said}); expected a formula such as "rate * delay / 8"') from error
     nodes = list(ast.walk(tree))
     if len(nodes) > MOST_NODES or _depth(tree) > DEEPEST:
-        raise FormulaError(
-            f"found a formula of {len(nodes)} parts; expected at most {MOST_NODES}, nested at most {DEEPEST} deep"
-        )
+        most = f"at most {MOST_NODES}, nested at most {DEEPEST} deep"
+        raise FormulaError(f"found a formula of {len(nodes)} parts; expected {most}")
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
         _check(node, names, is_called=id(node) in called)
@@ -153,10 +152,8 @@ def _check(node: ast.AST, names: Collection[str], *, is_called: bool) -> None:
             raise FormulaError("found a number beyond all bounds; expected a finite one")
     elif isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name) or node.keywords:
-            raise FormulaError(
-                'found a call with a keyword or of no plain name; expected one such as mean("transfer", '
-                '"transfer_s", "stack=cubic")'
-            )
+            example = 'mean("transfer", "transfer_s", "stack=cubic")'
+            raise FormulaError(f"found a call with a keyword or of no plain name; expected one such as {example}")
         if node.func.id not in NAMES:
             raise FormulaError(f'found the function "{node.func.id}"; {one_of(node.func.id, sorted(NAMES))}')
     elif isinstance(node, ast.Name) and not is_called and node.id not in names:
@@ -263,10 +260,8 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
     def nth(scenario: Value, column: Value, number: Value, *where: Value) -> Value:
         words = [word for row in taken(scenario, *where) for word in row.get(str(column), "").split()]
         if isinstance(number, str) or not 1 <= number <= len(words):
-            raise FormulaError(
-                f"found no word {number} among the {len(words)} of {column} in {scenario}; "
-                f"expected a number from 1 to {len(words)}"
-            )
+            found = f"found no word {number} among the {len(words)} of {column} in {scenario}"
+            raise FormulaError(f"{found}; expected a number from 1 to {len(words)}")
         return words[int(number) - 1]
 
     def text_of(name: Value) -> Value:
@@ -305,10 +300,8 @@ def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
         axis, equals, value = str(condition).partition("=")
         if not equals or (found and axis not in found[0]):
             known = list(rows[str(scenario)][0])[:12] if rows[str(scenario)] else []
-            raise FormulaError(
-                f'found the condition "{condition}"; expected AXIS=VALUE with an axis of {scenario}, such as '
-                f"{', '.join(known)}"
-            )
+            expected = f"expected AXIS=VALUE with an axis of {scenario}, such as {', '.join(known)}"
+            raise FormulaError(f'found the condition "{condition}"; {expected}')
         found = [row for row in found if _same(row[axis], value)]
     if not found:
         raise FormulaError(f"found no cell of {scenario} with {' and '.join(map(str, where))}; expected at least one")
@@ -322,14 +315,11 @@ def _numbers(found: Sequence[Row], scenario: Value, column: Value, where: tuple[
     try:
         numbers = [float(text) for text in texts]
     except ValueError as error:
-        raise FormulaError(
-            f'found "{texts[0]}" in column {column} of {scenario}; expected a column of numbers'
-        ) from error
+        found_text = f'found "{texts[0]}" in column {column} of {scenario}'
+        raise FormulaError(f"{found_text}; expected a column of numbers") from error
     if not numbers:
-        raise FormulaError(
-            f"found no completed cell of {scenario} {' and '.join(map(str, where))} with {column}; "
-            "expected at least one".replace("  ", " ")
-        )
+        cells = f"{scenario} {' and '.join(map(str, where))}".rstrip()
+        raise FormulaError(f"found no completed cell of {cells} with {column}; expected at least one")
     return numbers
 
 

@@ -27,7 +27,7 @@ from scpslab.plan import schema
 from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import AxisValue, Label, Name, Seed
 from scpslab_course.course.assignment import Assignment
-from scpslab_course.course.model import PARAMETER
+from scpslab_course.course.model import PARAMETER, Whose
 
 SECRETS_FILE = "secret"
 LENGTH = 32
@@ -191,9 +191,18 @@ class Variant:
         return hashlib.sha256(write(self)).hexdigest()
 
 
-def signed(unsigned: Variant, secret: Secret) -> Variant:
+def unsigned(
+    whose: Whose, course: str, material: str, members: tuple[str, ...], attempt: int, parameters: dict[str, AxisValue]
+) -> Variant:
+    """A variant as it is drawn, without key and signature."""
+    named = {"term": whose.term, "assignment": whose.assignment, "student": whose.student, "course": course}
+    empty = {"material": material, "key": "", "signature": ""}
+    return Variant(format_=FORMAT, **named, **empty, members=members, attempt=attempt, parameters=parameters)
+
+
+def signed(variant: Variant, secret: Secret) -> Variant:
     """The variant with the key and signature of a course."""
-    keyed = dataclasses.replace(unsigned, key=secret.key)
+    keyed = dataclasses.replace(variant, key=secret.key)
     return dataclasses.replace(keyed, signature=secret.sign(_message(keyed)))
 
 

@@ -23,19 +23,9 @@ from scpslab.core.names import shown
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab.runs.archive import ArchivedRun
+from scpslab_course.course import answers as written
 from scpslab_course.course import variant as variants
-from scpslab_course.course.answers import FILE as ANSWERS
-from scpslab_course.course.answers import (
-    Expected,
-    GivenError,
-    RightNumber,
-    RightWord,
-    expected,
-    read_answers,
-    read_given,
-    score_answer,
-    score_prediction,
-)
+from scpslab_course.course.answers import Expected, GivenError, RightNumber, RightWord, read_answers, read_given
 from scpslab_course.course.assignment import STARTER, Assignment, Marking, load_marking
 from scpslab_course.course.folder import Course
 from scpslab_course.course.model import Answer, MarkedText, Prediction, Whose
@@ -244,7 +234,7 @@ def _opened(path: Path, content: bytes, settings: Settings) -> _Opened:
     bound = settings.bind(path, handed_in.variant)
     archived = handed_in.runs()
     submitted = compare.results_of(handed_in.archive, archived)
-    given = read_answers(handed_in.answers, handed_in.path / ANSWERS).given
+    given = read_answers(handed_in.answers, handed_in.path / written.FILE).given
     findings = settings.not_theirs(handed_in, bound.variant)
     others = compare.against_plans(archived, plans(bound.assignment, bound.variant))
     return _Opened(handed_in, bound, archived, submitted, given, [*findings, *others])
@@ -272,7 +262,7 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Part])
     if all(finding.code is not Code.SWAPPED_PLAN for finding in before):
         before += compare.against_rerun(opened.archived, opened.submitted, reruns)
     for_formulas = {name: one.for_formulas for name, one in reruns.items()}
-    right = expected(assignment, marking, variant.parameters, for_formulas)
+    right = written.expected(assignment, marking, variant.parameters, for_formulas)
     lines, findings = compare.lines_of(handed_in.log, variant)
     # Runs that are not the variant's own cannot be those of its log.
     if not findings and not any(finding.holds for finding in before):
@@ -334,7 +324,7 @@ def predictions_of(
             findings.append(Finding(Code.LATE_PREDICTION, said))
             part = replace(part, comment=LATE, given=line.value)
         elif line is not None:
-            score = score_prediction(asked, marking.file.predictions[name], truth, line.value)
+            score = written.score_prediction(asked, marking.file.predictions[name], truth, line.value)
             inside = _is_inside(asked, line.value, truth)
             earned = asked.points * score.share
             part = replace(part, earned=earned, comment=score.comment, given=line.value, is_inside=inside)
@@ -353,7 +343,7 @@ def answers_of(assignment: Assignment, marking: Marking, right: Expected, given:
         elif isinstance(marked, MarkedText):
             part = replace(part, rubric=marked.rubric, hints=marked.wrong)
         elif wanted is not None:
-            score = score_answer(asked, wanted, given.get(name))
+            score = written.score_answer(asked, wanted, given.get(name))
             # A person can read what a program cannot: "2,5 s" is no reason to lose points unseen.
             by_hand = replace(part, comment=f"{score.comment} A person marks it.")
             by_score = replace(part, earned=asked.points * score.share, comment=score.comment)
