@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scpslab.cli.notes import warn
+from scpslab.cli.options import Jobs, choice
 from scpslab.cli.terminal import harmless, printable
 from scpslab.core.errors import UsageError
 from scpslab.core.names import file_label, file_name
@@ -26,9 +26,7 @@ from scpslab_course.grading.grade import Grade, Marks, Status
 from scpslab_course.grading.review import write_review
 
 NO_GRADE_EXIT = 1
-# The registry is the list.
-Wanted = StrEnum("Wanted", {name: name for name in FORMATS})  # type: ignore[misc]
-DEFAULT = Wanted("table")
+HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
 
 def register(app: typer.Typer) -> None:
@@ -45,9 +43,7 @@ def grade(
         typer.Option(metavar="FOLDER", help="The course's folder. Its secret is used if it is there, and not needed."),
     ] = Path(),
     term: IssuedTerm = None,
-    format_: Annotated[
-        Wanted, typer.Option("--format", help=f"{'; '.join(f'{name}: {kind.says}' for name, kind in FORMATS.items())}.")
-    ] = DEFAULT,
+    format_: Annotated[str, choice("--format", FORMATS, HELP)] = "table",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -87,9 +83,7 @@ def grade(
             min=0, help="Cells to choose from each submission and run again. Default: marking.yaml's regrade."
         ),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")
-    ] = None,
+    jobs: Jobs = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Run every cell again, even if this machine has run it before.")
     ] = False,
@@ -107,11 +101,11 @@ def grade(
     found = load_course(course)
     known = {one.id: one for one in read_roster(roster)} if roster is not None else {}
     given = Marks(marks) if marks is not None else None
-    kind = FORMATS[format_.value]
+    kind = FORMATS[format_]
     is_folder = kind.of_one and len(submission) > 1
     if is_folder and (out is None or out.is_file()):
         expected = "expected one, or --out FOLDER for a file each."
-        raise UsageError(f"--format {format_.value}: found {len(submission)} submissions; {expected}")
+        raise UsageError(f"--format {format_}: found {len(submission)} submissions; {expected}")
     target = None if out is None else _Target(out, is_folder=is_folder)
 
     def facts() -> Facts:

@@ -9,7 +9,6 @@ import gzip
 import hashlib
 import io
 import json
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Annotated
 
 from scpslab.core import strict_json
 from scpslab.core.archive import Limits, is_member_name, read_members
+from scpslab.core.archive import pack as pack_members
 from scpslab.core.errors import MemberError, ResultError, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import scratch
@@ -149,15 +149,8 @@ def pack(workspace: Workspace) -> bytes:
     contents = Contents(format_=FORMAT, assignment=variant.assignment, student=variant.student, members=digests)
     head = (json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n").encode()
     packed = io.BytesIO()
-    # No time stamps, owners or file order of this machine.
-    with (
-        gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive,
-    ):
-        for name, content in {CONTENTS: head, **members}.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
+    with gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped:
+        pack_members(zipped, {CONTENTS: head, **members}.items())
     content = packed.getvalue()
     if len(content) > LARGEST_PACKED:
         expected = f"expected at most {LARGEST_PACKED}. Make the deliverables smaller."
