@@ -39,23 +39,16 @@ def archive(tmp_path):
     course = make_course(tmp_path / "satnet", "Satellites", "2026w", ["first-steps", "read-a-trace"])
     wheel = tmp_path / "x-1-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
-    write_archive(
-        tmp_path / "a.zip",
-        course,
-        "2027s",
-        load_assignment(find("first-steps")),
-        ROSTER,
-        Wheels([wheel], ["x==1"], ["3.11", "3.13"]),
-    )
+    wheels = Wheels([wheel], ["x==1"], ["3.11", "3.13"])
+    write_archive(tmp_path / "a.zip", course, "2027s", load_assignment(find("first-steps")), ROSTER, wheels)
     return tmp_path / "a.zip"
 
 
 def test_the_archive_has_two_scripts_that_run_the_wheels_and_one_assignment(archive):
     with zipfile.ZipFile(archive) as found:
         names = set(found.namelist())
-        modes = {
-            name: found.getinfo(name).external_attr >> 16 & 0o777 for name in ("setup.sh", "run_autograder", "pythons")
-        }
+        programs = ("setup.sh", "run_autograder", "pythons")
+        modes = {name: found.getinfo(name).external_attr >> 16 & 0o777 for name in programs}
         assert modes == {"setup.sh": 0o755, "run_autograder": 0o755, "pythons": 0o644}
         assert found.read("pythons") == b"3.11 3.13\n"
         assert found.read(STUDENTS).decode().split() == ["student,email", "anna,Anna@example.org", "bo,bo@example.org"]
@@ -86,16 +79,8 @@ def test_the_scenarios_of_trials_travel_and_solutions_do_not(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip") as found:
         private = {name.rpartition("/")[2] for name in found.namelist() if "/instructor/" in name}
         found.extractall(tmp_path / "out")
-    assert private == {
-        "marking.yaml",
-        "answers.yaml",
-        "change.yaml",
-        "noisy.yaml",
-        "outage.yaml",
-        "shallow.yaml",
-        "short.yaml",
-        "slow.yaml",
-    }
+    trials = ("answers", "change", "noisy", "outage", "shallow", "short", "slow")
+    assert private == {"marking.yaml", *(f"{name}.yaml" for name in trials)}
     assert load_marking(load_course(tmp_path / "out" / COURSE).assignment("write-your-own")).file.trials
 
 
@@ -114,15 +99,9 @@ def test_the_same_input_gives_the_same_archive(archive, tmp_path):
     ],
 )
 def test_a_roster_that_does_not_tell_students_apart_is_refused(archive, tmp_path, students, said):
+    course, assignment = load_course(tmp_path / "satnet"), load_assignment(find("first-steps"))
     with pytest.raises(ScenarioError, match=said):
-        write_archive(
-            tmp_path / "c.zip",
-            load_course(tmp_path / "satnet"),
-            "t",
-            load_assignment(find("first-steps")),
-            students,
-            Wheels([], [], []),
-        )
+        write_archive(tmp_path / "c.zip", course, "t", assignment, students, Wheels([], [], []))
     assert not (tmp_path / "c.zip").exists()
 
 
@@ -180,17 +159,16 @@ def test_all_of_a_group_must_be_members_of_the_variant():
     assert [finding.code for finding in container._of_all(one, ["bo", "eve"]).findings] == [Code.OTHER_VARIANT]
 
 
+OWN, PART = f"scpslab-{version()}-py3-none-any.whl", {"name": "kernel", "sha256": "0" * 64}
+
+
 @pytest.mark.parametrize(
     ("name", "parts", "said"),
     [
         ("other-1.0-py3-none-any.whl", None, "no wheel of scpslab"),
         ("scpslab-0.0.1-py3-none-any.whl", None, "found version 0.0.1"),
-        (f"scpslab-{version()}-py3-none-any.whl", None, "no built parts"),
-        (
-            f"scpslab-{version()}-py3-none-any.whl",
-            {"parts": [{"name": "kernel", "sha256": "0" * 64}]},
-            "kernel: found SHA-256 000000000000; expected 111111111111",
-        ),
+        (OWN, None, "no built parts"),
+        (OWN, {"parts": [PART]}, "kernel: found SHA-256 000000000000; expected 111111111111"),
     ],
 )
 def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, name, parts, said):

@@ -37,13 +37,8 @@ HELD = replace(GRADED, findings=(Finding(Code.EDITED_RESULTS, f"found {HOSTILE};
 UNGRADED = Grade(Path("x.tar.gz"), reason=f"x.tar.gz: found {HOSTILE}; expected a submission.")
 SAYING = replace(GRADED, parts=tuple(replace(part, given=HOSTILE, comment=HOSTILE) for part in PARTS))
 STUDENTS = {"anna": Student("anna", "=HYPERLINK(1), Anna", "@anna")}
-FACTS = Facts(
-    "Satellite networks",
-    "2026w",
-    "2026-11-22T20:00:00Z",
-    STUDENTS,
-    {"OWNER": "anna-b", "CLASSROOM": "sat", "SUBMISSION_TAG": "submit-1"},
-)
+VARIABLES = {"OWNER": "anna-b", "CLASSROOM": "sat", "SUBMISSION_TAG": "submit-1"}
+FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z", STUDENTS, VARIABLES)
 
 
 def write(name, *grades, facts=FACTS):
@@ -86,25 +81,10 @@ def test_github_classroom_says_error_without_a_grade():
 def test_classroom50_has_the_keys_of_its_schema():
     found = json.loads(write("classroom50", GRADED))
 
-    named = {
-        "schema",
-        "classroom",
-        "assignment",
-        "assignment_type",
-        "owner",
-        "submission",
-        "commit",
-        "release",
-        "review",
-    }
-    keys = named | {"datetime", "graded_at", "score", "max-score", "tests"}
-    assert keys <= set(found)
-    assert (found["schema"], found["owner"], found["classroom"], found["submission"]) == (
-        "classroom50/result/v1",
-        "anna-b",
-        "sat",
-        "submit-1",
-    )
+    named = "schema classroom assignment assignment_type owner submission commit release review datetime graded_at"
+    assert {*named.split(), "score", "max-score", "tests"} <= set(found)
+    said = [found[key] for key in ("schema", "owner", "classroom", "submission")]
+    assert said == ["classroom50/result/v1", "anna-b", "sat", "submit-1"]
     assert (found["score"], found["max-score"]) == (250, 800)
     for test in found["tests"]:
         assert {"test-name", "passed", "score", "max-score"} <= set(test)
@@ -175,12 +155,8 @@ def table(name, *grades):
     return [list(row) for row in csv.reader(io.StringIO(write(name, *grades)))]
 
 
-FINAL = replace(
-    GRADED,
-    student="group/g1",
-    members=("anna", "bo"),
-    parts=(*PARTS[:3], replace(PARTS[3], earned=3.5, comment=HOSTILE)),
-)
+WHY = replace(PARTS[3], earned=3.5, comment=HOSTILE)
+FINAL = replace(GRADED, student="group/g1", members=("anna", "bo"), parts=(*PARTS[:3], WHY))
 
 
 def test_moodle_s_gradebook_has_a_line_for_each_student_with_a_final_grade():

@@ -10,23 +10,16 @@ from types import SimpleNamespace
 import pytest
 
 from scpslab.core.errors import LabError
-from scpslab_course.course import workspace as log
-from scpslab_course.course.workspace import RunState
 from scpslab_course.grading.compare import Rerun, against_runs, rerun_alike
 from scpslab_course.grading.grade import REMARKS, Code
+from tests.unit.course.test_workspaces import logged
 
-AT = "2026-11-22T21:00:00Z"
 MINE, OTHER = "a" * 64, "b" * 64
 RUNS = {"transfer": SimpleNamespace(digest=SimpleNamespace(files={"results.csv": MINE}))}
 
 
 def said(*events):
-    content = b""
-    for event, results in events:
-        content = log.appended(
-            content, "v", AT, event, "transfer", "", [RunState(scenario="transfer", finished=2, results=results)]
-        )
-    return [finding.code for finding in against_runs(log.read_log(content, "v"), RUNS, {})]
+    return [finding.code for finding in against_runs(logged(*events), RUNS, {})]
 
 
 @pytest.mark.parametrize(

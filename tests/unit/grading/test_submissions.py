@@ -39,6 +39,7 @@ def refused(path):
 
 def test_a_submission_is_read_as_it_was_packed(tmp_path):
     found = submission.read(packed(tmp_path / "a", MEMBERS))
+    assert [found.variant, found.log, found.archive] == [b"{}", b"", b"x"]
     assert (found.contents.student, found.write_up, found.files) == ("anna", "Größe", {"a.py": b"1"})
     assert found.sha256 == hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest()
 
