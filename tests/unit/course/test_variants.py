@@ -235,11 +235,8 @@ def test_issuing_again_changes_nothing_and_replaces_nothing(course, issued, assi
     ledger = write_issue(course, "2026w", issued)
     before = ledger.read_bytes(), issued[0].path.read_bytes()
     rows = list(csv.DictReader(io.StringIO(before[0].decode())))
-    assert [(row["student"], row["email"], row["file"]) for row in rows] == [
-        ("anna", "", "anna/small.variant.json"),
-        ("bo", "bo@example.org", "bo/small.variant.json"),
-        ("di", "", "di/small.variant.json"),
-    ]
+    assert [row["file"] for row in rows] == [f"{name}/small.variant.json" for name in ("anna", "bo", "di")]
+    assert [(row["student"], row["email"]) for row in rows] == [("anna", ""), ("bo", "bo@example.org"), ("di", "")]
     assert [Path(row["attachment"]).read_bytes() for row in rows] == [variants.write(one.variant) for one in issued]
     write_issue(course, "2026w", issued)
     assert (ledger.read_bytes(), issued[0].path.read_bytes()) == before

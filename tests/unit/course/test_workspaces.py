@@ -100,29 +100,17 @@ def test_the_only_folder_below_is_found(started, monkeypatch, tmp_path):
     assert str(find_workspace(None)) == "."
 
 
-def chain():
-    content = b""
-    states = (RunState(scenario="transfer", finished=0, results=""),)
-    for number in range(4):
-        content = log.appended(content, "v", AT, "predict", f"p{number}", "1\n2", states)
-    return content
-
-
 def test_a_log_that_was_changed_is_found():
-    content = chain()
+    content = b""
+    for number in range(4):
+        states = [RunState(scenario="transfer", finished=0, results="")]
+        content = log.appended(content, "v", AT, "predict", f"p{number}", "1\n2", states)
     lines = content.splitlines(keepends=True)
     assert [line.number for line in log.read_log(content, "v")] == [1, 2, 3, 4]
-    changed = {
-        "a word": content.replace(b"p2", b"px"),
-        "a line removed": b"".join(lines[:1] + lines[2:]),
-        "lines moved": b"".join([lines[0], lines[2], lines[1], lines[3]]),
-        "a line twice": content + lines[3],
-        "the first line removed": b"".join(lines[1:]),
-        "cut short": content[:-5],
-        "no JSON": content + b"x\n",
-        "another key": content.replace(b'"number": 3', b'"number": 3, "more": 1'),
-    }
-    for spoilt in changed.values():
+    a_word, another_key = content.replace(b"p2", b"px"), content.replace(b'"number": 3', b'"number": 3, "more": 1')
+    removed, moved = lines[:1] + lines[2:], [lines[0], lines[2], lines[1], lines[3]]
+    joined = [b"".join(changed) for changed in (removed, moved, [*lines, lines[3]], lines[1:])]
+    for spoilt in (a_word, another_key, *joined, content[:-5], content + b"x\n"):
         with pytest.raises(LogError):
             log.read_log(spoilt, "v")
     with pytest.raises(LogError, match="found another digest"):
