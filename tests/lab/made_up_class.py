@@ -19,11 +19,10 @@ from typing import Any
 from scpslab.running import RunOptions
 from scpslab.runs.archive import write_archive
 from scpslab_course.course import answers
+from scpslab_course.course.answers import Expected, expected
 from scpslab_course.course.assignment import FOLDER, Assignment, find, load_assignment, load_marking, names
-from scpslab_course.course.folder import make_course, plan_issue, write_issue
-from scpslab_course.course.roster import parties, read_roster
+from scpslab_course.course.folder import make_course, parties, plan_issue, read_roster, write_issue
 from scpslab_course.course.runs import rows_of, run_variant
-from scpslab_course.course.scoring import Expected, expected
 from scpslab_course.course.workspace import LOG, RUNS, WRITE_UP, Workspace, plan_start, write_start
 from scpslab_course.grading import submission
 from scpslab_course.grading.grade import Code

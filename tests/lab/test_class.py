@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 
 from scpslab.running import RunOptions
 from scpslab_course.cli.course import _Reference
+from scpslab_course.course.answers import read_practice
 from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, find, load_assignment
 from scpslab_course.course.check import State, check
 from scpslab_course.course.folder import load_course, make_course
 from scpslab_course.course.runs import run_variant
-from scpslab_course.course.scoring import read_practice
 from scpslab_course.course.variant import signed
 from scpslab_course.course.workspace import plan_start, write_start
 from scpslab_course.grading import grader, submission

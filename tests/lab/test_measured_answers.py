@@ -17,9 +17,9 @@ from scpslab.analysis.run import open_run
 from scpslab.analysis.table import read_results
 from scpslab.core.units import parse
 from scpslab.running import RunOptions
+from scpslab_course.course.answers import expected, read_practice, score_answer
 from scpslab_course.course.assignment import find, load_assignment, load_marking
 from scpslab_course.course.runs import rows_of, run_variant
-from scpslab_course.course.scoring import expected, read_practice, score_answer
 
 pytestmark = pytest.mark.lab
 HEADERS = 52  # IP 20, TCP 20, timestamps 12

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from scpslab.running import RunOptions
+from scpslab_course.course.answers import read_practice
 from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, STARTER, find, load_assignment, load_marking
 from scpslab_course.course.runs import carry_out, planned
-from scpslab_course.course.scoring import read_practice
 from scpslab_course.grading import grader
 from scpslab_course.grading.grade import Status
 from tests.lab.made_up_class import MadeUpClass, repacked

@@ -32,7 +32,7 @@ def test_every_area_has_a_target():
         (["docs/decisions/0001-x.md", "CHANGELOG.md"], []),
         (["docs/index.md"], ["pages"]),
         (["stack/crates/scps-tp/src/lib.rs"], ["transports", "rust"]),
-        (["src/scpslab_course/course/draw.py"], ["unit", "links", "teaching"]),
+        (["src/scpslab_course/course/model.py"], ["unit", "links", "teaching"]),
         (["tests/lab/test_scps.py", "tests/lab/test_fork_settings.py"], ["engine", "transports"]),
         (["tests/lab/conftest.py"], list(areas.AREAS)),
         (["src/scpslab/lab/cell.py"], list(areas.AREAS)),

@@ -20,10 +20,9 @@ from scpslab.running import RunOptions
 from scpslab.scenario import planning
 from scpslab.setup import Say
 from scpslab_course.autograder import COURSE, METADATA, RESULTS, ROOT, SOURCE, STUDENTS, SUBMISSION
-from scpslab_course.course.draw import Whose, drawn
-from scpslab_course.course.folder import NOBODY, Course, load_course
-from scpslab_course.course.roster import Student, read_roster
-from scpslab_course.course.secret import PRACTICE
+from scpslab_course.course.folder import NOBODY, Course, Student, load_course, read_roster
+from scpslab_course.course.model import Whose, drawn
+from scpslab_course.course.variant import PRACTICE
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts
 from scpslab_course.grading.grade import Code, Finding, Grade
@@ -41,18 +40,14 @@ def users(metadata: Path, roster: Sequence[Student]) -> tuple[str, ...]:
     try:
         emails = [str(user["email"]) for user in json.loads(metadata.read_bytes())["users"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{metadata.name}: found no users with e-mail addresses ({type(error).__name__}); "
-            f"expected them from the platform. {TELL}."
-        ) from error
+        said = f"found no users with e-mail addresses ({type(error).__name__}); expected them from the platform"
+        raise UsageError(f"{metadata.name}: {said}. {TELL}.") from error
     by_email = {student.email.casefold(): student.id for student in roster}
     unknown = [email for email in emails if email.strip().casefold() not in by_email]
     if unknown or not emails:
         found = ", ".join(shown(email) for email in unknown) or "nobody"
-        raise UsageError(
-            f"handed in by {found}; expected somebody of the course's roster. "
-            f"{TELL}, who can make the autograder with today's roster."
-        )
+        advice = f"{TELL}, who can make the autograder with today's roster."
+        raise UsageError(f"handed in by {found}; expected somebody of the course's roster. {advice}")
     return tuple(by_email[email.strip().casefold()] for email in emails)
 
 
@@ -62,21 +57,14 @@ def submission_of(folder: Path) -> Path:
     Raises:
         ScpslabError: there is none, or there are several.
     """
-    files = sorted(
-        path
-        for inside, _, names in os.walk(folder)
-        for name in names
-        if stat.S_ISREG((path := Path(inside, name)).lstat().st_mode)
-    )
+    files = sorted(Path(inside, name) for inside, _, names in os.walk(folder) for name in names)
+    files = [path for path in files if stat.S_ISREG(path.lstat().st_mode)]
     named = [path for path in files if path.name.endswith(SUFFIX)] or files
     if len(named) != 1:
-        found = ", ".join(shown(path.name) for path in named[:3]) + (
-            f" and {len(named) - 3} more" if len(named) > 3 else ""
-        )
-        raise ScpslabError(
-            f'found {found or "no file"}; expected the one file that "scpslab assignment submit" writes '
-            f"(NAME-STUDENT{SUFFIX}). Hand in that file alone."
-        )
+        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+        found = f"{', '.join(shown(path.name) for path in named[:3])}{more}" or "no file"
+        expected = f'expected the one file that "scpslab assignment submit" writes (NAME-STUDENT{SUFFIX})'
+        raise ScpslabError(f"found {found}; {expected}. Hand in that file alone.")
     return named[0]
 
 
@@ -107,18 +95,14 @@ def grade(root: Path) -> Grade:
         with scratch() as out:
             # One cell at a time: half a processor and 768 MB are a platform's default.
             options = RunOptions(jobs=1, use_cache=False, out=out)
-            found = grader.grade([file], grader.Settings(course, course.file.term, None, options, {file: students[0]}))[
-                0
-            ]
+            settings = grader.Settings(course, course.file.term, None, options, {file: students[0]})
+            (found,) = grader.grade([file], settings)
         return _of_all(found, students[1:])
     except ScpslabError as error:
         return Grade(folder, reason=str(error))
     except Exception as error:
-        return Grade(
-            folder,
-            reason=f"{grader.BROKEN} ({type(error).__name__}: {error}); expected it to go on. Nothing was decided: "
-            "tell your instructor.",
-        )
+        said = f"{grader.BROKEN} ({type(error).__name__}: {error}); expected it to go on"
+        return Grade(folder, reason=f"{said}. {TELL}.")
 
 
 def _of_all(one: Grade, others: Sequence[str]) -> Grade:
@@ -126,10 +110,8 @@ def _of_all(one: Grade, others: Sequence[str]) -> Grade:
     strangers = [other for other in others if one.members and other not in one.members]
     if not strangers:
         return one
-    said = (
-        f"handed in for {', '.join(shown(other) for other in strangers)}, too; "
-        f"the variant was issued to {', '.join(one.members)}"
-    )
+    names = ", ".join(map(shown, strangers))
+    said = f"handed in for {names}, too; the variant was issued to {', '.join(one.members)}"
     return replace(one, findings=(*one.findings, Finding(Code.OTHER_VARIANT, said)))
 
 

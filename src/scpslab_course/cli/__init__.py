@@ -1,1 +1,32 @@
-"""The commands of a course, which the program scpslab finds by name; no rules."""
+"""The commands of a course, which the program scpslab finds by name, and what several of them have; no rules."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scpslab.core.errors import UsageError
+
+CourseFolder = Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")]
+IssuedTerm = Annotated[
+    str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")
+]
+
+
+def check_out(path: Path) -> None:
+    """Refuses a path of `--out` that cannot be a file.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not path.parent.is_dir() or path.is_dir():
+        found = "a folder" if path.is_dir() else "no folder for it"
+        raise UsageError(f"--out {path}: found {found}; expected the file to write. Name another.")
+
+
+def now() -> str:
+    """The time of this machine, as logs and formats of grades have it."""
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

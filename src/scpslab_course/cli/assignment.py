@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shlex
 import shutil
 from pathlib import Path
@@ -22,28 +21,16 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
 from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
+from scpslab_course.cli import check_out, now
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import variant as variants
-from scpslab_course.course.answers import GivenError, read_predicted
+from scpslab_course.course import workspace as folders
+from scpslab_course.course.answers import GivenError, read_practice, read_predicted
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
-from scpslab_course.course.check import State, check, given_predictions
+from scpslab_course.course.check import State, check
 from scpslab_course.course.runs import run_variant
-from scpslab_course.course.scoring import read_practice
-from scpslab_course.course.secret import fingerprint
-from scpslab_course.course.variant import Variant, VariantError
-from scpslab_course.course.workspace import (
-    Workspace,
-    changed_files,
-    find_workspace,
-    late,
-    open_workspace,
-    original,
-    plan_start,
-    put_back,
-    read_variant,
-    set_aside,
-    write_start,
-)
+from scpslab_course.course.variant import Variant, VariantError, fingerprint
+from scpslab_course.course.workspace import Workspace, find_workspace, open_workspace
 from scpslab_course.grading import submission
 
 NOT_READY_EXIT = 1
@@ -59,16 +46,8 @@ In = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds the command and its subcommands."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=assignment.__doc__)
-    for name, function in (
-        ("list", list_),
-        ("start", start),
-        ("predict", predict),
-        ("run", run),
-        ("check", check_),
-        ("restore", restore),
-        ("submit", submit),
-    ):
-        group.command(name)(function)
+    for function in (list_, start, predict, run, check_, restore, submit):
+        group.command(function.__name__.rstrip("_"))(function)
     app.add_typer(group, name="assignment")
 
 
@@ -119,12 +98,10 @@ def start(
     found = load_assignment(find(name))
     mine = _read_variant(variant) if variant is not None else read_practice(found).variant
     if key is not None and fingerprint(mine.key).replace(" ", "") != key.replace(" ", "").casefold():
-        raise UsageError(
-            f'--key: found "{key}"; the variant was signed with {fingerprint(mine.key)}. '
-            "Ask your instructor for the file again."
-        )
+        signed = f"the variant was signed with {fingerprint(mine.key)}"
+        raise UsageError(f'--key: found "{key}"; {signed}. {variants.ASK}.')
     target = into or Path(found.name)
-    workspace = write_start(plan_start(found, mine), found, mine, target, _now())
+    workspace = folders.write_start(folders.plan_start(found, mine), found, mine, target, now())
     _say_start(workspace, target)
     typer.echo(harmless(str(target)))
 
@@ -151,19 +128,20 @@ def predict(
         read_predicted(asked[key], value)
     except GivenError as error:
         raise UsageError(f"{key}: {error}. {asked[key].question}") from error
-    earlier = given_predictions(workspace.log()).get(key)
-    workspace.add(_now(), "predict", key, value)
-    lines, scenarios = workspace.log(), workspace.assignment.scenario_names
+    earlier = folders.given_predictions(workspace.log()).get(key)
+    workspace.add(now(), "predict", key, value)
+    lines = workspace.log()
     if earlier is not None:
-        typer.echo(harmless(f"{key}: recorded. Your first prediction counts: {earlier.value}"))
-    elif late(lines, len(lines), asked[key].before or scenarios):
-        typer.echo(harmless(f"{key}: recorded, as late: there are results already, so it has no points"))
+        said = f"recorded. Your first prediction counts: {earlier.value}"
+    elif folders.late(lines, len(lines), workspace.assignment.before(key)):
+        said = "recorded, as late: there are results already, so it has no points"
     else:
-        typer.echo(harmless(f"{key}: recorded, before the run"))
+        said = "recorded, before the run"
+    typer.echo(harmless(f"{key}: {said}"))
     if left := workspace.unpredicted():
         typer.echo(harmless(f"still to predict: {', '.join(left)}"), err=True)
     else:
-        has_run = all(workspace.run_of(name).is_complete for name in scenarios)
+        has_run = all(workspace.run_of(name).is_complete for name in workspace.assignment.scenario_names)
         typer.echo(f'nothing more to predict; next: "scpslab assignment {"check" if has_run else "run"}"', err=True)
 
 
@@ -191,26 +169,25 @@ def run(
     for name in scenario or ():
         if name not in known:
             raise UsageError(f'{workspace.assignment.name}: found no scenario "{name}"; {one_of(name, known)}')
-    console = table_console(stderr=True)
     missing = [key for key, before in workspace.unpredicted().items() if before & set(scenario or known)]
     if missing and not unpredicted:
+        expected = "expected them before the run, because afterwards they have no points"
+        advice = f"Predict: scpslab assignment predict {missing[0]} VALUE. To run without them: --unpredicted."
         raise UsageError(
-            f"{workspace.assignment.name}: found no prediction of {', '.join(missing)}; "
-            "expected them before the run, because afterwards they have no points. "
-            f"Predict: scpslab assignment predict {missing[0]} VALUE. To run without them: --unpredicted."
+            f"{workspace.assignment.name}: found no prediction of {', '.join(missing)}; {expected}. {advice}"
         )
+    console = table_console(stderr=True)
+    options = RunOptions(jobs=jobs, out=workspace.runs, trust=trust)
     for name in scenario or known:
-        options = RunOptions(jobs=jobs, out=workspace.runs, trust=trust)
-        workspace.add(_now(), "begin", name)
-        folders = run_variant(
-            workspace.assignment, workspace.variant.parameters, options, [ConsoleProgress(console, jobs)], [name]
-        )
-        workspace.add(_now(), "run", name)
-        print_summary(results.table.summarise(results.table.read_results(folders[name])), table_console())
-        for picture in figures.draw(folders[name], warn=warn):
+        workspace.add(now(), "begin", name)
+        progress = ConsoleProgress(console, jobs)
+        folder = run_variant(workspace.assignment, workspace.variant.parameters, options, [progress], [name])[name]
+        workspace.add(now(), "run", name)
+        print_summary(results.table.summarise(results.table.read_results(folder)), table_console())
+        for picture in figures.draw(folder, warn=warn):
             if picture.suffix == ".png":
                 console.print(f"figure: {picture}", highlight=False, soft_wrap=True)
-        typer.echo(harmless(str(folders[name])))
+        typer.echo(harmless(str(folder)))
 
 
 def check_(jobs: Jobs = None, in_: In = None) -> None:
@@ -246,22 +223,21 @@ def restore(
     they are.
     """
     folder = find_workspace(in_)
-    handed_out = original(read_variant(folder), from_)
-    lost = changed_files(folder, handed_out)
+    handed_out = folders.original(folders.read_variant(folder), from_)
+    lost = folders.changed_files(folder, handed_out)
     for name, content in lost.items():
-        aside = put_back(folder, name, content)
+        aside = folders.put_back(folder, name, content)
         typer.echo(harmless(f"{name}: restored" + (f"; what was there is {aside}" if aside else "")))
     workspace = open_workspace(folder)
-    runs = [
-        (name, run)
-        for name in workspace.assignment.scenario_names
-        if (run := workspace.run_of(name)).is_complete and run.changed()
-    ]
-    for name, run_ in runs:
-        for cell in {path.split("/")[1] for path in run_.changed()}:
-            typer.echo(harmless(f"run {name}: cell {cell} is now {set_aside(folder, run_.folder.cell(cell).path)}"))
-        typer.echo(harmless(f"next: scpslab assignment run {name}"), err=True)
-    if not lost and not runs:
+    runs = [workspace.run_of(name) for name in workspace.assignment.scenario_names]
+    changed = [(run, run.changed()) for run in runs if run.is_complete]
+    for run_, files in changed:
+        for cell in {path.split("/")[1] for path in files}:
+            aside = folders.set_aside(folder, run_.folder.cell(cell).path)
+            typer.echo(harmless(f"run {run_.scenario}: cell {cell} is now {aside}"))
+        if files:
+            typer.echo(harmless(f"next: scpslab assignment run {run_.scenario}"), err=True)
+    if not lost and not any(files for _, files in changed):
         typer.echo("nothing was changed", err=True)
 
 
@@ -285,27 +261,19 @@ def submit(
     """
     workspace = _open(in_)
     if workspace.variant.is_practice:
-        warn(
-            "this is the practice variant: it cannot be graded. Start again with your own: "
-            "scpslab assignment start NAME --variant FILE"
-        )
+        advice = "Start again with your own: scpslab assignment start NAME --variant FILE"
+        warn(f"this is the practice variant: it cannot be graded. {advice}")
     findings = check(workspace)
     for finding in findings:
         if finding.state is not State.DONE:
             warn(f"{finding.what}: {finding.says}")
     held = [finding.what for finding in findings if finding.holds]
     if held and not anyway:
-        raise UsageError(
-            f"{', '.join(held)}: found what the grader would hold; expected the run of your log. "
-            "Do what the warning says, or pack it --anyway."
-        )
+        said = "found what the grader would hold; expected the run of your log"
+        raise UsageError(f"{', '.join(held)}: {said}. Do what the warning says, or pack it --anyway.")
     content = submission.pack(workspace)
     target = out or workspace.folder / submission.default_name(workspace)
-    if not target.parent.is_dir() or target.is_dir():
-        raise UsageError(
-            f"--out {target}: found {'a folder' if target.is_dir() else 'no folder for it'}; "
-            "expected the file to write. Name another."
-        )
+    check_out(target)
     target.write_bytes(content)
     typer.echo(f"{len(content)} bytes; hand this file in:", err=True)
     typer.echo(harmless(str(target)))
@@ -322,9 +290,8 @@ def _read_variant(path: Path) -> Variant:
     try:
         return variants.read(content_of(path))
     except OSError as error:
-        raise UsageError(
-            f"--variant {path}: found {error.strerror}; expected the file from your instructor. Correct the path."
-        ) from error
+        expected = "expected the file from your instructor. Correct the path."
+        raise UsageError(f"--variant {path}: found {error.strerror}; {expected}") from error
     except VariantError as error:
         raise UsageError(f"--variant {path}: {error}.") from error
 
@@ -332,35 +299,18 @@ def _read_variant(path: Path) -> Variant:
 def _say_start(workspace: Workspace, target: Path) -> None:
     console = plain_console(stderr=True)
     variant, file = workspace.variant, workspace.assignment.file
-    whose = (
-        "practice"
-        if variant.is_practice
-        else f"{', '.join(variant.members)}; {variant.course}, {variant.term}; key {fingerprint(variant.key)}"
-    )
-    console.print(
-        f"{file.title} ({file.minutes} minutes, {file.points:g} points; variant of {whose})",
-        highlight=False,
-        soft_wrap=True,
-    )
+    whose = "practice"
+    if not variant.is_practice:
+        key = fingerprint(variant.key)
+        whose = f"{', '.join(variant.members)}; {variant.course}, {variant.term}; key {key}"
+    lines = [f"{file.title} ({file.minutes} minutes, {file.points:g} points; variant of {whose})"]
     for name, value in variant.parameters.items():
-        console.print(f"  {name} = {value}  {file.variant[name].says}".rstrip(), highlight=False, soft_wrap=True)
-    console.print(f"Read {target / HANDOUT}. Then:", highlight=False, soft_wrap=True)
-    steps = [f"scpslab assignment predict {name} VALUE" for name in file.predictions]
-    for step in (
-        f"cd {target}",
-        *steps,
-        "scpslab assignment run",
-        "scpslab assignment check",
-        "scpslab assignment submit",
-    ):
-        console.print(f"  {step}", highlight=False, soft_wrap=True)
+        lines.append(f"  {name} = {value}  {file.variant[name].says}".rstrip())
+    lines += [f"Read {target / HANDOUT}. Then:", f"  cd {target}"]
+    lines += [f"  scpslab assignment predict {name} VALUE" for name in file.predictions]
+    lines += [f"  scpslab assignment {command}" for command in ("run", "check", "submit")]
     if shutil.which(COMMAND.name) is None and COMMAND.is_file():
-        console.print(
-            f"Your shell does not find scpslab outside the clone. Type once: alias scpslab={shlex.quote(str(COMMAND))}",
-            highlight=False,
-            soft_wrap=True,
-        )
-
-
-def _now() -> str:
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        alias = f"alias scpslab={shlex.quote(str(COMMAND))}"
+        lines.append(f"Your shell does not find scpslab outside the clone. Type once: {alias}")
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)

@@ -18,7 +18,10 @@ from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
-from scpslab_course.autograder.build import check_emails, collect, write_archive
+from scpslab_course import autograder
+from scpslab_course.cli import CourseFolder, IssuedTerm
+from scpslab_course.course import folder as folders
+from scpslab_course.course.answers import agree, expected, read_practice, write_practice
 from scpslab_course.course.assignment import (
     INSTRUCTOR,
     PRACTICE,
@@ -28,21 +31,10 @@ from scpslab_course.course.assignment import (
     load_assignment,
     load_marking,
 )
-from scpslab_course.course.folder import (
-    alike,
-    check_terms,
-    load_course,
-    make_course,
-    plan_issue,
-    practice_variant,
-    write_issue,
-)
+from scpslab_course.course.folder import check_terms, load_course, read_roster
 from scpslab_course.course.formulas import Rows
-from scpslab_course.course.roster import parties, read_roster
-from scpslab_course.course.runs import Outcome, Planned, carry_out, planned, rows_of, run_variant
-from scpslab_course.course.scoring import agree, expected, read_practice, write_practice
-from scpslab_course.course.secret import FILE as SECRET
-from scpslab_course.course.secret import fingerprint
+from scpslab_course.course.runs import Planned, carry_out, planned, rows_of, run_variant
+from scpslab_course.course.variant import SECRETS_FILE, fingerprint
 
 DEFAULT_TERM = "term-1"
 # Ubuntu 22.04, which Gradescope takes unless told otherwise, and Debian 12 have packages of it.
@@ -52,8 +44,8 @@ PYTHON = ["3.11"]
 def register(app: typer.Typer) -> None:
     """Adds the command and its subcommands."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=course.__doc__)
-    for name, function in (("new", new), ("issue", issue), ("practice", practice), ("gradescope", gradescope)):
-        group.command(name)(function)
+    for function in (new, issue, practice, gradescope):
+        group.command(function.__name__)(function)
     app.add_typer(group, name="course")
 
 
@@ -83,12 +75,10 @@ def new(
     asked = list(dict.fromkeys(assignment or ()))
     for one in asked:
         find(one)
-    made = make_course(name, title or name.name, term, asked)
-    typer.echo(
-        f"key {fingerprint(made.file.public_key)}: announce it, so that students can check their variants (--key)",
-        err=True,
-    )
-    typer.echo(harmless(f"{name / SECRET} is the course's secret: make a copy, and give it to nobody"), err=True)
+    made = folders.make_course(name, title or name.name, term, asked)
+    key = fingerprint(made.file.public_key)
+    typer.echo(f"key {key}: announce it, so that students can check their variants (--key)", err=True)
+    typer.echo(harmless(f"{name / SECRETS_FILE} is the course's secret: make a copy, and give it to nobody"), err=True)
     typer.echo(harmless(str(name)))
 
 
@@ -97,7 +87,7 @@ def issue(
         Path,
         typer.Option(metavar="FILE", help="CSV with the column student (an id), and if you like name, email, group."),
     ],
-    course: Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")] = Path(),
+    course: CourseFolder = Path(),
     term: Annotated[
         str | None, typer.Option(help="Another term than course.yaml's; it gives everybody other variants.")
     ] = None,
@@ -122,22 +112,15 @@ def issue(
     students = read_roster(roster)
     names = list(dict.fromkeys(assignment or found.file.assignments))
     if not names:
-        raise ScenarioError(
-            f"{course}: assignments: found none in course.yaml; expected at least one. "
-            "Add it, or name it with --assignment."
-        )
-    loaded = [found.assignment(name) for name in names]
-    issued = plan_issue(
-        found, secret, wanted, parties(students), [(one, load_marking(one)) for one in loaded], _Reference(jobs).rows
-    )
-    ledger = write_issue(found, wanted, issued, replace=replace)
-    for line in alike(issued):
+        said = "assignments: found none in course.yaml; expected at least one"
+        raise ScenarioError(f"{course}: {said}. Add it, or name it with --assignment.")
+    loaded = [(one, load_marking(one)) for one in map(found.assignment, names)]
+    issued = folders.plan_issue(found, secret, wanted, folders.parties(students), loaded, _Reference(jobs).rows)
+    ledger = folders.write_issue(found, wanted, issued, replace=replace)
+    for line in folders.alike(issued):
         warn(line)
-    typer.echo(
-        f"{len({one.variant.digest for one in issued})} variants for {len(students)} students; "
-        f"key {fingerprint(found.file.public_key)}",
-        err=True,
-    )
+    count, key = len({one.variant.digest for one in issued}), fingerprint(found.file.public_key)
+    typer.echo(f"{count} variants for {len(students)} students; key {key}", err=True)
     typer.echo(harmless(str(ledger)))
 
 
@@ -158,16 +141,15 @@ def practice(
     found = load_assignment(find(name))
     marking = load_marking(found)
     reference = _Reference(jobs)
-    variant = practice_variant(found, marking, reference.rows)
+    variant = folders.practice_variant(found, marking, reference.rows)
     right = expected(found, marking, variant.parameters, reference.rows(found, variant.parameters))
     for one in planned(found, variant.parameters, marking):
-        typer.echo(harmless(f"trial {one.name}: {reference.trial(found, one, variant.parameters).says}"), err=True)
+        says = reference.trial_says(found, one, variant.parameters)
+        typer.echo(harmless(f"trial {one.name}: {says}"), err=True)
     path = found.folder / PRACTICE
     if check and not agree(read_practice(found), variant, right):
-        raise ScenarioError(
-            f"{path}: found another practice variant than the assignment gives; expected the same. "
-            f'Run "scpslab course practice {name}".'
-        )
+        said = "found another practice variant than the assignment gives; expected the same"
+        raise ScenarioError(f'{path}: {said}. Run "scpslab course practice {name}".')
     if not check:
         replace_text(path, write_practice(variant, right))
     typer.echo(harmless(str(path)))
@@ -181,16 +163,16 @@ class _Reference:
 
     def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
         with scratch() as folder:
-            return rows_of(
-                run_variant(assignment, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners)
-            )
+            options = RunOptions(jobs=self._jobs, out=folder)
+            return rows_of(run_variant(assignment, parameters, options, self._listeners))
 
-    def trial(self, assignment: Assignment, one: Planned, parameters: Mapping[str, AxisValue]) -> Outcome:
+    def trial_says(self, assignment: Assignment, one: Planned, parameters: Mapping[str, AxisValue]) -> str:
         """What the reference solution gives."""
         path = assignment.folder / INSTRUCTOR / SOLUTION / one.trial.file
         content = path.read_bytes() if path.is_file() else None
         with scratch() as folder:
-            return carry_out(one, content, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners)
+            options = RunOptions(jobs=self._jobs, out=folder)
+            return carry_out(one, content, parameters, options, self._listeners).says
 
 
 def gradescope(
@@ -209,10 +191,8 @@ def gradescope(
             metavar="FILE", help="The roster, with the column email: Gradescope says by e-mail who handed in."
         ),
     ],
-    course: Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")] = Path(),
-    term: Annotated[
-        str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")
-    ] = None,
+    course: CourseFolder = Path(),
+    term: IssuedTerm = None,
     python: Annotated[
         list[str] | None,
         typer.Option(metavar="VERSION", help="A Python of the container; repeat the option. Default: 3.11."),
@@ -228,10 +208,8 @@ def gradescope(
     wanted = term or found.file.term
     check_terms(wanted)
     if name not in found.file.assignments:
-        raise UsageError(
-            f'{course}: found no assignment "{name}" in course.yaml; expected one of '
-            f"{', '.join(found.file.assignments) or 'those that you add'}."
-        )
+        known = ", ".join(found.file.assignments) or "those that you add"
+        raise UsageError(f'{course}: found no assignment "{name}" in course.yaml; expected one of {known}.')
     pythons = python or PYTHON
     for one in pythons:
         if re.fullmatch(r"3\.(1[1-9]|[2-9]\d)", one) is None:
@@ -240,8 +218,9 @@ def gradescope(
         raise UsageError(f"--out {out}: found no place for an archive; expected FILE.zip in a folder that is there.")
     assignment = found.assignment(name)
     students = read_roster(roster)
-    check_emails(students)
+    autograder.check_emails(students)
     with scratch() as folder:
-        size = write_archive(out, found, wanted, assignment, students, collect(wheel, pythons, folder))
+        wheels = autograder.collect(wheel, pythons, folder)
+        size = autograder.write_archive(out, found, wanted, assignment, students, wheels)
     typer.echo(f"{size / 1e6:.1f} MB, {len(students)} students, Python {', '.join(pythons)}", err=True)
     typer.echo(harmless(str(out)))

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
-from enum import StrEnum
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scpslab.cli.notes import warn
+from scpslab.cli.options import Jobs, choice
 from scpslab.cli.terminal import harmless, printable
 from scpslab.core.errors import UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
-from scpslab_course.course.folder import load_course
-from scpslab_course.course.roster import read_roster, read_submitters
-from scpslab_course.course.secret import FILE as SECRET
+from scpslab_course.cli import IssuedTerm, check_out, now
+from scpslab_course.course.folder import load_course, read_roster, read_submitters
+from scpslab_course.course.variant import SECRETS_FILE
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format
-from scpslab_course.grading.grade import Grade, Status
-from scpslab_course.grading.marks import Marks
+from scpslab_course.grading.grade import Grade, Marks, Status
 from scpslab_course.grading.review import write_review
 
 NO_GRADE_EXIT = 1
-# The registry is the list.
-Wanted = StrEnum("Wanted", {name: name for name in FORMATS})  # type: ignore[misc]
-DEFAULT = Wanted("table")
+HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
 
 def register(app: typer.Typer) -> None:
@@ -45,12 +42,8 @@ def grade(
         Path,
         typer.Option(metavar="FOLDER", help="The course's folder. Its secret is used if it is there, and not needed."),
     ] = Path(),
-    term: Annotated[
-        str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")
-    ] = None,
-    format_: Annotated[
-        Wanted, typer.Option("--format", help=f"{'; '.join(f'{name}: {kind.says}' for name, kind in FORMATS.items())}.")
-    ] = DEFAULT,
+    term: IssuedTerm = None,
+    format_: Annotated[str, choice("--format", FORMATS, HELP)] = "table",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -90,9 +83,7 @@ def grade(
             min=0, help="Cells to choose from each submission and run again. Default: marking.yaml's regrade."
         ),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of cells to run at a time. Default: one per core.")
-    ] = None,
+    jobs: Jobs = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Run every cell again, even if this machine has run it before.")
     ] = False,
@@ -106,33 +97,19 @@ def grade(
     --out has every grade as soon as it is there. Exit code 0: every submission has a grade. Exit code 1: some are held
     for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
     """
-    if student is not None and (len(submission) > 1 or submitters is not None):
-        raise UsageError(
-            "--student: found several submissions, or --submitters; expected one submission. "
-            "Use --submitters FILE for many."
-        )
+    by = _submitters(submission, student, submitters)
     found = load_course(course)
     known = {one.id: one for one in read_roster(roster)} if roster is not None else {}
-    by = (
-        {submission[0]: student}
-        if student is not None
-        else read_submitters(submitters, submission)
-        if submitters is not None
-        else {}
-    )
     given = Marks(marks) if marks is not None else None
-    kind = FORMATS[format_.value]
-    if kind.of_one and len(submission) > 1 and (out is None or out.is_file()):
-        raise UsageError(
-            f"--format {format_.value}: found {len(submission)} submissions; "
-            "expected one, or --out FOLDER for a file each."
-        )
-    target = None if out is None else _Target(out, is_folder=kind.of_one and len(submission) > 1)
+    kind = FORMATS[format_]
+    is_folder = kind.of_one and len(submission) > 1
+    if is_folder and (out is None or out.is_file()):
+        expected = "expected one, or --out FOLDER for a file each."
+        raise UsageError(f"--format {format_}: found {len(submission)} submissions; {expected}")
+    target = None if out is None else _Target(out, is_folder=is_folder)
 
     def facts() -> Facts:
-        return Facts(
-            found.file.title, settings.term, dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), known, os.environ
-        )
+        return Facts(found.file.title, settings.term, now(), known, os.environ)
 
     so_far: list[Grade] = []
 
@@ -142,7 +119,8 @@ def grade(
         if target is not None:
             target.write(so_far, kind, facts())
 
-    secret = found.secret() if (course / SECRET).exists() or (course / SECRET).is_symlink() else None
+    place = course / SECRETS_FILE
+    secret = found.secret() if place.exists() or place.is_symlink() else None
     with scratch() as folder:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
         settings = grader.Settings(found, term or found.file.term, secret, options, by, cells)
@@ -162,26 +140,28 @@ def grade(
         raise typer.Exit(NO_GRADE_EXIT)
 
 
+def _submitters(submissions: list[Path], student: str | None, file: Path | None) -> Mapping[Path, str]:
+    """The students by the files that they handed in, as the platform knows them."""
+    if student is None:
+        return read_submitters(file, submissions) if file is not None else {}
+    if len(submissions) > 1 or file is not None:
+        said = "found several submissions, or --submitters; expected one submission"
+        raise UsageError(f"--student: {said}. Use --submitters FILE for many.")
+    return {submissions[0]: student}
+
+
 def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
     """Says what a person still has to do, and writes the lines for it."""
     if given is None:
         if waiting := sum(one.status is Status.GRADED and not one.is_final for one in grades):
-            typer.echo(
-                f"{waiting} of {len(grades)} have no final grade yet: a person gives points for texts, with --marks "
-                "marks.csv",
-                err=True,
-            )
+            said = f"{waiting} of {len(grades)} have no final grade yet"
+            typer.echo(f"{said}: a person gives points for texts, with --marks marks.csv", err=True)
         return
     for line, said in given.problems.items():
         warn(f"{given.path}:{line}: {said}. It does not count: correct the line.")
     waiting = given.write(grades)
-    typer.echo(
-        harmless(
-            f"{given.path}: {waiting or 'nothing'} to decide"
-            + ("; fill in points, and repeat the command" if waiting else "")
-        ),
-        err=True,
-    )
+    advice = "; fill in points, and repeat the command" if waiting else ""
+    typer.echo(harmless(f"{given.path}: {waiting or 'nothing'} to decide{advice}"), err=True)
 
 
 def _note(event: Event) -> None:
@@ -204,11 +184,8 @@ class _Target:
         self.path, self._is_folder = path, is_folder
         if is_folder:
             private_folder(path)
-        elif not path.parent.is_dir() or path.is_dir():
-            raise UsageError(
-                f"--out {path}: found {'a folder' if path.is_dir() else 'no folder for it'}; "
-                "expected the file to write. Name another."
-            )
+        else:
+            check_out(path)
 
     def write(self, grades: list[Grade], kind: Format, facts: Facts, first: int = -1) -> None:
         """Writes the grades that there are; into a folder those from `first` on, which is the last one unless it is

@@ -5,22 +5,82 @@ from the classes that read these files.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
+from pydantic import BaseModel
 
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.project import IS_INSTALLED
+from scpslab.documents.described import schema_of, tables
 from scpslab.scenario.load import FOLDER
 from scpslab.scenario.reference import page, reference, schema
-from scpslab_course.course import reference as courses
+from scpslab_course.course import model
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
+from scpslab_course.course.formulas import NAMES
 
 SCHEMA_FILE = FOLDER / "scenario.schema.json"
 REFERENCE_FILE = FOLDER.parent / "docs" / "scenario-reference.md"
 ASSIGNMENT_FILE = FOLDER.parent / "docs" / "assignment-reference.md"
 PLAN_FILE = FOLDER.parent / "docs" / "plan-format.md"
+SCHEMA_ID, MARKING_ID = "assignment.schema.json", "marking.schema.json"
+
+
+def _kinds(section: str, *parts: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The title of each kind of a part: its section, and the word at `kind`."""
+    yield from ((f"{section}: kind {get_args(part.model_fields['kind'].annotation)[0]}", part) for part in parts)
+
+
+SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("assignment.yaml", model.AssignmentFile),
+    *_kinds("variant", model.Choice, model.Range, model.Seed, model.Formula),
+    *_kinds("predictions", model.NumberPrediction, model.IntervalPrediction, model.ChoicePrediction),
+    *_kinds("answers", model.NumberAnswer, model.ChoiceAnswer, model.TextAnswer),
+    ("deliverables", model.Deliverable),
+    ("trials", model.Trial),
+    ("marking.yaml", model.MarkingFile),
+    ("marking: difficulty", model.Difficulty),
+    ("marking: difficulty.bands", model.Band),
+    *_kinds("marking: predictions", model.LogRatio, model.Distance, model.Interval, model.Word),
+    *_kinds("marking: answers", model.MarkedNumber),
+    ("marking: answers.ANSWER.partial", model.Near),
+    ("marking: answers.ANSWER.wrong of a number", model.WrongNumber),
+    *_kinds("marking: answers", model.MarkedChoice),
+    ("marking: answers.ANSWER.wrong of a choice", model.WrongWord),
+    *_kinds("marking: answers", model.MarkedText),
+    ("marking: rubric, write_up, deliverables.FILE", model.Item),
+)
+HEAD = f"""# Assignment reference
+
+How to write one: [teaching.md](teaching.md#write-an-assignment). This page is made from the models in `src/scpslab_course/course/` by `scpslab schema`, and a
+test keeps it current; `assignments/{SCHEMA_ID}` and `assignments/{MARKING_ID}` say the same to editors.
+
+An assignment is a folder: `assignment.yaml`, `handout.md`, the scenarios, `practice.json`, and files under `starter/` that a student's folder begins
+with. The folder `instructor/` has `marking.yaml`, `instructor.md` and `solution/`; students never get it.
+
+## Formulas
+
+Formulas have numbers, texts in quotes, names of parameters, `+ - * / % **`, comparisons, `and`, `or`, `not`, `A if CONDITION else B`, and these functions:
+{", ".join(f"`{name}`" for name in NAMES)}.
+Parameters are in bit/s, s and bytes; a parameter without a unit is a number or a text. Values are in the unit of the question.
+
+| function | value |
+|---|---|
+| `mean("SCENARIO", "COLUMN", "AXIS=VALUE", …)` | the mean of a column of results.csv over the completed cells with these values of axes |
+| `total`, `lowest`, `highest` | the same, with the sum, the smallest or the largest value |
+| `best("SCENARIO", "COLUMN", "AXIS", "OTHER=VALUE", …)` | the value of an axis with the highest mean of a column, as text; `worst`: the lowest |
+| `nth("SCENARIO", "COLUMN", NUMBER, "AXIS=VALUE", …)` | a word of a column that has several, counted from 1 |
+| `cells("SCENARIO", "AXIS=VALUE", …)` | the number of cells; `completed`: of the completed ones |
+| `drawn("PARAMETER")` | a parameter as it is written, such as `250 ms`: `mean("transfer", "goodput_bps", "delay=" + drawn("delay"))` |
+
+Cells with one bulk transfer, a capture without filter at its sender and a verdict log have further columns for formulas, which no file of a student's has:
+`resends`, the data packets whose first byte was sent before; `resends_queue`, `resends_corrupt`, `resends_outage`, `resends_policy`, by what became of
+the latest earlier copy; `resends_superfluous`, of which an earlier copy was not lost; and `resend_causes`, these words in order of time.
+
+Formulas of `variant` may read the parameters above them, and no results. Those of trials read the results of one cell of the trial's own scenario.
+"""
 
 
 def register(app: typer.Typer) -> None:
@@ -40,15 +100,12 @@ def write(
     the classes that read these files.
     """
     if IS_INSTALLED:
-        raise UsageError(
-            "schema: found an installation; expected a clone, in which these files are committed. Run it in a clone."
-        )
+        expected = "expected a clone, in which these files are committed. Run it in a clone."
+        raise UsageError(f"schema: found an installation; {expected}")
     for path, text in generated().items():
         if check and (not path.exists() or path.read_text() != text):
-            raise ScenarioError(
-                f"{path}: found content that differs from what the model gives; expected the same. "
-                'Run "scpslab schema".'
-            )
+            said = "found content that differs from what the model gives; expected the same"
+            raise ScenarioError(f'{path}: {said}. Run "scpslab schema".')
         if not check:
             path.write_text(text)
             typer.echo(path)
@@ -59,9 +116,9 @@ def generated() -> dict[Path, str]:
     return {
         SCHEMA_FILE: _json(schema()),
         REFERENCE_FILE: reference(),
-        ASSIGNMENTS / courses.SCHEMA_ID: _json(courses.assignment_schema()),
-        ASSIGNMENTS / courses.MARKING_ID: _json(courses.marking_schema()),
-        ASSIGNMENT_FILE: courses.reference(),
+        ASSIGNMENTS / SCHEMA_ID: _json(schema_of(model.AssignmentFile, SCHEMA_ID, "scpslab assignment")),
+        ASSIGNMENTS / MARKING_ID: _json(schema_of(model.MarkingFile, MARKING_ID, "scpslab marking")),
+        ASSIGNMENT_FILE: HEAD + tables(SECTIONS),
         PLAN_FILE: page(PLAN_FILE),
     }
 

@@ -1,6 +1,8 @@
 """Courses: assignments, a variant for every student, and the student's folder.
 
-Order of reading: decision 0701 lists the modules.
+Order of reading: formulas.py, model.py (the forms of the two files), assignment.py (loads them), variant.py (the secret
+and what it signs), answers.py (answers, and what is right), runs.py, folder.py (the course's folder), workspace.py (the
+student's) and check.py.
 
 assignment.load_assignment, assignment.load_marking   the two files of an assignment
 folder.plan_issue, folder.write_issue                 variants for a roster

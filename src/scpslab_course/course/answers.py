@@ -1,23 +1,35 @@
-"""answers.yaml: a student's answers by the names of the questions: numbers with or without units, intervals, words."""
+"""answers.yaml: a student's answers by the names of the questions: numbers with or without units, intervals, words.
+
+What is right for one variant, how much of an answer or prediction is right, and practice.json, which tells everybody.
+Formulas of marking.yaml are evaluated to plain numbers and words.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from scpslab.core import units
+from scpslab.core import strict_json, units
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import shown
-from scpslab.documents import Form, Places
+from scpslab.documents import Form, KeyPath, Places
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import read_content
-from scpslab_course.course.model import Answer, AssignmentFile, Prediction
+from scpslab.documents.yaml_lines import content_of, read_content
+from scpslab.plan import schema
+from scpslab.plan.schema import Kinds, PlanError, Range, Scalar
+from scpslab.plan.values import Label, PlainText
+from scpslab_course.course import model
+from scpslab_course.course.assignment import PRACTICE, Assignment, Marking
+from scpslab_course.course.formulas import FormulaError, Rows, Value, advised
+from scpslab_course.course.model import Answer, AssignmentFile, MarkedChoice, MarkedNumber, Prediction
+from scpslab_course.course.variant import Variant
 
 # Possessive: whatever follows a number, spaces are looked at once. What is before and behind is stripped first. No unit
 # begins with a point: 1..2 is no number.
@@ -29,7 +41,14 @@ BETWEEN = ".."
 FILE = "answers.yaml"
 LARGEST_BYTES = 256 << 10
 FORM = Form("answers", "the names of the questions", "the comments that the file began with")
-WIDTH = 100
+WIDTH = 98  # of a question behind "# "
+Share = Annotated[float, Range(0, 1)]
+FORMAT = 1
+AS_CLOSE_AS = 1e-3
+LARGEST_PRACTICE = 1 << 20
+HOW = "The practice variant with its answers; scpslab course practice NAME writes it again."
+# Numbers that were computed twice may differ by this share: a formula and a student's calculator round differently.
+ROUNDING = 1e-9
 
 
 class GivenError(ValueError):
@@ -44,22 +63,20 @@ def number(given: object, unit: str) -> float:
     Raises:
         GivenError: no number, or another unit.
     """
+    expected = "expected a number" + (f" in {unit}, such as 12.5 or 12.5 {unit}" if unit else ", such as 12.5")
     if isinstance(given, int | float) and not isinstance(given, bool):
-        found = _finite(given)
-        if found is None:
-            raise GivenError(f"found a number without end; expected {_example(unit)}")
+        if (found := _finite(given)) is None:
+            raise GivenError(f"found a number without end; {expected}")
         return found
-    has_comma = isinstance(given, str) and COMMA.fullmatch(given) is not None
-    match = NUMBER.fullmatch(given.strip()) if isinstance(given, str) and not has_comma else None
-    if match is None:
-        hint = ", with a point where you have a comma" if has_comma else ""
-        raise GivenError(f"found {_said(given)}; expected {_example(unit)}{hint}")
-    found = _finite(float(match[1]))
-    if found is None:
-        raise GivenError(f"found {_said(given)}; expected {_example(unit)}")
-    in_unit = _finite(found * _factor(match[2], unit, given))
-    if in_unit is None:
-        raise GivenError(f"found {_said(given)}, which is too large; expected {_example(unit)}")
+    text = given if isinstance(given, str) else ""
+    if COMMA.fullmatch(text):
+        raise GivenError(f"found {_said(given)}; {expected}, with a point where you have a comma")
+    match = NUMBER.fullmatch(text.strip())
+    found = _finite(float(match[1])) if match else None
+    if match is None or found is None:
+        raise GivenError(f"found {_said(given)}; {expected}")
+    if (in_unit := _finite(found * _factor(match[2], unit, given))) is None:
+        raise GivenError(f"found {_said(given)}, which is too large; {expected}")
     return in_unit
 
 
@@ -89,12 +106,7 @@ def read_predicted(asked: Prediction, given: str) -> None:
         GivenError: it is none.
     """
     found = read_given(asked, given)
-    if (
-        asked.kind == "number"
-        and isinstance(found, float)
-        and found <= 0
-        and any(asked.unit in table for table in units.KINDS.values())
-    ):
+    if asked.kind == "number" and isinstance(found, float) and found <= 0 and _table_of(asked.unit):
         raise GivenError(f"found {_said(given)}; expected a number above 0 in {asked.unit}")
 
 
@@ -130,12 +142,16 @@ def _finite(value: float) -> float | None:
 def _factor(found: str, wanted: str, given: object) -> float:
     if found in ("", wanted):
         return 1.0
-    for table in units.KINDS.values():
-        if wanted in table and (unit := next((one for one in table if _is_unit(one, found)), None)) is not None:
-            return table[unit] / table[wanted]
-    kind = next((table for table in units.KINDS.values() if wanted in table), {wanted: 1})
-    expected = f"one of {', '.join(kind)}" if wanted else "a number alone"
+    table = _table_of(wanted)
+    if (unit := next((unit for unit in table if _is_unit(unit, found)), None)) is not None:
+        return table[unit] / table[wanted]
+    expected = f"one of {', '.join(table or [wanted])}" if wanted else "a number alone"
     raise GivenError(f"found {_said(given)} with the unit {shown(found)}; expected {expected}")
+
+
+def _table_of(unit: str) -> Mapping[str, int]:
+    """The units of the same kind, with their factors; none if it is no unit of quantities."""
+    return next((table for table in units.KINDS.values() if unit in table), {})
 
 
 def _is_unit(unit: str, found: str) -> bool:
@@ -147,22 +163,12 @@ def _wanted(asked: Answer | Prediction) -> str:
     return f"one of {', '.join(asked.choices)}" if asked.kind == "choice" else "some sentences"
 
 
-def _example(unit: str) -> str:
-    return f"a number in {unit}, such as 12.5 or 12.5 {unit}" if unit else "a number, such as 12.5"
-
-
 def _said(given: object) -> str:
     if given is None:
         return "nothing"
     if isinstance(given, bool):
         return f"the word {str(given).lower()}"
-    return (
-        shown(given)
-        if isinstance(given, str)
-        else "a list or keys"
-        if isinstance(given, list | dict)
-        else shown(str(given))
-    )
+    return "a list or keys" if isinstance(given, list | dict) else shown(str(given))
 
 
 @dataclass(frozen=True)
@@ -182,29 +188,27 @@ class Answers:
                 yield f"{self.places.of((name,))}: {said}"
 
 
+def is_blank(given: object) -> bool:
+    """Whether nothing stands behind the name of a question."""
+    return given is None or (isinstance(given, str) and not given.strip())
+
+
 def complaint(asked: Answer, given: object) -> str:
     """What is wrong with the form of one answer; "" for nothing."""
-    if given is None or (isinstance(given, str) and not given.strip()):
+    if is_blank(given):
         return "found no answer; expected one. Write it behind the colon."
     try:
         found = read_given(asked, given)
     except GivenError as error:
         return f"{error}. Correct the answer."
-    if (
-        asked.kind == "number"
-        and isinstance(found, float)
-        and asked.within is not None
-        and not asked.within[0] <= found <= asked.within[1]
-    ):
-        return (
-            f"found {found:g} {asked.unit}; expected {asked.within[0]:g} to {asked.within[1]:g} {asked.unit}. "
-            "Check unit and size of the number."
-        )
+    if asked.kind == "number" and isinstance(found, float) and asked.within is not None:
+        low, high = asked.within
+        if not low <= found <= high:
+            expected = f"expected {low:g} to {high:g} {asked.unit}. Check unit and size of the number."
+            return f"found {found:g} {asked.unit}; {expected}"
     if asked.kind == "text" and isinstance(found, str) and len(found.split()) > asked.most_words:
-        return (
-            f"found {len(found.split())} words; expected about {asked.words}, at most {asked.most_words}. "
-            "Shorten the text."
-        )
+        expected = f"expected about {asked.words}, at most {asked.most_words}. Shorten the text."
+        return f"found {len(found.split())} words; {expected}"
     return ""
 
 
@@ -215,9 +219,8 @@ def read_answers(content: bytes, path: Path) -> Answers:
         ScenarioError: not YAML, or too large.
     """
     if len(content) > LARGEST_BYTES:
-        raise ScenarioError(
-            f"{path}: found {len(content)} bytes; expected answers of at most {LARGEST_BYTES}. Shorten the file."
-        )
+        expected = f"expected answers of at most {LARGEST_BYTES}. Shorten the file."
+        raise ScenarioError(f"{path}: found {len(content)} bytes; {expected}")
     data, lines = read_content(content, path, FORM)
     return Answers(data, Places(path, lines))
 
@@ -230,19 +233,14 @@ def blank(file: AssignmentFile, parameters: Mapping[str, AxisValue]) -> str:
     ]
     if parameters:
         lines += ["#", "# Your parameters:"]
-        lines += [
-            f"#   {name} = {value}" + (f"    {file.variant[name].says}" if file.variant[name].says else "")
-            for name, value in parameters.items()
-        ]
+    for name, value in parameters.items():
+        lines.append(f"#   {name} = {value}" + (f"    {file.variant[name].says}" if file.variant[name].says else ""))
     for name, answer in file.answers.items():
-        lines += [
-            "",
-            *textwrap.wrap(answer.question, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False),
-            f"# ({_form_of(answer)}; {answer.points:g} point{'' if answer.points == 1 else 's'})",
-        ]
-        lines += (
-            [f"#   {word}: {meaning}" for word, meaning in answer.choices.items()] if answer.kind == "choice" else []
-        )
+        question = textwrap.wrap(answer.question, WIDTH, break_on_hyphens=False)
+        points = f"{answer.points:g} point{'' if answer.points == 1 else 's'}"
+        lines += ["", *(f"# {line}" for line in question), f"# ({_form_of(answer)}; {points})"]
+        if answer.kind == "choice":
+            lines += [f"#   {word}: {meaning}" for word, meaning in answer.choices.items()]
         lines += [f"{name}: |", "  "] if answer.kind == "text" else [f"{name}:"]
     # Words of the assignment's author may have several lines.
     return "\n".join("\n# ".join(line.splitlines()) for line in lines) + "\n"
@@ -251,8 +249,271 @@ def blank(file: AssignmentFile, parameters: Mapping[str, AxisValue]) -> str:
 def _form_of(answer: Answer) -> str:
     if answer.kind == "number":
         return f"a number in {answer.unit}" if answer.unit else "a number"
-    return (
-        f"one of {', '.join(answer.choices)}"
-        if answer.kind == "choice"
-        else f"about {answer.words} words, at most {answer.most_words}"
+    if answer.kind == "choice":
+        return f"one of {', '.join(answer.choices)}"
+    return f"about {answer.words} words, at most {answer.most_words}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistake:
+    """A number or word that a common mistake gives, the share of the points for it, and what the student reads."""
+
+    value: Annotated[float | str, Scalar()]
+    share: Share
+    comment: PlainText
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearEnough:
+    """A distance from the right number, the share of the points up to there, and what the student reads."""
+
+    distance: Annotated[float, Range(0)]
+    share: Share
+    comment: PlainText
+
+
+@dataclass(frozen=True, kw_only=True)
+class RightNumber:
+    """The right number in the unit of the question; `distance` is near enough for all points."""
+
+    kind: Literal["number"]
+    value: float
+    distance: Annotated[float, Range(0)]
+    partial: tuple[NearEnough, ...]
+    wrong: tuple[Mistake, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RightWord:
+    """The right word."""
+
+    kind: Literal["choice"]
+    value: Label
+    wrong: tuple[Mistake, ...]
+
+
+Right = Annotated[RightNumber | RightWord, Kinds("kind", {"number": RightNumber, "choice": RightWord})]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """True values of the predictions, and right answers, by name. Texts have none: a person marks them."""
+
+    predictions: dict[Label, Annotated[float | str, Scalar()]]
+    answers: dict[Label, Right]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Evaluates formulas of a marking for one variant and the results of its runs."""
+
+    marking: Marking
+    parameters: Mapping[str, AxisValue]
+    rows: Rows
+
+    def value(self, at: KeyPath) -> Value:
+        """The value of the formula at a key path of marking.yaml.
+
+        Raises:
+            ScenarioError: it has none for this variant.
+        """
+        try:
+            return self.marking.formulas[at].value(self.parameters, self.rows)
+        except FormulaError as error:
+            raise self._wrong(at, advised(error, "Correct the formula, or the ranges of the variant.")) from error
+
+    def number(self, at: KeyPath) -> float:
+        """The same; the value must be a number."""
+        value = self.value(at)
+        if isinstance(value, str):
+            raise self._wrong(at, f'found the text "{value}"; expected a number. Correct the formula.')
+        return value
+
+    def word(self, at: KeyPath, choices: Mapping[str, str]) -> str:
+        """The same; the value must be one of the choices."""
+        value = self.value(at)
+        if value not in choices:
+            raise self._wrong(at, f'found "{value}"; expected one of {", ".join(choices)}. Correct the formula.')
+        return str(value)
+
+    def _wrong(self, at: KeyPath, said: str) -> ScenarioError:
+        return self.marking.places.error([(at, said)])
+
+
+def expected(assignment: Assignment, marking: Marking, parameters: Mapping[str, AxisValue], rows: Rows) -> Expected:
+    """What is right for these parameters and these results.
+
+    Raises:
+        ScenarioError: formulas without a value, or with one that is no answer.
+    """
+    evaluation = Evaluation(marking, parameters, rows)
+    wrong: list[str] = []
+    truths: dict[str, float | str] = {}
+    answers: dict[str, RightNumber | RightWord] = {}
+    at: KeyPath
+    for name, prediction in assignment.file.predictions.items():
+        at = ("predictions", name, "truth")
+        try:
+            if prediction.kind == "choice":
+                truths[name] = evaluation.word(at, prediction.choices)
+            else:
+                truths[name] = evaluation.number(at)
+        except ScenarioError as error:
+            wrong.append(str(error))
+    for name, answer in assignment.file.answers.items():
+        marked, at = marking.file.answers[name], ("answers", name)
+        try:
+            if isinstance(marked, MarkedNumber):
+                answers[name] = _right_number(evaluation, at, marked)
+            elif isinstance(marked, MarkedChoice) and answer.kind == "choice":
+                word = evaluation.word((*at, "expected"), answer.choices)
+                mistakes = tuple(Mistake(**one.model_dump()) for one in marked.wrong)
+                answers[name] = RightWord(kind="choice", value=word, wrong=mistakes)
+        except ScenarioError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ScenarioError("\n".join(wrong))
+    return Expected(predictions=truths, answers=answers)
+
+
+def _right_number(evaluation: Evaluation, at: KeyPath, marked: MarkedNumber) -> RightNumber:
+    right = evaluation.number((*at, "expected"))
+
+    def distance(relative: float | None, absolute: float | None) -> float:
+        return max(abs(right) * (relative or 0), absolute or 0)
+
+    near = [
+        NearEnough(distance=distance(one.relative, one.absolute), share=one.share, comment=one.comment)
+        for one in marked.partial
+    ]
+    values = [evaluation.number((*at, "wrong", index, "value")) for index in range(len(marked.wrong))]
+    told = zip(values, marked.wrong, strict=True)
+    wrong = tuple(Mistake(value=value, share=one.share, comment=one.comment) for value, one in told)
+    enough = distance(marked.relative, marked.absolute)
+    return RightNumber(kind="number", value=right, distance=enough, partial=tuple(near), wrong=wrong)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Practice:
+    """The file."""
+
+    format_: Annotated[int, Range(FORMAT, FORMAT)]
+    how: PlainText
+    variant: Variant
+    expected: Expected
+
+
+def write_practice(variant: Variant, expected: Expected) -> str:
+    """The text of the file."""
+    practice = Practice(format_=FORMAT, how=HOW, variant=variant, expected=expected)
+    return json.dumps(schema.write(practice), indent=1, ensure_ascii=False) + "\n"
+
+
+def agree(practice: Practice, variant: Variant, expected: Expected) -> bool:
+    """Whether a file says of a variant what is expected: the same words, and numbers within a thousandth.
+
+    Another kernel moves packets by microseconds.
+    """
+    return practice.variant == variant and _close(schema.write(practice.expected), schema.write(expected))
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_close, one, other))
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=AS_CLOSE_AS)
+    return bool(one == other)
+
+
+def read_practice(assignment: Assignment) -> Practice:
+    """The practice variant of an assignment.
+
+    Raises:
+        ScenarioError: it has none, or the file cannot be read.
+    """
+    path: Path = assignment.folder / PRACTICE
+    advice = f'Its author makes it: "scpslab course practice {assignment.name}".'
+    try:
+        return schema.read(Practice, strict_json.loads(content_of(path, LARGEST_PRACTICE)))
+    except OSError as error:
+        raise ScenarioError(f"{path}: found {error.strerror}; expected a practice variant. {advice}") from error
+    except (strict_json.JsonError, PlanError) as error:
+        raise ScenarioError(f"{path}: {error}. {advice}") from error
+
+
+@dataclass(frozen=True)
+class Score:
+    """A share of the points, 0 to 1, and what the student reads.
+
+    `is_readable` is false for what is no answer at all.
+    """
+
+    share: float
+    comment: str
+    is_readable: bool = True
+
+
+def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -> Score:
+    """How much of an answer is right."""
+    try:
+        found = read_given(asked, given)
+    except GivenError as error:
+        return Score(0, f"{error}.", is_readable=False)
+    if isinstance(right, RightWord):
+        mistakes = _by_mistake(right.wrong, lambda mistake: mistake.value == found)
+        return Score(1, "right") if found == right.value else mistakes
+    if not isinstance(found, float):
+        return Score(0, "found no number.", is_readable=False)
+    slack = abs(right.value) * ROUNDING
+    distance = abs(found - right.value)
+    if distance <= right.distance + slack:
+        return Score(1, "right")
+    # A mistake's own tolerance is the right number's, in proportion.
+    relative = right.distance / abs(right.value) if right.value else 0
+    mistakes = _by_mistake(
+        right.wrong, lambda one: abs(found - float(one.value)) <= abs(float(one.value)) * relative + slack
     )
+    near = max(
+        (one for one in right.partial if distance <= one.distance + slack), key=lambda one: one.share, default=None
+    )
+    if near is not None and near.share >= mistakes.share:
+        return Score(near.share, near.comment)
+    return mistakes
+
+
+def score_prediction(asked: Prediction, scoring: model.Scoring, truth: float | str, given: object) -> Score:
+    """How good a prediction was. Whether it came in time is for the caller to say."""
+    try:
+        found = read_given(asked, given)
+    except GivenError as error:
+        return Score(0, f"{error}.", is_readable=False)
+    if isinstance(scoring, model.Interval) and isinstance(found, tuple) and not isinstance(truth, str):
+        low, high = found
+        inside = low * (1 - ROUNDING) <= truth <= high * (1 + ROUNDING)
+        share = _fall(math.log(high / low), math.log(scoring.full), math.log(scoring.zero)) if inside else 0
+        return Score(share, f"it was {truth:.4g}")
+    if isinstance(scoring, model.LogRatio | model.Distance) and isinstance(found, float) and not isinstance(truth, str):
+        return Score(_by_distance(scoring, found, truth), f"it was {truth:.4g}")
+    return Score(float(found == truth), f"it was {truth}")
+
+
+def _by_distance(scoring: model.LogRatio | model.Distance, found: float, truth: float) -> float:
+    if isinstance(scoring, model.Distance):
+        return _fall(abs(found - truth), scoring.full, scoring.zero)
+    if found <= 0 or truth <= 0:
+        return float(found == truth)
+    ratio = found / truth
+    # A ratio that no number holds is far from 1.
+    return _fall(abs(math.log(ratio)), math.log(scoring.full), math.log(scoring.zero)) if ratio else 0.0
+
+
+def _fall(value: float, full: float, zero: float) -> float:
+    """1 up to `full`, 0 from `zero` on, evenly between them."""
+    return min(1.0, max(0.0, (zero - value) / (zero - full))) if value > full * (1 + ROUNDING) else 1.0
+
+
+def _by_mistake(mistakes: tuple[Mistake, ...], matches: Callable[[Mistake], bool]) -> Score:
+    found = next((mistake for mistake in mistakes if matches(mistake)), None)
+    return Score(found.share, found.comment) if found else Score(0, "not right")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from scpslab.core.choices import one_of
@@ -17,26 +16,10 @@ from scpslab.documents import Complaint, Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.scenario.load import FORM as SCENARIO_FORM
 from scpslab.scenario.load import load as load_scenario
-from scpslab_course.course.draw import DrawError, Whose, count_of, drawn, value_at
-from scpslab_course.course.formulas import NAMES, OF_RESULTS, FormulaError, advised, parse
+from scpslab_course.course import model
+from scpslab_course.course.formulas import OF_RESULTS, FormulaError, advised, parse
 from scpslab_course.course.formulas import Formula as ReadFormula
-from scpslab_course.course.model import (
-    FILE,
-    MARKING,
-    SCENARIO_SUFFIX,
-    Answer,
-    AssignmentFile,
-    Choice,
-    ChoiceAnswer,
-    Formula,
-    Item,
-    MarkingFile,
-    Parameter,
-    Scoring,
-    Trial,
-    Word,
-    split_target,
-)
+from scpslab_course.course.model import FILE, MARKING, SCENARIO_SUFFIX, AssignmentFile, Formula, MarkingFile, Trial
 
 from scpslab.kinds.workloads.policy.plan import is_policy_name
 from scpslab.kinds.workloads.policy.scenario import read_policy
@@ -49,21 +32,27 @@ FORM = Form("an assignment", "kind, title, goals, scenarios, answers", PAGE)
 MARKING_FORM = Form("a marking", "kind, answers, difficulty", PAGE)
 
 
+def _unless_known(at: KeyPath, word: str, known: Iterable[str], which: str = "") -> Iterator[Complaint]:
+    """A complaint about a word that is none of the known ones."""
+    if word not in (names := list(known)):
+        yield at, f'found "{word}"{which}; {one_of(word, names)}'
+
+
 def problems(file: AssignmentFile, folder: Path) -> Iterator[Complaint]:
     """Errors between the parts of assignment.yaml, and scenarios that are not beside it."""
     for index, name in enumerate(file.scenarios):
         if not (folder / f"{name}{SCENARIO_SUFFIX}").is_file():
             known = sorted(path.stem for path in folder.glob(f"*{SCENARIO_SUFFIX}") if path.name != FILE)
             yield ("scenarios", index), f'found no file "{name}{SCENARIO_SUFFIX}" beside it; {one_of(name, known)}'
-    yield from _problems_of_trials(file, folder)
+    for name, trial in file.trials.items():
+        yield from _problems_of_trial(("trials", name), trial, file, folder, file.scenarios)
     above: list[str] = []
     for name, parameter in file.variant.items():
         yield from _problems_of_parameter(name, parameter, above, file)
         above.append(name)
     for name, prediction in file.predictions.items():
         for scenario in prediction.before:
-            if scenario not in file.scenarios:
-                yield ("predictions", name, "before"), f'found "{scenario}"; {one_of(scenario, file.scenarios)}'
+            yield from _unless_known(("predictions", name, "before"), scenario, file.scenarios)
         if name in file.answers:
             yield ("predictions", name), "found the name of an answer; expected another one. Rename the prediction."
     own = [deliverable.file for deliverable in file.deliverables]
@@ -72,41 +61,39 @@ def problems(file: AssignmentFile, folder: Path) -> Iterator[Complaint]:
             yield ("deliverables", index), f'found "{deliverable}" a second time; expected it once. Remove one.'
 
 
-def _problems_of_trials(file: AssignmentFile, folder: Path) -> Iterator[Complaint]:
-    for name, trial in file.trials.items():
-        at: KeyPath = ("trials", name)
-        if trial.scenario in file.scenarios:
-            yield (
-                (*at, "scenario"),
-                (
-                    f'found "{trial.scenario}", which students run themselves; expected another one. '
-                    "Make a scenario for the trial."
-                ),
-            )
-        yield from problems_of_trial(at, trial, file, folder)
-
-
-def problems_of_trial(at: KeyPath, trial: Trial, file: AssignmentFile, folder: Path) -> Iterator[Complaint]:
-    """What is wrong with a trial whose scenario is in a folder."""
+def _problems_of_trial(
+    at: KeyPath, trial: Trial, file: AssignmentFile, folder: Path, taken: Sequence[str] = ()
+) -> Iterator[Complaint]:
+    """What is wrong with a trial whose scenario is in a folder, and none of those that are `taken`."""
+    if trial.scenario in taken:
+        said = "which students run themselves; expected another one. Make a scenario for the trial."
+        yield (*at, "scenario"), f'found "{trial.scenario}", {said}'
     known = [deliverable.file for deliverable in file.deliverables]
-    if trial.file not in known:
-        yield (*at, "file"), f'found "{trial.file}", which is no deliverable; {one_of(trial.file, known)}'
+    yield from _unless_known((*at, "file"), trial.file, known, ", which is no deliverable")
     path = folder / f"{trial.scenario}{SCENARIO_SUFFIX}"
     if not path.is_file():
         others = sorted(path.stem for path in folder.glob(f"*{SCENARIO_SUFFIX}") if path.name not in (FILE, MARKING))
         yield (*at, "scenario"), f'found no file "{path.name}" in {folder.name}; {one_of(trial.scenario, others)}'
-    elif trial.file not in (found := policies_of(path)):
-        said = f"the policies {', '.join(found)}" if found else "no workload of kind policy"
-        yield (
-            (*at, "scenario"),
-            f"found {said} in {path.name}; expected a workload of kind policy with {trial.file}. Correct the scenario.",
-        )
+    elif trial.file not in (policies := policies_of(path)):
+        found = f"the policies {', '.join(policies)}" if policies else "no workload of kind policy"
+        expected = f"expected a workload of kind policy with {trial.file}. Correct the scenario."
+        yield (*at, "scenario"), f"found {found} in {path.name}; {expected}"
+    yield from _read_formula({}, (*at, "share"), trial.share, file, [trial.scenario])
+
+
+def _read_formula(
+    formulas: dict[KeyPath, ReadFormula], at: KeyPath, source: str, file: AssignmentFile, scenarios: Sequence[str]
+) -> Iterator[Complaint]:
+    """Reads a formula over the parameters and the results of these scenarios to its place among `formulas`."""
     try:
-        formula = parse(trial.share, file.variant, NAMES)
+        formulas[at] = parse(source, file.variant)
     except FormulaError as error:
-        yield (*at, "share"), advised(error, "Correct the formula.")
-    else:
-        yield from (((*at, "share"), said) for said in unknown_scenarios(formula, [trial.scenario]))
+        yield at, advised(error, "Correct the formula.")
+        return
+    for name, (scenario, *_) in ((name, arguments or (None,)) for name, arguments in formulas[at].calls):
+        if name in OF_RESULTS and scenario not in scenarios:
+            said = f"whose first argument is no scenario; {one_of(scenario, scenarios)}"
+            yield at, f"found {name}({scenario!r}, …), {said}"
 
 
 def policies_of(scenario: Path) -> list[str]:
@@ -123,23 +110,22 @@ def _policies_in(data: object) -> Iterator[str]:
 
 
 def _problems_of_parameter(
-    name: str, parameter: Parameter, above: Sequence[str], file: AssignmentFile
+    name: str, parameter: model.Parameter, above: Sequence[str], file: AssignmentFile
 ) -> Iterator[Complaint]:
     try:
         if isinstance(parameter, Formula):
-            parse(parameter.value, above, NAMES)
+            parse(parameter.value, above)
         else:
-            value_at(parameter, count_of(parameter) - 1)
-    except (DrawError, FormulaError) as error:
+            parameter.value_at(-1)
+    except (model.DrawError, FormulaError) as error:
         yield ("variant", name), advised(error, "Correct the parameter.")
-    if isinstance(parameter, Choice) and len({type(value) for value in parameter.values}) > 1:
-        yield (
-            ("variant", name, "values"),
-            "found values of several types; expected numbers alone, or texts alone. Write them alike.",
-        )
+    if isinstance(parameter, model.Choice) and len({type(value) for value in parameter.values}) > 1:
+        said = "found values of several types; expected numbers alone, or texts alone. Write them alike."
+        yield ("variant", name, "values"), said
+    known = (*file.scenarios, *(trial.scenario for trial in file.trials.values()))
     for target in parameter.set:
-        only = split_target(target)[0]
-        if only and only not in (known := (*file.scenarios, *(trial.scenario for trial in file.trials.values()))):
+        only = model.split_target(target)[0]
+        if only and only not in known:
             yield ("variant", name, "set"), f'found "{target}"; {one_of(only, known)}'
 
 
@@ -149,18 +135,17 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
     yield from _names_that_differ("answers", file.answers, marking.answers)
     for name, answer in file.answers.items():
         if name in marking.answers:
-            yield from _unlike(name, answer, marking)
+            yield from _unlike(("answers", name), answer, marking.answers[name])
     for name, prediction in file.predictions.items():
         if name in marking.predictions:
-            yield from _unlike_scoring(name, prediction.kind, marking.predictions[name])
+            yield from _unlike_scoring(("predictions", name), prediction.kind, marking.predictions[name])
     files = {deliverable.file: deliverable.points for deliverable in file.deliverables}
     for name in marking.deliverables:
-        if name not in files:
-            yield ("deliverables", name), f'found "{name}", which {FILE} does not ask for; {one_of(name, files)}'
+        yield from _unless_known(("deliverables", name), name, files, f", which {FILE} does not ask for")
     for name, trial in marking.trials.items():
         if name in file.trials:
             yield ("trials", name), f"found the name of a trial of {FILE}; expected another one. Rename the trial."
-        yield from problems_of_trial(("trials", name), trial, file, folder)
+        yield from _problems_of_trial(("trials", name), trial, file, folder)
     for name, points in files.items():
         tried = [trial for trial in (*file.trials.values(), *marking.trials.values()) if trial.file == name]
         yield from _unlike_sum(("deliverables", name), marking.deliverables.get(name, ()), points, tried)
@@ -169,41 +154,33 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
 
 def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mapping[str, object]) -> Iterator[Complaint]:
     for name in marked:
-        if name not in asked:
-            yield (section, name), f'found "{name}", which {FILE} does not ask; {one_of(name, asked)}'
+        yield from _unless_known((section, name), name, asked, f", which {FILE} does not ask")
     for name in asked:
         if name not in marked:
             yield (section,), f'found nothing for "{name}"; expected how it is marked. Add it.'
 
 
-def _unlike_scoring(name: str, kind: str, scoring: Scoring) -> Iterator[Complaint]:
+def _unlike_scoring(at: KeyPath, kind: str, scoring: model.Scoring) -> Iterator[Complaint]:
     fits = {"number": ("log-ratio", "distance"), "interval": ("interval",), "choice": ("choice",)}[kind]
-    if scoring.kind not in fits:
-        yield (
-            ("predictions", name, "kind"),
-            f'found "{scoring.kind}" for a prediction of kind {kind}; {one_of(scoring.kind, fits)}',
-        )
-    if not isinstance(scoring, Word) and scoring.zero <= scoring.full:
-        yield (
-            ("predictions", name, "zero"),
-            f"found {scoring.zero:g}, not above full ({scoring.full:g}); expected more. Correct the values.",
-        )
+    yield from _unless_known((*at, "kind"), scoring.kind, fits, f" for a prediction of kind {kind}")
+    if not isinstance(scoring, model.Word) and scoring.zero <= scoring.full:
+        said = f"found {scoring.zero:g}, not above full ({scoring.full:g}); expected more. Correct the values."
+        yield (*at, "zero"), said
 
 
-def _unlike(name: str, answer: Answer, marking: MarkingFile) -> Iterator[Complaint]:
-    at: KeyPath = ("answers", name)
-    marked = marking.answers[name]
+def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator[Complaint]:
     if marked.kind != answer.kind:
         yield (*at, "kind"), f'found "{marked.kind}"; expected {answer.kind}, which {FILE} says. Correct the word.'
     elif marked.kind == "text":
         yield from _unlike_sum((*at, "rubric"), marked.rubric, answer.points)
-    elif marked.kind == "choice" and isinstance(answer, ChoiceAnswer):
+    elif marked.kind == "choice" and isinstance(answer, model.ChoiceAnswer):
         for index, wrong in enumerate(marked.wrong):
-            if wrong.value not in answer.choices:
-                yield (*at, "wrong", index), f'found "{wrong.value}"; {one_of(wrong.value, answer.choices)}'
+            yield from _unless_known((*at, "wrong", index), wrong.value, answer.choices)
 
 
-def _unlike_sum(at: KeyPath, rubric: Sequence[Item], points: float, tried: Sequence[Trial] = ()) -> Iterator[Complaint]:
+def _unlike_sum(
+    at: KeyPath, rubric: Sequence[model.Item], points: float, tried: Sequence[Trial] = ()
+) -> Iterator[Complaint]:
     found = sum(item.points for item in rubric) + sum(trial.points for trial in tried)
     if abs(found - points) > 1e-9:
         where = "the rubric and the trials" if tried else "the rubric"
@@ -224,17 +201,6 @@ def sources(file: MarkingFile) -> Iterator[tuple[KeyPath, str]]:
                 yield ("answers", name, "wrong", index, "value"), wrong.value
 
 
-def unknown_scenarios(formula: ReadFormula, scenarios: Sequence[str]) -> Iterator[str]:
-    """Complaints about calls that read results of none of these scenarios."""
-    for name, arguments in formula.calls:
-        if name in OF_RESULTS:
-            scenario = arguments[0] if arguments else None
-            if not isinstance(scenario, str) or scenario not in scenarios:
-                yield (
-                    f"found {name}({scenario!r}, …), whose first argument is no scenario; {one_of(scenario, scenarios)}"
-                )
-
-
 @dataclass(frozen=True)
 class Assignment:
     """An assignment as students have it: its name, which is its folder's, and assignment.yaml."""
@@ -248,30 +214,36 @@ class Assignment:
         """The file of one of its scenarios."""
         return self.folder / f"{name}{SCENARIO_SUFFIX}"
 
-    @cached_property
+    @property
     def scenario_names(self) -> tuple[str, ...]:
         """Its scenarios in the order in which they run."""
         return self.file.scenarios
 
+    def before(self, prediction: str) -> tuple[str, ...]:
+        """The scenarios before which a prediction has to be made."""
+        return self.file.predictions[prediction].before or self.file.scenarios
+
     def settings(self, parameters: Mapping[str, AxisValue], scenario: str) -> list[str]:
         """What a variant sets in a scenario, as options of `--set`."""
-        found = []
-        for name, parameter in self.file.variant.items():
-            for target in parameter.set:
-                only, path = split_target(target)
-                if only in ("", scenario):
-                    found.append(f"{path}={json.dumps(parameters[name], ensure_ascii=False)}")
-        return found
+        targets = self._targets(scenario)
+        return [f"{path}={json.dumps(parameters[name], ensure_ascii=False)}" for name, path in targets]
 
-    def drawn(self, key: bytes, whose: Whose, attempt: int) -> dict[str, AxisValue]:
+    def _targets(self, scenario: str) -> Iterator[tuple[str, str]]:
+        """The parameters that set something in a scenario, each with the path that it sets."""
+        for name, parameter in self.file.variant.items():
+            for only, path in map(model.split_target, parameter.set):
+                if only in ("", scenario):
+                    yield name, path
+
+    def drawn(self, key: bytes, whose: model.Whose, attempt: int) -> dict[str, AxisValue]:
         """A value for every parameter.
 
         Raises:
             ScenarioError: a formula has no value for the values above it.
         """
         try:
-            return drawn(key, whose, self.file.variant, attempt)
-        except DrawError as error:
+            return model.drawn(key, whose, self.file.variant, attempt)
+        except model.DrawError as error:
             parameter = self.file.variant[error.name]
             formula = f" {parameter.value!r}" if isinstance(parameter, Formula) else ""
             advice = f"Correct the formula{formula}, or the parameters that it reads."
@@ -287,20 +259,16 @@ class Assignment:
             try:
                 load_scenario(str(self.scenario(scenario)), self.settings(parameters, scenario))
             except ScenarioError as error:
-                raise ScenarioError(
-                    "\n".join(self._placed(line, scenario) for line in str(error).splitlines())
-                ) from error
+                lines = str(error).splitlines()
+                raise ScenarioError("\n".join(self._placed(line, scenario) for line in lines)) from error
 
     def _placed(self, said: str, scenario: str) -> str:
         """A line about a scenario: behind the place of the parameter that set it, if one did."""
-        for name, parameter in self.file.variant.items():
-            for only, path in map(split_target, parameter.set):
-                if only in ("", scenario) and said.startswith(f"--set {path}="):
-                    refused = said.removeprefix("--set ").replace("Correct the option.", "Correct the path.")
-                    return (
-                        f"{self.places.of(('variant', name, 'set'))}: found what {scenario}{SCENARIO_SUFFIX} does "
-                        f"not take, {refused}"
-                    )
+        for name, target in self._targets(scenario):
+            if said.startswith(f"--set {target}="):
+                refused = said.removeprefix("--set ").replace("Correct the option.", "Correct the path.")
+                place = self.places.of(("variant", name, "set"))
+                return f"{place}: found what {scenario}{SCENARIO_SUFFIX} does not take, {refused}"
         return said
 
     def material(self) -> str:
@@ -317,12 +285,8 @@ class Assignment:
             name: parameter.model_dump(mode="json", by_alias=True, exclude={"says"})
             for name, parameter in self.file.variant.items()
         }
-        text = json.dumps(
-            [data, list(drawn.items()), *([policies] if policies else [])],
-            sort_keys=True,
-            ensure_ascii=False,
-            default=str,
-        )
+        decides = [data, list(drawn.items()), *([policies] if policies else [])]
+        text = json.dumps(decides, sort_keys=True, ensure_ascii=False, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -373,15 +337,8 @@ def load_assignment(folder: Path, name: str | None = None) -> Assignment:
     assignment = Assignment(name or folder.resolve().name, folder, file, places)
     wrong = list(problems(file, folder))
     if not is_name(assignment.name):
-        wrong.append(
-            (
-                (),
-                (
-                    f'found the folder "{assignment.name}"; expected a name of letters, digits, - and _. '
-                    "Rename the folder."
-                ),
-            )
-        )
+        expected = "expected a name of letters, digits, - and _. Rename the folder."
+        wrong.append(((), f'found the folder "{assignment.name}"; {expected}'))
     if wrong:
         raise places.error(wrong)
     return assignment
@@ -398,11 +355,7 @@ def load_marking(assignment: Assignment) -> Marking:
     formulas: dict[KeyPath, ReadFormula] = {}
     wrong = list(differences(assignment.file, file, path.parent))
     for at, source in sources(file):
-        try:
-            formulas[at] = parse(source, assignment.file.variant, NAMES)
-            wrong += [(at, said) for said in unknown_scenarios(formulas[at], assignment.file.scenarios)]
-        except FormulaError as error:
-            wrong.append((at, advised(error, "Correct the formula.")))
+        wrong += _read_formula(formulas, at, source, assignment.file, assignment.file.scenarios)
     if wrong:
         raise places.error(wrong)
     return Marking(file, places, formulas)

@@ -15,11 +15,10 @@ from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab_course.course import answers
-from scpslab_course.course.answers import Answers, complaint, read_answers
-from scpslab_course.course.log import Line, recorded_results, was_interrupted
+from scpslab_course.course import workspace as folders
+from scpslab_course.course.answers import complaint, is_blank, read_answers, read_practice, score_answer
 from scpslab_course.course.runs import carry_out, planned
-from scpslab_course.course.scoring import read_practice, score_answer
-from scpslab_course.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, LOG, TRIALS, WRITE_UP, Workspace, late
+from scpslab_course.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, LOG, TRIALS, WRITE_UP, Line, Workspace
 
 ENOUGH_WORDS = 50
 
@@ -30,6 +29,9 @@ class State(StrEnum):
     DONE = "ok"
     LOOK = "look"
     MISSING = "missing"
+
+
+DONE, LOOK, MISSING = State
 
 
 @dataclass(frozen=True)
@@ -63,105 +65,80 @@ def check(workspace: Workspace, listeners: Sequence[Listener] = (), jobs: int | 
     ]
 
 
-def given_predictions(lines: Sequence[Line]) -> dict[str, Line]:
-    """The first prediction of each name: what counts is what was expected before anything was seen."""
-    found: dict[str, Line] = {}
-    for line in lines:
-        if line.event == "predict":
-            found.setdefault(line.name, line)
-    return found
-
-
 def _log(lines: Sequence[Line]) -> Iterator[Finding]:
     """A chain cannot show that all its lines are gone; but a log begins with the start."""
     if not lines or lines[0].event != "start":
         found = f'a first line of "{lines[0].event}"' if lines else "no line"
-        says = (
-            f"found {found}; expected the one of the start, and with it what you predicted before the runs. "
-            "Restore the file as it was, if you have a copy"
-        )
-        yield Finding(State.LOOK, LOG, says)
+        expected = "expected the one of the start, and with it what you predicted before the runs"
+        yield Finding(LOOK, LOG, f"found {found}; {expected}. Restore the file as it was, if you have a copy")
 
 
 def _predictions(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
-    given, in_time = given_predictions(lines), workspace.unpredicted()
+    given, in_time = folders.given_predictions(lines), workspace.unpredicted()
     for name, asked in workspace.assignment.file.predictions.items():
         what = f"prediction {name}"
-        if name not in given and name not in in_time:
-            yield Finding(State.LOOK, what, "not made before the run; now it is too late for its points")
-            continue
-        if name not in given:
-            yield Finding(
-                State.MISSING, what, f"{asked.question} Before the run: scpslab assignment predict {name} VALUE"
-            )
-            continue
-        line = given[name]
-        if late(lines, line.number, asked.before or workspace.assignment.scenario_names):
-            yield Finding(State.LOOK, what, f"{shown(line.value)}, made after the run: it is late, and has no points")
+        if name in given:
+            value = shown(given[name].value)
+            if folders.late(lines, given[name].number, workspace.assignment.before(name)):
+                yield Finding(LOOK, what, f"{value}, made after the run: it is late, and has no points")
+            else:
+                yield Finding(DONE, what, f"{value}, before the run")
+        elif name in in_time:
+            advice = f"Before the run: scpslab assignment predict {name} VALUE"
+            yield Finding(MISSING, what, f"{asked.question} {advice}")
         else:
-            yield Finding(State.DONE, what, f"{shown(line.value)}, before the run")
+            yield Finding(LOOK, what, "not made before the run; now it is too late for its points")
 
 
 def _runs(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
-    states = {state.scenario: state.results for state in workspace.states()}
-    for name in workspace.assignment.scenario_names:
-        run = workspace.run_of(name)
-        what = f"run {name}"
+    for state in workspace.states():
+        name = state.scenario
+        run, what = workspace.run_of(name), f"run {name}"
         if not run.is_complete:
-            yield Finding(State.MISSING, what, f"{len(run.finished)} of {len(run.cells)} cells: scpslab assignment run")
+            yield Finding(MISSING, what, f"{len(run.finished)} of {len(run.cells)} cells: scpslab assignment run")
         elif changed := run.changed():
-            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-            says = (
-                f"other bytes than the run gave in {changed[0]}{more}; put the run's own back: "
-                "scpslab assignment restore"
-            )
-            yield Finding(State.LOOK, what, says, holds=True)
-        elif recorded_results(lines, name) != states[name]:
-            is_interrupted = was_interrupted(lines, name)
-            said = (
-                "it was interrupted before its end was in the log"
-                if is_interrupted
-                else "the log records no run with these results"
-            )
-            yield Finding(State.LOOK, what, f"{said}; repeat: scpslab assignment run {name}", holds=not is_interrupted)
+            found = f"{changed[0]} and {len(changed) - 1} more" if len(changed) > 1 else changed[0]
+            advice = "put the run's own back: scpslab assignment restore"
+            yield Finding(LOOK, what, f"other bytes than the run gave in {found}; {advice}", holds=True)
+        elif folders.recorded_results(lines, name) != state.results:
+            is_interrupted = folders.was_interrupted(lines, name)
+            said = "the log records no run with these results"
+            if is_interrupted:
+                said = "it was interrupted before its end was in the log"
+            says = f"{said}; repeat: scpslab assignment run {name}"
+            yield Finding(LOOK, what, says, holds=not is_interrupted)
         else:
-            yield Finding(State.DONE, what, f"{len(run.cells)} cell{'' if len(run.cells) == 1 else 's'}")
+            yield Finding(DONE, what, f"{len(run.cells)} cell{'' if len(run.cells) == 1 else 's'}")
 
 
 def _answers(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.folder / answers.FILE
     try:
-        given = read_answers(content_of(path), path)
+        written = read_answers(content_of(path), path)
     except OSError as error:
-        yield Finding(State.MISSING, answers.FILE, f"found {error.strerror}; expected your answers")
+        yield Finding(MISSING, answers.FILE, f"found {error.strerror}; expected your answers")
         return
     except ScenarioError as error:
-        yield Finding(State.MISSING, answers.FILE, str(error))
+        yield Finding(MISSING, answers.FILE, str(error))
         return
-    for said in given.complaints(workspace.assignment.file):
+    for said in written.complaints(workspace.assignment.file):
         if "which is no question" in said:
-            yield Finding(State.LOOK, answers.FILE, said)
+            yield Finding(LOOK, answers.FILE, said)
     right = read_practice(workspace.assignment).expected.answers if workspace.variant.is_practice else {}
     for name, asked in workspace.assignment.file.answers.items():
-        what = f"answer {name}"
-        value = given.given.get(name)
-        if said := complaint(asked, value):
-            is_empty = value is None or (isinstance(value, str) and not value.strip())
-            yield Finding(State.MISSING if is_empty else State.LOOK, what, _place(given, name, said))
+        what, given = f"answer {name}", written.given.get(name)
+        if said := complaint(asked, given):
+            line = written.places.lines.get((name,))
+            place = f"{answers.FILE}:{line}: " if line else ""
+            yield Finding(MISSING if is_blank(given) else LOOK, what, f"{place}{said}")
         elif name in right:
-            score = score_answer(asked, right[name], value)
-            yield Finding(State.DONE if score.share == 1 else State.LOOK, what, score.comment)
+            score = score_answer(asked, right[name], given)
+            yield Finding(DONE if score.share == 1 else LOOK, what, score.comment)
         elif asked.kind == "text":
-            yield Finding(
-                State.DONE, what, f"{len(str(value).split())} words of at most {asked.most_words}; a person marks it"
-            )
+            words = f"{len(str(given).split())} words of at most {asked.most_words}"
+            yield Finding(DONE, what, f"{words}; a person marks it")
         else:
-            yield Finding(State.DONE, what, "can be read; whether it is right, the grader says")
-
-
-def _place(given: Answers, name: str, said: str) -> str:
-    line = given.places.lines.get((name,))
-    return f"{answers.FILE}:{line}: {said}" if line else said
+            yield Finding(DONE, what, "can be read; whether it is right, the grader says")
 
 
 def _write_up(workspace: Workspace) -> Iterator[Finding]:
@@ -171,12 +148,12 @@ def _write_up(workspace: Workspace) -> Iterator[Finding]:
     try:
         words = max(0, len(content_of(path).decode().split()) - len(BLANK_WRITE_UP.split()))
     except OSError as error:
-        yield Finding(State.MISSING, WRITE_UP, f"found {error.strerror}; expected your write-up")
+        yield Finding(MISSING, WRITE_UP, f"found {error.strerror}; expected your write-up")
         return
     except UnicodeDecodeError:
-        yield Finding(State.MISSING, WRITE_UP, "found bytes that are not UTF-8; save the file as UTF-8")
+        yield Finding(MISSING, WRITE_UP, "found bytes that are not UTF-8; save the file as UTF-8")
         return
-    state = State.DONE if words >= ENOUGH_WORDS else State.LOOK
+    state = DONE if words >= ENOUGH_WORDS else LOOK
     yield Finding(state, WRITE_UP, f"{words} words besides the headings; expected at least {ENOUGH_WORDS}")
 
 
@@ -184,19 +161,18 @@ def _deliverables(workspace: Workspace) -> Iterator[Finding]:
     for asked in workspace.assignment.file.deliverables:
         path = workspace.folder / asked.file
         if path.is_file() and not path.is_symlink():
-            yield Finding(State.DONE, asked.file, f"{path.stat().st_size} bytes")
+            yield Finding(DONE, asked.file, f"{path.stat().st_size} bytes")
         else:
-            yield Finding(State.MISSING if asked.required else State.LOOK, asked.file, asked.says)
+            yield Finding(MISSING if asked.required else LOOK, asked.file, asked.says)
 
 
 def _trials(workspace: Workspace, listeners: Sequence[Listener], jobs: int | None) -> Iterator[Finding]:
-    for one in planned(workspace.assignment, workspace.variant.parameters):
+    parameters = workspace.variant.parameters
+    for one in planned(workspace.assignment, parameters):
         path = workspace.folder / one.trial.file
         if not path.is_file():
             continue
         options = RunOptions(jobs=jobs, out=workspace.folder / TRIALS)
-        outcome = carry_out(
-            one, path.read_bytes()[: LARGEST_FILE + 1], workspace.variant.parameters, options, listeners
-        )
+        outcome = carry_out(one, path.read_bytes()[: LARGEST_FILE + 1], parameters, options, listeners)
         where = f"; {outcome.folder}" if outcome.folder is not None else ""
-        yield Finding(State.DONE if outcome.share else State.LOOK, f"trial {one.name}", f"{outcome.says}{where}")
+        yield Finding(DONE if outcome.share else LOOK, f"trial {one.name}", f"{outcome.says}{where}")

@@ -1,12 +1,17 @@
-"""The folder of a course: course.yaml, the secret, and the variants that it issues.
+"""The folder of a course: course.yaml, the secret, the roster, and the variants that it issues.
+
+CSV files of instructors are read strictly: students of a course, and who handed in which file. Errors name lines.
 
 Variants are made as values first, then written. They depend on nothing but the secret, the names and the assignment.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,36 +20,178 @@ import yaml
 from pydantic import AfterValidator
 
 from scpslab.analysis.output import csv_text, no_formula
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, UsageError
-from scpslab.core.names import is_name, shown
+from scpslab.core.names import EXPECTED, LONGEST, is_name, shown
 from scpslab.core.scratch import private_folder, replace_text
-from scpslab.documents import Form, Places, load, validated
+from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import content_of
-from scpslab_course.course import secret
 from scpslab_course.course import variant as variants
+from scpslab_course.course.answers import Evaluation
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment
-from scpslab_course.course.draw import Whose
-from scpslab_course.course.formulas import Rows
-from scpslab_course.course.model import Band
-from scpslab_course.course.roster import Party, Student
-from scpslab_course.course.scoring import Evaluation
-from scpslab_course.course.secret import PRACTICE, Secret, fingerprint
-from scpslab_course.course.variant import Variant, VariantError, signed
+from scpslab_course.course.formulas import Rows as ResultRows
+from scpslab_course.course.model import Band, Whose
+from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Variant, VariantError, fingerprint
 
-FILE, ISSUED, OWN = "course.yaml", "issued", "assignments"
+COLUMNS = ("student", "name", "email", "group")
+LARGEST_BYTES, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 5000, 200
+NEWLINE = b"\n"
+Rows = list[tuple[int, dict[str, str]]]
+FILE, ISSUED, OWN, LEDGER = "course.yaml", "issued", "assignments", "issued.csv"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
 TERM = Spelt(
     r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", "a letter or digit, then letters, digits, - and _, 40 at most, such as 2026w"
 )
 KEY = Spelt(r"^[0-9a-f]{64}$", "64 hexadecimal digits, as `course new` has written them")
-LEDGER = "issued.csv"
-LONGEST_TITLE = 200
 NOBODY = "practice"
 # The results of a reference run: they cost time, so they are asked for only where a band needs them.
-Reference = Callable[[Assignment, Mapping[str, AxisValue]], Rows]
+Reference = Callable[[Assignment, Mapping[str, AxisValue]], ResultRows]
+
+
+@dataclass(frozen=True)
+class Student:
+    """A line of a roster; `group` is "" for one who works alone."""
+
+    id: str
+    name: str = ""
+    email: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Party:
+    """Who works on one variant: `name` is what it is drawn under."""
+
+    name: str
+    members: tuple[Student, ...]
+
+
+def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tuple[str, ...], Rows]:
+    """The columns of a CSV file, and its lines with their numbers. A head without commas has semicolons.
+
+    Raises:
+        ScenarioError: no ordinary file, more than `most` bytes, no text, no CSV, or lines of other length than the
+            head.
+    """
+    try:
+        content = content_of(path, most)
+    except OSError as error:
+        raise ScenarioError(f"{path}: found {error.strerror}; expected {expected}. Correct the path.") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        said = 'found bytes that are not UTF-8; expected text. Save the file as "CSV UTF-8".'
+        raise ScenarioError(f"{path}:{content.count(NEWLINE, 0, error.start) + 1}: {said}") from error
+    if "\0" in text:
+        line = text.partition("\0")[0].count("\n") + 1
+        raise ScenarioError(f"{path}:{line}: found a NUL; expected text. Save the file as CSV again.")
+    first = text.split("\n", 1)[0]
+    delimiter = ";" if ";" in first and "," not in first else ","
+    # Without newline="" a field could not have a line of its own; strict refuses quotes that never end.
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        rows = [(lines.line_num, row) for row in lines if any(field.strip() for field in row)]
+    except csv.Error as error:
+        said = f"{path}:{lines.line_num}: found {error}; expected a line of CSV. Correct the quotes."
+        raise ScenarioError(said) from error
+    if not rows:
+        raise ScenarioError(f"{path}: found no line; expected {expected}. Add it.")
+    (_, names), *rows = rows
+    as_head = f"expected {len(names)}, as in the head. Put a field with {delimiter!r} in quotes."
+    _refuse(path, ((number, f"found {len(row)} fields; {as_head}") for number, row in rows if len(row) != len(names)))
+    head = tuple(name.strip().casefold() for name in names)
+    return head, [(number, dict(zip(head, row, strict=True))) for number, row in rows]
+
+
+def _refuse(path: Path, problems: Iterable[tuple[int, str]]) -> None:
+    """One error for all problems of a file, each with its line."""
+    if lines := [f"{path}:{number}: {said}" for number, said in problems]:
+        raise ScenarioError("\n".join(lines))
+
+
+def read_roster(path: Path) -> tuple[Student, ...]:
+    """The students of a file with the columns student (an id), and if you like name, email and group.
+
+    Raises:
+        ScenarioError: all errors of the file, one line each.
+    """
+    head, rows = read_csv(path, f"a roster, a CSV file with a head such as {','.join(COLUMNS)}")
+    _refuse(path, ((1, said) for said in _wrong_columns(head)))
+    if not rows or len(rows) > MOST_STUDENTS:
+        raise ScenarioError(f"{path}: found {len(rows)} students; expected 1 to {MOST_STUDENTS}. Add a line for each.")
+    students = []
+    for number, row in rows:
+        fields = (unicodedata.normalize("NFC", row.get(name, "").strip()) for name in COLUMNS)
+        students.append((number, Student(*fields)))
+    _refuse(path, _wrong_students(students))
+    return tuple(student for _, student in students)
+
+
+def parties(students: Sequence[Student]) -> tuple[Party, ...]:
+    """Groups and single students, in the order of the roster."""
+    found: dict[str, list[Student]] = {}
+    for student in students:
+        found.setdefault(f"group/{student.group}" if student.group else student.id, []).append(student)
+    return tuple(Party(name, tuple(members)) for name, members in found.items())
+
+
+def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, str]:
+    """The students of a CSV file with the columns file and student; a file stands there by its name, or by its path.
+
+    Raises:
+        ScenarioError: all errors of the file, one line each.
+    """
+    head, rows = read_csv(path, "CSV with the columns file, student")
+    if not rows or not {"file", "student"} <= set(head):
+        raise ScenarioError(f"{path}:1: found no columns file, student and no line below; expected them. Add them.")
+    wrong = []
+    by_name: dict[str, str] = {}
+    for number, row in rows:
+        name, student = row["file"].strip(), row["student"].strip()
+        if not name or not is_name(student):
+            expected = "expected a file and a student's id. Correct the line."
+            wrong.append((number, f"found {shown(name)}, {shown(student)}; {expected}"))
+        elif by_name.setdefault(name, student) != student:
+            said = "a second time with another student; expected it once. Remove a line."
+            wrong.append((number, f"found {shown(name)} {said}"))
+    _refuse(path, wrong)
+    found = {one: by_name.get(str(one), by_name.get(one.name)) for one in submissions}
+    return {one: student for one, student in found.items() if student is not None}
+
+
+def _wrong_columns(columns: Sequence[str]) -> Iterator[str]:
+    for name in columns:
+        if name not in COLUMNS:
+            yield f"found the column {shown(name)}; {one_of(name, COLUMNS)}"
+        elif columns.count(name) > 1:
+            yield f'found the column "{name}" twice; expected it once. Remove one.'
+    if "student" not in columns:
+        yield 'found no column "student"; expected it, with an id for each student. Add it.'
+
+
+def _wrong_students(students: Sequence[tuple[int, Student]]) -> Iterator[tuple[int, str]]:
+    as_name = f"expected {EXPECTED}, at most {LONGEST}. It becomes a folder's name: choose another."
+    as_text = f"expected one line of at most {LONGEST_FIELD} characters. Correct it."
+    seen: dict[str, int] = {}
+    for number, student in students:
+        for what, value in (("student", student.id), ("group", student.group)):
+            if not is_name(value, LONGEST) and (value or what == "student"):
+                yield number, f"{what}: found {shown(value)}; {as_name}"
+        for what, value in (("name", student.name), ("email", student.email)):
+            if len(value) > LONGEST_FIELD or not value.isprintable():
+                yield number, f"{what}: found {shown(value)}; {as_text}"
+        # Folders whose names differ in case alone are one folder on many computers.
+        if (other := seen.setdefault(student.id.casefold(), number)) != number:
+            expected = "expected each student once. Remove a line, or correct the id."
+            yield number, f"student: found {shown(student.id)}, as in line {other}; {expected}"
+    groups: dict[str, str] = {}
+    for number, student in students:
+        if (other_group := groups.setdefault(student.group.casefold(), student.group)) != student.group:
+            expected = "expected one spelling. Correct one."
+            yield number, f"group: found {shown(student.group)} beside {shown(other_group)}; {expected}"
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -61,7 +208,7 @@ class CourseFile(Part):
 
     kind: Literal["course"]
     version: Version
-    title: Annotated[str, one_line(1, LONGEST_TITLE)] = key(
+    title: Annotated[str, one_line(1, LONGEST_FIELD)] = key(
         says="The name of the course, which students see.", example="Satellite networks"
     )
     public_key: Annotated[str, KEY] = key(says="The public key that `course new` has made from the secret.")
@@ -86,13 +233,11 @@ class Course:
         Raises:
             UsageError: it is missing, readable by others, or another course's.
         """
-        found = secret.read_secret(self.folder / secret.FILE)
+        found = variants.read_secret(self.folder / SECRETS_FILE)
         if found.key != self.file.public_key:
             here, wanted = fingerprint(found.key), fingerprint(self.file.public_key)
-            raise UsageError(
-                f"{self.folder / secret.FILE}: found the secret of key {here}; expected that of {wanted} in {FILE}. "
-                "Restore the right one."
-            )
+            said = f"found the secret of key {here}; expected that of {wanted} in {FILE}. Restore the right one."
+            raise UsageError(f"{self.folder / SECRETS_FILE}: {said}")
         return found
 
     def assignment(self, name: str) -> Assignment:
@@ -107,10 +252,8 @@ def load_course(folder: Path) -> Course:
         ScenarioError: there is none, or all errors of course.yaml.
     """
     if not (folder / FILE).is_file():
-        raise ScenarioError(
-            f"{folder}: found no {FILE}; expected the folder of a course. Go there, name it with --course, or make "
-            'one: "scpslab course new".'
-        )
+        advice = 'Go there, name it with --course, or make one: "scpslab course new".'
+        raise ScenarioError(f"{folder}: found no {FILE}; expected the folder of a course. {advice}")
     file, _ = load(folder / FILE, FORM, CourseFile)
     return Course(folder, file)
 
@@ -123,29 +266,21 @@ def make_course(folder: Path, title: str, term: str, assignments: Sequence[str])
         ScenarioError: the file would not be valid; nothing is written then.
     """
     if not is_name(folder.name):
-        raise UsageError(
-            f'{folder}: found the name "{folder.name}"; expected letters, digits, - and _. '
-            "Choose another name, and give the title with --title."
-        )
+        advice = "Choose another name, and give the title with --title."
+        raise UsageError(f'{folder}: found the name "{folder.name}"; expected letters, digits, - and _. {advice}')
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: found something already; expected a new or empty folder. Choose another name.")
-    data = {
-        "kind": "course",
-        "version": 1,
-        "title": title,
-        "public_key": PRACTICE.key,
-        "term": term,
-        "assignments": list(assignments),
-    }
+    data = {"kind": "course", "version": 1, "title": title, "public_key": PRACTICE.key, "term": term}
+    data |= {"assignments": list(assignments)}
     # Before anything is written, with a key in the place of the one to be made.
     validated(data, Places(folder / FILE, {}, {("title",): "--title", ("term",): "--term"}), CourseFile)
     private_folder(folder)
-    made = secret.make_secret(folder / secret.FILE)
+    made = variants.make_secret(folder / SECRETS_FILE)
     head = "# A course. Students need nothing of this folder but their own files under issued/.\n"
     text = yaml.safe_dump(data | {"public_key": made.key}, sort_keys=False, allow_unicode=True)
     replace_text(folder / FILE, head + text, private=True)
     # The secret is not for a repository that the instructor shares with others.
-    (folder / ".gitignore").write_text(f"/{secret.FILE}\n", encoding="utf-8")
+    (folder / ".gitignore").write_text(f"/{SECRETS_FILE}\n", encoding="utf-8")
     private_folder(folder / OWN)
     return load_course(folder)
 
@@ -170,29 +305,26 @@ def draw_within_bands(
     difficulty = marking.file.difficulty if marking else None
     if marking is None or difficulty is None:
         return 0, assignment.drawn(secret.draw_key, whose, 0)
+    places: dict[KeyPath, Band] = {
+        ("difficulty", "bands", index, "value"): band for index, band in enumerate(difficulty.bands)
+    }
     # Bands over parameters alone cost nothing: they come first.
-    order = sorted(
-        range(len(difficulty.bands)), key=lambda index: marking.needs_results(("difficulty", "bands", index, "value"))
-    )
+    order = sorted(places, key=marking.needs_results)
     refused: Counter[str] = Counter()
     for attempt in range(difficulty.attempts):
         parameters = assignment.drawn(secret.draw_key, whose, attempt)
-        rows: Rows = {}
-        for index in order:
-            at = ("difficulty", "bands", index, "value")
+        rows: ResultRows = {}
+        for at in order:
             if marking.needs_results(at) and not rows:
                 rows = reference(assignment, parameters)
-            number = Evaluation(marking, parameters, rows).number(at)
-            if not _is_inside(difficulty.bands[index], number):
-                refused[difficulty.bands[index].name] += 1
+            if not places[at].holds(Evaluation(marking, parameters, rows).number(at)):
+                refused[places[at].name] += 1
                 break
         else:
             return attempt, parameters
     counts = ", ".join(f"{name} refused {count}" for name, count in refused.most_common())
-    said = (
-        f"found no variant for {whose.student} within {difficulty.attempts} attempts ({counts}); "
-        "expected one inside all bands. Widen a band, or the ranges."
-    )
+    found = f"found no variant for {whose.student} within {difficulty.attempts} attempts ({counts})"
+    said = f"{found}; expected one inside all bands. Widen a band, or the ranges."
     raise marking.places.error([(("difficulty",), said)])
 
 
@@ -220,18 +352,15 @@ def plan_issue(
             attempt, parameters = draw_within_bands(secret, whose, assignment, marking, reference)
             assignment.check_settings(parameters)
             members = tuple(student.id for student in party.members)
-            made = signed(_unsigned(course.file.title, whose, material, members, attempt, parameters), secret)
+            unsigned = variants.unsigned(whose, course.file.title, material, members, attempt, parameters)
+            made = variants.signed(unsigned, secret)
             try:
                 variants.read(variants.write(made))
             except VariantError as error:
-                said = str(error).removesuffix(f". {variants.ASK}")
-                raise ScenarioError(
-                    f"{assignment.name} of {party.name}: {said}. Correct the roster, or the assignment."
-                ) from error
-            file = f"{assignment.name}{variants.SUFFIX}"
-            found += [
-                Issued(student, made, course.folder / ISSUED / term / student.id / file) for student in party.members
-            ]
+                said = f"{str(error).removesuffix(f'. {variants.ASK}')}. Correct the roster, or the assignment."
+                raise ScenarioError(f"{assignment.name} of {party.name}: {said}") from error
+            top, file = course.folder / ISSUED / term, f"{assignment.name}{variants.SUFFIX}"
+            found += [Issued(student, made, top / student.id / file) for student in party.members]
     return found
 
 
@@ -239,7 +368,8 @@ def practice_variant(assignment: Assignment, marking: Marking | None, reference:
     """The variant that everybody has for practice."""
     whose = Whose(NOBODY, assignment.name, NOBODY)
     attempt, parameters = draw_within_bands(PRACTICE, whose, assignment, marking, reference)
-    return signed(_unsigned(NOBODY, whose, assignment.material(), (NOBODY,), attempt, parameters), PRACTICE)
+    unsigned = variants.unsigned(whose, NOBODY, assignment.material(), (NOBODY,), attempt, parameters)
+    return variants.signed(unsigned, PRACTICE)
 
 
 def alike(issued: Sequence[Issued]) -> list[str]:
@@ -261,11 +391,9 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
     """
     changed = [one.path for one in issued if one.path.exists() and content_of(one.path) != variants.write(one.variant)]
     if changed and not replace:
-        raise UsageError(
-            f"{changed[0]}: found another variant than the one of today's roster and assignment, as in "
-            f"{len(changed)} files; expected the same. Students may "
-            "have begun with theirs: issue another --term, or replace the files with --replace."
-        )
+        said = f"found another variant than the one of today's roster and assignment, as in {len(changed)} files"
+        advice = "Students may have begun with theirs: issue another --term, or replace the files with --replace."
+        raise UsageError(f"{changed[0]}: {said}; expected the same. {advice}")
     for one in issued:
         private_folder(one.path.parent)
         replace_text(one.path, variants.write(one.variant).decode(), private=True)
@@ -274,49 +402,19 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
     return ledger
 
 
-def _unsigned(
-    course: str, whose: Whose, material: str, members: tuple[str, ...], attempt: int, parameters: dict[str, AxisValue]
-) -> Variant:
-    return Variant(
-        format_=variants.FORMAT,
-        course=course,
-        term=whose.term,
-        assignment=whose.assignment,
-        material=material,
-        student=whose.student,
-        members=members,
-        attempt=attempt,
-        parameters=parameters,
-        key="",
-        signature="",
-    )
-
-
-def _is_inside(band: Band, number: float) -> bool:
-    return (band.at_least is None or number >= band.at_least) and (band.at_most is None or number <= band.at_most)
-
-
 def _ledger(issued: Sequence[Issued]) -> str:
     """One line per student and assignment, as a mail merge takes them.
 
     It holds everybody's parameters: it is for the instructor.
     """
-    rows: list[list[object]] = [
-        ["student", "name", "email", "assignment", "drawn_for", "attempt", "parameters", "file", "sha256", "attachment"]
-    ]
+    head = "student name email assignment drawn_for attempt parameters file sha256 attachment"
+    rows: list[list[object]] = [[*head.split()]]
     for one in issued:
         student, variant = one.student, one.variant
-        shown = "; ".join(f"{name} = {value}" for name, value in variant.parameters.items())
-        texts = [
-            student.id,
-            no_formula(student.name),
-            no_formula(student.email),
-            variant.assignment,
-            variant.student,
-            variant.attempt,
-            shown,
-        ]
-        rows.append([*texts, f"{one.path.parent.name}/{one.path.name}", variant.digest, one.path.resolve()])
+        parameters = "; ".join(f"{name} = {value}" for name, value in variant.parameters.items())
+        row = [student.id, no_formula(student.name), no_formula(student.email), variant.assignment, variant.student]
+        row += [f"{variant.attempt}", parameters, f"{one.path.parent.name}/{one.path.name}", variant.digest]
+        rows.append([*row, one.path.resolve()])
     return csv_text(rows)
 
 
@@ -327,6 +425,5 @@ def check_terms(term: str) -> None:
         ScenarioError: it is none.
     """
     if not term or not term.replace("-", "").replace("_", "").isalnum() or not term.isascii() or len(term) > 40:
-        raise ScenarioError(
-            f'--term: found "{term[:60]}"; expected letters, digits, - and _, such as 2026w. Correct the option.'
-        )
+        expected = "expected letters, digits, - and _, such as 2026w. Correct the option."
+        raise ScenarioError(f'--term: found "{term[:60]}"; {expected}')

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 
 from scpslab.core import units
 from scpslab.core.choices import one_of
@@ -69,6 +70,7 @@ MATHEMATICS: dict[str, Function] = {
     "round": lambda number, digits=0.0: round(number, int(digits)),
     "sqrt": math.sqrt,
 }
+NAMES = (*MATHEMATICS, *OF_RESULTS, "drawn")
 
 
 class FormulaError(ValueError):
@@ -97,28 +99,27 @@ class Formula:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 yield node.func.id, tuple(item.value if isinstance(item, ast.Constant) else None for item in node.args)
 
-    def value(self, names: Mapping[str, Value], functions: Mapping[str, Function]) -> Value:
-        """The value: a finite number or a text.
+    def value(self, parameters: Mapping[str, AxisValue], rows: Rows = MappingProxyType({})) -> Value:
+        """The value for a variant's parameters and the results of its runs: a finite number or a text.
 
         Raises:
             FormulaError: it has none, such as a division by 0 or a mean of no cells.
         """
         try:
-            value = _value(self.tree, names, functions)
+            names = {name: base_value(value) for name, value in parameters.items()}
+            value = _value(self.tree, names, functions(rows, parameters))
         except FormulaError:
             raise
         except (ArithmeticError, ValueError, TypeError) as error:
             raise FormulaError(f"found no value of {self.source!r} ({error}); expected a number or a text") from error
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, float | int | str)
-            or (isinstance(value, float) and not math.isfinite(value))
-        ):
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool) or not isinstance(value, float | int) or not math.isfinite(value):
             raise FormulaError(f"found the value {value!r} of {self.source!r}; expected a finite number or a text")
-        return value if isinstance(value, str) else float(value)
+        return float(value)
 
 
-def parse(source: str, names: Collection[str], functions: Collection[str]) -> Formula:
+def parse(source: str, names: Collection[str]) -> Formula:
     """A formula from its text; every name and function in it must be known.
 
     Raises:
@@ -133,16 +134,15 @@ def parse(source: str, names: Collection[str], functions: Collection[str]) -> Fo
         raise FormulaError(f'found "{source}" ({said}); expected a formula such as "rate * delay / 8"') from error
     nodes = list(ast.walk(tree))
     if len(nodes) > MOST_NODES or _depth(tree) > DEEPEST:
-        raise FormulaError(
-            f"found a formula of {len(nodes)} parts; expected at most {MOST_NODES}, nested at most {DEEPEST} deep"
-        )
+        most = f"at most {MOST_NODES}, nested at most {DEEPEST} deep"
+        raise FormulaError(f"found a formula of {len(nodes)} parts; expected {most}")
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
-        _check(node, names, functions, is_called=id(node) in called)
+        _check(node, names, is_called=id(node) in called)
     return Formula(source, tree.body)
 
 
-def _check(node: ast.AST, names: Collection[str], functions: Collection[str], *, is_called: bool) -> None:
+def _check(node: ast.AST, names: Collection[str], *, is_called: bool) -> None:
     if not isinstance(node, ALLOWED):
         raise FormulaError(f"found {type(node).__name__} in a formula; expected {GRAMMAR}")
     if isinstance(node, ast.Constant):
@@ -152,12 +152,10 @@ def _check(node: ast.AST, names: Collection[str], functions: Collection[str], *,
             raise FormulaError("found a number beyond all bounds; expected a finite one")
     elif isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name) or node.keywords:
-            raise FormulaError(
-                'found a call with a keyword or of no plain name; expected one such as mean("transfer", '
-                '"transfer_s", "stack=cubic")'
-            )
-        if node.func.id not in functions:
-            raise FormulaError(f'found the function "{node.func.id}"; {one_of(node.func.id, sorted(functions))}')
+            example = 'mean("transfer", "transfer_s", "stack=cubic")'
+            raise FormulaError(f"found a call with a keyword or of no plain name; expected one such as {example}")
+        if node.func.id not in NAMES:
+            raise FormulaError(f'found the function "{node.func.id}"; {one_of(node.func.id, sorted(NAMES))}')
     elif isinstance(node, ast.Name) and not is_called and node.id not in names:
         raise FormulaError(f'found the name "{node.id}"; {one_of(node.id, sorted(names))}')
 
@@ -216,9 +214,6 @@ def _number(value: Value | bool) -> float:
     return float(value)
 
 
-NAMES = (*MATHEMATICS, *OF_RESULTS, "drawn")
-
-
 def base_value(value: AxisValue) -> Value:
     """A parameter in a formula: a quantity in bit/s, s or bytes, another number as it is, and any other text as
     text.
@@ -246,30 +241,27 @@ def kind_of(text: str) -> str | None:
 def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]:
     """The functions of formulas over these results and this variant."""
 
-    def taken(scenario: Value, where: tuple[Value, ...]) -> list[Row]:
+    def taken(scenario: Value, *where: Value) -> list[Row]:
         return _cells(rows, scenario, where)
 
     def over(reduce: Callable[[Sequence[float]], float]) -> Function:
-        return lambda scenario, column, *where: reduce(_numbers(taken(scenario, where), scenario, column, where))
+        return lambda scenario, column, *where: reduce(_numbers(taken(scenario, *where), scenario, column, where))
 
     def along(choose: Callable[..., str]) -> Function:
         def found(scenario: Value, column: Value, axis: Value, *where: Value) -> Value:
-            values = list(dict.fromkeys(row.get(str(axis), "") for row in taken(scenario, where)))
-            means = {
-                value: _mean(_numbers(taken(scenario, (*where, f"{axis}={value}")), scenario, column, where))
-                for value in values
-            }
+            means = {}
+            for value in dict.fromkeys(row.get(str(axis), "") for row in taken(scenario, *where)):
+                cells = taken(scenario, *where, f"{axis}={value}")
+                means[value] = _mean(_numbers(cells, scenario, column, where))
             return choose(means, key=means.__getitem__)
 
         return found
 
     def nth(scenario: Value, column: Value, number: Value, *where: Value) -> Value:
-        words = [word for row in taken(scenario, where) for word in row.get(str(column), "").split()]
+        words = [word for row in taken(scenario, *where) for word in row.get(str(column), "").split()]
         if isinstance(number, str) or not 1 <= number <= len(words):
-            raise FormulaError(
-                f"found no word {number} among the {len(words)} of {column} in {scenario}; "
-                f"expected a number from 1 to {len(words)}"
-            )
+            found = f"found no word {number} among the {len(words)} of {column} in {scenario}"
+            raise FormulaError(f"{found}; expected a number from 1 to {len(words)}")
         return words[int(number) - 1]
 
     def text_of(name: Value) -> Value:
@@ -286,16 +278,18 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
         "best": along(max),
         "worst": along(min),
         "nth": nth,
-        "cells": lambda scenario, *where: float(len(taken(scenario, where))),
-        "completed": lambda scenario, *where: float(
-            sum(row.get("status") == "completed" for row in taken(scenario, where))
-        ),
+        "cells": lambda scenario, *where: float(len(taken(scenario, *where))),
+        "completed": lambda scenario, *where: float(sum(map(_is_completed, taken(scenario, *where)))),
         "drawn": text_of,
     }
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
+
+
+def _is_completed(row: Row) -> bool:
+    return row.get("status") == "completed"
 
 
 def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
@@ -306,10 +300,8 @@ def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
         axis, equals, value = str(condition).partition("=")
         if not equals or (found and axis not in found[0]):
             known = list(rows[str(scenario)][0])[:12] if rows[str(scenario)] else []
-            raise FormulaError(
-                f'found the condition "{condition}"; expected AXIS=VALUE with an axis of {scenario}, such as '
-                f"{', '.join(known)}"
-            )
+            expected = f"expected AXIS=VALUE with an axis of {scenario}, such as {', '.join(known)}"
+            raise FormulaError(f'found the condition "{condition}"; {expected}')
         found = [row for row in found if _same(row[axis], value)]
     if not found:
         raise FormulaError(f"found no cell of {scenario} with {' and '.join(map(str, where))}; expected at least one")
@@ -319,18 +311,15 @@ def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
 def _numbers(found: Sequence[Row], scenario: Value, column: Value, where: tuple[Value, ...]) -> list[float]:
     if str(column) not in found[0]:
         raise FormulaError(f'found no column "{column}" in the results of {scenario}; {one_of(column, found[0])}')
-    texts = [row[str(column)] for row in found if row.get("status") == "completed" and row[str(column)] != ""]
+    texts = [row[str(column)] for row in found if _is_completed(row) and row[str(column)] != ""]
     try:
         numbers = [float(text) for text in texts]
     except ValueError as error:
-        raise FormulaError(
-            f'found "{texts[0]}" in column {column} of {scenario}; expected a column of numbers'
-        ) from error
+        found_text = f'found "{texts[0]}" in column {column} of {scenario}'
+        raise FormulaError(f"{found_text}; expected a column of numbers") from error
     if not numbers:
-        raise FormulaError(
-            f"found no completed cell of {scenario} {' and '.join(map(str, where))} with {column}; "
-            "expected at least one".replace("  ", " ")
-        )
+        cells = f"{scenario} {' and '.join(map(str, where))}".rstrip()
+        raise FormulaError(f"found no completed cell of {cells} with {column}; expected at least one")
     return numbers
 
 

@@ -1,41 +1,69 @@
-"""The forms of assignment.yaml and instructor/marking.yaml: what is asked, what differs by student, how it is marked.
+"""The forms of assignment.yaml and instructor/marking.yaml: what is asked, what differs by student and how it is drawn,
+how it is marked.
 
 What formulas may be: formulas.py.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from scpslab.core import units
 from scpslab.documents.parts import Part, Spelt, Version, key
 from scpslab.documents.quantities import PAIR, AxisValue, Name
+from scpslab_course.course.formulas import NANOSECONDS, FormulaError, kind_of, parse
 
 FILE, MARKING, SCENARIO_SUFFIX = "assignment.yaml", "marking.yaml", ".yaml"
 Text = Annotated[str, Field(min_length=3)]
 # The name of a parameter is a name in formulas, where "-" is minus.
-PARAMETER = Spelt(
-    r"^[a-z][a-z0-9_]{0,39}$", "a name: a small letter first, then small letters, digits and _, 40 at most"
-)
-ParameterName = Annotated[str, PARAMETER]
+PARAMETER = r"^[a-z][a-z0-9_]{0,39}$"
+ParameterName = Annotated[
+    str, Spelt(PARAMETER, "a name: a small letter first, then small letters, digits and _, 40 at most")
+]
 Points = Annotated[float, Field(ge=0, le=1000)]
-OWN_FILE = Spelt(
-    r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$", "a file's name: a letter, digit or _, then also . and -, 80 at most"
-)
-FileName = Annotated[str, OWN_FILE]
+OWN_FILE = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$"
+FileName = Annotated[str, Spelt(OWN_FILE, "a file's name: a letter, digit or _, then also . and -, 80 at most")]
 Targets = tuple[str, ...]
 SETS = (
     "The values of the scenarios that it sets: paths as `--set` has them. "
     "`transfer:seed` sets it in scenario transfer alone. "
     "A parameter without one is for questions."
 )
+SAYS = "What it is, for the student's list of parameters."
+WORDS = "The words, each with its meaning."
+COMMENT = "What the student reads."
 SETS_EXAMPLE = ["parameters.data_rate", "transfer:seed"]
 UNIT = "The unit of the answer. A student may give the number alone, or with any unit of the same kind."
+Words = Annotated[dict[Name, str], Field(min_length=2)]
+Before = Annotated[
+    tuple[Name, ...],
+    Field(description="The scenarios that it has to be made before. Default: all.", examples=[["transfer"]]),
+]
 Share = Annotated[float, Field(ge=0, le=1)]
 Tolerance = Annotated[float, Field(ge=0)]
 Factor = Annotated[float, Field(gt=1)]
+LARGEST_SEED, MOST_VALUES = 999_999_999, 1_000_000
+QUANTITY_OF = {"bit/s": "rate", "s": "duration", "B": "size"}
 TRUTH = "Formula of the true value, in the unit of the question."
+
+
+class DrawError(ValueError):
+    """A parameter from which no value can be drawn; the message says what was found and expected.
+
+    `name`: which one, if the draw was of several.
+    """
+
+    def __init__(self, said: str, name: str = "") -> None:
+        super().__init__(said)
+        self.name = name
 
 
 class Choice(Part):
@@ -46,7 +74,11 @@ class Choice(Part):
         says="The values, all of one kind.", example=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]
     )
     set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
-    says: str = key("", says="What it is, for the student's list of parameters.", example="Rate of the data path.")
+    says: str = key("", says=SAYS, example="Rate of the data path.")
+
+    def value_at(self, number: int) -> AxisValue:
+        """The value of that number, counted from 0 and beyond the last from 0 again."""
+        return self.values[number % len(self.values)]
 
 
 class Range(Part):
@@ -57,7 +89,29 @@ class Range(Part):
     to: int | float | str = key(says="No value is above this one.", example="350 ms")
     step: int | float | str = key(says="The distance of two values.", example="5 ms")
     set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
-    says: str = key("", says="What it is, for the student's list of parameters.", example="One-way delay.")
+    says: str = key("", says=SAYS, example="One-way delay.")
+
+    def value_at(self, number: int) -> AxisValue:
+        """The value of that number, counted from 0 and beyond the last from 0 again.
+
+        Raises:
+            DrawError: there are no values, or too many.
+        """
+        given = (self.from_, self.to, self.step)
+        kinds = {kind_of(value) if isinstance(value, str) else None for value in given}
+        kind = next(iter(kinds))
+        if len(kinds) > 1 or (kind is None and any(isinstance(value, str) for value in given)):
+            expected = "expected three numbers, or three quantities of one kind, such as 150 ms, 350 ms, 5 ms"
+            raise DrawError(f"found {', '.join(map(str, given))}; {expected}")
+        first, last, step = (Decimal(units.parse(kind, value) if kind else str(value)) for value in given)
+        if step <= 0 or last < first:
+            expected = 'expected "to" above "from", and a step above 0'
+            raise DrawError(f"found from {self.from_} to {self.to} in steps of {self.step}; {expected}")
+        count = int((last - first) / step) + 1
+        if count > MOST_VALUES:
+            raise DrawError(f"found {count} values; expected at most {MOST_VALUES}. Choose a larger step")
+        found = first + step * (number % count)
+        return units.text(kind, int(found)) if kind else _plain(found, is_whole=not isinstance(self.from_, float))
 
 
 class Seed(Part):
@@ -65,7 +119,11 @@ class Seed(Part):
 
     kind: Literal["seed"]
     set: Targets = key(("seed",), says=SETS, example=["seed"])
-    says: str = key("", says="What it is, for the student's list of parameters.", example="Where bit errors fall.")
+    says: str = key("", says=SAYS, example="Where bit errors fall.")
+
+    def value_at(self, number: int) -> AxisValue:
+        """The seed of that number, counted from 0."""
+        return number % LARGEST_SEED + 1
 
 
 class Formula(Part):
@@ -76,12 +134,63 @@ class Formula(Part):
     unit: Literal["bit/s", "s", "B", ""] = key("", says="The unit of the number that the formula gives.", example="B")
     step: Annotated[float, Field(gt=0)] = key(1, says="The number is rounded to a multiple of this.", example=1500)
     set: Targets = key(says=SETS, example=["parameters.data_buffer"])
-    says: str = key(
-        "", says="What it is, for the student's list of parameters.", example="The buffer: one bandwidth-delay product."
-    )
+    says: str = key("", says=SAYS, example="The buffer: one bandwidth-delay product.")
+
+    def computed(self, name: str, values: Mapping[str, AxisValue]) -> AxisValue:
+        """The value of the parameter, which has this name, from those above it.
+
+        Raises:
+            DrawError: the formula has none.
+        """
+        try:
+            number = parse(self.value, values).value(values)
+        except FormulaError as error:
+            raise DrawError(str(error), name) from error
+        if isinstance(number, str):
+            raise DrawError(f'found the text "{number}" as value of {name}; expected a number', name)
+        per_unit = NANOSECONDS if self.unit == "s" else 1
+        most = units.LARGEST / per_unit
+        if abs(number) > most or abs(number / self.step) > units.LARGEST:
+            said = f"found {number:g} as value of {name}, in steps of {self.step:g}"
+            raise DrawError(f"{said}; expected at most {most:g}, and at most {units.LARGEST:g} steps", name)
+        rounded = Decimal(round(number / self.step)) * Decimal(str(self.step))
+        if not self.unit:
+            return _plain(rounded)
+        if rounded * per_unit < 1:
+            raise DrawError(f"found {rounded} {self.unit} as value of {name}; expected more than 0", name)
+        return units.text(QUANTITY_OF[self.unit], int(rounded * per_unit))
+
+
+def _plain(number: Decimal, *, is_whole: bool = True) -> int | float:
+    return int(number) if is_whole and number == number.to_integral_value() else float(number)
 
 
 Parameter = Annotated[Choice | Range | Seed | Formula, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True)
+class Whose:
+    """The name under which a variant is drawn: a student's, or `group/NAME`."""
+
+    term: str
+    assignment: str
+    student: str
+
+
+def drawn(secret: bytes, whose: Whose, parameters: Mapping[str, Parameter], attempt: int) -> dict[str, AxisValue]:
+    """A value for every parameter. The same secret and names give the same values for ever (decision 0702).
+
+    Raises:
+        DrawError: a range or a formula without values.
+    """
+    values: dict[str, AxisValue] = {}
+    for name, parameter in parameters.items():
+        if isinstance(parameter, Formula):
+            values[name] = parameter.computed(name, values)
+            continue
+        said = json.dumps([whose.term, whose.assignment, whose.student, name, attempt], ensure_ascii=False)
+        values[name] = parameter.value_at(int.from_bytes(hmac.digest(secret, said.encode(), hashlib.sha256)))
+    return values
 
 
 class NumberPrediction(Part):
@@ -91,9 +200,7 @@ class NumberPrediction(Part):
     question: Text = key(says="What is to be predicted.", example="How long will the transfer take?")
     unit: str = key("", says=UNIT, example="s")
     points: Points = key(1, says="Points for a good prediction that was made in time.", example=1)
-    before: tuple[Name, ...] = key(
-        (), says="The scenarios that it has to be made before. Default: all.", example=["transfer"]
-    )
+    before: Before = ()
 
 
 class IntervalPrediction(Part):
@@ -103,9 +210,7 @@ class IntervalPrediction(Part):
     question: Text = key(says="What is to be predicted.", example="Between which bounds will the goodput be?")
     unit: str = key("", says=UNIT, example="kbit/s")
     points: Points = key(1, says="Points for a narrow interval that holds the number and was given in time.", example=1)
-    before: tuple[Name, ...] = key(
-        (), says="The scenarios that it has to be made before. Default: all.", example=["transfer"]
-    )
+    before: Before = ()
 
 
 class ChoicePrediction(Part):
@@ -113,13 +218,9 @@ class ChoicePrediction(Part):
 
     kind: Literal["choice"]
     question: Text = key(says="What is to be predicted.", example="Which congestion control will be fastest?")
-    choices: Annotated[dict[Name, str], Field(min_length=2)] = key(
-        says="The words, each with its meaning.", example={"cubic": "CUBIC", "bbr": "BBR"}
-    )
+    choices: Words = key(says=WORDS, example={"cubic": "CUBIC", "bbr": "BBR"})
     points: Points = key(1, says="Points for the right word in time.", example=1)
-    before: tuple[Name, ...] = key(
-        (), says="The scenarios that it has to be made before. Default: all.", example=["transfer"]
-    )
+    before: Before = ()
 
 
 Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction, Field(discriminator="kind")]
@@ -151,10 +252,7 @@ class ChoiceAnswer(Part):
 
     kind: Literal["choice"]
     question: Text = key(says="The question.", example="What limits the transfer?")
-    choices: Annotated[dict[Name, str], Field(min_length=2)] = key(
-        says="The words, each with its meaning.",
-        example={"window": "the receive window", "rate": "the rate of the link"},
-    )
+    choices: Words = key(says=WORDS, example={"window": "the receive window", "rate": "the rate of the link"})
     points: Points = key(1, says="Points for the right word.", example=1)
 
 
@@ -281,6 +379,10 @@ class Band(Part):
             raise ValueError(f"found at_least {self.at_least:g} above at_most {self.at_most:g}; expected a band")
         return self
 
+    def holds(self, number: float) -> bool:
+        """Whether a number is within the bounds."""
+        return (self.at_least is None or number >= self.at_least) and (self.at_most is None or number <= self.at_most)
+
 
 class Difficulty(Part):
     """Variants outside a band are drawn again."""
@@ -344,7 +446,7 @@ class Near(Part):
     relative: Tolerance | None = key(None, says="Share of the expected value.", example=0.1)
     absolute: Tolerance | None = key(None, says="Distance in the unit of the question.", example=2)
     share: Share = key(says="Share of the points.", example=0.5)
-    comment: Text = key(says="What the student reads.", example="The right formula; check the rounding.")
+    comment: Text = key(says=COMMENT, example="The right formula; check the rounding.")
 
 
 class WrongNumber(Part):
@@ -353,8 +455,7 @@ class WrongNumber(Part):
     value: Text = key(says="Formula of the number that the mistake gives.", example="rate * delay / 8 / 1000")
     share: Share = key(0, says="Share of the points.", example=0.3)
     comment: Text = key(
-        says="What the student reads.",
-        example="This is the one-way product: the acknowledgement needs its way back, too.",
+        says=COMMENT, example="This is the one-way product: the acknowledgement needs its way back, too."
     )
 
 
@@ -363,7 +464,7 @@ class WrongWord(Part):
 
     value: Name = key(says="The word.", example="rate")
     share: Share = key(0, says="Share of the points.", example=0.0)
-    comment: Text = key(says="What the student reads.", example="Compare the goodput with the rate of the link.")
+    comment: Text = key(says=COMMENT, example="Compare the goodput with the rate of the link.")
 
 
 class Item(Part):

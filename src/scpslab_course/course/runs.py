@@ -27,22 +27,11 @@ from scpslab.runs.run import CELLS
 from scpslab.runs.store import stores
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
-from scpslab_course.course.formulas import (
-    NAMES,
-    Formula,
-    FormulaError,
-    Row,
-    Rows,
-    advised,
-    base_value,
-    functions,
-    parse,
-)
+from scpslab_course.course.formulas import FormulaError, Row, Rows, advised, parse
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
 
 from scpslab.kinds.workloads.policy.scenario import read_policy
 
-CORRECT = "Correct the formula."
 NOT_HANDED_IN = "not handed in"
 # A lab that a policy keeps busy reaches the wall limit, and the engine names the program that did it
 # (engine/standstill.py).
@@ -78,16 +67,15 @@ class VariantRun:
 
         What it does not keep cannot be told.
         """
-        known, found = self.folder.manifest()["cells"], []
+        known, kept = self.folder.manifest()["cells"], []
         with scratch() as aside:
             for cell in self.finished:
-                kept = RunFolder(aside).cell(cell).path
-                kept.parent.mkdir(exist_ok=True)
-                if _is_kept(known.get(cell, {}).get("key", ""), kept):
-                    found.append(cell)
+                place = RunFolder(aside).cell(cell).path
+                place.parent.mkdir(exist_ok=True)
+                if _is_kept(known.get(cell, {}).get("key", ""), place):
+                    kept.append(f"{CELLS}/{cell}/")
             expected = digests_of(aside)
-        places = tuple(f"{CELLS}/{cell}/" for cell in found)
-        mine = {path: digest for path, digest in digests_of(self.folder.path).items() if path.startswith(places)}
+        mine = {path: digest for path, digest in digests_of(self.folder.path).items() if path.startswith(tuple(kept))}
         return sorted(path for path in {**expected, **mine} if expected.get(path) != mine.get(path))
 
 
@@ -153,37 +141,17 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class TriedCell:
-    """A cell: the share of the points that it gives, and what the student reads.
+class Outcome:
+    """What became of a trial: the share of the points, what the student reads, and the folder of the run, if one was
+    run.
 
-    `share` is None where the lab failed and the file did not.
+    `share` is the mean of the cells' shares, 0 without a cell. It is None where the lab failed and the file did not:
+    then a person decides.
     """
 
-    cell: str
     share: float | None
     says: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a trial. Without cells, nothing was run, and `reason` says why. `folder` is the run's."""
-
-    cells: tuple[TriedCell, ...]
-    reason: str = ""
     folder: Path | None = None
-
-    @property
-    def share(self) -> float | None:
-        """The mean of the cells' shares, 0 without a cell; None if a person has to decide."""
-        shares = [cell.share for cell in self.cells if cell.share is not None]
-        return None if len(shares) < len(self.cells) else mean(shares) if shares else 0.0
-
-    @property
-    def says(self) -> str:
-        """All of it in one line."""
-        return self.reason or "; ".join(
-            f"{cell.cell}: {cell.says}" if len(self.cells) > 1 else cell.says for cell in self.cells
-        )
 
 
 def planned(
@@ -194,9 +162,8 @@ def planned(
     The others have no parameters of variants: they are the same for everybody.
     """
     for name, trial in assignment.file.trials.items():
-        yield Planned(
-            name, trial, assignment.scenario(trial.scenario), tuple(assignment.settings(parameters, trial.scenario))
-        )
+        settings = tuple(assignment.settings(parameters, trial.scenario))
+        yield Planned(name, trial, assignment.scenario(trial.scenario), settings)
     for name, trial in marking.file.trials.items() if marking is not None else ():
         yield Planned(name, trial, assignment.folder / INSTRUCTOR / f"{trial.scenario}{SCENARIO_SUFFIX}", ())
 
@@ -217,7 +184,7 @@ def carry_out(
         CapabilityError: this machine cannot run labs.
     """
     if content is None:
-        return Outcome((), NOT_HANDED_IN)
+        return Outcome(0.0, NOT_HANDED_IN)
     trial = one.trial
     with scratch() as folder:
         shutil.copyfile(one.scenario, folder / one.scenario.name)
@@ -225,38 +192,41 @@ def carry_out(
         try:
             read_policy(folder / trial.file)
         except ScenarioError as error:
-            return Outcome((), str(error))
+            return Outcome(0.0, str(error))
         loaded = scenario.load(str(folder / one.scenario.name), list(one.settings))
         plans = planning.plans(scenario.cells(loaded))
         run = RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), plans, options)
         ran = execute(run, listeners).folder
     ended = {cell.id: cell for cell in open_run(ran).cells}
     rows = {row["cell"]: row for row in results.table.read_results(ran).rows}
-    return Outcome(tuple(_tried(one, cell, ended[cell].reason, rows[cell], parameters) for cell in plans), folder=ran)
+    tried = {cell: _tried(one, ended[cell].reason, rows[cell], parameters) for cell in plans}
+    shares = [share for share, _ in tried.values() if share is not None]
+    says = "; ".join(f"{cell}: {said}" if len(tried) > 1 else said for cell, (_, said) in tried.items())
+    return Outcome(mean(shares) if len(shares) == len(tried) else None, says, ran)
 
 
-def _tried(one: Planned, cell: str, reason: str, row: Row, parameters: Mapping[str, AxisValue]) -> TriedCell:
+def _tried(one: Planned, reason: str, row: Row, parameters: Mapping[str, AxisValue]) -> tuple[float | None, str]:
+    """The share of the points that a cell gives, and what the student reads; None where the lab failed."""
     if row["status"] == "completed":
         share = min(1.0, max(0.0, _share(one, row, parameters)))
         shown = ", ".join(f"{column} {_short(row.get(column, ''))}" for column in one.trial.shows)
-        return TriedCell(cell, share, f"{share:.0%}" + (f" ({shown})" if shown else ""))
+        return share, f"{share:.0%}" + (f" ({shown})" if shown else "")
     if row["status"] == "incomplete":
-        return TriedCell(cell, 0.0, f"0%, not completed: {reason}")
+        return 0.0, f"0%, not completed: {reason}"
     if RUNNER in reason:
-        return TriedCell(cell, 0.0, f"0%, not completed: {DETAIL.sub('', reason)}; {ENDLESS}")
-    return TriedCell(cell, None, f"the lab failed: {reason}; a person decides")
+        return 0.0, f"0%, not completed: {DETAIL.sub('', reason)}; {ENDLESS}"
+    return None, f"the lab failed: {reason}; a person decides"
 
 
 def _share(one: Planned, row: Row, parameters: Mapping[str, AxisValue]) -> float:
-    names = {name: base_value(value) for name, value in parameters.items()}
+    place, advice = f"trials.{one.name}.share", "Correct the formula."
     try:
-        formula: Formula = parse(one.trial.share, names, NAMES)
-        found = formula.value(names, functions({one.trial.scenario: [row]}, parameters))
+        share = parse(one.trial.share, parameters).value(parameters, {one.trial.scenario: [row]})
     except FormulaError as error:
-        raise ScenarioError(f"trials.{one.name}.share: {advised(error, CORRECT)}") from error
-    if isinstance(found, str):
-        raise ScenarioError(f'trials.{one.name}.share: found the text "{found}"; expected a number. {CORRECT}')
-    return found
+        raise ScenarioError(f"{place}: {advised(error, advice)}") from error
+    if isinstance(share, str):
+        raise ScenarioError(f'{place}: found the text "{share}"; expected a number. {advice}')
+    return share
 
 
 def _short(text: str) -> str:

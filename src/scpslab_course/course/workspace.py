@@ -1,20 +1,30 @@
-"""A student's folder: what `start` puts there, what other commands find and add, what was handed out."""
+"""A student's folder: what `start` puts there, what other commands find and add, what was handed out, and its log.
+
+The log is JSON lines, each with the SHA-256 of the line before (decision 0703). What it proves and what not:
+docs/teaching.md.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Annotated, Literal
 
+from scpslab.core import strict_json
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
-from scpslab.core.scratch import replace_bytes, replace_text
+from scpslab.core.scratch import replace_bytes
 from scpslab.documents.yaml_lines import content_of
-from scpslab_course.course import answers, log
+from scpslab.plan import schema
+from scpslab.plan.schema import Items, PlanError, Range, Text
+from scpslab.plan.values import KernelSeed, Label, PlainText, Seed
+from scpslab_course.course import answers
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import INSTRUCTOR, STARTER, Assignment, find, load_assignment
-from scpslab_course.course.log import Event, Line, LogError, RunState
 from scpslab_course.course.runs import VariantRun, run_of
 from scpslab_course.course.variant import Variant, VariantError
 
@@ -31,6 +41,118 @@ BLANK_WRITE_UP = """# Write-up
 
 ## Hours that I worked on it, and with whom
 """
+LARGEST_LOG, MOST_LINES = 4 << 20, 10_000
+TIME = re.compile(r"[ -~]{4}-[ -~]{2}-[ -~]{2}T[ -~]{2}:[ -~]{2}:[ -~]{2}Z")
+# A `begin` without the `run` that follows it is a run that was interrupted; without `begin` a `run` is of an older
+# version.
+Event = Literal["start", "predict", "begin", "run"]
+
+
+class LogError(ValueError):
+    """A log that is none, or whose chain is broken; the message says where."""
+
+
+Time = Annotated[str, Text("a time such as 2026-11-22T21:00:00Z", lambda text: TIME.fullmatch(text) is not None)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """How far the run of a scenario is: finished cells, and the digest of their results.csv ("" without one)."""
+
+    scenario: Label
+    finished: Annotated[int, Range(0, 1_000_000)]
+    results: KernelSeed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line: what happened, when by the clock of the student's machine, and the state of the runs."""
+
+    number: Annotated[int, Range(1, MOST_LINES)]
+    at: Time
+    event: Event
+    name: Annotated[str, Text("a text of one line", lambda text: len(text) <= 300 and text.isprintable())]
+    value: PlainText
+    runs: Annotated[tuple[RunState, ...], Items(0, 100)]
+    before: Seed
+
+
+def first_link(variant_digest: str) -> str:
+    """What the first line has for the line before: the log belongs to one variant."""
+    return _digest(f"scpslab log 1\n{variant_digest}\n".encode())
+
+
+def appended(
+    log: bytes, variant_digest: str, at: str, event: Event, name: str, value: str, runs: Sequence[RunState]
+) -> bytes:
+    """The log with one more line.
+
+    Raises:
+        LogError: the log as it is has been changed: nothing can be added to it.
+    """
+    number = len(read_log(log, variant_digest)) + 1
+    before = _digest(log.split(b"\n")[-2]) if log else first_link(variant_digest)
+    line = Line(number=number, at=at, event=event, name=name, value=value, runs=tuple(runs), before=before)
+    return log + json.dumps(schema.write(line), ensure_ascii=False).encode() + b"\n"
+
+
+def read_log(log: bytes, variant_digest: str) -> list[Line]:
+    """The lines of a log, the chain checked from the variant to the last line.
+
+    Raises:
+        LogError: the first place where it is broken.
+    """
+    if len(log) > LARGEST_LOG:
+        raise LogError(f"found {len(log)} bytes; expected at most {LARGEST_LOG}")
+    if log and not log.endswith(b"\n"):
+        raise LogError("found a last line that is cut short; expected a whole one")
+    texts = log.split(b"\n")[:-1]
+    if len(texts) > MOST_LINES:
+        raise LogError(f"found {len(texts)} lines; expected at most {MOST_LINES}")
+    before, lines = first_link(variant_digest), []
+    for number, text in enumerate(texts, start=1):
+        try:
+            lines.append(_line(text, number, before))
+        except (strict_json.JsonError, PlanError, LogError) as error:
+            raise LogError(f"line {number}: {error}") from error
+        before = _digest(text)
+    return lines
+
+
+def _line(text: bytes, number: int, before: str) -> Line:
+    fields = strict_json.loads(text)
+    if not isinstance(fields, dict):
+        raise LogError(f"found {schema.shown(fields)}; expected an object")
+    line = schema.read(Line, fields)
+    if line.number != number:
+        raise LogError(f"found number {line.number}; expected {number}: a line was added or removed")
+    if line.before != before:
+        what = "this variant's" if number == 1 else f"line {number - 1}'s"
+        said = "expected an unbroken chain: something was changed"
+        raise LogError(f"found another digest of what came before than {what}; {said}")
+    return line
+
+
+def recorded_results(lines: Sequence[Line], scenario: str) -> str | None:
+    """The digest of a scenario's results at its last recorded run; None if no run is recorded."""
+    runs = (line.runs for line in lines if line.event == "run" and line.name == scenario)
+    results = [state.results for states in runs for state in states if state.scenario == scenario]
+    return results[-1] if results else None
+
+
+def was_interrupted(lines: Sequence[Line], scenario: str) -> bool:
+    """Whether the last run of a scenario began and did not end."""
+    events = [line.event for line in lines if line.name == scenario and line.event in ("begin", "run")]
+    return events[-1:] == ["begin"]
+
+
+def given_predictions(lines: Sequence[Line]) -> dict[str, Line]:
+    """The first prediction of each name: what counts is what was expected before anything was seen."""
+    return {line.name: line for line in reversed(lines) if line.event == "predict"}
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
 
 
 def handed_out(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -43,23 +165,16 @@ def handed_out(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         parts = name.split("/")
-        if (
-            parts[0] == INSTRUCTOR
-            or any(part.startswith(".") or part == "__pycache__" for part in parts)
-            or not path.is_file()
-        ):
+        is_hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
+        if parts[0] == INSTRUCTOR or is_hidden or not path.is_file():
             continue
         if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
-            raise UsageError(
-                f"{path}: found a symbolic link; expected a file, because links could lead anywhere. "
-                "Put the file itself there."
-            )
+            expected = "expected a file, because links could lead anywhere. Put the file itself there."
+            raise UsageError(f"{path}: found a symbolic link; {expected}")
         found += 1
         if found > MOST_FILES or path.stat().st_size > LARGEST_FILE:
-            raise UsageError(
-                f"{path}: found file {found} of {path.stat().st_size} bytes; expected at most {MOST_FILES} of "
-                f"{LARGEST_FILE} bytes. Make it smaller."
-            )
+            expected = f"expected at most {MOST_FILES} of {LARGEST_FILE} bytes. Make it smaller."
+            raise UsageError(f"{path}: found file {found} of {path.stat().st_size} bytes; {expected}")
         yield name, path.read_bytes()
 
 
@@ -120,25 +235,32 @@ class Workspace:
         Raises:
             ScenarioError: there is none, or it was changed.
         """
-        return _lines(self.folder / LOG, self.variant)
+        path = self.folder / LOG
+        try:
+            return read_log(content_of(path), self.variant.digest)
+        except OSError as error:
+            expected = "expected the log of this folder. Restore it, or start the assignment again elsewhere."
+            raise ScenarioError(f"{path}: found {error.strerror}; {expected}") from error
+        except LogError as error:
+            advice = "Restore the file as it was: commands write it, nobody else."
+            raise ScenarioError(f"{path}: {error}. {advice}") from error
 
     def states(self) -> list[RunState]:
         """How far each run is."""
-        return [_state(self.run_of(name)) for name in self.assignment.scenario_names]
+        return [self._state(name) for name in self.assignment.scenario_names]
+
+    def _state(self, scenario: str) -> RunState:
+        run = self.run_of(scenario)
+        file = run.folder.results
+        results = _digest(file.read_bytes()) if file.is_file() else ""
+        return RunState(scenario=scenario, finished=len(run.finished), results=results)
 
     def unpredicted(self) -> dict[str, set[str]]:
         """The predictions that are missing and still in time, with the scenarios before which they have to be made."""
         lines, states = self.log(), self.states()
-        given = {line.name for line in lines if line.event == "predict"}
-        asked = {
-            name: set(one.before or self.assignment.scenario_names)
-            for name, one in self.assignment.file.predictions.items()
-        }
-        return {
-            name: before
-            for name, before in asked.items()
-            if name not in given and not _has_results(lines, states, tuple(before))
-        }
+        given = given_predictions(lines)
+        asked = {name: self.assignment.before(name) for name in self.assignment.file.predictions if name not in given}
+        return {name: set(before) for name, before in asked.items() if not _has_results(lines, states, before)}
 
     def add(self, at: str, event: Event, name: str = "", value: str = "") -> None:
         """Adds a line to the log.
@@ -146,11 +268,9 @@ class Workspace:
         Raises:
             ScenarioError: see `log`.
         """
+        self.log()
         path = self.folder / LOG
-        _lines(path, self.variant)
-        replace_text(
-            path, log.appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states()).decode()
-        )
+        replace_bytes(path, appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states()))
 
 
 def plan_start(assignment: Assignment, variant: Variant) -> dict[str, bytes]:
@@ -175,10 +295,8 @@ def write_start(files: dict[str, bytes], assignment: Assignment, variant: Varian
         UsageError: there is something already.
     """
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise UsageError(
-            f"{target}: found something already; expected a new folder. Go on with it, or choose another one with "
-            "--into."
-        )
+        advice = "Go on with it, or choose another one with --into."
+        raise UsageError(f"{target}: found something already; expected a new folder. {advice}")
     for name, content in files.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -217,11 +335,9 @@ def read_variant(folder: Path) -> Variant:
     try:
         return variants.read(content_of(path))
     except OSError as error:
-        raise ScenarioError(
-            f"{path}: found {error.strerror}; expected the folder of an assignment that you have started. "
-            "Go there, or name it with --in; to begin: "
-            '"scpslab assignment start".'
-        ) from error
+        expected = "expected the folder of an assignment that you have started"
+        advice = 'Go there, or name it with --in; to begin: "scpslab assignment start".'
+        raise ScenarioError(f"{path}: found {error.strerror}; {expected}. {advice}") from error
     except VariantError as error:
         raise ScenarioError(f"{path}: {error}.") from error
 
@@ -235,9 +351,8 @@ def original(variant: Variant, folder: Path | None) -> Assignment:
     """
     found = load_assignment(find(str(folder or variant.assignment)), variant.assignment)
     if said := variants.unfit(variant, found):
-        raise UsageError(
-            f"{found.folder}: {said}. Name the folder of the assignment that you were given: --from FOLDER."
-        )
+        advice = "Name the folder of the assignment that you were given: --from FOLDER."
+        raise UsageError(f"{found.folder}: {said}. {advice}")
     return found
 
 
@@ -247,10 +362,8 @@ def _changed(folder: Path, variant: Variant) -> str:
         names = ", ".join(changed_files(folder, original(variant, None)))
     except ScpslabError:
         return ""
-    return names and (
-        f"{folder}: found {names} missing or changed; expected the files as they were handed out: "
-        "your variant belongs to them"
-    )
+    expected = "expected the files as they were handed out: your variant belongs to them"
+    return names and f"{folder}: found {names} missing or changed; {expected}"
 
 
 def find_workspace(named: Path | None) -> Path:
@@ -265,10 +378,8 @@ def find_workspace(named: Path | None) -> Path:
         return Path()
     below = sorted(path.parent for path in Path().glob(f"*/{VARIANT}"))
     if len(below) > 1:
-        raise UsageError(
-            f".: found {len(below)} assignments: {', '.join(map(str, below[:6]))}; expected one. "
-            "Go into one, or name it with --in."
-        )
+        found = f"found {len(below)} assignments: {', '.join(map(str, below[:6]))}"
+        raise UsageError(f".: {found}; expected one. Go into one, or name it with --in.")
     return below[0] if below else Path()
 
 
@@ -280,21 +391,3 @@ def late(lines: Sequence[Line], number: int, before: Sequence[str]) -> bool:
 def _has_results(lines: Sequence[Line], states: Sequence[RunState], before: Sequence[str]) -> bool:
     ran = {line.name for line in lines if line.event == "run"}
     return any(state.finished > 0 for state in states if state.scenario in before) or bool(ran & set(before))
-
-
-def _lines(path: Path, variant: Variant) -> list[Line]:
-    try:
-        return log.read(content_of(path), variant.digest)
-    except OSError as error:
-        raise ScenarioError(
-            f"{path}: found {error.strerror}; expected the log of this folder. "
-            "Restore it, or start the assignment again elsewhere."
-        ) from error
-    except LogError as error:
-        raise ScenarioError(f"{path}: {error}. Restore the file as it was: commands write it, nobody else.") from error
-
-
-def _state(run: VariantRun) -> RunState:
-    file = run.folder.results
-    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
-    return RunState(scenario=run.scenario, finished=len(run.finished), results=digest)

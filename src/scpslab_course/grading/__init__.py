@@ -7,5 +7,5 @@ submission.pack(workspace)          the file that a student hands in
 submission.read(path)               what is in such a file; safe for files of strangers
 course.variant.verify(content, key) the variant in it, if the course has signed it
 compare.plans(assignment, variant)  the plans of its runs, from the instructor's files alone
-course.scoring                      what is right for a variant, and how much of an answer is right
+course.answers                      what is right for a variant, and how much of an answer is right
 """

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 from scpslab.core.names import shown
 from scpslab.documents.quantities import AxisValue
+from scpslab_course.course.answers import Expected
 from scpslab_course.course.formulas import base_value
-from scpslab_course.course.scoring import Expected
 from scpslab_course.course.workspace import BLANK_WRITE_UP
 from scpslab_course.grading.compare import Rerun
 from scpslab_course.grading.grade import Code, Finding, Grade
@@ -41,12 +41,8 @@ def numbers(right: Expected, parameters: Mapping[str, AxisValue], reruns: Mappin
     found = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
     found |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
     found |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
-    for name, one in reruns.items():
-        for row in one.rows:
-            for column, text in row.items():
-                value = _number(text)
-                if value:
-                    found[f"{name} {row['cell']} {column}"] = value
+    cells = ((name, row) for name, one in reruns.items() for row in one.rows)
+    found |= {f"{name} {row['cell']} {column}": _number(row[column]) for name, row in cells for column in row}
     return {name: value for name, value in found.items() if math.isfinite(value) and value}
 
 
@@ -54,22 +50,16 @@ def findings(one: Grade, grades: Sequence[Grade]) -> Iterator[Finding]:
     """What one submission has in common with others of the same assignment."""
     if one.expected is None:
         return
-    others = [
-        other
-        for other in grades
-        if other is not one
-        and other.assignment == one.assignment
-        and other.expected is not None
-        and not _is_shared(one, other)
-    ]
+    others = [other for other in grades if other is not one and _is_comparable(one, other)]
     yield from _equal_texts(one, others)
     yield from _equal_logs(one, others)
     yield from _copied(one, others)
 
 
-def _is_shared(one: Grade, other: Grade) -> bool:
-    """Whether both are of one student or group: there equality says nothing."""
-    return bool(set(one.members) & set(other.members))
+def _is_comparable(one: Grade, other: Grade) -> bool:
+    """Whether both are of one assignment, and not of one student or group: there equality says nothing."""
+    is_shared = bool(set(one.members) & set(other.members))
+    return other.assignment == one.assignment and other.expected is not None and not is_shared
 
 
 def wrote(one: Grade, write_up: str) -> Grade:
@@ -79,12 +69,8 @@ def wrote(one: Grade, write_up: str) -> Grade:
     Whoever has the grades of a class compares these and reads no text: a text is read once, where its submission is.
     """
     own = _Index((value, "") for value in one.numbers.values())
-    foreign = (
-        text
-        for text in dict.fromkeys(_written(one, write_up))
-        if _digits(text) >= FEWEST_DIGITS and not own.rounded_to(text)
-    )
-    return replace(one, texts=_texts(one), foreign=tuple(foreign))
+    long = (text for text in dict.fromkeys(_written(one, write_up)) if _digits(text) >= FEWEST_DIGITS)
+    return replace(one, texts=_texts(one), foreign=tuple(text for text in long if not own.rounded_to(text)))
 
 
 def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
@@ -101,31 +87,27 @@ def _texts(grade: Grade) -> dict[str, str]:
     """The digests of what a student wrote in sentences, by name; capitals, spaces and what everybody has do not
     count.
     """
-    written = (
-        part
-        for part in grade.parts
-        if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None)
-    )
-    texts = {part.name: part.given for part in written}
-    plain = {name: " ".join(re.findall(r"\w+", text.casefold())) for name, text in texts.items()}
-    blank = " ".join(re.findall(r"\w+", BLANK_WRITE_UP.casefold()))
-    return {
-        name: hashlib.sha256(text.encode()).hexdigest()
-        for name, text in plain.items()
-        if len(text) >= SHORTEST_TEXT and text != blank
-    }
+    blank, texts = _plain(BLANK_WRITE_UP), {}
+    for part in grade.parts:
+        if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None):
+            text = _plain(part.given)
+            if len(text) >= SHORTEST_TEXT and text != blank:
+                texts[part.name] = hashlib.sha256(text.encode()).hexdigest()
+    return texts
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
     mine = _predicted(one)
     if len(mine) < ENOUGH_NUMBERS or sum(map(_digits, mine.values())) < ENOUGH_DIGITS:
         return
-    if same := [
-        other.student for other in others if _predicted(other) == mine and not _have_alike_variants(one, other)
-    ]:
-        yield Finding(
-            Code.EQUAL_LOGS, f"found the predictions of {_names(same)}, each with the same digits; expected one's own"
-        )
+    alike = (other for other in others if _predicted(other) == mine and not _have_alike_variants(one, other))
+    if same := [other.student for other in alike]:
+        said = f"found the predictions of {_names(same)}, each with the same digits; expected one's own"
+        yield Finding(Code.EQUAL_LOGS, said)
 
 
 def _have_alike_variants(one: Grade, other: Grade) -> bool:
@@ -146,12 +128,9 @@ def _predicted(grade: Grade) -> dict[str, str]:
 
 
 def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
-    theirs = _Index(
-        (value, other.student)
-        for other in others
-        for name, value in other.numbers.items()
-        if name.startswith(("prediction", "answer"))
-    )
+    answered = ("prediction", "answer")
+    numbers = ((name, value, other.student) for other in others for name, value in other.numbers.items())
+    theirs = _Index((value, student) for name, value, student in numbers if name.startswith(answered))
     found: dict[str, list[str]] = {other.student: [] for other in others}
     for text in one.foreign:
         for student in theirs.rounded_to(text):
@@ -159,10 +138,8 @@ def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
     # Who was copied from comes before whom chance brings in.
     for student, same in sorted(found.items(), key=lambda item: -sum(map(_digits, item[1]))):
         if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
-            yield Finding(
-                Code.COPIED_NUMBERS,
-                f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}; expected one's own",
-            )
+            said = f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}"
+            yield Finding(Code.COPIED_NUMBERS, f"{said}; expected one's own")
 
 
 class _Index:

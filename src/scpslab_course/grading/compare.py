@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from scpslab import analysis as results
@@ -29,13 +29,11 @@ from scpslab.runs.archive import ArchivedRun, digests_of
 from scpslab.runs.cell import CAPTURES, PLAN
 from scpslab.runs.run import CELLS, RESULTS
 from scpslab.scenario import planning
-from scpslab_course.course import log
 from scpslab_course.course.assignment import Assignment, Marking
 from scpslab_course.course.formulas import OF_RESULTS, Row
-from scpslab_course.course.log import Line, LogError, recorded_results, was_interrupted
 from scpslab_course.course.runs import rows_of
-from scpslab_course.course.secret import Secret
-from scpslab_course.course.variant import Variant, unfit
+from scpslab_course.course.variant import Secret, Variant, unfit
+from scpslab_course.course.workspace import Line, LogError, read_log, recorded_results, was_interrupted
 from scpslab_course.grading.grade import Code, Finding
 from scpslab_course.grading.submission import RUNS_LIMITS
 
@@ -120,11 +118,11 @@ def rerun(
         mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
         run = execute(RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), wanted, mine), listeners)
         if run.failed:
-            raise LabError(
-                f"{run.folder}: found cells that failed while grading; expected results. Grade again; "
-                "the submission is not at fault."
-            )
-        found[name] = _of(run.folder, cells, is_whole=len(cells) == len(plans[name]))
+            advice = "Grade again; the submission is not at fault."
+            raise LabError(f"{run.folder}: found cells that failed while grading; expected results. {advice}")
+        rows, manifest = results.table.read_results(run.folder).rows, RunFolder(run.folder).manifest()
+        for_formulas, is_whole = rows_of({"": run.folder})[""], len(cells) == len(plans[name])
+        found[name] = Rerun(digests_of(run.folder), rows, for_formulas, cells, is_whole, manifest)
     return found
 
 
@@ -134,24 +132,12 @@ def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None
     Raises:
         LabError: it does not.
     """
-    differing = [
-        path
-        for name in first
-        for path, digest in first[name].digests.items()
-        if second[name].digests.get(path) != digest
-    ]
+    digests = [(name, path, digest) for name in first for path, digest in first[name].digests.items()]
+    differing = [path for name, path, digest in digests if second[name].digests.get(path) != digest]
     if differing:
-        raise LabError(
-            f"found other bytes in {len(differing)} files of this machine's own two runs, {differing[0]} first; "
-            "expected the same. The submission is not "
-            'at fault: grade on another machine, and look at "scpslab doctor" here.'
-        )
-
-
-def _of(folder: Path, cells: tuple[str, ...], *, is_whole: bool) -> Rerun:
-    rows = results.table.read_results(folder).rows
-    manifest = RunFolder(folder).manifest()
-    return Rerun(digests_of(folder), rows, rows_of({"": folder})[""], cells, is_whole, manifest)
+        found = f"found other bytes in {len(differing)} files of this machine's own two runs, {differing[0]} first"
+        advice = 'The submission is not at fault: grade on another machine, and look at "scpslab doctor" here.'
+        raise LabError(f"{found}; expected the same. {advice}")
 
 
 def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Finding]:
@@ -165,18 +151,12 @@ def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Fin
             yield Finding(Code.MISSING_RUN, f"found no run of {name}; expected one of every scenario")
             continue
         if run.digest.engine != DEFAULT_ENGINE:
-            yield Finding(
-                Code.SWAPPED_PLAN,
-                f"{name}: found a run of engine {shown(run.digest.engine)}; expected {DEFAULT_ENGINE}",
-            )
-        wrong = [cell for cell, plan in run.plans.items() if mine.get(cell) != plan] + [
-            cell for cell in mine if cell not in run.plans
-        ]
-        if wrong:
-            yield Finding(
-                Code.SWAPPED_PLAN,
-                f"{name}: found other plans than this variant's in {_some(wrong)}; expected the variant's scenario",
-            )
+            said = f"{name}: found a run of engine {shown(run.digest.engine)}; expected {DEFAULT_ENGINE}"
+            yield Finding(Code.SWAPPED_PLAN, said)
+        wrong = [cell for cell, plan in run.plans.items() if mine.get(cell) != plan]
+        if wrong := [*wrong, *(cell for cell in mine if cell not in run.plans)]:
+            said = f"found other plans than this variant's in {_some(wrong)}; expected the variant's scenario"
+            yield Finding(Code.SWAPPED_PLAN, f"{name}: {said}")
 
 
 def against_rerun(
@@ -199,16 +179,12 @@ def against_rerun(
             yield Finding(Code.OTHER_VERSION, f"{name}: {said}. {UPDATE}: run again with it")
             continue
         captures = [path for path in differing if CAPTURES in PurePosixPath(path).parts]
-        if captures:
-            yield Finding(
-                Code.EDITED_CAPTURES,
-                f"{name}: found other bytes than a run gives in {_some(captures)}; expected the capture of the run",
-            )
-        if others := [path for path in differing if path not in captures]:
-            yield Finding(
-                Code.EDITED_RECORDS,
-                f"{name}: found other bytes than a run gives in {_some(others)}; expected the records of the run",
-            )
+        records = [path for path in differing if path not in captures]
+        edited = ((Code.EDITED_CAPTURES, "capture", captures), (Code.EDITED_RECORDS, "records", records))
+        for code, what, paths in edited:
+            if paths:
+                said = f"found other bytes than a run gives in {_some(paths)}; expected the {what} of the run"
+                yield Finding(code, f"{name}: {said}")
         if rows:
             yield Finding(Code.EDITED_RESULTS, f"{name}: {RESULTS}: found {_some(rows)}; expected what the run gives")
 
@@ -223,32 +199,24 @@ def results_of(content: bytes, runs: Mapping[str, ArchivedRun]) -> dict[str, lis
         members = read_members(content, (RESULTS,), RUNS_LIMITS).contents
         texts = {name: members.get(f"{run.digest.run}/{RESULTS}", b"").decode("utf-8") for name, run in runs.items()}
         # A line more than there are cells is one too many; how many more there are does not matter.
-        return {
-            name: [_line(row) for row in islice(_rows(text), len(runs[name].plans) + 1)] for name, text in texts.items()
-        }
+        return {name: _lines(text, len(runs[name].plans) + 1) for name, text in texts.items()}
     except (MemberError, UnicodeDecodeError, csv.Error) as error:
         said = str(error) if isinstance(error, MemberError) else f"found {error}"
         raise ResultError(f"{RESULTS}: {said}; expected the table of the run. Make the submission again.") from error
 
 
-def _rows(text: str) -> csv.DictReader[str]:
-    return csv.DictReader(io.StringIO(text, newline=""), strict=True)
-
-
-def _line(row: Mapping[str | None, object]) -> dict[str, str]:
-    return {str(column): str(value) for column, value in row.items() if column is not None and value is not None}
+def _lines(text: str, most: int) -> list[dict[str, str]]:
+    """The first lines of a table. One that is too short lacks values; one that is too long has some of no column."""
+    rows: Iterator[Mapping[Any, Any]] = islice(csv.DictReader(io.StringIO(text, newline=""), strict=True), most)
+    return [{key: str(value) for key, value in row.items() if key is not None and value is not None} for row in rows]
 
 
 def _differing(run: ArchivedRun, mine: Rerun) -> Iterator[str]:
     places = tuple(f"{CELLS}/{cell}/" for cell in mine.cells)
-    submitted = {path: digest for path, digest in run.digest.files.items() if path.startswith(places)}
-    own = {path: digest for path, digest in mine.digests.items() if path.startswith(places)}
     # Plans were compared before, as values.
-    yield from (
-        path
-        for path in {**submitted, **own}
-        if submitted.get(path) != own.get(path) and PurePosixPath(path).name != PLAN
-    )
+    paths = {path for path in (*run.digest.files, *mine.digests) if path.startswith(places)}
+    differing = (path for path in paths if run.digest.files.get(path) != mine.digests.get(path))
+    yield from (path for path in differing if PurePosixPath(path).name != PLAN)
 
 
 def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
@@ -260,11 +228,9 @@ def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
             found.append(f"no line of cell {row['cell']}")
             continue
         # Without the other cells of the scenario, columns that only these fill are missing here.
-        columns = [column for column in row if other.get(column) != row[column]]
-        found += [
-            f"{column} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']} (a run gives {row[column]})"
-            for column in columns
-        ]
+        for column in (column for column in row if other.get(column) != row[column]):
+            said = f"{column} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']}"
+            found.append(f"{said} (a run gives {row[column]})")
     if mine.is_whole and len(submitted) != len(mine.rows):
         found.append(f"{len(submitted)} lines for {len(mine.rows)} cells")
     return found
@@ -277,10 +243,8 @@ def _other_version(run: ArchivedRun, mine: Rerun) -> str:
         one, other = (cells.get(cell) if isinstance(cells, dict) else None for cells in (theirs, own))
         keys = [entry.get("key") if isinstance(entry, dict) else None for entry in (one, other)]
         if keys[0] != keys[1]:
-            return (
-                "found a run that says it was made with another kernel, guest image or lab program; "
-                "expected the grader's"
-            )
+            said = "found a run that says it was made with another kernel, guest image or lab program"
+            return f"{said}; expected the grader's"
     return ""
 
 
@@ -289,17 +253,16 @@ def _some(names: list[str]) -> str:
     return f"{', '.join(name[:160] for name in names[:MOST_SHOWN])}{more}"
 
 
-def read_log(content: bytes, variant: Variant) -> tuple[list[Line], list[Finding]]:
-    """The lines, and what is wrong with the chain.
+def lines_of(content: bytes, variant: Variant) -> tuple[list[Line], list[Finding]]:
+    """The lines of a log, and what is wrong with the chain.
 
     A chain that does not begin with this variant is the log of something else.
     """
     try:
-        return log.read(content, variant.digest), []
+        return read_log(content, variant.digest), []
     except LogError as error:
-        first = content.split(b"\n", 1)[0]
-        code = Code.REPLAYED_LOG if "line 1:" in str(error) and first.startswith(b"{") else Code.BROKEN_LOG
-        return [], [Finding(code, f"{error}")]
+        is_chain = "line 1:" in str(error) and content.startswith(b"{")
+        return [], [Finding(Code.REPLAYED_LOG if is_chain else Code.BROKEN_LOG, f"{error}")]
 
 
 def against_runs(

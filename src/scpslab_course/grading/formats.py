@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
 from scpslab.analysis.output import csv_text, no_formula
-from scpslab_course.course.roster import Student
+from scpslab_course.course.folder import Student
 from scpslab_course.grading.grade import Grade, Part, Status
 
 LONGEST = 2000

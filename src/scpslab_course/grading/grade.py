@@ -1,17 +1,32 @@
 """What the grader says of a submission, as values: every format and page is made from these, and nothing else (decision
-0704).
+0704); and marks.csv, the points that a person gives.
+
+marks.csv has a line for each part that waits; who marks fills in points, and the next command takes them. A line
+belongs to the bytes of a submission: who hands in again is marked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from scpslab_course.course.log import Line
+from scpslab.analysis.output import csv_text, no_formula
+from scpslab.core.choices import one_of
+from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.names import shown
+from scpslab.core.scratch import replace_text
+from scpslab_course.course.answers import Expected
+from scpslab_course.course.folder import read_csv
 from scpslab_course.course.model import Item
-from scpslab_course.course.scoring import Expected
+from scpslab_course.course.workspace import Line
+
+COLUMNS = ("submission", "student", "assignment", "part", "of", "points", "comment")
+DIGITS, LARGEST_BYTES = 12, 16 << 20
+# The part of a line that releases a held submission, and what stands there as points.
+HELD, ACCEPT = "held", "accept"
 
 
 class Status(StrEnum):
@@ -121,9 +136,8 @@ class Grade:
         """Whether the score counts."""
         if self.reason:
             return Status.UNGRADED
-        return (
-            Status.HELD if not self.is_accepted and any(finding.holds for finding in self.findings) else Status.GRADED
-        )
+        is_held = not self.is_accepted and any(finding.holds for finding in self.findings)
+        return Status.HELD if is_held else Status.GRADED
 
     @property
     def is_final(self) -> bool:
@@ -156,15 +170,117 @@ class Grade:
 
         Of two with equal texts, the one with more findings is rather the copy than the original.
         """
-        return (
-            self.status is not Status.GRADED,
-            sum(finding.code is Code.COPIED_NUMBERS for finding in self.findings),
-            len(self.said),
-        )
+        copied = sum(finding.code is Code.COPIED_NUMBERS for finding in self.findings)
+        return self.status is not Status.GRADED, copied, len(self.said)
 
     @property
     def said(self) -> tuple[str, ...]:
         """Why there is no score, or what was found, one sentence each."""
-        return ((self.reason,) if self.reason else ()) + tuple(
-            f"{finding.code}: {finding.says}" for finding in self.findings
-        )
+        found = tuple(f"{finding.code}: {finding.says}" for finding in self.findings)
+        return ((self.reason,) if self.reason else ()) + found
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A line: its number and its fields, in the order of COLUMNS."""
+
+    line: int
+    row: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The submission and the part that it is about."""
+        return self.row[0], self.row[3]
+
+    @property
+    def points(self) -> str:
+        """The points as they are written."""
+        return self.row[5].strip()
+
+
+class Marks:
+    """The lines of a file, which is made if it is missing.
+
+    `problems`: what is wrong with lines that could not be used, by their numbers.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.problems = path, dict[int, str]()
+        self._lines = _read(path)
+
+    def applied(self, grade: Grade) -> Grade:
+        """The grade with the points that a person has given."""
+        parts = tuple(self._part(grade, part) for part in grade.parts)
+        mark = self._lines.get((_key(grade), HELD))
+        accepted = mark is not None and mark.points.casefold() == ACCEPT
+        if mark is not None and mark.points and not accepted:
+            expected = f'expected "{ACCEPT}", or nothing as long as it is held'
+            self.problems[mark.line] = f"found {shown(mark.points)}; {expected}"
+        known = {HELD, *(part.label for part in grade.parts)}
+        for (key, label), other in self._lines.items():
+            if key == _key(grade) and label not in known:
+                self.problems[other.line] = f"found the part {shown(label)}; {one_of(label, sorted(known))}"
+        return replace(grade, parts=parts, is_accepted=accepted)
+
+    def _part(self, grade: Grade, part: Part) -> Part:
+        mark = self._lines.get((_key(grade), part.label))
+        if mark is None or not mark.points:
+            return part
+        try:
+            points = float(mark.points.replace(",", "."))
+        except ValueError:
+            points = math.nan
+        if not 0 <= points <= part.points:
+            expected = f"expected 0 to {part.points:g}"
+            self.problems[mark.line] = f"found {shown(mark.points)} points for {part.label}; {expected}"
+            return part
+        marked = "marked by a person" if part.earned is None else part.comment
+        return replace(part, earned=points, comment=mark.row[6].strip() or marked)
+
+    def write(self, grades: Sequence[Grade]) -> int:
+        """Adds a line for everything that waits and has none; returns how many parts of these grades wait.
+
+        Lines that are there stay.
+        """
+        waiting = [
+            (_key(grade), grade.submitter or grade.student, grade.assignment, label, of, "", "")
+            for grade in grades
+            for label, of in _waiting(grade)
+        ]
+        added = [row for row in waiting if (row[0], row[3]) not in self._lines]
+        if added or not self.path.exists():
+            kept = [mark.row for mark in self._lines.values()]
+            text = csv_text([COLUMNS, *kept, *(map(no_formula, row) for row in added)])
+            replace_text(self.path, text, private=True)
+        return len(waiting)
+
+
+def _waiting(grade: Grade) -> Iterator[tuple[str, str]]:
+    """What a person decides about a submission, each with the most points for it."""
+    if grade.status is Status.HELD:
+        yield HELD, ""
+    yield from ((part.label, f"{part.points:g}") for part in grade.parts if part.earned is None)
+
+
+def _key(grade: Grade) -> str:
+    # No spreadsheet takes it for a number.
+    return f"sha256-{grade.sha256[:DIGITS]}"
+
+
+def _read(path: Path) -> dict[tuple[str, str], Mark]:
+    if not path.exists():
+        if not path.parent.is_dir():
+            expected = "expected the file of marks, or the place for a new one. Name another."
+            raise UsageError(f"--marks {path}: found no folder for it; {expected}")
+        return {}
+    head, rows = read_csv(path, "CSV in UTF-8 as this command writes it", LARGEST_BYTES)
+    if head != COLUMNS:
+        wanted = ",".join(COLUMNS)
+        raise ScenarioError(f"{path}:1: found other columns; expected {wanted}. Correct the line, or name a new file.")
+    marks: dict[tuple[str, str], Mark] = {}
+    for number, fields in rows:
+        mark = Mark(number, tuple(fields.values()))
+        if (other := marks.setdefault(mark.key, mark)) is not mark:
+            again = f"{shown(mark.row[3])} of {shown(mark.row[1])} again, as in line {other.line}"
+            raise ScenarioError(f"{path}:{number}: found {again}; expected it once. Remove one.")
+    return marks

@@ -1,5 +1,7 @@
 """Grades submissions: reads each, binds it to the course, runs cells again, compares, marks (decision 0704 tells the
 order).
+
+What can be marked without a person is marked, everything else waits with its rubric beside it.
 """
 
 from __future__ import annotations
@@ -21,17 +23,16 @@ from scpslab.core.names import shown
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab.runs.archive import ArchivedRun
-from scpslab_course.course import answers as answer_files
+from scpslab_course.course import answers as written
 from scpslab_course.course import variant as variants
-from scpslab_course.course.answers import read_answers
-from scpslab_course.course.assignment import Assignment, Marking, load_marking
-from scpslab_course.course.draw import Whose
+from scpslab_course.course.answers import Expected, GivenError, RightNumber, RightWord, read_answers, read_given
+from scpslab_course.course.assignment import STARTER, Assignment, Marking, load_marking
 from scpslab_course.course.folder import Course
-from scpslab_course.course.runs import carry_out, planned
-from scpslab_course.course.scoring import expected
-from scpslab_course.course.secret import Secret
-from scpslab_course.course.variant import Variant, VariantError
-from scpslab_course.grading import classwide, compare, marked, submission
+from scpslab_course.course.model import Answer, MarkedText, Prediction, Whose
+from scpslab_course.course.runs import NOT_HANDED_IN, carry_out, planned
+from scpslab_course.course.variant import Secret, Variant, VariantError
+from scpslab_course.course.workspace import WRITE_UP, Line, given_predictions, late
+from scpslab_course.grading import classwide, compare, submission
 from scpslab_course.grading.compare import Rerun, choose, plans, rerun, rerun_alike
 from scpslab_course.grading.grade import Code, Finding, Grade, Part
 from scpslab_course.grading.submission import Submission
@@ -44,6 +45,10 @@ LIMITED = "expected a submission that is read and marked within these limits"
 MOST_TRIED_BYTES = 1 << 20
 # Grades come from children as JSON.
 AS_JSON = TypeAdapter(Grade)
+NO_PREDICTION, NO_ANSWER, BY_A_PERSON = "no prediction", "no answer", "a person marks it"
+UNCHANGED = "as it was handed out"
+LATE = "made after the run: no points"
+MOST_SHOWN_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -55,15 +60,21 @@ class Bound:
     marking: Marking
 
 
-class Binding:
-    """The course's side.
+@dataclass(frozen=True)
+class Settings:
+    """How a class is graded, and the course's side of it.
 
-    The secret is optional: a grading host in strangers' hands has none, and the signature is enough for it.
+    `secret`: a grading host in strangers' hands has none, and the signature is enough for it. `submitters` are the
+    students by file, as the platform knows them; `cells`: instead of marking.yaml's `regrade`.
     """
 
-    def __init__(self, course: Course, term: str, secret: Secret | None) -> None:
-        self._course, self._term, self._secret = course, term, secret
-        self._loaded: dict[str, tuple[Assignment, Marking]] = {}
+    course: Course
+    term: str
+    secret: Secret | None
+    options: RunOptions
+    submitters: Mapping[Path, str] = field(default_factory=dict)
+    cells: int | None = None
+    _loaded: dict[str, tuple[Assignment, Marking]] = field(default_factory=dict, init=False, repr=False)
 
     def bind(self, path: Path, content: bytes) -> Bound:
         """The variant of the submission at `path`, of which `content` is the file, with its assignment.
@@ -73,75 +84,44 @@ class Binding:
             ScenarioError: the assignment's files are not valid.
         """
         try:
-            variant = variants.verify(content, self._course.file.public_key)
+            variant = variants.verify(content, self.course.file.public_key)
         except VariantError as error:
             raise UsageError(f"{path}: {error}.") from error
-        assignment, marking = self._files(path, variant)
-        if said := variants.unfit(variant, assignment):
-            raise UsageError(f"{path}: {said}. Grade with the files that were issued.")
-        if variant.term == self._term and self._is_drawn_otherwise(variant, assignment):
-            raise UsageError(
-                f"{path}: found a signed variant that the secret does not give; expected the drawn one. "
-                "Look for a copy of the secret."
-            )
-        return Bound(variant, assignment, marking)
-
-    def findings(self, submission: Submission, variant: Variant, submitter: str | None) -> Iterator[Finding]:
-        """Signs that a variant is not that of who handed it in.
-
-        `submitter`: the student as the platform knows them; None if nobody said.
-        """
-        if variant.term != self._term:
-            yield Finding(
-                Code.OTHER_VARIANT, f"found a variant of the term {shown(variant.term)}; expected {shown(self._term)}"
-            )
-        if submission.contents.student != variant.student:
-            yield Finding(
-                Code.OTHER_VARIANT,
-                (
-                    f"the submission says {shown(submission.contents.student)}; its variant was drawn for "
-                    f"{shown(variant.student)}"
-                ),
-            )
-        if submitter is not None and submitter not in variant.members:
-            yield Finding(
-                Code.OTHER_VARIANT,
-                f"handed in by {shown(submitter)}; the variant was issued to {', '.join(variant.members)}",
-            )
-
-    def _files(self, path: Path, variant: Variant) -> tuple[Assignment, Marking]:
-        name = variant.assignment
-        known = self._course.file.assignments
+        name, known = variant.assignment, self.course.file.assignments
         if name not in known:
             raise UsageError(f'{path}: found a variant of "{name}"; {one_of(name, known)} (course.yaml, assignments)')
         if name not in self._loaded:
-            assignment = self._course.assignment(name)
-            self._loaded[name] = assignment, load_marking(assignment)
-        return self._loaded[name]
+            loaded = self.course.assignment(name)
+            self._loaded[name] = loaded, load_marking(loaded)
+        assignment, marking = self._loaded[name]
+        if said := variants.unfit(variant, assignment):
+            raise UsageError(f"{path}: {said}. Grade with the files that were issued.")
+        if variant.term == self.term and self._is_drawn_otherwise(variant, assignment):
+            said = "found a signed variant that the secret does not give; expected the drawn one"
+            raise UsageError(f"{path}: {said}. Look for a copy of the secret.")
+        return Bound(variant, assignment, marking)
 
     def _is_drawn_otherwise(self, variant: Variant, assignment: Assignment) -> bool:
-        if self._secret is None:
+        if self.secret is None:
             return False
         whose = Whose(variant.term, variant.assignment, variant.student)
         try:
-            return assignment.drawn(self._secret.draw_key, whose, variant.attempt) != dict(variant.parameters)
+            return assignment.drawn(self.secret.draw_key, whose, variant.attempt) != dict(variant.parameters)
         except ScpslabError:
             return True
 
-
-@dataclass(frozen=True)
-class Settings:
-    """How a class is graded.
-
-    `submitters` are the students by file, as the platform knows them; `cells`: instead of marking.yaml's `regrade`.
-    """
-
-    course: Course
-    term: str
-    secret: Secret | None
-    options: RunOptions
-    submitters: Mapping[Path, str] = field(default_factory=dict)
-    cells: int | None = None
+    def not_theirs(self, submission: Submission, variant: Variant) -> Iterator[Finding]:
+        """Signs that a variant is not that of who handed it in."""
+        submitter, says = self.submitters.get(submission.path), submission.contents.student
+        if variant.term != self.term:
+            said = f"found a variant of the term {shown(variant.term)}; expected {shown(self.term)}"
+            yield Finding(Code.OTHER_VARIANT, said)
+        if says != variant.student:
+            said = f"the submission says {shown(says)}; its variant was drawn for {shown(variant.student)}"
+            yield Finding(Code.OTHER_VARIANT, said)
+        if submitter is not None and submitter not in variant.members:
+            said = f"handed in by {shown(submitter)}; the variant was issued to {', '.join(variant.members)}"
+            yield Finding(Code.OTHER_VARIANT, said)
 
 
 def grade(
@@ -159,33 +139,25 @@ def grade(
     Raises:
         KeyboardInterrupt: finished cells stay in the result cache.
     """
-    binding = Binding(settings.course, settings.term, settings.secret)
-    found = []
+    grades = []
     bound: dict[Path, Variant] = {}
     for path in paths:
         begun = time.monotonic()
         try:
-            one, variant = _one(path, settings, binding, listeners)
-            bound[path] = variant
+            one, bound[path] = _one(path, settings, listeners)
         except ScpslabError as error:
             one = Grade(path, reason=str(error))
         except LimitError as error:
-            one = Grade(
-                path,
-                reason=f"{path}: {error} while it was read or marked; {LIMITED}. Mark it by hand, or ask for "
-                "another one.",
-            )
+            advice = "Mark it by hand, or ask for another one."
+            one = Grade(path, reason=f"{path}: {error} while it was read or marked; {LIMITED}. {advice}")
         except Exception as error:
             # Whatever breaks here is the fault of the grader, and must cost neither this student nor the others a
             # grade.
-            one = Grade(
-                path,
-                reason=f"{path}: {BROKEN} ({error or type(error).__name__}); expected it to go on. "
-                "Mark it by hand, and report the error.",
-            )
-        found.append(replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun))
-        told(found[-1])
-    return _compared(found, bound, settings.submitters)
+            said = f"{BROKEN} ({error or type(error).__name__}); expected it to go on"
+            one = Grade(path, reason=f"{path}: {said}. Mark it by hand, and report the error.")
+        grades.append(replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun))
+        told(grades[-1])
+    return _compared(grades, bound, settings.submitters)
 
 
 @dataclass(frozen=True)
@@ -200,13 +172,13 @@ class _Opened:
     findings: Sequence[Finding]
 
 
-def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
+def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
     """Everything that reads a student's bytes does so in children with limits; cells run in this process, by the
     instructor's plans.
     """
     content = submission.packed_bytes(path)
-    known = _in_child(lambda: _known(path, content, settings, binding))
-    bound = binding.bind(path, known["variant"].encode())
+    known = _in_child(lambda: _known(path, content, settings))
+    bound = settings.bind(path, known["variant"].encode())
     variant, assignment, marking = bound.variant, bound.assignment, bound.marking
     mine = plans(assignment, variant)
     count = settings.cells if settings.cells is not None else marking.file.regrade
@@ -216,7 +188,7 @@ def _one(path: Path, settings: Settings, binding: Binding, listeners: Sequence[L
     tried = list(_trials(bound, files, settings.options, listeners))
 
     def graded() -> Any:
-        return AS_JSON.dump_python(_graded(_opened(path, content, settings, binding), reruns, tried), mode="json")
+        return AS_JSON.dump_python(_graded(_opened(path, content, settings), reruns, tried), mode="json")
 
     found = AS_JSON.validate_python(_in_child(graded))
     if any(finding.code in compare.EDITED for finding in found.findings):
@@ -245,30 +217,25 @@ def _in_child(work: Callable[[], Any]) -> Any:
     return answer
 
 
-def _known(path: Path, content: bytes, settings: Settings, binding: Binding) -> dict[str, Any]:
+def _known(path: Path, content: bytes, settings: Settings) -> dict[str, Any]:
     """What has to be known of a submission before cells are run for it: its verified variant, and the files that trials
     run. It is read to its end.
     """
-    opened = _opened(path, content, settings, binding)
-    wanted = {
-        trial.file
-        for trial in (*opened.bound.assignment.file.trials.values(), *opened.bound.marking.file.trials.values())
-    }
-    files = {
-        name: base64.b64encode(file[:MOST_TRIED_BYTES]).decode()
-        for name, file in opened.handed_in.files.items()
-        if name in wanted
-    }
-    return {"variant": variants.write(opened.bound.variant).decode(), "files": files}
+    opened = _opened(path, content, settings)
+    bound = opened.bound
+    wanted = {trial.file for part in (bound.assignment, bound.marking) for trial in part.file.trials.values()}
+    tried = {name: file for name, file in opened.handed_in.files.items() if name in wanted}
+    files = {name: base64.b64encode(file[:MOST_TRIED_BYTES]).decode() for name, file in tried.items()}
+    return {"variant": variants.write(bound.variant).decode(), "files": files}
 
 
-def _opened(path: Path, content: bytes, settings: Settings, binding: Binding) -> _Opened:
+def _opened(path: Path, content: bytes, settings: Settings) -> _Opened:
     handed_in = submission.read(path, content)
-    bound = binding.bind(path, handed_in.variant)
+    bound = settings.bind(path, handed_in.variant)
     archived = handed_in.runs()
     submitted = compare.results_of(handed_in.archive, archived)
-    given = read_answers(handed_in.answers, handed_in.path / answer_files.FILE).given
-    findings = binding.findings(handed_in, bound.variant, settings.submitters.get(path))
+    given = read_answers(handed_in.answers, handed_in.path / written.FILE).given
+    findings = settings.not_theirs(handed_in, bound.variant)
     others = compare.against_plans(archived, plans(bound.assignment, bound.variant))
     return _Opened(handed_in, bound, archived, submitted, given, [*findings, *others])
 
@@ -295,15 +262,15 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Part])
     if all(finding.code is not Code.SWAPPED_PLAN for finding in before):
         before += compare.against_rerun(opened.archived, opened.submitted, reruns)
     for_formulas = {name: one.for_formulas for name, one in reruns.items()}
-    right = expected(assignment, marking, variant.parameters, for_formulas)
-    lines, findings = compare.read_log(handed_in.log, variant)
+    right = written.expected(assignment, marking, variant.parameters, for_formulas)
+    lines, findings = compare.lines_of(handed_in.log, variant)
     # Runs that are not the variant's own cannot be those of its log.
     if not findings and not any(finding.holds for finding in before):
         findings += compare.against_runs(lines, opened.archived, reruns)
     is_trusted = not any(finding.holds for finding in findings)
-    predictions, late = marked.predictions(assignment, marking, right, lines if is_trusted else None)
-    answers = marked.answers(assignment, marking, right, opened.given)
-    others = marked.others(assignment, marking, handed_in.write_up, handed_in.files)
+    predictions, late = predictions_of(assignment, marking, right, lines if is_trusted else None)
+    answers = answers_of(assignment, marking, right, opened.given)
+    others = others_of(assignment, marking, handed_in.write_up, handed_in.files)
     found = Grade(
         path=handed_in.path,
         sha256=handed_in.sha256,
@@ -336,3 +303,98 @@ def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters
         more = [Finding(Code.OTHER_VARIANT, said)] if one.path in twice else []
         found.append(replace(one, findings=(*one.findings, *more, *classwide.findings(one, grades))))
     return found
+
+
+def predictions_of(
+    assignment: Assignment, marking: Marking, right: Expected, lines: Sequence[Line] | None
+) -> tuple[list[Part], list[Finding]]:
+    """The parts of the predictions, and the late ones.
+
+    `lines`: None if the log cannot be trusted; then a person decides.
+    """
+    made, parts, findings = given_predictions(lines or ()), [], []
+    for name, asked in assignment.file.predictions.items():
+        line, truth = made.get(name), right.predictions[name]
+        shown_right = right_value(truth, asked)
+        part = Part("prediction", name, asked.question, asked.points, 0.0, NO_PREDICTION, right=shown_right)
+        if lines is None:
+            part = replace(part, earned=None, comment="the log cannot be trusted")
+        elif line is not None and late(lines, line.number, assignment.before(name)):
+            said = f"{name}: found {shown(line.value)} after the run; expected a prediction before it"
+            findings.append(Finding(Code.LATE_PREDICTION, said))
+            part = replace(part, comment=LATE, given=line.value)
+        elif line is not None:
+            score = written.score_prediction(asked, marking.file.predictions[name], truth, line.value)
+            inside = _is_inside(asked, line.value, truth)
+            earned = asked.points * score.share
+            part = replace(part, earned=earned, comment=score.comment, given=line.value, is_inside=inside)
+        parts.append(part)
+    return parts, findings
+
+
+def answers_of(assignment: Assignment, marking: Marking, right: Expected, given: Mapping[str, Any]) -> Iterator[Part]:
+    """The parts of the answers."""
+    for name, asked in assignment.file.answers.items():
+        text, marked, wanted = _text(given.get(name)), marking.file.answers[name], right.answers.get(name)
+        shown_right = right_value(wanted.value, asked, wanted) if wanted is not None else ""
+        part = Part("answer", name, asked.question, asked.points, None, BY_A_PERSON, text, right=shown_right)
+        if not text.strip():
+            part = replace(part, earned=0.0, comment=NO_ANSWER, given="")
+        elif isinstance(marked, MarkedText):
+            part = replace(part, rubric=marked.rubric, hints=marked.wrong)
+        elif wanted is not None:
+            score = written.score_answer(asked, wanted, given.get(name))
+            # A person can read what a program cannot: "2,5 s" is no reason to lose points unseen.
+            by_hand = replace(part, comment=f"{score.comment} A person marks it.")
+            by_score = replace(part, earned=asked.points * score.share, comment=score.comment)
+            part = by_score if score.is_readable else by_hand
+        yield part
+
+
+def others_of(assignment: Assignment, marking: Marking, write_up: str, files: Mapping[str, bytes]) -> Iterator[Part]:
+    """Write-up and deliverables: a person marks them."""
+    for asked in assignment.file.deliverables:
+        content = files.get(asked.file)
+        said = f"{len(content)} bytes" if content is not None else NOT_HANDED_IN
+        text = (content or b"")[:MOST_SHOWN_BYTES].decode("utf-8", "replace")
+        starter = assignment.folder / STARTER / asked.file
+        if starter.is_file() and content == starter.read_bytes():
+            said, text = UNCHANGED, ""
+        rubric = marking.file.deliverables.get(asked.file, ())
+        # The rest of its points is for trials.
+        points = sum(item.points for item in rubric)
+        earned = None if points else 0.0
+        yield Part("deliverable", asked.file, asked.says, points, earned, said, text, rubric)
+    if assignment.file.write_up:
+        points, rubric = assignment.file.write_up_points, marking.file.write_up
+        earned = None if points else 0.0
+        yield Part("write-up", WRITE_UP, "The write-up.", points, earned, BY_A_PERSON, write_up, rubric)
+
+
+def right_value(value: float | str, asked: Answer | Prediction, right: RightNumber | RightWord | None = None) -> str:
+    """A right number with its unit and how near is near enough, or a right word, for a person who marks."""
+    if isinstance(value, str):
+        return value
+    near = f" ± {right.distance:.3g}" if isinstance(right, RightNumber) and right.distance else ""
+    return f"{value:.6g}{near} {getattr(asked, 'unit', '')}".rstrip()
+
+
+def _is_inside(asked: Prediction, given: str, truth: float | str) -> bool | None:
+    if asked.kind != "interval" or isinstance(truth, str):
+        return None
+    try:
+        found = read_given(asked, given)
+    except GivenError:
+        return None
+    return found[0] <= truth <= found[1] if isinstance(found, tuple) else None
+
+
+def _text(given: object) -> str:
+    """What stands in answers.yaml, as text."""
+    if given is None:
+        return ""
+    try:
+        return f"{given}"
+    except ValueError:
+        # Python writes no number of thousands of digits.
+        return "a number of thousands of digits"

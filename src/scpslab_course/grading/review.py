@@ -76,10 +76,9 @@ def overview(grades: Sequence[Grade]) -> Overview:
             bins[min(BINS - 1, int(BINS * grade.score / given))] += 1
     inside = [part.is_inside for grade in graded for part in grade.parts if part.is_inside is not None]
     counts = {str(status): sum(grade.status is status for grade in grades) for status in Status}
+    questions, steps = tuple(_questions(graded)), tuple(_steps(grades))
     seconds = sum(grade.seconds for grade in grades)
-    return Overview(
-        counts, tuple(bins), tuple(_questions(graded)), tuple(_steps(grades)), sum(inside), len(inside), seconds
-    )
+    return Overview(counts, tuple(bins), questions, steps, sum(inside), len(inside), seconds)
 
 
 def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
@@ -90,9 +89,8 @@ def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
     for (kind, name), parts in found.items():
         shares = [part.earned / part.points for part in parts if part.earned is not None and part.points]
         share = mean(shares) if shares else None
-        yield Question(
-            kind, name, parts[0].points, share, len(shares), sum(one >= 1 for one in shares), len(parts) - len(shares)
-        )
+        right = sum(one >= 1 for one in shares)
+        yield Question(kind, name, parts[0].points, share, len(shares), right, len(parts) - len(shares))
 
 
 def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
@@ -103,10 +101,8 @@ def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
             # A clock that was set back says nothing about time.
             if minutes >= 0:
                 found[f"{line.event} {line.name}"].append(minutes)
-    yield from (
-        Step(name, len(times), median(times), max(times))
-        for name, times in sorted(found.items(), key=lambda item: -median(item[1]))
-    )
+    for name, times in sorted(found.items(), key=lambda item: -median(item[1])):
+        yield Step(name, len(times), median(times), max(times))
 
 
 def _time(text: str) -> dt.datetime:
@@ -133,18 +129,13 @@ def write_review(grades: Sequence[Grade], facts: Facts, folder: Path) -> Path:
 def pages(grades: Sequence[Grade], facts: Facts) -> dict[str, str]:
     """The pages by their file names."""
     loader = FileSystemLoader(Path(__file__).parent / "templates")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    of_class, of_one = (made.get_template(f"{name}.html.j2") for name in ("class", "submission"))
     names = [_name(number, grade) for number, grade in enumerate(grades, start=1)]
     entries = list(zip(names, (_shown(grade, facts) for grade in grades), grades, strict=True))
-    found = {
-        INDEX: environment.get_template("class.html.j2").render(facts=facts, entries=entries, overview=overview(grades))
-    }
+    found = {INDEX: of_class.render(facts=facts, entries=entries, overview=overview(grades))}
     for name, shown, grade in entries:
-        found[name] = environment.get_template("submission.html.j2").render(
-            facts=facts, grade=grade, shown=shown, index=INDEX
-        )
+        found[name] = of_one.render(facts=facts, grade=grade, shown=shown, index=INDEX)
     # A file's name may have bytes that are no text.
     return {name: text.encode("utf-8", "backslashreplace").decode() for name, text in found.items()}
 

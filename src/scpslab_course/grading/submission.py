@@ -9,7 +9,6 @@ import gzip
 import hashlib
 import io
 import json
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Annotated
 
 from scpslab.core import strict_json
 from scpslab.core.archive import Limits, is_member_name, read_members
+from scpslab.core.archive import pack as pack_members
 from scpslab.core.errors import MemberError, ResultError, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import scratch
@@ -37,6 +37,7 @@ RUNS_LIMITS = Limits(members=5_000, bytes=128 << 20, kept_bytes=4 << 20, kept_su
 LARGEST_TEXT = 1 << 20
 REQUIRED = (VARIANT, LOG, answers.FILE, ARCHIVE)
 KNOWN = (*REQUIRED, WRITE_UP)
+AS_PACKED = 'a submission as "scpslab assignment submit" writes it'
 AGAIN = 'Make it again with "scpslab assignment submit"'
 MemberName = Annotated[str, Text("the path of a file in the submission", is_member_name)]
 
@@ -113,7 +114,7 @@ def read(path: Path, content: bytes | None = None) -> Submission:
     try:
         members = read_members(content, ("*",), LIMITS)
     except MemberError as error:
-        raise _refused(path, str(error), 'a submission as "scpslab assignment submit" writes it') from error
+        raise _refused(path, str(error), AS_PACKED) from error
     found = members.contents
     contents = _contents(path, found.pop(CONTENTS, None))
     for name in found:
@@ -148,21 +149,12 @@ def pack(workspace: Workspace) -> bytes:
     contents = Contents(format_=FORMAT, assignment=variant.assignment, student=variant.student, members=digests)
     head = (json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n").encode()
     packed = io.BytesIO()
-    # No time stamps, owners or file order of this machine.
-    with (
-        gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive,
-    ):
-        for name, content in {CONTENTS: head, **members}.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), 0o644
-            archive.addfile(entry, io.BytesIO(content))
+    with gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped:
+        pack_members(zipped, {CONTENTS: head, **members}.items())
     content = packed.getvalue()
     if len(content) > LARGEST_PACKED:
-        raise UsageError(
-            f"{workspace.folder}: found {len(content)} bytes to hand in; expected at most {LARGEST_PACKED}. "
-            "Make the deliverables smaller."
-        )
+        expected = f"expected at most {LARGEST_PACKED}. Make the deliverables smaller."
+        raise UsageError(f"{workspace.folder}: found {len(content)} bytes to hand in; {expected}")
     return content
 
 
@@ -171,56 +163,38 @@ def default_name(workspace: Workspace) -> str:
     return file_name(workspace.variant.assignment, file_label(workspace.variant.student), suffix=SUFFIX)
 
 
-def missing_deliverables(workspace: Workspace) -> list[str]:
-    """The required deliverables that are not in the folder."""
-    return [
-        one.file
-        for one in workspace.assignment.file.deliverables
-        if one.required and not (workspace.folder / one.file).is_file()
-    ]
-
-
 def _members(workspace: Workspace) -> dict[str, bytes]:
     folder, file = workspace.folder, workspace.assignment.file
     runs = [workspace.run_of(name) for name in workspace.assignment.scenario_names]
-    if undone := [run.scenario for run in runs if not run.is_complete]:
-        raise UsageError(
-            f'{folder}: found no complete run of {", ".join(undone)}; expected one. Run: "scpslab assignment run".'
-        )
-    if missing := missing_deliverables(workspace):
-        raise UsageError(
-            f"{folder}: found no {', '.join(missing)}; expected all deliverables. Write them, or correct their names."
-        )
+    if undone := ", ".join(run.scenario for run in runs if not run.is_complete):
+        expected = 'expected one. Run: "scpslab assignment run".'
+        raise UsageError(f"{folder}: found no complete run of {undone}; {expected}")
+    there = [one.file for one in file.deliverables if (folder / one.file).is_file()]
+    if missing := ", ".join(one.file for one in file.deliverables if one.required and one.file not in there):
+        expected = "expected all deliverables. Write them, or correct their names."
+        raise UsageError(f"{folder}: found no {missing}; {expected}")
     with scratch() as temporary:
         packed = write_archive(sorted(run.folder.path for run in runs), temporary / ARCHIVE).read_bytes()
-    found = {
-        VARIANT: _own(folder / VARIANT),
-        LOG: _own(folder / LOG),
-        answers.FILE: _own(folder / answers.FILE),
-        ARCHIVE: packed,
-    }
+    own = (VARIANT, LOG, answers.FILE)
+    found = {name: _own(folder / name) for name in own} | {ARCHIVE: packed}
     if file.write_up:
         found[WRITE_UP] = _own(folder / WRITE_UP)
-    names = [one.file for one in file.deliverables if (folder / one.file).is_file()]
-    return found | {f"{FILES}{name}": _own(folder / name) for name in names}
+    return found | {f"{FILES}{name}": _own(folder / name) for name in there}
 
 
 def _own(path: Path) -> bytes:
     """The content of a file of the folder itself: a link might lead to any file of this machine."""
     if path.is_symlink() or not path.is_file():
-        raise UsageError(
-            f"{path}: found {'a symbolic link' if path.is_symlink() else 'no file'}; expected a file. Put it there."
-        )
-    if path.stat().st_size > LARGEST_PACKED:
-        raise UsageError(
-            f"{path}: found {path.stat().st_size} bytes; expected at most {LARGEST_PACKED}. Make it smaller."
-        )
+        found = "a symbolic link" if path.is_symlink() else "no file"
+        raise UsageError(f"{path}: found {found}; expected a file. Put it there.")
+    if (size := path.stat().st_size) > LARGEST_PACKED:
+        raise UsageError(f"{path}: found {size} bytes; expected at most {LARGEST_PACKED}. Make it smaller.")
     return path.read_bytes()
 
 
 def _contents(path: Path, content: bytes | None) -> Contents:
     if content is None:
-        raise _refused(path, f"found no {CONTENTS}", 'a submission as "scpslab assignment submit" writes it')
+        raise _refused(path, f"found no {CONTENTS}", AS_PACKED)
     try:
         return schema.read(Contents, strict_json.loads(content))
     except strict_json.JsonError as error:

@@ -14,13 +14,21 @@ import pytest
 
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.installation import version
-from scpslab_course.autograder import COURSE, METADATA, RESULTS, SOURCE, STUDENTS
+from scpslab_course.autograder import (
+    COURSE,
+    METADATA,
+    PARTS,
+    RESULTS,
+    SOURCE,
+    STUDENTS,
+    Wheels,
+    check_own,
+    write_archive,
+)
 from scpslab_course.autograder import __main__ as container
 from scpslab_course.autograder.__main__ import submission_of, users
-from scpslab_course.autograder.build import PARTS, Wheels, check_own, write_archive
 from scpslab_course.course.assignment import find, load_assignment, load_marking
-from scpslab_course.course.folder import load_course, make_course
-from scpslab_course.course.roster import Student
+from scpslab_course.course.folder import Student, load_course, make_course
 from scpslab_course.grading.grade import Code, Grade, Status
 
 ROSTER = (Student("anna", email="Anna@example.org"), Student("bo", email="bo@example.org", group="g1"))
@@ -31,23 +39,16 @@ def archive(tmp_path):
     course = make_course(tmp_path / "satnet", "Satellites", "2026w", ["first-steps", "read-a-trace"])
     wheel = tmp_path / "x-1-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
-    write_archive(
-        tmp_path / "a.zip",
-        course,
-        "2027s",
-        load_assignment(find("first-steps")),
-        ROSTER,
-        Wheels([wheel], ["x==1"], ["3.11", "3.13"]),
-    )
+    wheels = Wheels([wheel], ["x==1"], ["3.11", "3.13"])
+    write_archive(tmp_path / "a.zip", course, "2027s", load_assignment(find("first-steps")), ROSTER, wheels)
     return tmp_path / "a.zip"
 
 
 def test_the_archive_has_two_scripts_that_run_the_wheels_and_one_assignment(archive):
     with zipfile.ZipFile(archive) as found:
         names = set(found.namelist())
-        modes = {
-            name: found.getinfo(name).external_attr >> 16 & 0o777 for name in ("setup.sh", "run_autograder", "pythons")
-        }
+        programs = ("setup.sh", "run_autograder", "pythons")
+        modes = {name: found.getinfo(name).external_attr >> 16 & 0o777 for name in programs}
         assert modes == {"setup.sh": 0o755, "run_autograder": 0o755, "pythons": 0o644}
         assert found.read("pythons") == b"3.11 3.13\n"
         assert found.read(STUDENTS).decode().split() == ["student,email", "anna,Anna@example.org", "bo,bo@example.org"]
@@ -78,16 +79,8 @@ def test_the_scenarios_of_trials_travel_and_solutions_do_not(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip") as found:
         private = {name.rpartition("/")[2] for name in found.namelist() if "/instructor/" in name}
         found.extractall(tmp_path / "out")
-    assert private == {
-        "marking.yaml",
-        "answers.yaml",
-        "change.yaml",
-        "noisy.yaml",
-        "outage.yaml",
-        "shallow.yaml",
-        "short.yaml",
-        "slow.yaml",
-    }
+    trials = ("answers", "change", "noisy", "outage", "shallow", "short", "slow")
+    assert private == {"marking.yaml", *(f"{name}.yaml" for name in trials)}
     assert load_marking(load_course(tmp_path / "out" / COURSE).assignment("write-your-own")).file.trials
 
 
@@ -106,15 +99,9 @@ def test_the_same_input_gives_the_same_archive(archive, tmp_path):
     ],
 )
 def test_a_roster_that_does_not_tell_students_apart_is_refused(archive, tmp_path, students, said):
+    course, assignment = load_course(tmp_path / "satnet"), load_assignment(find("first-steps"))
     with pytest.raises(ScenarioError, match=said):
-        write_archive(
-            tmp_path / "c.zip",
-            load_course(tmp_path / "satnet"),
-            "t",
-            load_assignment(find("first-steps")),
-            students,
-            Wheels([], [], []),
-        )
+        write_archive(tmp_path / "c.zip", course, "t", assignment, students, Wheels([], [], []))
     assert not (tmp_path / "c.zip").exists()
 
 
@@ -172,24 +159,23 @@ def test_all_of_a_group_must_be_members_of_the_variant():
     assert [finding.code for finding in container._of_all(one, ["bo", "eve"]).findings] == [Code.OTHER_VARIANT]
 
 
+OWN, PART = f"scpslab-{version()}-py3-none-any.whl", {"name": "kernel", "sha256": "0" * 64}
+
+
 @pytest.mark.parametrize(
     ("name", "parts", "said"),
     [
         ("other-1.0-py3-none-any.whl", None, "no wheel of scpslab"),
         ("scpslab-0.0.1-py3-none-any.whl", None, "found version 0.0.1"),
-        (f"scpslab-{version()}-py3-none-any.whl", None, "no built parts"),
-        (
-            f"scpslab-{version()}-py3-none-any.whl",
-            {"parts": [{"name": "kernel", "sha256": "0" * 64}]},
-            "kernel: found SHA-256 000000000000; expected 111111111111",
-        ),
+        (OWN, None, "no built parts"),
+        (OWN, {"parts": [PART]}, "kernel: found SHA-256 000000000000; expected 111111111111"),
     ],
 )
 def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, name, parts, said):
     with zipfile.ZipFile(tmp_path / name, "w") as wheel:
         if parts is not None:
             wheel.writestr(PARTS, json.dumps(parts))
-    monkeypatch.setattr("scpslab_course.autograder.build.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
+    monkeypatch.setattr("scpslab_course.autograder.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
     with pytest.raises(UsageError, match=said):
         check_own(tmp_path / name)
 

@@ -7,7 +7,7 @@ import pytest
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import workspace
 from scpslab_course.course.folder import practice_variant
-from scpslab_course.course.secret import Secret
+from scpslab_course.course.variant import Secret
 
 SCENARIO = """kind: scenario
 version: 1

@@ -8,24 +8,24 @@ import math
 
 import pytest
 from hypothesis import given as drawn
-from hypothesis import strategies
+from hypothesis import strategies as st
 
 from scpslab.core.limited import Limits, limited
-from scpslab_course.course.answers import GivenError, interval, number, read_predicted
-from scpslab_course.course.model import (
-    ChoiceAnswer,
-    ChoicePrediction,
-    Distance,
-    Interval,
-    IntervalPrediction,
-    LogRatio,
-    NumberAnswer,
-    NumberPrediction,
-    Word,
+from scpslab_course.course import model
+from scpslab_course.course.answers import (
+    GivenError,
+    Mistake,
+    NearEnough,
+    RightNumber,
+    RightWord,
+    interval,
+    number,
+    read_predicted,
+    score_answer,
+    score_prediction,
 )
-from scpslab_course.course.scoring import Mistake, NearEnough, RightNumber, RightWord, score_answer, score_prediction
 
-ASKED = NumberAnswer(kind="number", question="How much?", unit="kB")
+ASKED = model.NumberAnswer(kind="number", question="How much?", unit="kB")
 RIGHT = RightNumber(
     kind="number",
     value=100,
@@ -33,10 +33,10 @@ RIGHT = RightNumber(
     partial=(NearEnough(distance=6, share=0.7, comment="nearly"), NearEnough(distance=20, share=0.2, comment="far")),
     wrong=(Mistake(value=50, share=0.3, comment="one way"), Mistake(value=105, share=0.9, comment="with headers")),
 )
-TIME = NumberPrediction(kind="number", question="How long?", unit="s")
-BOUNDS = IntervalPrediction(kind="interval", question="Between?", unit="kbit/s")
-RATIO = LogRatio(kind="log-ratio", truth="1 + 1", full=1.25, zero=4)
-CALIBRATED = Interval(kind="interval", truth="1 + 1", full=2, zero=8)
+TIME = model.NumberPrediction(kind="number", question="How long?", unit="s")
+BOUNDS = model.IntervalPrediction(kind="interval", question="Between?", unit="kbit/s")
+RATIO = model.LogRatio(kind="log-ratio", truth="1 + 1", full=1.25, zero=4)
+CALIBRATED = model.Interval(kind="interval", truth="1 + 1", full=2, zero=8)
 
 
 @pytest.mark.parametrize(
@@ -135,15 +135,7 @@ def test_what_is_no_interval_is_refused(text):
         interval(text, "kbit/s")
 
 
-@drawn(
-    strategies.one_of(
-        strategies.text(),
-        strategies.integers(),
-        strategies.floats(),
-        strategies.none(),
-        strategies.lists(strategies.integers()),
-    )
-)
+@drawn(st.text() | st.integers() | st.floats() | st.none() | st.lists(st.integers()))
 def test_whatever_is_written_is_a_finite_number_or_refused(text):
     for read in (number, interval):
         try:
@@ -180,17 +172,11 @@ def test_what_cannot_be_read_has_no_points_and_says_so():
 
 
 def test_words_are_right_known_mistakes_or_refused():
-    asked = ChoiceAnswer(kind="choice", question="What?", choices={"window": "w", "rate": "r", "queue": "q"})
+    asked = model.ChoiceAnswer(kind="choice", question="What?", choices={"window": "w", "rate": "r", "queue": "q"})
     right = RightWord(kind="choice", value="window", wrong=(Mistake(value="rate", share=0.1, comment="it was idle"),))
     found = [score_answer(asked, right, word) for word in ("window", "RATE", "queue", "windw", None, " Window ")]
-    assert [(score.share, score.is_readable) for score in found] == [
-        (1, True),
-        (0.1, True),
-        (0, True),
-        (0, False),
-        (0, False),
-        (1, True),
-    ]
+    shares = [(1, True), (0.1, True), (0, True), (0, False), (0, False), (1, True)]
+    assert [(score.share, score.is_readable) for score in found] == shares
     assert found[1].comment == "it was idle"
 
 
@@ -211,7 +197,7 @@ def test_a_prediction_loses_points_by_the_logarithm_of_its_ratio_to_the_truth():
 
 
 def test_a_prediction_of_what_may_be_0_loses_points_by_its_distance():
-    scoring = Distance(kind="distance", truth="1 - 1", full=1, zero=5)
+    scoring = model.Distance(kind="distance", truth="1 - 1", full=1, zero=5)
     assert [score_prediction(TIME, scoring, 0, text).share for text in (0, 1, -1, 3, 5, 50)] == [1, 1, 1, 0.5, 0, 0]
 
 
@@ -224,6 +210,6 @@ def test_an_interval_has_to_hold_the_truth_and_to_be_narrow(text, share):
 
 
 def test_a_predicted_word_is_right_or_not():
-    asked = ChoicePrediction(kind="choice", question="Which?", choices={"reno": "Reno", "cubic": "CUBIC"})
-    scoring = Word(kind="choice", truth="1 + 1")
+    asked = model.ChoicePrediction(kind="choice", question="Which?", choices={"reno": "Reno", "cubic": "CUBIC"})
+    scoring = model.Word(kind="choice", truth="1 + 1")
     assert [score_prediction(asked, scoring, "cubic", word).share for word in ("cubic", "reno", "bbr")] == [1, 0, 0]

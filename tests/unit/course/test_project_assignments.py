@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from scpslab_course.course.answers import read_answers
+from scpslab_course.course.answers import Evaluation, RightNumber, read_answers, read_practice, score_answer
 from scpslab_course.course.assignment import (
     FOLDER,
     HANDOUT,
@@ -22,13 +22,11 @@ from scpslab_course.course.assignment import (
     load_marking,
     names,
 )
-from scpslab_course.course.draw import Whose
 from scpslab_course.course.folder import draw_within_bands
 from scpslab_course.course.formulas import base_value
-from scpslab_course.course.model import MarkedNumber
+from scpslab_course.course.model import MarkedNumber, Whose
 from scpslab_course.course.runs import run_of
-from scpslab_course.course.scoring import Evaluation, RightNumber, read_practice, score_answer
-from scpslab_course.course.secret import Secret
+from scpslab_course.course.variant import Secret
 
 STUDENTS = 20
 SECRET = Secret(bytes(range(32)))
@@ -43,16 +41,11 @@ def both(name):
 def variants(name):
     """The parameters of some students. Bands that need reference runs are the business of tests/lab."""
     assignment, marking = both(name)
-    if marking.file.difficulty and any(
-        marking.needs_results(("difficulty", "bands", index, "value"))
-        for index in range(len(marking.file.difficulty.bands))
-    ):
+    if any(at[0] == "difficulty" and marking.needs_results(at) for at in marking.formulas):
         pytest.skip("its variants need reference runs")
     for number in range(STUDENTS):
         whose = Whose("test", name, f"student{number}")
-        yield draw_within_bands(
-            SECRET, whose, assignment, marking, lambda *_: pytest.fail("no reference run is needed")
-        )[1]
+        yield draw_within_bands(SECRET, whose, assignment, marking, lambda *_: pytest.fail("no run is needed"))[1]
 
 
 @pytest.mark.parametrize("name", names())
@@ -134,19 +127,13 @@ def test_first_steps_transfer_time_is_payload_headers_and_the_idle_link_of_slow_
     room = round_trip_s / packet_s
     payload_s, headers_s = size * 8 / rate, size / 1400 * 52 * 8 / rate
     idle_s = sum(round_trip_s - window * packet_s for window in (10, 20, 40, 80, 160) if window < room)
-    said = (assignment.folder / INSTRUCTOR / SOLUTION / "answers.yaml").read_text() + (
-        assignment.folder / INSTRUCTOR / NOTES
-    ).read_text()
+    instructor = assignment.folder / INSTRUCTOR
+    said = (instructor / SOLUTION / "answers.yaml").read_text() + (instructor / NOTES).read_text()
+    measured_s = size * 8 / (1000 * practice.expected.predictions["large_goodput"])
+    sums = (payload_s, headers_s, idle_s, payload_s + headers_s + idle_s)
 
-    assert payload_s + headers_s + idle_s == pytest.approx(
-        size * 8 / (1000 * practice.expected.predictions["large_goodput"]), rel=0.005
-    )
-    assert {
-        f"{payload_s:.2f} s",
-        f"{headers_s:.2f} s",
-        f"{idle_s:.2f} s",
-        f"{payload_s + headers_s + idle_s:.2f} s",
-    } <= set(re.findall(r"\d+\.\d+ s", said))
+    assert sums[3] == pytest.approx(measured_s, rel=0.005)
+    assert {f"{seconds:.2f} s" for seconds in sums} <= set(re.findall(r"\d+\.\d+ s", said))
     assert f"room for {room:.0f} packets" in said
 
 

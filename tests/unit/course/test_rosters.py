@@ -7,7 +7,7 @@ import os
 import pytest
 
 from scpslab.core.errors import ScenarioError
-from scpslab_course.course.roster import parties, read_roster
+from scpslab_course.course.folder import parties, read_roster
 
 
 def complaints(path, content):
@@ -39,10 +39,7 @@ def test_ids_that_are_no_folders_are_refused(tmp_path, word):
     [
         ("", "found no line"),
         ("name\nAnna\n", '1: found no column "student"'),
-        (
-            "student,naem\na,b\n",
-            '1: found the column "naem"; expected one of student, name, email, group. Did you mean name?',
-        ),
+        ("student,naem\na,b\n", '"naem"; expected one of student, name, email, group. Did you mean name?'),
         ("student,student\na,b\n", '1: found the column "student" twice'),
         ("student\n", "found 0 students"),
         ("student,name\na\n", "2: found 1 fields; expected 2"),

@@ -8,6 +8,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,17 @@ import pytest
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import load_assignment, load_marking
-from scpslab_course.course.draw import Whose, drawn
-from scpslab_course.course.folder import load_course, make_course, plan_issue, practice_variant, write_issue
-from scpslab_course.course.roster import Student, parties
-from scpslab_course.course.secret import PRACTICE, Secret, make_secret, read_secret
-from scpslab_course.course.variant import VariantError
+from scpslab_course.course.folder import (
+    Student,
+    load_course,
+    make_course,
+    parties,
+    plan_issue,
+    practice_variant,
+    write_issue,
+)
+from scpslab_course.course.model import Whose, drawn
+from scpslab_course.course.variant import PRACTICE, Secret, VariantError, make_secret, read_secret
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Grade
 from scpslab_course.grading.review import write_review
@@ -42,9 +49,7 @@ def test_a_course_that_would_not_be_valid_leaves_nothing(tmp_path):
     with pytest.raises(ScenarioError) as caught:
         make_course(tmp_path / "satnet", "x" * 500, "2026 w", ["small"])
     said = str(caught.value).splitlines()
-    assert (
-        said[0] == "--title: title: found 500 characters; expected one line of 1 to 200 characters. Correct the value."
-    )
+    assert said[0].startswith("--title: title: found 500 characters; expected one line of 1 to 200 characters.")
     assert said[1].startswith('--term: term: found "2026 w"; expected a letter or digit,')
     assert list(tmp_path.iterdir()) == []
 
@@ -53,18 +58,10 @@ def test_a_draw_depends_on_the_secret_and_every_name(assignment):
     def parameters(secret=b"s", term="t", name="small", student="anna", attempt=0):
         return drawn(secret, Whose(term, name, student), assignment.file.variant, attempt)
 
-    first = parameters()
-    assert first == parameters()
-    others = [
-        parameters(b"x"),
-        parameters(term="u"),
-        parameters(name="a"),
-        parameters(student="bo"),
-        parameters(attempt=1),
-    ]
-    assert len({json.dumps(one) for one in (first, *others)}) == 6
+    others = ({"secret": b"x"}, {"term": "u"}, {"name": "a"}, {"student": "bo"}, {"attempt": 1})
+    assert len({json.dumps(parameters(**one)) for one in ({}, *others)}) == 6
     # For ever: another value here makes every issued variant another one.
-    assert first == GOLDEN
+    assert parameters() == parameters() == GOLDEN
 
 
 def test_values_are_those_of_the_ranges(assignment):
@@ -100,6 +97,7 @@ WITHOUT_VALUE = {
     "(0-8) ** 0.5": "found the root of a negative number",
     "'much'": 'found the text "much" as value of buffer',
     "1e300": "found 1e+300 as value of buffer, in steps of 500; expected at most 9.22337e+18",
+    "rate - rate": "found 0.0 B as value of buffer; expected more than 0",
 }
 
 
@@ -113,16 +111,6 @@ def test_a_formula_without_a_value_ends_with_its_line(folder, no_runs, formula):
     assert said.startswith(f"{path}:11: variant.buffer.value: found ")
     assert WITHOUT_VALUE[formula] in said
     assert said.endswith(f"Correct the formula {formula!r}, or the parameters that it reads.")
-
-
-def test_values_of_another_kind_give_the_formula_no_value(folder, no_runs):
-    path = folder / "assignment.yaml"
-    path.write_text(path.read_text().replace("1 Mbit/s, 2 Mbit/s, 4 Mbit/s", "5 ms, 6 ms"))
-    with pytest.raises(
-        ScenarioError,
-        match=r":11: variant\.buffer\.value: found 0\.0 B as value of buffer; expected more than 0\. Correct the formula",
-    ):
-        practice_variant(load_assignment(folder), None, no_runs)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +138,8 @@ def test_nothing_is_issued_that_a_scenario_does_not_take(course, folder, marking
 
 def test_nothing_is_issued_that_nobody_can_open(course, assignment, marking, no_runs):
     group = parties([Student(f"s{number}", group="g") for number in range(101)])
-    with pytest.raises(
-        ScenarioError,
-        match=r"^small of group/g: members: found a list of 101; expected a list of 1 to 100\. Correct the roster",
-    ):
+    said = r"^small of group/g: members: found a list of 101; expected a list of 1 to 100\. Correct the roster"
+    with pytest.raises(ScenarioError, match=said):
         plan_issue(course, course.secret(), "2026w", group, [(assignment, marking)], no_runs)
 
 
@@ -173,38 +159,26 @@ def test_an_issued_variant_verifies_with_the_course_s_key_alone(course, issued):
 
 def test_any_changed_field_is_found(issued):
     fields = json.loads(variants.write(issued[0].variant))
-    changes = {
-        "course": "x",
-        "term": "x",
-        "assignment": "x",
-        "material": "0" * 64,
-        "student": "bo",
-        "members": ["bo"],
-        "attempt": 7,
-        "key": PRACTICE.key,
-    }
-    for key, value in (
-        *changes.items(),
-        ("parameters", fields["parameters"] | {"rate": "1 Gbit/s"}),
-        ("signature", "0" * 128),
-    ):
+    changes = dict.fromkeys(("course", "term", "assignment", "student"), "x") | {"members": ["bo"], "attempt": 7}
+    changes |= {"material": "0" * 64, "key": PRACTICE.key, "signature": "0" * 128}
+    changes |= {"parameters": fields["parameters"] | {"rate": "1 Gbit/s"}}
+    assert changes.keys() == fields.keys() - {"format"}
+    for key, value in changes.items():
         with pytest.raises(VariantError, match="found a variant that was changed after it was signed"):
             variants.read(json.dumps(fields | {key: value}).encode())
 
 
+NO_VARIANTS = {b"[]": "a list of 0", b"null": "null", b"7": "7"}
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[]", b"\xff", b"null", b"[" * 100_000, b'{"format": 2}', b" " * 100_000]
+    "content", [b"", b"{}", b"\xff", b"[" * 100_000, b'{"format": 2}', b" " * 100_000, *NO_VARIANTS]
 )
-def test_what_is_no_variant_is_refused_in_one_line(content):
+def test_what_is_no_variant_is_refused_in_one_line_and_not_called_a_plan(content):
     with pytest.raises(VariantError) as caught:
         variants.read(content)
+    assert re.search(f"^found .*{NO_VARIANTS.get(content, '')}|^format: ", str(caught.value))
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("content", "found"), [(b"[]", "a list of 0"), (b"null", "null"), (b"7", "7")])
-def test_what_is_no_variant_is_not_called_a_plan(content, found):
-    with pytest.raises(VariantError, match=f"^found .*{found}.*; expected a variant"):
-        variants.read(content)
 
 
 @pytest.mark.parametrize("title", ["a\nb", "", "x" * 201, "a\x1b[31m"])
@@ -248,17 +222,8 @@ def test_the_secret_is_in_no_file_that_is_issued(course, issued):
     write_issue(course, "2026w", issued)
     content = read_secret(course.folder / "secret").content
     keys = (content, course.secret().draw_key)
-    forms = [
-        form
-        for key in keys
-        for form in (
-            key,
-            key.hex().encode(),
-            key.hex().upper().encode(),
-            base64.b64encode(key),
-            base64.urlsafe_b64encode(key),
-        )
-    ]
+    texts = [(key.hex().encode(), base64.b64encode(key), base64.urlsafe_b64encode(key)) for key in keys]
+    forms = [*keys, *(form for text in texts for form in (*text, text[0].upper()))]
     files = [path for path in course.folder.rglob("*") if path.is_file() and path.name != "secret"]
     assert len(files) == 6
     for path in files:
@@ -270,11 +235,8 @@ def test_issuing_again_changes_nothing_and_replaces_nothing(course, issued, assi
     ledger = write_issue(course, "2026w", issued)
     before = ledger.read_bytes(), issued[0].path.read_bytes()
     rows = list(csv.DictReader(io.StringIO(before[0].decode())))
-    assert [(row["student"], row["email"], row["file"]) for row in rows] == [
-        ("anna", "", "anna/small.variant.json"),
-        ("bo", "bo@example.org", "bo/small.variant.json"),
-        ("di", "", "di/small.variant.json"),
-    ]
+    assert [row["file"] for row in rows] == [f"{name}/small.variant.json" for name in ("anna", "bo", "di")]
+    assert [(row["student"], row["email"]) for row in rows] == [("anna", ""), ("bo", "bo@example.org"), ("di", "")]
     assert [Path(row["attachment"]).read_bytes() for row in rows] == [variants.write(one.variant) for one in issued]
     write_issue(course, "2026w", issued)
     assert (ledger.read_bytes(), issued[0].path.read_bytes()) == before
@@ -289,16 +251,10 @@ def test_files_of_a_class_are_for_their_owner_alone(tmp_path, assignment, markin
     before = os.umask(0o022)
     try:
         course = make_course(tmp_path / "new" / "satnet", "Satellite networks", "2026w", ["small"])
-        write_issue(
-            course,
-            "2026w",
-            plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs),
-        )
-        write_review(
-            [Grade(tmp_path / "a.tar.gz", student="anna")],
-            Facts("Satellite networks", "2026w", ""),
-            tmp_path / "review",
-        )
+        made = plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
+        write_issue(course, "2026w", made)
+        facts = Facts("Satellite networks", "2026w", "")
+        write_review([Grade(tmp_path / "a.tar.gz", student="anna")], facts, tmp_path / "review")
     finally:
         os.umask(before)
     for top in (course.folder, tmp_path / "review"):

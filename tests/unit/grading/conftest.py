@@ -15,9 +15,8 @@ import pytest
 from scpslab.running import RunOptions
 from scpslab_course.course import variant
 from scpslab_course.course.assignment import load_assignment, load_marking
-from scpslab_course.course.folder import make_course, plan_issue
-from scpslab_course.course.log import appended
-from scpslab_course.course.roster import Party, Student
+from scpslab_course.course.folder import Party, Student, make_course, plan_issue
+from scpslab_course.course.workspace import appended
 from scpslab_course.grading import submission
 from scpslab_course.grading.grader import Settings
 
@@ -70,26 +69,34 @@ def members(issued):
     }
 
 
+def entry(name, size=0, **fields):
+    """The header of a member."""
+    made = tarfile.TarInfo(name)
+    made.size = size
+    for key, value in fields.items():
+        setattr(made, key, value)
+    return made
+
+
+def packed(path, members, *, contents=None, raw=()):
+    """A submission of these members, listed with their digests, or with other `contents`; `raw`: headers of members of
+    zeros, which are put beside them unlisted.
+    """
+    listed = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    head = {"format": 1, "assignment": "small", "student": "anna", "members": listed} | (contents or {})
+    with gzip.open(path, "wb") as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
+        for name, content in {submission.CONTENTS: json.dumps(head).encode(), **members}.items():
+            archive.addfile(entry(name, len(content)), io.BytesIO(content))
+        for member in raw:
+            archive.addfile(member, io.BytesIO(b"\0" * member.size))
+    return path
+
+
 @pytest.fixture
 def hand_in(tmp_path):
-    """Writes a submission of these members, listed with their digests; `raw` members are put beside them unlisted."""
+    """Writes a submission of these members."""
 
-    def write(members, name="anna.submission.tar.gz", student="anna", raw=()):
-        digests = {one: hashlib.sha256(content).hexdigest() for one, content in members.items()}
-        contents = json.dumps({"format": 1, "assignment": "small", "student": student, "members": digests}).encode()
-        target = io.BytesIO()
-        with (
-            gzip.GzipFile("", "wb", mtime=0, fileobj=target) as zipped,
-            tarfile.open(fileobj=zipped, mode="w") as archive,
-        ):
-            for one, content in {submission.CONTENTS: contents, **members}.items():
-                entry = tarfile.TarInfo(one)
-                entry.size = len(content)
-                archive.addfile(entry, io.BytesIO(content))
-            for entry in raw:
-                archive.addfile(entry, io.BytesIO(b"\0" * entry.size))
-        path = tmp_path / name
-        path.write_bytes(target.getvalue())
-        return path
+    def write(members, name="anna.submission.tar.gz", raw=()):
+        return packed(tmp_path / name, members, raw=raw)
 
     return write

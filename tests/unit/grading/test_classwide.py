@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scpslab.core.limited import Limits, limited
-from scpslab_course.course.scoring import Expected
+from scpslab_course.course.answers import Expected
 from scpslab_course.grading import classwide
 from scpslab_course.grading.classwide import _Index, _is_rounded
 from scpslab_course.grading.grade import Code, Grade, Part
@@ -72,18 +72,12 @@ def _predicted(student: str, truth: float, given: str) -> Grade:
 
 
 def test_equal_predictions_are_named_unless_the_same_is_right_for_both():
-    anna, bo, near, di = (
-        _predicted("anna", 7.8, "8.203"),
-        _predicted("bo", 9.2, "8.203"),
-        _predicted("near", 7.81, "8.203"),
-        _predicted("di", 9.2, "8.204"),
-    )
+    anna, bo, near = (_predicted(name, truth, "8.203") for name, truth in (("anna", 7.8), ("bo", 9.2), ("near", 7.81)))
+    di = _predicted("di", 9.2, "8.204")
 
     (found,) = classwide.findings(bo, [anna, bo, di])
-    assert (found.code, found.says) == (
-        Code.EQUAL_LOGS,
-        'found the predictions of "anna", each with the same digits; expected one\'s own',
-    )
+    assert found.code is Code.EQUAL_LOGS
+    assert found.says == 'found the predictions of "anna", each with the same digits; expected one\'s own'
     assert list(classwide.findings(anna, [anna, near])) == []
 
 

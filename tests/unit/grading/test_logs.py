@@ -1,28 +1,25 @@
-"""What the grader says of a log and the runs beside it: an interrupted run is told from a replayed log."""
+"""What the grader says of a log and the runs beside it: an interrupted run is told from a replayed log. Before it says
+that bytes are edited, its own machine has to give the same bytes twice.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from scpslab_course.course import log
-from scpslab_course.course.log import RunState
-from scpslab_course.grading.compare import against_runs
+from scpslab.core.errors import LabError
+from scpslab_course.grading.compare import Rerun, against_runs, rerun_alike
 from scpslab_course.grading.grade import REMARKS, Code
+from tests.unit.course.test_workspaces import logged
 
-AT = "2026-11-22T21:00:00Z"
 MINE, OTHER = "a" * 64, "b" * 64
 RUNS = {"transfer": SimpleNamespace(digest=SimpleNamespace(files={"results.csv": MINE}))}
 
 
 def said(*events):
-    content = b""
-    for event, results in events:
-        content = log.appended(
-            content, "v", AT, event, "transfer", "", [RunState(scenario="transfer", finished=2, results=results)]
-        )
-    return [finding.code for finding in against_runs(log.read(content, "v"), RUNS, {})]
+    return [finding.code for finding in against_runs(logged(*events), RUNS, {})]
 
 
 @pytest.mark.parametrize(
@@ -45,3 +42,16 @@ def test_only_a_run_without_its_end_was_interrupted(events, codes):
 def test_an_interrupted_run_is_remarked_upon_and_a_replayed_log_holds_the_grade():
     assert Code.INTERRUPTED_RUN in REMARKS
     assert Code.REPLAYED_LOG not in REMARKS
+
+
+ONE = Rerun({"cells/r1/status.json": "a" * 64, "results.csv": "b" * 64}, (), (), ("r1",), is_whole=True, manifest={})
+
+
+def test_two_runs_that_agree_are_no_news():
+    rerun_alike({"large": ONE}, {"large": replace(ONE, manifest={"other": 1})})
+
+
+@pytest.mark.parametrize("digests", [{}, {"cells/r1/status.json": "c" * 64, "results.csv": "b" * 64}])
+def test_two_runs_that_differ_are_this_machine_s_fault(digests):
+    with pytest.raises(LabError, match="not at fault"):
+        rerun_alike({"large": ONE}, {"large": replace(ONE, digests=digests)})

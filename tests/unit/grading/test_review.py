@@ -6,44 +6,25 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from scpslab_course.course.log import Line
+from scpslab_course.course.folder import Student
 from scpslab_course.course.model import Item
-from scpslab_course.course.roster import Student
+from scpslab_course.course.workspace import Line
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Code, Finding, Grade, Part
 from scpslab_course.grading.review import overview, pages, write_review
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'{{ 7*7 }}"
 FACTS = Facts(f"Course {HOSTILE}", "2026w", "2026-11-22T20:00:00Z")
-LINES = tuple(
-    Line(
-        number=number,
-        at=f"2026-11-22T0{number}:00:00Z",
-        event="run",
-        name=HOSTILE,
-        value=HOSTILE,
-        runs=(),
-        before="0" * 64,
-    )
-    for number in (1, 3)
-)
+RUBRIC = (Item(says="Says why & how", points=4),)
+WORDS = {"event": "run", "name": HOSTILE, "value": HOSTILE, "runs": (), "before": "0" * 64}
+LINES = tuple(Line(number=number, at=f"2026-11-22T0{number}:00:00Z", **WORDS) for number in (1, 3))
 
 
 def made(student, earned, *findings):
     parts = (
         Part("prediction", "rates", "How fast?", 1, 1.0, "it was 5", "4..6", is_inside=earned > 1),
         Part("answer", "bdp", "What is it?", 2, earned, HOSTILE, HOSTILE),
-        Part(
-            "answer",
-            "why",
-            "Why?",
-            4,
-            None,
-            "a person marks it",
-            HOSTILE,
-            (Item(says="Says why & how", points=4),),
-            ("Guesses.",),
-        ),
+        Part("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE, RUBRIC, ("Guesses.",)),
     )
     path = Path(f"{student}.tar.gz")
     return Grade(path, "5c" * 32, "small", student, (student,), parts=parts, findings=findings, lines=LINES, seconds=6)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
-import json
 import tarfile
 
 import pytest
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 
 from scpslab.core.errors import ResultError
 from scpslab_course.grading import submission
+from tests.unit.grading.conftest import entry, packed
 
 MEMBERS = {
     "variant.json": b"{}",
@@ -26,26 +25,6 @@ MEMBERS = {
     "runs.scpslab.tar.gz": b"x",
     "files/a.py": b"1",
 }
-
-
-def packed(path, members=None, *, contents=None, more=()):
-    members = dict(MEMBERS if members is None else members)
-    listed = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
-    head = {"format": 1, "assignment": "small", "student": "anna", "members": listed} | (contents or {})
-    with gzip.open(path, "wb") as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
-        for name, content in {"submission.json": json.dumps(head).encode(), **members}.items():
-            archive.addfile(info(name, len(content)), io.BytesIO(content))
-        for entry, content in more:
-            archive.addfile(entry, io.BytesIO(content))
-    return path
-
-
-def info(name, size=0, **fields):
-    entry = tarfile.TarInfo(name)
-    entry.size = size
-    for key, value in fields.items():
-        setattr(entry, key, value)
-    return entry
 
 
 def refused(path):
@@ -59,92 +38,71 @@ def refused(path):
 
 
 def test_a_submission_is_read_as_it_was_packed(tmp_path):
-    found = submission.read(packed(tmp_path / "a"))
+    found = submission.read(packed(tmp_path / "a", MEMBERS))
+    assert [found.variant, found.log, found.archive] == [b"{}", b"", b"x"]
     assert (found.contents.student, found.write_up, found.files) == ("anna", "Größe", {"a.py": b"1"})
     assert found.sha256 == hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../x",
-        "/etc/x",
-        "files/../x",
-        "a/./b",
-        "files/a/b",
-        "x.pickle",
-        "files",
-        "files//x",
-        "submission.json\n",
-        "ü" * 400,
-    ],
+NAMES = (
+    *["../x", "/etc/x", "files/../x", "a/./b", "files/a/b", "x.pickle", "files", "files//x"],
+    "submission.json\n",
+    "ü" * 400,
 )
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_members_with_other_names_are_refused(tmp_path, name):
     refused(packed(tmp_path / "a", {**MEMBERS, name: b"x"}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE],
-)
+@pytest.mark.parametrize("kind", ["SYMTYPE", "LNKTYPE", "CHRTYPE", "BLKTYPE", "FIFOTYPE", "GNUTYPE_SPARSE"])
 def test_links_and_devices_are_refused(tmp_path, kind):
-    refused(packed(tmp_path / "a", more=[(info("files/x", type=kind, linkname="/etc/passwd"), b"")]))
+    link = entry("files/x", type=getattr(tarfile, kind), linkname="/etc/passwd")
+    refused(packed(tmp_path / "a", MEMBERS, raw=[link]))
 
 
-@pytest.mark.parametrize("name", ["variant.json", "log.jsonl", "answers.yaml", "runs.scpslab.tar.gz"])
-def test_a_missing_part_is_named(tmp_path, name):
-    assert f"found no {name}" in refused(
-        packed(tmp_path / "a", {key: value for key, value in MEMBERS.items() if key != name})
-    )
+DIGESTS = {name: hashlib.sha256(content).hexdigest() for name, content in MEMBERS.items()}
+# What is packed beside or instead of the members, and what is said of it.
+OTHERS = {
+    "other bytes than": {"contents": {"members": DIGESTS | {"log.jsonl": "0" * 64}}},
+    "no such file as": {"contents": {"members": DIGESTS | {"files/z": "0" * 64}}},
+    "does not list": {"raw": [entry("files/b", 1)]},
+    "twice": {"raw": [entry("variant.json", 2)]},
+    "of 33554432 bytes, 67": {"files/a": bytes(32 << 20), "files/b": bytes(32 << 20)},
+    "33554433 bytes": {"files/a": bytes((32 << 20) + 1)},
+    "more than 200 files": {f"files/f{number}": b"" for number in range(200)},
+    "write-up.md: found 1048577 bytes": {"write-up.md": b"a" * ((1 << 20) + 1)},
+    "not UTF-8": {"write-up.md": "Größe".encode("latin-1")},
+    "format": {"contents": {"format": 2}},
+    "found an unknown key": {"contents": {"score": 100}},
+} | {f"found no {name}": {name: None} for name in submission.REQUIRED}
 
 
-def test_members_that_are_not_those_listed_are_refused(tmp_path):
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in MEMBERS.items()}
-    assert "other bytes than" in refused(
-        packed(tmp_path / "a", contents={"members": digests | {"log.jsonl": "0" * 64}})
-    )
-    assert "does not list" in refused(packed(tmp_path / "a", more=[(info("files/b", 1), b"1")]))
-    assert "twice" in refused(packed(tmp_path / "a", more=[(info("variant.json", 2), b"{}")]))
-    assert "no such file as" in refused(packed(tmp_path / "a", contents={"members": digests | {"files/z": "0" * 64}}))
+@pytest.mark.parametrize("says", OTHERS)
+def test_what_is_no_submission_is_named(tmp_path, says):
+    options = {key: value for key, value in OTHERS[says].items() if key in ("contents", "raw")}
+    members = MEMBERS | {name: content for name, content in OTHERS[says].items() if name not in options}
+    there = {name: content for name, content in members.items() if content is not None}
+    assert says in refused(packed(tmp_path / "a", there, **options))
 
 
-def test_what_is_too_large_is_refused(tmp_path):
-    assert "of 33554432 bytes, 67" in refused(
-        packed(tmp_path / "a", {**MEMBERS, "files/a": bytes(32 << 20), "files/b": bytes(32 << 20)})
-    )
-    assert "33554433 bytes" in refused(packed(tmp_path / "a", {**MEMBERS, "files/a": bytes((32 << 20) + 1)}))
-    assert "more than 200 files" in refused(
-        packed(tmp_path / "a", {**MEMBERS, **{f"files/f{number}": b"" for number in range(200)}})
-    )
-    assert "write-up.md: found 1048577 bytes" in refused(
-        packed(tmp_path / "a", {**MEMBERS, "write-up.md": b"a" * ((1 << 20) + 1)})
-    )
-    (tmp_path / "a").write_bytes(bytes(20 * 10**6 + 1))
-    assert "found more than 20000000 bytes" in refused(tmp_path / "a")
-
-
-def test_other_encodings_formats_and_files_are_refused(tmp_path):
-    assert "not UTF-8" in refused(packed(tmp_path / "a", {**MEMBERS, "write-up.md": "Größe".encode("latin-1")}))
-    assert "format" in refused(packed(tmp_path / "a", contents={"format": 2}))
-    assert "found an unknown key" in refused(packed(tmp_path / "a", contents={"score": 100}))
+def test_what_is_no_archive_is_refused(tmp_path):
     assert "found no such file" in refused(tmp_path / "none")
     assert "no ordinary file" in refused(tmp_path)
-    for content in (
-        b"",
-        b"PK\x03\x04",
-        b"\x1f\x8b",
-        gzip.compress(b"x" * 5000),
-        packed(tmp_path / "a").read_bytes()[:300],
-    ):
+    cut = packed(tmp_path / "a", MEMBERS).read_bytes()[:300]
+    for content in (b"", b"PK\x03\x04", b"\x1f\x8b", b"{}", b"\0" * 1000, gzip.compress(b"x" * 5000), cut):
         (tmp_path / "a").write_bytes(content)
-        refused(tmp_path / "a")
+        assert "expected a submission" in refused(tmp_path / "a")
+    (tmp_path / "a").write_bytes(bytes(20 * 10**6 + 1))
+    assert "found more than 20000000 bytes" in refused(tmp_path / "a")
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_damaged_submissions_are_read_or_refused(tmp_path, data):
-    content = bytearray(packed(tmp_path / "right").read_bytes())
+    content = bytearray(packed(tmp_path / "right", MEMBERS).read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     (tmp_path / "spoilt").write_bytes(bytes(content))
