@@ -8,8 +8,8 @@ import pytest
 
 from scpslab.engine import CellRun, CellSample
 from scpslab.plan import FORMAT, read, schema
-from tests.lab import forks
-from tests.lab.conftest import CELL, capture, datagrams, point_to_point
+from tests.lab.conftest import CELL, capture, datagrams, network_of
+from tests.lab.ran import digests
 
 pytestmark = pytest.mark.lab
 PROBE = {"name": "waiting", "kind": "queue", "link": "hop", "direction": "data", "stage": "queue", "interval_ns": 10**8}
@@ -22,7 +22,7 @@ def test_listening_changes_no_byte_and_samples_come_while_the_cell_runs(engine, 
     """Also where a program of the cell writes to the lab's console."""
     script = [{"do": "run", "t_ns": 2 * 10**9, "node": "h1", "command": FORGED, "required": True, "patience_ns": 10**9}]
     own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")], "script": script}
-    network = schema.write(point_to_point())
+    network = schema.write(network_of("point_to_point"))
     plan = read({"format": FORMAT, "network": network, "cell": {**schema.write(CELL), **own}})
     heard: list[tuple[float, CellSample]] = []
 
@@ -33,7 +33,7 @@ def test_listening_changes_no_byte_and_samples_come_while_the_cell_runs(engine, 
     ended_at = time.monotonic()
 
     assert alone["status"] == heeded["status"] == "completed", alone
-    assert forks.digests(tmp_path / "alone") == forks.digests(tmp_path / "heeded")
+    assert digests(tmp_path / "alone") == digests(tmp_path / "heeded")
     assert ended_at - heard[0][0] > 0.2
     samples = [sample for _, sample in heard]
     assert {sample.source for sample in samples} == {"datagrams", "waiting"}
