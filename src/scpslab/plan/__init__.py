@@ -9,7 +9,6 @@ guest too.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from scpslab.core import strict_json
 from scpslab.plan import schema
