@@ -9,7 +9,6 @@ guest too.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from scpslab.core import strict_json
 from scpslab.plan import schema
@@ -17,7 +16,7 @@ from scpslab.plan.cell import FORMAT, Plan
 from scpslab.plan.consistency import network_problems, problems
 from scpslab.plan.format_1 import upgraded
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import PlanError
+from scpslab.plan.schema import JsonObject, PlanError
 
 __all__ = ["FORMAT", "NetworkPlan", "Plan", "PlanError", "parse", "read", "read_network", "text", "write"]
 
@@ -65,7 +64,7 @@ def parse(content: bytes | str) -> Plan:
     return read(fields)
 
 
-def write(plan: Plan) -> dict[str, Any]:
+def write(plan: Plan) -> JsonObject:
     """What a plan's JSON is to say."""
     return schema.write(plan)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from scpslab.plan.schema import PlanError
+from scpslab.plan.schema import JsonObject, PlanError
 
 NETWORK = ("topology", "containers", "nodes", "links", "serial_links")
 OF_QUEUES = ("discipline", "limit_bytes", "limit_packets", "ecn")
 OF_ROUTERS = ("ip", "device", "seed", "default_precedence", "hop_count", "hosts", "next_hops", "interfaces")
 
 
-def upgraded(old: dict[str, Any]) -> dict[str, Any]:
+def upgraded(old: JsonObject) -> JsonObject:
     """The JSON of format 2 for that of format 1. What is no plan of either stays none: the reader of format 2 says so.
 
     Raises:
@@ -21,7 +19,7 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
         rest = {key: value for key, value in old.items() if key not in {"format", "cell", "limits", *NETWORK}}
         limits = dict(old["limits"])
         network = {key: old[key] for key in NETWORK} | {"memory_mib": limits.pop("memory_mib")}
-        impairments: list[dict[str, Any]] = []
+        impairments: list[JsonObject] = []
         for links in ("links", "serial_links"):
             network[links] = [_link(link, impairments) for link in old[links]]
         routers = [_router(node) for node in old["nodes"] if node["kind"] == "scps-router"]
@@ -36,7 +34,7 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
         raise PlanError(f"the plan: found format 1 without its {error}; expected every key of it") from error
 
 
-def _link(link: dict[str, Any], impairments: list[dict[str, Any]]) -> dict[str, Any]:
+def _link(link: JsonObject, impairments: list[JsonObject]) -> JsonObject:
     directions = []
     for old in link["directions"]:
         direction = dict(old)
@@ -54,7 +52,7 @@ def _link(link: dict[str, Any], impairments: list[dict[str, Any]]) -> dict[str, 
     return {**link, "directions": directions}
 
 
-def _queue(old: dict[str, Any]) -> dict[str, Any]:
+def _queue(old: JsonObject) -> JsonObject:
     """Settings stood beside the other keys, those of other disciplines as null."""
     prefix = old["discipline"].replace("-", "_") + "_"
     settings = {
@@ -63,9 +61,9 @@ def _queue(old: dict[str, Any]) -> dict[str, Any]:
     return {key: old[key] for key in OF_QUEUES} | {"settings": settings}
 
 
-def _router(node: dict[str, Any]) -> dict[str, Any]:
+def _router(node: JsonObject) -> JsonObject:
     return {"name": node["name"], "kind": "np-router", "node": node["name"], **{key: node[key] for key in OF_ROUTERS}}
 
 
-def _bare(node: dict[str, Any]) -> dict[str, Any]:
+def _bare(node: JsonObject) -> JsonObject:
     return {key: value for key, value in node.items() if node["kind"] != "scps-router" or key not in OF_ROUTERS}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from scpslab.plan import schema
-from scpslab.plan.schema import Items
+from scpslab.plan.schema import Items, JsonObject
 from scpslab.plan.values import (
     Amount,
     Interface,
@@ -95,7 +95,7 @@ class Described:
         """
         return schema.read(cls, fields)
 
-    def write(self) -> dict[str, Any]:
+    def write(self) -> JsonObject:
         """What its JSON is to say."""
         return schema.write(self)
 

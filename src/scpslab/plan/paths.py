@@ -86,7 +86,7 @@ class Paths:
 
     def _followed(self, start: str, end: str, to_ip: str) -> Way:
         if self._has_np:
-            # Routers of SCPS-NP have tables of their own, which lead over the fewest links (scenario/planning/np.py).
+            # Routers of SCPS-NP have tables of their own, which lead over the fewest links (planning/network.py).
             return way(self._links, start, end)
         here, hops, passed = start, list[Hop](), [start]
         while here != end:

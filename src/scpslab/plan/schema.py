@@ -17,6 +17,8 @@ from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+# What JSON says, before it is known what it means.
+JsonObject = dict[str, Any]
 LONGEST_SHOWN = 60
 KEYS_SHOWN = 12
 
@@ -147,7 +149,7 @@ def _object(kind: type[T], value: object) -> T:
         known = list(keys)
         more = ", …" if len(known) > KEYS_SHOWN else ""
         raise Misfit(f"found an unknown key; expected one of {', '.join(known[:KEYS_SHOWN])}{more}", unknown)
-    given: dict[str, Any] = {}
+    given: JsonObject = {}
     for name, wanted in keys.items():
         if name in value:
             try:
@@ -159,9 +161,9 @@ def _object(kind: type[T], value: object) -> T:
     return kind(**given)
 
 
-def write(part: Any) -> dict[str, Any]:
+def write(part: Any) -> JsonObject:
     """What JSON is to say of a part."""
-    written: dict[str, Any] = {}
+    written: JsonObject = {}
     for name, wanted in keys_of(type(part)).items():
         value = getattr(part, wanted.attribute)
         if value is not None or not wanted.may_be_missing:

@@ -1,6 +1,6 @@
 """Scenarios: from a YAML file to cells.
 
-Order of reading: model/ (what a file may say), load.py, consistency.py, resolve.py, cells.py.
+Order of reading: model.py (what a file may say), load.py, survey.py, consistency.py, cells.py.
 """
 
 from scpslab.scenario.cells import Cell, cells

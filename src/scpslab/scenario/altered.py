@@ -14,6 +14,7 @@ from scpslab.core.errors import ScenarioError
 from scpslab.documents.document import read
 from scpslab.scenario.load import FOLDER, FORM, load, resolved_yaml
 from scpslab.scenario.model import ScenarioFile
+from scpslab.scenario.paths import Data
 
 # Keys that change which cells run or what is recorded of them, but not what a cell is.
 FREE = ("title", "source", "description", "repeats", "seed", "limits", "probes", "checks", "skip", "sweep")
@@ -44,10 +45,10 @@ def changes_conditions(overrides: Sequence[str]) -> bool:
 
 
 @cache
-def _of_project(name: str) -> dict[str, Any] | None:
+def _of_project(name: str) -> Data | None:
     if not (FOLDER / f"{name.partition(':')[0]}.yaml").is_file():
         return None
-    found: dict[str, Any] = yaml.safe_load(resolved_yaml(load(name)))
+    found: Data = yaml.safe_load(resolved_yaml(load(name)))
     return found
 
 

@@ -22,7 +22,7 @@ from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.consistency import error_problems, problems
 from scpslab.scenario.load import Scenario, surveyed_at
 from scpslab.scenario.model import ScenarioFile, axis_values, settings_at
-from scpslab.scenario.paths import PathError, set_value, without_left_out
+from scpslab.scenario.paths import Data, PathError, set_value, without_left_out
 from scpslab.scenario.survey import Surveyed
 
 # All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is
@@ -172,7 +172,7 @@ class _Known:
     networks: dict[str, Surveyed] = field(default_factory=dict)
     shapes: dict[str, Surveyed] = field(default_factory=dict)
 
-    def surveyed(self, scenario: Scenario, data: dict[str, Any], model: ScenarioFile, places: Places) -> str:
+    def surveyed(self, scenario: Scenario, data: Data, model: ScenarioFile, places: Places) -> str:
         """The shape of a point whose network is known then.
 
         Raises:
@@ -200,7 +200,7 @@ class _Known:
         return shape
 
 
-def _without(data: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+def _without(data: Mapping[str, Any], keys: Collection[str]) -> Data:
     return {key: value for key, value in data.items() if key not in keys}
 
 
@@ -210,7 +210,7 @@ def _at_point(
     """The scenario with the values of one point set."""
     if not point:
         return scenario.model, scenario.surveyed, "", without_left_out(scenario.data, scenario.places)[1]
-    data: dict[str, Any] = copy.deepcopy(_without(scenario.data, SWEEP))
+    data: Data = copy.deepcopy(_without(scenario.data, SWEEP))
     changed: dict[KeyPath, str] = {}
     wrong: list[str] = []
     for axis, value in point.items():

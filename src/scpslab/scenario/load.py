@@ -25,7 +25,7 @@ from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
 from scpslab.scenario.labels import Given, lies
 from scpslab.scenario.model import ScenarioFile, Variant, axis_values, settings_at
-from scpslab.scenario.paths import PathError, read_override, set_value, without_left_out
+from scpslab.scenario.paths import Data, PathError, read_override, set_value, without_left_out
 from scpslab.scenario.survey import Surveyed, survey
 from scpslab.scenario.topologies import OnDisk, Topologies
 
@@ -257,7 +257,7 @@ def _option(text: str) -> str:
     return f"--set {text if len(text) <= LONGEST_OPTION else f'{text[:LONGEST_OPTION]}…'}"
 
 
-def _apply_override(data: dict[str, Any], text: str, network: Network, places: Places) -> Places:
+def _apply_override(data: Data, text: str, network: Network, places: Places) -> Places:
     option = _option(text)
     try:
         key, value = read_override(text)
@@ -274,7 +274,7 @@ def _apply_override(data: dict[str, Any], text: str, network: Network, places: P
     return places.set_from(option, [("sweep", axis)])
 
 
-def _apply_variant(data: dict[str, Any], name: str, whole: ScenarioFile, network: Network, places: Places) -> Places:
+def _apply_variant(data: Data, name: str, whole: ScenarioFile, network: Network, places: Places) -> Places:
     variant: Variant = whole.variants[name]
     here: KeyPath = ("variants", name)
     wrong: list[tuple[KeyPath, str]] = []
@@ -298,7 +298,7 @@ def _axis_named(data: Mapping[str, Any], path: str) -> str | None:
     return axis if section == "sweep" and axis and "." not in axis and isinstance(data.get("sweep", {}), dict) else None
 
 
-def _keep_points(data: dict[str, Any], axis: str, kept: Sequence[AxisValue]) -> list[str]:
+def _keep_points(data: Data, axis: str, kept: Sequence[AxisValue]) -> list[str]:
     """Reduces an axis to these cases, or gives it these values; returns the errors in them."""
     axes = data.get("sweep", {})
     if not isinstance(axes.get(axis), dict):
@@ -355,7 +355,7 @@ def _is_topology_swept(scenario: Scenario) -> bool:
     )
 
 
-def _rename(data: dict[str, Any], renamed: Mapping[str, str]) -> None:
+def _rename(data: Data, renamed: Mapping[str, str]) -> None:
     data[TOPOLOGY] = renamed.get(data[TOPOLOGY], data[TOPOLOGY])
     for axis in data["sweep"].values():
         for settings in axis.get("cases", {}).values():

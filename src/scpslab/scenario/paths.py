@@ -19,6 +19,8 @@ from scpslab.plan.topology import Network
 
 # The kind of workload that stands for other people's traffic: who sends it is no party of the experiment.
 CROSS_TRAFFIC = "congestion"
+# What a YAML file says, before a model has read it.
+Data = dict[str, Any]
 OVERRIDE = re.compile(r"([A-Za-z*][\w.*-]*)=(.+)", re.DOTALL)
 
 
@@ -34,7 +36,7 @@ class PathError(ValueError):
     """A path that leads nowhere; the message says where it ends."""
 
 
-def set_value(data: dict[str, Any], path: str, value: Any, network: Network) -> list[KeyPath]:
+def set_value(data: Data, path: str, value: Any, network: Network) -> list[KeyPath]:
     """Puts `value` at every place the path names and returns the key paths that changed.
 
     `*` means every direction, link or host.
@@ -54,7 +56,7 @@ def leaves_out(place: KeyPath, value: Any) -> bool:
     return place[:-1] in SECTIONS and any(value is word or value == word for word in OFF if type(value) is type(word))
 
 
-def without_left_out(data: Mapping[str, Any], places: Places) -> tuple[dict[str, Any], Places]:
+def without_left_out(data: Mapping[str, Any], places: Places) -> tuple[Data, Places]:
     """The data without the parts that were left out, and the places of the others, which keep their lines."""
     found = dict(data)
     for section in (str(at[0]) for at in SECTIONS):
@@ -166,7 +168,7 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
     return changed
 
 
-def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, dict[str, Any]]]:
+def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, Data]]:
     named = [
         (index, item, str(item.get("name", item.get("kind", ""))))
         for index, item in enumerate(here)

@@ -97,37 +97,23 @@ def test_congestion_control_without_a_rate_has_the_rate_of_the_program(plan):
     assert gateways(plan("hosts.*={stack: scps, preset: nmsu-vegas}"))["ws1"]["settings"]["rate"] == "2000000"
 
 
+FTP = "workloads=[{kind: ftp, name: file, from: ws1, to: ws2, size: 1 MB}]"
+ON_WS1, NONE = "found iperf3 over TCP on ws1, which has", "for a flow of ws1, whose gateway carries it over SCPS-TP"
+
+
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
+        (["hosts.*={stack: scps, network: np}"], f"{ON_WS1} network np, whose gateways speak IP; expected"),
+        (["hosts.*={stack: scps, sp: {}}"], f"{ON_WS1} sp, whose keys belong to two programs; expected"),
         (
-            ("hosts.*={stack: scps, network: np}",),
-            "found iperf3 over TCP on ws1, which has network np, whose gateways speak IP; expected",
+            ["hosts.ws2={stack: scps, bets: true}"],
+            "on ws2, which has bets, which leaves holes in a program's stream; exp",
         ),
-        (
-            ("hosts.*={stack: scps, sp: {}}",),
-            "found iperf3 over TCP on ws1, which has sp, whose keys belong to two programs; expected",
-        ),
-        (
-            ("hosts.ws2={stack: scps, bets: true}",),
-            "found iperf3 over TCP on ws2, which has bets, which leaves holes in a program's stream; expected",
-        ),
-        (
-            ("workloads.flow.congestion=bbr",),
-            'found "bbr" for a flow of ws1, whose gateway carries it over SCPS-TP; expected none',
-        ),
-        (
-            ("workloads.flow.segment=1000 B",),
-            'found "1000 B" for a flow of ws1, whose gateway carries it over SCPS-TP; expected none',
-        ),
-        (
-            (
-                "workloads=[{kind: ftp, name: file, from: ws1, to: ws2, size: 1 MB}]",
-                "hosts.ws1={stack: scps, network: np}",
-            ),
-            "found ftp on ws1, which has network np",
-        ),
-        (("workloads.flow.name=gateway-ws2",), 'found the name "gateway-ws2", which another record has'),
+        (["workloads.flow.congestion=bbr"], f'found "bbr" {NONE}; expected none'),
+        (["workloads.flow.segment=1000 B"], f'found "1000 B" {NONE}; expected none'),
+        ([FTP, "hosts.ws1={stack: scps, network: np}"], "found ftp on ws1, which has network np"),
+        (["workloads.flow.name=gateway-ws2"], 'found the name "gateway-ws2", which another record has'),
     ],
 )
 def test_what_does_not_fit_is_named(plan, overrides, words):
