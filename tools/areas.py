@@ -32,6 +32,7 @@ AREAS: dict[str, tuple[str, ...]] = {
             "host_agreement",
             "iperf3",
             "killed_runs",
+            "live_samples",
             "new_kinds",
             "pieces",
             "processor",
