@@ -17,7 +17,16 @@ import pytest
 from scpslab.core.errors import CapabilityError
 from scpslab.engine.appliance import machine as machine_module
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.machine import Job, Machine, Machines, Parts, command, copy_program, find_qemu
+from scpslab.engine.appliance.machine import (
+    Job,
+    Machine,
+    MachineCell,
+    Machines,
+    Parts,
+    command,
+    copy_program,
+    find_qemu,
+)
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.findings import judge_appliance
 from scpslab.engine.uml import no_network
@@ -66,6 +75,21 @@ def qemu(tmp_path: Path, monkeypatch):
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
     return put
+
+
+@pytest.fixture
+def asked(tmp_path, parts, qemu):
+    """A machine of a script, the folder of the cell that it is asked for, and the cell."""
+    machines = []
+
+    def ask(script: str) -> tuple[Machine, CellFolder, MachineCell]:
+        qemu(script)
+        machines.append(Machine(parts, 512, None, False))
+        folder = filled(tmp_path / "one")
+        return machines[0], folder, machines[0].start(folder, job)
+
+    yield ask
+    machines[0].close()
 
 
 def filled(path: Path) -> CellFolder:
@@ -138,44 +162,31 @@ def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, parts, qe
 @pytest.mark.parametrize(
     "says", ['say("nonsense")', 'say("{}")', 'say(json.dumps({"id": "x", "ended": 1, "returncode": 0}))', "sys.exit(1)"]
 )
-def test_a_machine_that_ends_or_says_what_none_says_is_lost(tmp_path, parts, qemu, says):
-    qemu(
-        f'say("ready")\nsys.stdin.readline()\nprint("last words", file=sys.stderr, flush=True)\n{says}\ntime.sleep(60)'
-    )
-    machine = Machine(parts, 512, None, False)
-    folder = filled(tmp_path / "one")
-    cell = machine.start(folder, job)
+def test_a_machine_that_ends_or_says_what_none_says_is_lost(asked, says):
+    last = 'print("last words", file=sys.stderr, flush=True)'
+    machine, folder, cell = asked(f'say("ready")\nsys.stdin.readline()\n{last}\n{says}\ntime.sleep(60)')
     cell.wait(5)
 
-    assert cell.lost
-    assert not machine.is_alive
+    assert (cell.lost, machine.is_alive) == (True, False)
     assert "last words" in folder.console.read_text()
-    machine.close()
 
 
-def test_a_machine_that_never_answers_is_ended(tmp_path, parts, qemu, monkeypatch):
+def test_a_machine_that_never_answers_is_ended(asked, monkeypatch):
     monkeypatch.setattr(machine_module, "GRACE_S", 0.1)
-    qemu('say("ready")\nsys.stdin.readline()\ntime.sleep(60)')
-    machine = Machine(parts, 512, None, False)
-    cell = machine.start(filled(tmp_path / "one"), job)
+    _, _, cell = asked('say("ready")\nsys.stdin.readline()\ntime.sleep(60)')
     with pytest.raises(machine_module.subprocess.TimeoutExpired):
         cell.wait(5)
     cell.kill()
 
-    assert cell.wait() == -9
-    assert cell.lost
-    machine.close()
+    assert (cell.wait(), cell.lost) == (-9, True)
 
 
-def test_a_machine_that_never_comes_up_is_ended(tmp_path, parts, qemu, monkeypatch):
+def test_a_machine_that_never_comes_up_is_ended(asked, monkeypatch):
     monkeypatch.setattr(machine_module, "START_LIMIT_S", 0.2)
-    qemu("time.sleep(60)")
-    machine = Machine(parts, 512, None, False)
-    cell = machine.start(filled(tmp_path / "one"), job)
+    _, _, cell = asked("time.sleep(60)")
     cell.wait(5)
 
     assert cell.lost
-    machine.close()
 
 
 def test_where_kvm_starts_no_machine_the_next_ones_do_without(tmp_path, parts, qemu, monkeypatch):
@@ -239,14 +250,8 @@ def test_the_machine_gets_nothing_of_the_host_but_named_folders(parts, qemu, tmp
     words = command(parts, tmp_path / "a,b", 512, False)
     shares = [word for word in words if "mount_tag=" in word]
 
-    assert [word.split("mount_tag=")[1].split(",")[0] for word in shares] == [
-        "boot",
-        "lab",
-        "kernel",
-        "tools",
-        "program",
-        "exchange",
-    ]
+    names = [word.split("mount_tag=")[1].split(",")[0] for word in shares]
+    assert names == ["boot", "lab", "kernel", "tools", "program", "exchange"]
     assert [word for word in shares if "readonly=on" not in word] == [shares[-1]]
     assert all("a,,b" in word for word in shares)
     assert not {"-netdev", "-drive", "-hda", "-nic"} & set(words)

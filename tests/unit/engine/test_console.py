@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
+from scpslab.cli.progress import ConsoleProgress
 from scpslab.engine import CellRun
 from scpslab.engine.base import CellSample
 from scpslab.engine.console import READ_BYTES, read
 from scpslab.lab.loop import Epoch
 from scpslab.lab.records import COPIES, LONGEST_LIVE, MOST_LIVE_BYTES, Live
+from scpslab.running.events import CellProgress, RunInterrupted, RunStarted
+from scpslab.running.executors import LocalExecutor
 from tests.unit.engine.test_process_engine import PLAN, ScriptEngine
 
 from scpslab.kinds.probes.queue.plan import QueueDepth
@@ -144,3 +149,38 @@ def test_the_stream_has_an_end_and_grows_thin(capsys):
         live.copy(str(number), {"t_s": 1, "state": "x" * 1000})
         loop.sleep()
     assert MOST_LIVE_BYTES - 1100 < len(capsys.readouterr().out) <= MOST_LIVE_BYTES
+
+
+class Told:
+    """What an executor reports, in its order."""
+
+    def __init__(self):
+        self.reports: list[tuple[object, ...]] = []
+
+    def started(self, cell_id):
+        self.reports.append(("started", cell_id))
+
+    def progress(self, cell_id, sample):
+        self.reports.append((cell_id, sample.t_s))
+
+    def ended(self, cell_id, status, _took_s):
+        self.reports.append(("ended", cell_id))
+
+
+def test_an_executor_tells_the_samples_of_a_cell_before_its_end(tmp_path):
+    told = Told()
+    engine = ScriptEngine(f"print({SAMPLE.format(1) + SAMPLE.format(2)!r}, end='')")
+
+    LocalExecutor(1).run(engine, {"r1": CellRun(WATCHED, tmp_path / "r1")}, told)
+
+    assert told.reports == [("started", "r1"), ("r1", 1), ("r1", 2), ("ended", "r1")]
+
+
+def test_the_bar_shows_how_far_a_cell_is(tmp_path):
+    console = Console(force_terminal=True, width=200, file=io.StringIO())
+    shown = ConsoleProgress(console)
+    shown(RunStarted("test", tmp_path, "virtual", ("r1",)))
+    shown(CellProgress("r1", CellSample(41.2, "tcp-ws1", {"bytes_acked": 1_200_000})))
+
+    assert shown.bar.tasks[0].description == "r1 at 41 s, 1.2 MB acknowledged"
+    shown(RunInterrupted("test", tmp_path))

@@ -16,15 +16,13 @@ from scpslab.core.errors import UsageError
 from scpslab.engine import CellRun
 from scpslab.engine.base import Interrupted
 from scpslab.engine.process import ProcessEngine
+from scpslab.engine.uml import no_network
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.plan import NetworkPlan, Plan, write
-from scpslab.plan.cell import CellPlan, Limits
+from scpslab.plan import write
 from scpslab.runs import CellFiles
 
-PLAN = Plan(
-    network=NetworkPlan(topology="test", containers="process", memory_mib=512, nodes=(), links=(), serial_links=()),
-    cell=CellPlan(id="r1", scenario="test", axes={}, repeat=1, kernel_seed="", limits=Limits(virtual_s=60, wall_s=60)),
-)
+PLAN = no_network({"wall_s": 60, "memory_mib": 512})
+SHORT = replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1)))
 WRITES_STATUS = 'open("out/status.json", "w").write(\'{"status": "completed", "reason": ""}\')'
 WAITS_FOR_EVER = "import sys; sys.stdin.readline()"
 
@@ -129,11 +127,7 @@ def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
 
 
 def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
-    status, _ = run(
-        ScriptEngine(WAITS_FOR_EVER),
-        tmp_path,
-        replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1))),
-    )
+    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, SHORT)
 
     assert status["reason"] == "the cell did not end within its wall limit of 0.1 s"
 
@@ -142,11 +136,7 @@ def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("scpslab.engine.uml.standstill", lambda kernel: f"; process {kernel} hangs")
     monkeypatch.setattr(ScriptEngine, "hanging", lambda self, process: VirtualEngine().hanging(process))
 
-    status, _ = run(
-        ScriptEngine(WAITS_FOR_EVER),
-        tmp_path,
-        replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1))),
-    )
+    status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, SHORT)
 
     assert "within its wall limit of 0.1 s; process " in status["reason"]
 

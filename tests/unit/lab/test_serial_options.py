@@ -8,19 +8,12 @@ import pytest
 
 from scpslab.lab.serial import channel_errors, channel_options, crossing_ns, pppd_options
 from scpslab.plan import schema
-from scpslab.plan.cell import CellPlan
+from scpslab.plan.cell import CellPlan, Limits
 from scpslab.plan.topology import catalogue
 
-ERRORS = {
-    "model": "none",
-    "action": "drop",
-    "settings": {},
-    "seed": "5c" * 32,
-    "vector_errors": 65536,
-    "drop_packets": [],
-    "drop_min_bytes": 0,
-    "outages": [],
-}
+ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536}
+ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
+GILBERT_ELLIOTT = {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "ber_bad": 0.01}
 
 
 def serial_link(**parameters):
@@ -29,22 +22,11 @@ def serial_link(**parameters):
 
 
 def cell(data_errors=None):
-    fields = {
-        "id": "r1",
-        "scenario": "test",
-        "axes": {},
-        "repeat": 1,
-        "kernel_seed": "",
-        "limits": {"virtual_s": 60, "wall_s": 60},
-    }
-    impairments = [
-        {"link": "serial", "direction": name, "errors": ERRORS | errors}
-        for name, errors in (("data", data_errors or {}), ("ack", {}))
-    ]
-    return schema.read(
-        CellPlan,
-        fields | {key: [] for key in ("workloads", "probes", "services", "script")} | {"impairments": impairments},
-    )
+    errors = {"data": ERRORS | (data_errors or {}), "ack": ERRORS}
+    impairments = [{"link": "serial", "direction": name, "errors": one} for name, one in errors.items()]
+    limits = Limits(virtual_s=60, wall_s=60)
+    plain = CellPlan(id="r1", scenario="test", axes={}, repeat=1, kernel_seed="", limits=limits)
+    return schema.read(CellPlan, schema.write(plain) | {"impairments": impairments})
 
 
 def words(options: list[str], option: str) -> dict[str, str]:
@@ -73,17 +55,9 @@ def test_frames_are_handed_on_at_their_flag():
             {"errors": "clustered", "ber": "1e-05", "burst-errors": "4.0", "burst-gap": "3.0"},
         ),
         (
-            {
-                "model": "gilbert-elliott",
-                "settings": {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "ber_bad": 0.01},
-            },
-            {
-                "errors": "gilbert-elliott",
-                "p-good-bad": "1e-06",
-                "p-bad-good": "0.001",
-                "ber-good": "0.0",
-                "ber-bad": "0.01",
-            },
+            {"model": "gilbert-elliott", "settings": GILBERT_ELLIOTT},
+            {"errors": "gilbert-elliott", "p-good-bad": "1e-06", "p-bad-good": "0.001", "ber-good": "0.0"}
+            | {"ber-bad": "0.01"},
         ),
         (
             {"model": "vector-file", "settings": {"file": "/home/a.bits", "sha256": "5c" * 32}},
@@ -96,11 +70,8 @@ def test_frames_are_handed_on_at_their_flag():
     ],
 )
 def test_every_error_model_has_its_words(errors, expected):
-    lines = dict(
-        line.split(" ", 1)
-        for line in channel_errors(serial_link(), cell(errors), Path("/vectors")).splitlines()
-        if " " in line
-    )
+    text = channel_errors(serial_link(), cell(errors), Path("/vectors"))
+    lines = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
     assert dict(pair.split("=", 1) for pair in lines["a-to-b"].split(",") if pair) == expected
 
 

@@ -20,24 +20,13 @@ from scpslab.kinds.errors.independent.plan import Independent
 from scpslab.kinds.errors.none.plan import NoErrors
 from scpslab.kinds.probes.verdicts.plan import Verdicts
 
-CELL = CellPlan(
-    id="r1",
-    scenario="test",
-    axes={"ber": 1e-5},
-    repeat=1,
-    kernel_seed="5c" * 32,
-    limits=Limits(virtual_s=60, wall_s=60),
-)
-ERRORS = Errors(
-    model="independent",
-    action="drop",
-    settings=Independent(ber=1e-5),
-    seed="5c" * 32,
-    vector_errors=100,
-    drop_packets=(),
-    drop_min_bytes=0,
-    outages=(),
-)
+LIMITS = Limits(virtual_s=60, wall_s=60)
+CELL = CellPlan(id="r1", scenario="test", axes={"ber": 1e-5}, repeat=1, kernel_seed="5c" * 32, limits=LIMITS)
+BITS = {"model": "independent", "action": "drop", "settings": Independent(ber=1e-5), "seed": "5c" * 32}
+ERRORS = Errors(**BITS, vector_errors=100, drop_packets=(), drop_min_bytes=0, outages=())
+VERDICTS = Verdicts(name="v", link="hop", direction="data")
+STEP = RunStep(t_ns=0, node="h1", command="true", required=True, patience_ns=1)
+SACK = {"net.ipv4.tcp_sack": "0"}
 
 
 def plan_of(topology: str = "point_to_point") -> Plan:
@@ -94,20 +83,13 @@ def test_what_a_cell_has_of_its_own_is_not_in_its_template(vectors):
     "change",
     [
         lambda plan: with_network(plan, memory_mib=600),
-        lambda plan: with_network(
-            plan,
-            nodes=tuple(
-                replace(node, sysctls={"net.ipv4.tcp_sack": "0"}) for node in plan.network.nodes if node.kind == "host"
-            ),
-        ),
+        lambda plan: with_network(plan, nodes=tuple(replace(node, sysctls=SACK) for node in plan.network.speaking)),
         lambda plan: with_network(plan, links=(replace(plan.network.links[0], mtu_bytes=600),)),
         lambda plan: with_direction(plan, rate_bps=8000),
         lambda plan: with_direction(plan, delay_ns=5),
         lambda plan: with_direction(plan, jitter_ns=5),
-        lambda plan: with_cell(plan, probes=(Verdicts(name="v", link="hop", direction="data"),)),
-        lambda plan: with_cell(
-            plan, script=(RunStep(t_ns=0, node="h1", command="true", required=True, patience_ns=1),)
-        ),
+        lambda plan: with_cell(plan, probes=(VERDICTS,)),
+        lambda plan: with_cell(plan, script=(STEP,)),
     ],
 )
 def test_what_the_set_up_reads_is_in_the_template(vectors, change):
@@ -143,9 +125,7 @@ def test_space_is_a_power_of_two_of_what_the_plan_needs(vectors):
 
 
 def test_what_can_change_has_room_for_it_in_every_direction(vectors):
-    plan = with_cell(
-        with_errors(plan_of()), script=(RunStep(t_ns=0, node="h1", command="true", required=True, patience_ns=1),)
-    )
+    plan = with_cell(with_errors(plan_of()), script=(STEP,))
     directions = sum(len(link.directions) for link in plan.network.links)
     space = Space.of(plan, vectors)
 
@@ -154,7 +134,4 @@ def test_what_can_change_has_room_for_it_in_every_direction(vectors):
 
 
 def test_a_probe_of_verdicts_gets_its_log(vectors):
-    assert (
-        Space.of(with_cell(plan_of(), probes=(Verdicts(name="v", link="hop", direction="data"),)), vectors).verdicts
-        == VERDICT_LOG_ENTRIES
-    )
+    assert Space.of(with_cell(plan_of(), probes=(VERDICTS,)), vectors).verdicts == VERDICT_LOG_ENTRIES
