@@ -22,7 +22,7 @@ class FakeElsewhere(NoLab):
     memory = Path(os.environ["FAKE_MEMORY"])
 
     def hash(self, plan):
-        return os.environ.get("FAKE_HASH", "fake")
+        return os.environ.get("FAKE_HASH", super().hash(plan))
 
     def run(self, cell):
         time.sleep(float(os.environ.get("FAKE_S", "0")))

@@ -47,7 +47,8 @@ def test_a_student_gets_a_variant_works_and_hands_in(tmp_path, scpslab, typed):
     scpslab("course", "new", "satnet", "--assignment", "first-steps")
     issued = command.ended("course", "issue", "--course", "satnet", "--roster", "roster.csv", folder=tmp_path)
     key = issued.stderr.split("key ")[1].strip()
-    typed(f"start first-steps --variant satnet/issued/term-1/anna/first-steps.variant.json --key {key} --into mine")
+    variant = "satnet/issued/term-1/anna/first-steps.variant.json"
+    scpslab("assignment", "start", "first-steps", "--variant", variant, "--key", key, "--into", "mine")
     predict = ("assignment", "predict")
     assert "before the run" in scpslab(*predict, "small_s", "20 s")
     assert "expected one of small_s" in scpslab(*predict, "small", "20 s", code=2)
