@@ -55,15 +55,9 @@ def mine(run_dir, tmp_path):
     (folder / "rover.yaml").write_text("kind: scenario\n")
     (folder / "figures" / "good.yaml").write_text(RECIPE)
     (folder / "claims" / "good.yaml").write_text(CLAIMS)
-    manifest = {
-        "format": 1,
-        "status": "completed",
-        "scenario": "fig04-golden",
-        "engine": "virtual",
-        "seed": 7,
-        "cells": {},
-    }
-    (run_dir / "manifest.json").write_text(json.dumps(manifest | {"file": "../mine/rover.yaml", "evidence": True}))
+    manifest = {"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "virtual", "seed": 7}
+    manifest |= {"cells": {}, "file": "../mine/rover.yaml", "evidence": True}
+    (run_dir / "manifest.json").write_text(json.dumps(manifest))
     return folder
 
 
@@ -90,17 +84,14 @@ def drawn(run_dir, **options):
     return names, warned
 
 
-def test_a_recipe_beside_the_scenario_is_drawn_with_those_of_the_project(run_dir, mine):
+@pytest.mark.parametrize(
+    ("more", "is_drawn"), [("", True), ("applies_to: [other]\n", False), ('applies_to: ["*golden*"]\n', True)]
+)
+def test_a_recipe_beside_the_scenario_is_drawn_with_those_of_the_project(run_dir, mine, more, is_drawn):
+    """`applies_to` keeps it from other scenarios of its folder."""
+    (mine / "figures" / "good.yaml").write_text(RECIPE + more)
     names, warned = drawn(run_dir)
-    assert {"good.svg", "fy97-fig04.svg"} <= names
-    assert warned == []
-
-
-def test_applies_to_keeps_a_recipe_from_other_scenarios_of_its_folder(run_dir, mine):
-    (mine / "figures" / "good.yaml").write_text(RECIPE + "applies_to: [other]\n")
-    assert "good.svg" not in drawn(run_dir)[0]
-    (mine / "figures" / "good.yaml").write_text(RECIPE + 'applies_to: ["*golden*"]\n')
-    assert "good.svg" in drawn(run_dir)[0]
+    assert ("good.svg" in names, "fy97-fig04.svg" in names, warned) == (is_drawn, True, [])
 
 
 def test_the_copies_in_the_run_count_where_the_scenario_has_gone(run_dir, mine):
@@ -135,6 +126,9 @@ def test_one_bad_recipe_is_told_with_its_place_and_the_others_are_drawn(run_dir,
     assert len(warned) == 1
     assert "figures/bad.yaml" in warned[0]
     assert said in warned[0]
+    # Without somebody to warn it is an error.
+    with pytest.raises(ScenarioError, match=r"bad\.yaml"):
+        draw(run_dir)
 
     code, out, err = scpslab("plot", run_dir, "--format", "svg")
     assert (code, "good.svg" in out) == (1, True), "plot was asked for all that applies"
@@ -182,12 +176,6 @@ def test_a_recipe_is_named_by_the_path_of_its_file(run_dir, tmp_path, scpslab, m
     assert "nowhere.yaml: found No such file or directory; expected a figure recipe file." in err
 
 
-def test_without_somebody_to_warn_a_bad_recipe_is_an_error(run_dir, mine):
-    (mine / "figures" / "bad.yaml").write_text("a: [\n")
-    with pytest.raises(ScenarioError, match=r"bad\.yaml"):
-        draw(run_dir)
-
-
 def test_the_report_draws_a_recipe_again_when_it_has_changed(run_dir, mine):
     write_report(run_dir)
     (mine / "figures" / "good.yaml").write_text(RECIPE.replace("a title", "another title"))
@@ -204,12 +192,6 @@ def test_claims_beside_the_scenario_are_tested_with_those_of_the_project(run_dir
     assert "Goodput is above nothing" in write_report(run_dir).read_text()
 
 
-def test_claims_are_tested_from_a_file_alone(run_dir, mine, scpslab):
-    code, out, _ = scpslab("claims", run_dir, "--file", mine / "claims" / "good.yaml", "--format", "csv")
-    assert code == 0
-    assert {line.partition(",")[0] for line in out.splitlines()} == {"paper", "good"}
-
-
 def test_a_bad_file_of_claims_is_told_with_its_place_and_the_others_are_tested(run_dir, mine, scpslab):
     bad = mine / "claims" / "bad.yaml"
     bad.write_text(CLAIMS.replace("goodput_bps", "[1]"))
@@ -217,11 +199,11 @@ def test_a_bad_file_of_claims_is_told_with_its_place_and_the_others_are_tested(r
     assert code == 1
     assert f"warning: {bad}:12: " in err
     assert "\ngood,fast," in out
-    code, out, err = scpslab(
-        "claims", run_dir, "--format", "csv", "--file", bad, "--file", mine / "claims" / "good.yaml"
-    )
-    assert code == 1
-    assert "good,fast," in out
+    # From files alone there are no claims of papers.
+    alone = ("claims", run_dir, "--format", "csv", "--file", mine / "claims" / "good.yaml")
+    for more, expected in (((), 0), (("--file", bad), 1)):
+        code, out, _ = scpslab(*alone, *more)
+        assert (code, {line.partition(",")[0] for line in out.splitlines()}) == (expected, {"paper", "good"})
     assert scpslab("claims", run_dir, "--file", bad)[0] == 2
 
 

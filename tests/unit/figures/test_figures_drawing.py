@@ -43,15 +43,10 @@ def test_the_same_run_gives_the_same_bytes(run_dir, name, cells):
 
 @pytest.mark.parametrize("name", ["fy97-a01", "fy97-a02", "fy97-a03", "fy97-a10", "fy97-a12"])
 def test_every_kind_of_single_cell_figure_is_drawn_for_the_cell_wanted(run_dir, name):
-    (path,) = draw(run_dir, [name], cells=[CELL], formats=("png",))
-    assert path.name == f"{name}-{CELL}.png"
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
-def test_xpl_files_are_written_for_the_cells_wanted(run_dir):
-    (path,) = draw(run_dir, cells=[CELL], formats=("xpl",))
-    assert path.name == f"time-sequence-{CELL}.xpl"
-    assert path.read_text().startswith("timeval unsigned")
+    png, xpl = draw(run_dir, [name], cells=[CELL], formats=("png", "xpl"))
+    assert (png.name, xpl.name) == (f"{name}-{CELL}.png", f"time-sequence-{CELL}.xpl")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert xpl.read_text().startswith("timeval unsigned")
 
 
 @pytest.mark.parametrize(

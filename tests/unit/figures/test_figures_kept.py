@@ -59,14 +59,10 @@ def test_a_picture_that_was_edited_or_removed_is_drawn_again_with_the_same_bytes
         assert (picture.read_bytes(), (run_dir / "figures" / figures.FILE).read_bytes()) == (good, record)
 
 
-def test_other_options_other_pictures(draw):
+def test_other_options_code_recipes_or_another_library_draw_again(tmp_path, draw, monkeypatch):
     draw()
     assert draw(models=("mathis",))[1]
     assert draw()[1]
-
-
-def test_other_code_other_recipes_or_another_library_draw_again(tmp_path, draw, monkeypatch):
-    draw()
     monkeypatch.setattr(figures, "version", lambda name: "0")
     assert draw()[1]
     for name, root in (("PACKAGE", tmp_path / "code"), ("RECIPES", tmp_path / "analysis" / "figures")):
