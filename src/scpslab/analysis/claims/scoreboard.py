@@ -47,9 +47,10 @@ def scores(verdicts: Sequence[Verdict]) -> list[tuple[str, Counter[Outcome], Cou
     papers: dict[str, tuple[Counter[Outcome], Counter[Outcome]]] = {}
     for verdict in verdicts:
         own, today = papers.setdefault(verdict.paper.file.title, (Counter(), Counter()))
-        own.update(filter(None, [verdict.outcome()]))
-        if (outcome := verdict.outcome("modern")) is not Outcome.NOT_TESTABLE:
-            today.update(filter(None, [outcome]))
+        if (outcome := verdict.outcome()) is not None:
+            own[outcome] += 1
+        if (outcome := verdict.outcome("modern")) not in (None, Outcome.NOT_TESTABLE):
+            today[outcome] += 1
     return [(title, *counts) for title, counts in papers.items()]
 
 
