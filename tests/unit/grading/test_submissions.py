@@ -44,7 +44,11 @@ def test_a_submission_is_read_as_it_was_packed(tmp_path):
     assert found.sha256 == hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest()
 
 
-NAMES = (*["../x", "/etc/x", "files/../x", "a/./b", "files/a/b", "x.pickle", "files", "files//x"], "submission.json\n", "ü" * 400)
+NAMES = (
+    *["../x", "/etc/x", "files/../x", "a/./b", "files/a/b", "x.pickle", "files", "files//x"],
+    "submission.json\n",
+    "ü" * 400,
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
