@@ -22,7 +22,7 @@ from scpslab.cli.tables import as_table
 from scpslab.engine import ENGINES
 from scpslab.engine.uml import LiveEngine
 from scpslab.scenario import planning
-from scpslab.setup import ensure
+from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest, program_folder
 from tests.lab.test_docker import images_can_be_had
 
@@ -66,7 +66,7 @@ def seen(tmp_path_factory):
     for kind in kinds:
         (cell / f"plan-{kind}.json").write_text(plan_of(kind))
     (cell / "job.json").write_text(json.dumps({"plans": kinds, "kills": KILLS, "seed": 1997}))
-    console = LiveEngine().boot(ensure(print, with_docker="docker" in kinds), program, cell, LIMITS)
+    console = LiveEngine().boot(ensure(silent, with_docker="docker" in kinds), program, cell, LIMITS)
     error = cell / "out" / "error.txt"
     assert not error.exists(), f"{error.read_text()} {console}"
     assert (cell / "out" / "result.json").exists(), console

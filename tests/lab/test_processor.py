@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from scpslab.core.project import ROOT
-from scpslab.setup import ensure
+from scpslab.setup import ensure, silent
 
 pytestmark = pytest.mark.lab
 # RDTSC and RDTSCP with both halves of the answer in one register, at places where a word of memory or a page ends.
@@ -84,7 +84,7 @@ def test_programs_of_the_guest_with_the_processor_s_random_numbers_are_known(tmp
     if not (shutil.which("objdump") and shutil.which("fsck.erofs")):
         pytest.skip("needs objdump (binutils) and fsck.erofs (erofs-utils)")
     root = tmp_path / "root"
-    image = ensure(print).boot_dir / "guest.erofs"
+    image = ensure(silent).boot_dir / "guest.erofs"
     subprocess.run(["fsck.erofs", f"--extract={root}", str(image)], check=True, capture_output=True)
     found = set()
     for file in (file for file in root.rglob("*") if file.is_file() and not file.is_symlink()):

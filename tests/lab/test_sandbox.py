@@ -20,7 +20,7 @@ from scpslab.engine.confinement import LAUNCHER, protections, template_launcher
 from scpslab.engine.template import TemplateGuest
 from scpslab.engine.uml import ROOT_ARGUMENTS
 from scpslab.engine.virtual import VirtualEngine
-from scpslab.setup import Images, ensure
+from scpslab.setup import Images, ensure, silent
 from scpslab.setup.images import PROJECT
 
 pytestmark = pytest.mark.lab
@@ -44,7 +44,7 @@ limits: {{virtual: 60 s, wall: 100 s}}
 
 @pytest.fixture(scope="module")
 def images() -> Images:
-    return ensure(print)
+    return ensure(silent)
 
 
 @dataclass
