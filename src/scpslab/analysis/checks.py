@@ -54,13 +54,8 @@ def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[Key
     columns = columns_of(plans)
     for axis in scenario.sweep:
         if axis in OWN_COLUMNS or axis in columns:
-            yield (
-                ("sweep", axis),
-                (
-                    f'found the axis "{axis}", which is a column of results.csv; expected a name of its own. '
-                    "Rename the axis."
-                ),
-            )
+            found = f'found the axis "{axis}", which is a column of results.csv'
+            yield ("sweep", axis), f"{found}; expected a name of its own. Rename the axis."
     for index, check in enumerate(scenario.checks):
         column = _column(check, columns)
         if column is None:
@@ -74,10 +69,8 @@ def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[Key
                 yield ("checks", index, key), f"{column}: {error}. Correct the bound."
         match bounds:
             case [float() | int() as least, float() | int() as most] if least > most:
-                yield (
-                    ("checks", index, "at_most"),
-                    f'found "{check.at_most}", below at_least "{check.at_least}"; expected more. Correct a bound.',
-                )
+                found = f'found "{check.at_most}", below at_least "{check.at_least}"'
+                yield ("checks", index, "at_most"), f"{found}; expected more. Correct a bound."
 
 
 def _verdict(check: Check, rows: Sequence[Mapping[str, str]]) -> Verdict:

@@ -50,7 +50,12 @@ def collect(run_dir: Path, warn: Callable[[str], None] = lambda _: None) -> Path
 
 def columns_of(plans: Iterable[Plan]) -> tuple[str, ...]:
     """The metrics that the table of these cells has, in its order."""
-    return tuple(_merged([_columns(plan) for plan in plans]))
+    # Cells of one shape share their network, and differ in errors and draws only, which have no columns of their own.
+    shapes: dict[tuple[int, tuple[str, ...]], Plan] = {}
+    for plan in plans:
+        names = [workload.name for workload in plan.cell.workloads] + [service.name for service in plan.cell.services]
+        shapes.setdefault((id(plan.network), tuple(names)), plan)
+    return tuple(_merged([_columns(plan) for plan in shapes.values()]))
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ parts of a family.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import cache
 from typing import Annotated, Any, TypeVar, Union
 
 from pydantic import Field
@@ -14,20 +16,21 @@ from scpslab.documents.parts import Part
 
 T = TypeVar("T")
 # What names of fields say of their values, and "_" behind those that are words of Python.
-ENDINGS = ("_ns", "_bytes", "_bps", "_")
+ENDING = re.compile(r"_(ns|bytes|bps)?$", re.ASCII)
 
 
 def planned_from(planned: type[T], part: Part, **own: object) -> T:
     """What a plan says of a part: what is given by name here, and the part's own keys. Theirs is the name without the
     unit: `patience` is `patience_ns`.
     """
-    names = [field.name for field in fields(planned)]  # type: ignore[arg-type]
-    return planned(**{name: own[name] if name in own else getattr(part, _key(name)) for name in names})
+    keys = _keys(planned)  # type: ignore[arg-type]
+    return planned(**{name: own[name] if name in own else getattr(part, key) for name, key in keys})
 
 
-def _key(name: str) -> str:
-    """The scenario's key for a field of a plan."""
-    return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
+@cache
+def _keys(planned: type) -> tuple[tuple[str, str], ...]:
+    """Each field of a plan's part, and the scenario's key for it."""
+    return tuple((field.name, ENDING.sub("", field.name)) for field in fields(planned))
 
 
 def any_of(parts: Iterable[type[Part]]) -> Any:
