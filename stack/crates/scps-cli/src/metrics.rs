@@ -7,11 +7,12 @@
 use crate::error::CliError;
 use serde::Serialize;
 use serde_json::Value;
+use socket2::Socket;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,20 +50,12 @@ impl FromStr for Place {
     }
 }
 
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
-}
-
-enum Reader {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
 /// The endpoint.
 pub struct Metrics {
     program: &'static str,
-    listener: Listener,
+    listener: Socket,
+    /// The socket file, which goes with it.
+    file: Option<PathBuf>,
     readers: Arc<AtomicUsize>,
 }
 
@@ -70,37 +63,30 @@ impl Metrics {
     /// Opens it, if it is wanted. `program` begins the names.
     pub fn open(program: &'static str, place: Option<&Place>) -> Result<Option<Metrics>, CliError> {
         let Some(place) = place else { return Ok(None) };
-        let listener = match place {
-            Place::Address(address) => TcpListener::bind(address)
-                .and_then(|listener| listener.set_nonblocking(true).map(|()| Listener::Tcp(listener)))
-                .map_err(|source| CliError::File { path: format!("--metrics {address}"), source }),
-            Place::File(path) => UnixListener::bind(path)
-                .and_then(|listener| listener.set_nonblocking(true).map(|()| Listener::Unix(listener, path.clone())))
-                .map_err(CliError::file(path)),
-        }?;
-        Ok(Some(Metrics { program, listener, readers: Arc::default() }))
+        let (listener, file, name) = match place {
+            Place::Address(address) => {
+                (TcpListener::bind(address).map(Socket::from), None, format!("--metrics {address}"))
+            }
+            Place::File(path) => {
+                (UnixListener::bind(path).map(Socket::from), Some(path.clone()), path.display().to_string())
+            }
+        };
+        let listener = listener
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(|source| CliError::File { path: name, source })?;
+        Ok(Some(Metrics { program, listener, file, readers: Arc::default() }))
     }
 
     /// Readable while a reader waits.
     pub fn wakeup(&self) -> BorrowedFd<'_> {
-        match &self.listener {
-            Listener::Tcp(listener) => listener.as_fd(),
-            Listener::Unix(listener, _) => listener.as_fd(),
-        }
-    }
-
-    fn accept(&self) -> io::Result<Reader> {
-        match &self.listener {
-            Listener::Tcp(listener) => listener.accept().map(|(stream, _)| Reader::Tcp(stream)),
-            Listener::Unix(listener, _) => listener.accept().map(|(stream, _)| Reader::Unix(stream)),
-        }
+        self.listener.as_fd()
     }
 
     /// Answers whoever waits. A reader that cannot be answered does no harm.
     pub fn answer<C: Serialize>(&self, counters: impl FnOnce() -> C) {
         let mut counters = Some(counters);
         let mut text = String::new();
-        while let Ok(reader) = self.accept() {
+        while let Ok((mut reader, _)) = self.listener.accept() {
             if let Some(counters) = counters.take() {
                 text = exposition(self.program, &serde_json::to_value(counters()).unwrap_or_default());
             }
@@ -110,16 +96,10 @@ impl Metrics {
             }
             let (body, readers) = (text.clone(), Arc::clone(&self.readers));
             let serve = move || {
-                let _ = match reader {
-                    Reader::Tcp(mut stream) => stream
-                        .set_read_timeout(Some(PATIENCE))
-                        .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
-                        .and_then(|()| reply(&mut stream, &body)),
-                    Reader::Unix(mut stream) => stream
-                        .set_read_timeout(Some(PATIENCE))
-                        .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
-                        .and_then(|()| reply(&mut stream, &body)),
-                };
+                let _ = reader
+                    .set_read_timeout(Some(PATIENCE))
+                    .and_then(|()| reader.set_write_timeout(Some(PATIENCE)))
+                    .and_then(|()| reply(&mut reader, &body));
                 readers.fetch_sub(1, Ordering::Relaxed);
             };
             if std::thread::Builder::new().name("metrics".into()).spawn(serve).is_err() {
@@ -131,7 +111,7 @@ impl Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = &self.listener {
+        if let Some(path) = &self.file {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -210,6 +190,7 @@ fn snake(key: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::os::unix::net::UnixStream;
 
     #[test]
     fn every_number_has_a_line_and_lists_have_labels() {
