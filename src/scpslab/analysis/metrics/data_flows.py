@@ -121,8 +121,14 @@ def told_by(plan: Plan) -> Iterator[tuple[str, ScpsEnd]]:
             yield workload.name, workload.sending_program
 
 
-# Columns of the data connection of a file protocol.
-CAPTURED: dict[str, int | None] = {
+# Columns that a file protocol's transfers have: what its client tells, and its data connection.
+OF_A_FILE: dict[str, int | None] = {
+    "bytes": None,
+    "transfer_s": 6,
+    "client_total_s": 6,
+    "capture_transfer_s": 9,
+    "goodput_bps": 3,
+    "utilization": 9,
     "data_retransmissions": None,
     "rtos": None,
     "ack_bytes": None,

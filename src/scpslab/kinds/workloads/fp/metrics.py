@@ -10,7 +10,7 @@ import numpy as np
 
 from scpslab.analysis.capture import SYN
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
-from scpslab.analysis.metrics.data_flows import CAPTURED, FileConnection, measure_capture
+from scpslab.analysis.metrics.data_flows import OF_A_FILE, FileConnection, measure_capture
 from scpslab.analysis.viewpoints import capture_at
 
 from scpslab.kinds.workloads.fp.plan import Fp
@@ -19,13 +19,7 @@ TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 WRONG = ("lost_bytes", "duplicated_bytes", "damaged_bytes")
 COLUMNS = columns(
     {
-        "bytes": None,
-        "transfer_s": 6,
-        "client_total_s": 6,
-        "capture_transfer_s": 9,
-        "goodput_bps": 3,
-        "utilization": 9,
-        **CAPTURED,
+        **OF_A_FILE,
         "restarts": None,
         "moved_bytes": None,
         "resumed_at_bytes": None,

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, elapsed, number
-from scpslab.analysis.metrics.data_flows import CAPTURED, FileConnection, measure_capture
+from scpslab.analysis.metrics.data_flows import OF_A_FILE, FileConnection, measure_capture
 
 from scpslab.kinds.services.gateway.metrics import gateway_of
 from scpslab.kinds.workloads.ftp.plan import Ftp
 
-COLUMNS = columns(
-    {
-        "bytes": None,
-        "transfer_s": 6,
-        "client_total_s": 6,
-        "capture_transfer_s": 9,
-        "goodput_bps": 3,
-        "utilization": 9,
-        **CAPTURED,
-        "payload_match": None,
-    }
-)
+COLUMNS = columns({**OF_A_FILE, "payload_match": None})
 
 
 def measure(subject: Subject[Ftp]) -> Values:
