@@ -100,8 +100,9 @@ START_LIMIT_S = 300
 # The usual start takes two seconds with KVM.
 ACCELERATED_START_LIMIT_S = 60
 # One that never came up does not see that its port is closed. So Linux ends it with the thread that started it: those
-# of the executor live as long as its run.
-WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+# of the executor live as long as its run. Linux sends nothing for a process that had ended before it was asked to: then
+# the shell, told this process's id, sees that its parent is another one.
+WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 END_LIMIT_S = 10
 # How long an answer may come after the job's own limit, at which the machine ends the job itself.
 GRACE_S = 120
@@ -168,7 +169,8 @@ def command(parts: Parts, folder: Path, memory_mib: int, accelerated: bool) -> l
         PROGRAM: folder / PROGRAM,
         EXCHANGE: folder / EXCHANGE,
     }
-    words = [*(WITH_PARENT if shutil.which(WITH_PARENT[0]) else ()), find_qemu()]
+    words = [*WITH_PARENT, str(os.getpid())] if shutil.which(WITH_PARENT[0]) else []
+    words += [find_qemu()]
     words += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
     words += ["-M", "q35,hpet=off", "-cpu", "qemu64"]
     words += ["-accel", "kvm"] if accelerated else ["-accel", "tcg,thread=single"]
