@@ -59,8 +59,8 @@ def plan_of(name: str, *overrides: str) -> Plan:
 def completed(engine: Engine, cell: CellRun) -> None:
     """Runs a cell, which has to complete."""
     status = engine.run(cell)
-    if status["status"] != "completed":
-        found = f"found a cell that {status['status']}: {status['reason']}"
+    if status.status != "completed":
+        found = f"found a cell that {status.status}: {status.reason}"
         sys.exit(f"error: {cell.plan.cell.id}: {found}; expected it to complete.")
 
 

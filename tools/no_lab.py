@@ -6,7 +6,6 @@ engine `virtual`: workers of Dask load it before they begin.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from scpslab import plan as plans
 from scpslab.core.scratch import scratch
 from scpslab.engine import ENGINES, CellRun, Engine
+from scpslab.lab.records import Status
 
 MEMORY = os.environ.get("NO_LAB_MEMORY")
 
@@ -33,7 +33,7 @@ class NoLab(Engine):
         """Always the same."""
         return "no lab"
 
-    def run(self, cell: CellRun) -> dict[str, Any]:
+    def run(self, cell: CellRun) -> Status:
         """Makes the cell's folder, in the steps in which engines do."""
         part = cell.folder.with_name(cell.folder.name + ".part")
         shutil.rmtree(part, ignore_errors=True)
@@ -42,8 +42,8 @@ class NoLab(Engine):
             part.mkdir()
             (part / "plan.json").write_text(plans.text(cell.plan))
             self.half_done()
-            status = {"status": "incomplete", "reason": "fake", "epoch_realtime_ns": None, "virtual_s": 1.0}
-            (part / "status.json").write_text(json.dumps(status))
+            status = Status("incomplete", "fake", virtual_s=1.0)
+            (part / "status.json").write_text(status.text())
             shutil.rmtree(cell.folder, ignore_errors=True)
             part.rename(cell.folder)
         return status

@@ -5,10 +5,10 @@ its environment says.
 from __future__ import annotations
 
 import copyreg
-import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -28,8 +28,8 @@ class FakeElsewhere(NoLab):
         time.sleep(float(os.environ.get("FAKE_S", "0")))
         status = super().run(cell)
         if lie := os.environ.get("FAKE_LIE"):
-            status |= {"reason": lie}
-            (cell.folder / "status.json").write_text(json.dumps(status))
+            status = replace(status, reason=lie)
+            (cell.folder / "status.json").write_text(status.text())
         with (self.memory / "ran").open("a") as file:
             file.write(f"{cell.plan.cell.id}\n")
         return status

@@ -17,6 +17,7 @@ from scpslab import scenario
 from scpslab.engine import CellRun, CellSample
 from scpslab.engine.template import Fork
 from scpslab.engine.virtual import VirtualEngine
+from scpslab.lab.records import Status
 from scpslab.plan import Plan
 from scpslab.running.executors import LocalExecutor
 from scpslab.scenario import planning
@@ -65,9 +66,9 @@ class Statuses(dict[str, str]):
     def progress(self, cell_id: str, sample: CellSample) -> None:
         """Nothing is done."""
 
-    def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
+    def ended(self, cell_id: str, status: Status, took_s: float | None = None) -> None:
         """Notes a status."""
-        self[cell_id] = f"{status['status']} {status['reason']}".strip()
+        self[cell_id] = f"{status.status} {status.reason}".strip()
 
     def started(self, cell_id: str) -> None:
         """Nothing is done."""

@@ -10,7 +10,6 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,7 @@ from scpslab.engine import CellRun
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, Machines
 from scpslab.engine.virtual import VirtualEngine
+from scpslab.lab.records import Status
 from tests.lab.forks import cells_like, is_completed, plans_of, prepared, run
 from tests.lab.ran import digests
 
@@ -68,17 +68,17 @@ def test_a_machine_that_is_killed_is_replaced_and_none_is_left(tmp_path, monkeyp
     plans = cells_like(next(iter(plans_of("fy97").values())), 2)
     with in_appliance(plans, monkeypatch) as engine:
         first, second = plans.items()
-        assert engine.run(CellRun(first[1], tmp_path / first[0]))["status"] == "completed"
+        assert engine.run(CellRun(first[1], tmp_path / first[0])).status == "completed"
         (before,) = machines(engine).processes
-        statuses: dict[str, Any] = {}
-        runner = threading.Thread(target=lambda: statuses.update(engine.run(CellRun(second[1], tmp_path / second[0]))))
+        statuses: list[Status] = []
+        runner = threading.Thread(target=lambda: statuses.append(engine.run(CellRun(second[1], tmp_path / second[0]))))
         runner.start()
         time.sleep(0.5)
         os.kill(before, signal.SIGKILL)
         runner.join()
         (after,) = machines(engine).processes
 
-    assert statuses["status"] == "completed"
+    assert statuses[0].status == "completed"
     assert after != before
     with pytest.raises(ProcessLookupError):
         os.kill(after, 0)
@@ -95,6 +95,6 @@ def test_a_cell_that_passes_its_limit_fails_and_its_machine_takes_the_next_one(t
         completed = engine.run(CellRun(plan, tmp_path / "long"))
         (after,) = machines(engine).processes
 
-    assert failed["status"] == "failed"
-    assert "wall limit" in failed["reason"]
-    assert (completed["status"], after) == ("completed", before)
+    assert failed.status == "failed"
+    assert "wall limit" in failed.reason
+    assert (completed.status, after) == ("completed", before)

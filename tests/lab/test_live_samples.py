@@ -32,7 +32,7 @@ def test_listening_changes_no_byte_and_samples_come_while_the_cell_runs(engine, 
     )
     ended_at = time.monotonic()
 
-    assert alone["status"] == heeded["status"] == "completed", alone
+    assert alone.status == heeded.status == "completed", alone
     assert digests(tmp_path / "alone") == digests(tmp_path / "heeded")
     assert ended_at - heard[0][0] > 0.2
     samples = [sample for _, sample in heard]

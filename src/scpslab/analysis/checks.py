@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.analysis.collect import OWN_COLUMNS, columns_of
-from scpslab.analysis.statistics import number_in
+from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import read_results
 from scpslab.core import units
 from scpslab.core.choices import one_of
@@ -73,7 +73,7 @@ def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[Key
                 yield ("checks", index, "at_most"), f"{found}; expected more. Correct a bound."
 
 
-def _verdict(check: Check, rows: Sequence[Mapping[str, str]]) -> Verdict:
+def _verdict(check: Check, rows: Sequence[ResultRow]) -> Verdict:
     column = _column(check, rows[0] if rows else {})
     if column is None:
         raise ResultError(
@@ -106,9 +106,9 @@ def _bound(column: str, bound: float | str | None) -> float | None:
     raise units.UnitError(f'found "{bound}"; expected a plain number, for the column has no unit')
 
 
-def _holds(row: Mapping[str, str], column: str, least: float | None, most: float | None) -> bool:
+def _holds(row: ResultRow, column: str, least: float | None, most: float | None) -> bool:
     text = row[column]
-    if row["status"] != "completed" or not text:
+    if not row.has_completed or not text:
         return False
-    value = WORDS.get(text, number_in(row, column))
+    value = WORDS.get(text, row.numbers.get(column))
     return value is not None and (least is None or value >= least) and (most is None or value <= most)

@@ -11,15 +11,15 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from scpslab import plan as plans
 from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, effect
 from scpslab.analysis.run import manifest_of, open_run
-from scpslab.analysis.statistics import Mean, by_columns, clopper_pearson, holm, mean_of, number_in, sum_of
+from scpslab.analysis.statistics import Mean, ResultRow, by_columns, clopper_pearson, holm, mean_of, sum_of
 from scpslab.analysis.table import Results, summarise
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.strict_json import Json, section
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.script import LinkStep
@@ -37,7 +37,6 @@ NAMES_OF_CELLS = ("id", "scenario", "axes", "repeat")
 SEEDS = ("kernel_seed", "seed", "seeds", "payload_seed", "rates_bps")
 
 Key = tuple[str, ...]
-Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -123,11 +122,11 @@ class Side:
     """One side: its name, its rows, and the plan of each row's cell where the cells are there."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
     plans: Mapping[str, Plan] = field(default_factory=dict)
     draws: dict[str, Mapping[str, object]] = field(default_factory=dict)
 
-    def drawn(self, row: Row) -> Mapping[str, object] | None:
+    def drawn(self, row: ResultRow) -> Mapping[str, object] | None:
         """What chance did to a row's cell; None if its plan is not there."""
         cell = row["cell"]
         if cell not in self.plans:
@@ -279,8 +278,8 @@ def _contrasts(sides: Iterable[int], *, all_pairs: bool) -> list[tuple[int, int]
 
 
 def _paired(
-    sides: tuple[Side, Side], rows: tuple[list[Row], list[Row]], pooled: Sequence[str]
-) -> tuple[tuple[list[Row], list[Row]], Pairing]:
+    sides: tuple[Side, Side], rows: tuple[list[ResultRow], list[ResultRow]], pooled: Sequence[str]
+) -> tuple[tuple[list[ResultRow], list[ResultRow]], Pairing]:
     """The rows of a point in pairs (same repeat, same draws) if that is what they are; otherwise as they came, with the
     reason.
     """
@@ -304,9 +303,14 @@ def _paired(
 
 
 def _pair(
-    key: Key, names: tuple[str, str], metric: str, rows: tuple[list[Row], list[Row]], pairing: Pairing, test: Method
+    key: Key,
+    names: tuple[str, str],
+    metric: str,
+    rows: tuple[list[ResultRow], list[ResultRow]],
+    pairing: Pairing,
+    test: Method,
 ) -> Pair:
-    columns = [[number_in(row, metric) if row["status"] == "completed" else None for row in part] for part in rows]
+    columns = [[row.numbers.get(metric) if row.has_completed else None for row in part] for part in rows]
     if pairing.is_paired:
         both = [(a, b) for a, b in zip(*columns, strict=True) if a is not None and b is not None]
         first, second = [a for a, _ in both], [b for _, b in both]
@@ -316,7 +320,9 @@ def _pair(
     return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, found)
 
 
-def _completion(key: Key, names: tuple[str, str], rows: tuple[list[Row], list[Row]], pairing: Pairing) -> Pair:
+def _completion(
+    key: Key, names: tuple[str, str], rows: tuple[list[ResultRow], list[ResultRow]], pairing: Pairing
+) -> Pair:
     """Shares of transfers that completed, in percent.
 
     Cells that failed say nothing about a protocol; of a pair, both must have ended.
@@ -325,7 +331,7 @@ def _completion(key: Key, names: tuple[str, str], rows: tuple[list[Row], list[Ro
     if pairing.is_paired:
         ended = [[a and b for a, b in zip(*ended, strict=True)]] * 2
     done = [
-        [row["status"] == "completed" for row, has_ended in zip(part, ends, strict=True) if has_ended]
+        [row.has_completed for row, has_ended in zip(part, ends, strict=True) if has_ended]
         for part, ends in zip(rows, ended, strict=True)
     ]
     parts = [
@@ -350,8 +356,8 @@ def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Seq
     names = sides[0].name, sides[1].name
     one, other = (manifest_of(run.run_dir) for run in runs)
     for name in MANIFEST_KEYS:
-        if one.get(name) != other.get(name):
-            yield Differing(names, name, str(one.get(name)), str(other.get(name)), 0)
+        if getattr(one, name) != getattr(other, name):
+            yield Differing(names, name, str(getattr(one, name)), str(getattr(other, name)), 0)
     tables = [by_columns(side.rows, by) for side in sides]
     settings: dict[str, list[tuple[str | None, str | None]]] = {}
     for key in (key for key in tables[0] if key in tables[1]):
@@ -415,12 +421,12 @@ def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:
 
 def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     written = plans.write(plan)
-    for name, part in (written["network"] | written["cell"]).items():
+    for name, part in (section(written, "network") | section(written, "cell")).items():
         if name not in (*NAMES_OF_CELLS, *SEEDS):
             yield from _settings(name, part)
 
 
-def _settings(place: str, value: Any) -> Iterator[tuple[str, str]]:
+def _settings(place: str, value: Json) -> Iterator[tuple[str, str]]:
     """Every value of a plan with its place; parts of a list that have names are found by them."""
     if isinstance(value, Mapping):
         for name, part in value.items():
@@ -433,8 +439,8 @@ def _settings(place: str, value: Any) -> Iterator[tuple[str, str]]:
         yield place, json.dumps(value)
 
 
-def _name(part: Any) -> str:
+def _name(part: Json) -> str:
     """What finds a part of a list in another plan; "" if nothing does."""
     if not isinstance(part, Mapping):
         return ""
-    return str(part.get("name") or ".".join(part[key] for key in ("link", "direction") if key in part))
+    return str(part.get("name") or ".".join(str(part[key]) for key in ("link", "direction") if key in part))

@@ -16,7 +16,7 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -37,9 +37,9 @@ from scpslab.analysis.capture import (
     read_records,
     split_connections,
 )
-from scpslab.analysis.metrics.base import count, number
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.run import RunCell, cut_short
+from scpslab.core.strict_json import JsonObject, count, number
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
@@ -128,7 +128,7 @@ class _Way:
     plan: Plan
     link: str
     direction: Direction
-    account: dict[str, Any]
+    account: JsonObject
 
     @property
     def where(self) -> str:
@@ -204,18 +204,36 @@ def _read(cell: RunCell, name: str) -> _Seen:
     return _Seen(name, cell.epoch_realtime_ns or 0, records, read_ip_headers(records), packets, connections)
 
 
-def _logged(way: _Way, records: Sequence[dict[str, Any]], captures: Sequence[_Seen]) -> tuple[list[Lost], list[str]]:
+@dataclass(frozen=True)
+class _Entry:
+    """A packet in a verdict log: its `ordinal` among those that reached the queue (cause `queue`) or the far end."""
+
+    t_s: float
+    cause: str
+    ordinal: int
+    wire_bytes: int
+
+    @classmethod
+    def of(cls, line: JsonObject) -> Self | None:
+        """The packet in a line; None where the line has none."""
+        t_s, ordinal, wire_bytes = number(line, "t_s"), count(line, "ordinal"), count(line, "wire_bytes")
+        if t_s is None or ordinal is None or wire_bytes is None:
+            return None
+        return cls(t_s, str(line.get("verdict")), ordinal, wire_bytes)
+
+
+def _logged(way: _Way, records: Sequence[JsonObject], captures: Sequence[_Seen]) -> tuple[list[Lost], list[str]]:
     """The losses in one verdict log, identified in a capture if there is one that saw the direction whole."""
     notes: list[str] = []
-    lines: list[dict[str, Any]] = []
+    entries: list[_Entry] = []
     for line in records:
         if line.get("event") == "log-full":
             notes.append(f"{way.where}: the verdict log was full; {line.get('missing')} losses are not in it.")
-        elif None not in (count(line, "ordinal"), count(line, "wire_bytes"), number(line, "t_s")):
-            lines.append(line)
-    if not lines:
+        elif entry := _Entry.of(line):
+            entries.append(entry)
+    if not entries:
         return [], notes
-    lost = [_bare(line, way) for line in lines]
+    lost = [_bare(entry, way) for entry in entries]
     unlogged = (count(way.account, "queue_packets") or 0) - sum(item.cause == QUEUE for item in lost)
     if unlogged > 0:
         notes.append(
@@ -226,7 +244,7 @@ def _logged(way: _Way, records: Sequence[dict[str, Any]], captures: Sequence[_Se
         reason = "packets left the queue unlogged" if unlogged > 0 else "packets overtake each other on this link"
         return lost, [*notes, f"{way.where}: the packets cannot be identified, because {reason}."]
     for seen in captures:
-        indices = _same_packets(way, seen, lines)
+        indices = _same_packets(way, seen, entries)
         if indices is not None:
             return [_identified(item, seen, index) for item, index in zip(lost, indices, strict=True)], notes
     said = "no capture saw every packet of this direction before the loss, so the packets are not identified."
@@ -234,34 +252,33 @@ def _logged(way: _Way, records: Sequence[dict[str, Any]], captures: Sequence[_Se
     return lost, [*notes, f"{way.where}: {said} {advice}"]
 
 
-def _bare(line: dict[str, Any], way: _Way) -> Lost:
+def _bare(entry: _Entry, way: _Way) -> Lost:
     """What the log alone says."""
-    cause = str(line.get("verdict"))
-    size = (count(line, "wire_bytes") or 0) - way.direction.overhead_bytes
-    return Lost(float(line["t_s"]), cause, way.link, way.direction.name, _place_of(cause), size)
+    size = entry.wire_bytes - way.direction.overhead_bytes
+    return Lost(entry.t_s, entry.cause, way.link, way.direction.name, _place_of(entry.cause), size)
 
 
 def _place_of(cause: str) -> str:
     return QUEUE if cause == QUEUE else ARRIVAL
 
 
-def _same_packets(way: _Way, seen: _Seen, lines: Sequence[dict[str, Any]]) -> list[int] | None:
-    """For each line of the log, the index among the capture's IP headers of the packet that it speaks of; None unless
+def _same_packets(way: _Way, seen: _Seen, entries: Sequence[_Entry]) -> list[int] | None:
+    """For each packet of the log, the index among the capture's IP headers of the packet that it speaks of; None unless
     everything agrees.
     """
     offered = way.offered(seen)
     if offered is None:
         return None
-    dropped = np.array([line["ordinal"] - 1 for line in lines if line.get("verdict") == QUEUE], dtype=np.int64)
+    dropped = np.array([entry.ordinal - 1 for entry in entries if entry.cause == QUEUE], dtype=np.int64)
     arriving = np.setdiff1d(np.arange(len(offered)), dropped)
     indices: list[int] = []
-    for line in lines:
-        order = np.arange(len(offered)) if line.get("verdict") == QUEUE else arriving
-        if not 0 < line["ordinal"] <= len(order):
+    for entry in entries:
+        order = np.arange(len(offered)) if entry.cause == QUEUE else arriving
+        if not 0 < entry.ordinal <= len(order):
             return None
-        index = int(offered[order[line["ordinal"] - 1]])
+        index = int(offered[order[entry.ordinal - 1]])
         size = int(seen.headers.ip_bytes[index]) + way.direction.overhead_bytes
-        if size != line["wire_bytes"] or seen.sent_s(index) > line["t_s"]:
+        if size != entry.wire_bytes or seen.sent_s(index) > entry.t_s:
             return None
         indices.append(index)
     return indices

@@ -11,9 +11,11 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 NOTHING = "–"
+# What a document of JSON says, by key: values that the JSON writer takes.
+Document: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Report:
     rows: Sequence[Row]
     notes: Sequence[str]
     records: Sequence[Sequence[object]]
-    document: Mapping[str, Any]
+    document: Document
     json_indent: int = 1
 
     @property

@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 import shlex
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -31,8 +31,8 @@ from scpslab.analysis.table import read_results, report, summarise
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import is_own
 from scpslab.core.scratch import replace_text
-from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign, runs_of
-from scpslab.runs.run import REPORT
+from scpslab.runs import AGAIN, CampaignFolder, RunFolder, is_campaign, runs_of
+from scpslab.runs.run import REPORT, Campaign, Manifest
 from scpslab.scenario.altered import altered
 
 LARGEST_SVG_BYTES = 150_000
@@ -92,29 +92,28 @@ class RunPart:
     pictures: tuple[Picture, ...]
     cells: int
     virtual_s: float
-    manifest: dict[str, Any]
+    manifest: Manifest
     changed: tuple[str, ...]
     varied: tuple[str, ...]
 
     @property
     def command(self) -> str | None:
         """The command that ran it, for a shell; None: not recorded."""
-        return safe_command(self.manifest)
+        return safe_command(self.manifest.command)
 
     @property
     def settings(self) -> tuple[str, ...]:
         """What --set set."""
-        found = self.manifest.get("settings")
-        return tuple(map(str, found)) if isinstance(found, list) else ()
+        return self.manifest.settings
 
     @property
     def program(self) -> str | None:
         """The version of scpslab and the commit that ran it; None: not recorded."""
-        found = self.manifest.get("program")
-        if not isinstance(found, dict):
+        program = self.manifest.program
+        if program is None:
             return None
-        commit = f", commit {found['commit']}" if found.get("commit") else ""
-        return f"{found.get('version')}{commit}{', changed' if found.get('changed') else ''}"
+        commit = f", commit {program.commit}" if program.commit else ""
+        return f"{program.version}{commit}{', changed' if program.is_changed else ''}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class Content:
 
     name: str
     title: str
-    campaign: dict[str, Any] | None
+    campaign: Campaign | None
     runs: tuple[RunPart, ...]
     verdicts: tuple[Verdict, ...]
     all_claims: int
@@ -140,7 +139,7 @@ class Content:
     def command(self) -> str | None:
         """The command that ran the campaign or the run; None: not recorded."""
         if self.campaign:
-            return safe_command(self.campaign)
+            return safe_command(self.campaign.command)
         return self.runs[0].command if self.runs else None
 
     @property
@@ -179,7 +178,7 @@ def gather(folder: Path, warn: Warn = refuse) -> Content:
     folders = runs_of([str(folder)])
     campaign = CampaignFolder(folder).read() if is_campaign(folder) else None
     if campaign:
-        order = [Path(entry["run"]).name for entry in campaign["runs"]]
+        order = [Path(run).name for run in campaign.runs]
         folders.sort(key=lambda run: order.index(run.name))
     papers = load_all()
     evidence = Evidence.of_runs(folders, warn)
@@ -196,19 +195,18 @@ def gather(folder: Path, warn: Warn = refuse) -> Content:
         for item in load_contradictions(papers)
         if all(name in known for name in item.claims)
     )
-    title = campaign["title"] if campaign else (runs[0].title if runs else folder.name)
+    title = campaign.title if campaign else (runs[0].title if runs else folder.name)
     return Content(folder.name, title, campaign, runs, shown, len(verdicts), contradictions, questions)
 
 
-def safe_command(facts: dict[str, Any]) -> str | None:
-    """The recorded command with every word quoted anew: the folder may come from a stranger, and a reader pastes the
+def safe_command(command: str | None) -> str | None:
+    """A recorded command with every word quoted anew: the folder may come from a stranger, and a reader pastes the
     line into a shell.
     """
-    found = facts.get("command")
-    if not isinstance(found, str) or not found.isprintable():
+    if command is None or not command.isprintable():
         return None
     try:
-        words = shlex.split(found)
+        words = shlex.split(command)
     except ValueError:
         return None
     return shlex.join(words) if words[:2] == ["scpslab", "run"] else None
@@ -258,19 +256,14 @@ def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
         report(summarise(results)),
         _pictures(folder, warn),
         len(results.rows),
-        sum(_virtual_s(cell) for cell in run.planned_cells()),
+        sum(cell.status().virtual_s or 0.0 for cell in run.planned_cells()),
         manifest,
         changed,
         altered(scenario_of(folder).partition(":")[0], run.resolved),
     )
 
 
-def _virtual_s(cell: CellFiles) -> float:
-    found = cell.status().get("virtual_s")
-    return float(found) if isinstance(found, int | float) else 0.0
-
-
-def _yaml(path: Path) -> dict[str, Any]:
+def _yaml(path: Path) -> Mapping[str, object]:
     try:
         fields = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -11,14 +11,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scpslab import plan as plans
 from scpslab.analysis.capture import Connection, Packets, read_packets, split_connections
 from scpslab.core.errors import ResultError
+from scpslab.core.strict_json import JsonObject
 from scpslab.plan import Plan, PlanError
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
 from scpslab.runs.cell import check_format, json_object
+from scpslab.runs.run import Manifest
 
 if TYPE_CHECKING:
     from scpslab.analysis.metrics.data_flows import Transfer
@@ -48,7 +50,7 @@ class RunCell:
         """The cell's name, such as "stack=fy97-reno,ber=1e-06,r1"."""
         return self.plan.cell.id
 
-    def records(self, name: str) -> list[dict[str, Any]]:
+    def records(self, name: str) -> list[JsonObject]:
         """The lines of records/<name>.jsonl; none when there is no such file.
 
         Raises:
@@ -58,7 +60,7 @@ class RunCell:
         if not path.is_file():
             return []
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-        found: list[dict[str, Any]] = []
+        records: list[JsonObject] = []
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
@@ -75,8 +77,8 @@ class RunCell:
                 raise ResultError(
                     f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line. {AFRESH}"
                 )
-            found.append(fields)
-        return found
+            records.append(fields)
+        return records
 
     def capture_file(self, probe: str) -> Path:
         """The file of a capture probe, whether it is there or not."""
@@ -120,7 +122,7 @@ class Run:
     """A run folder: its manifest and the cells that are there, in the order of the sweep."""
 
     folder: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     cells: tuple[RunCell, ...]
 
     @property
@@ -133,14 +135,13 @@ class Run:
         """The scenario's name."""
         if self.cells:
             return self.cells[0].plan.cell.scenario
-        found = self.manifest.get("scenario")
-        return found if isinstance(found, str) else self.id.rpartition("-")[0]
+        return self.manifest.scenario or self.id.rpartition("-")[0]
 
 
-def manifest_of(folder: Path) -> dict[str, Any]:
-    """The manifest of a run; nothing where the folder has none."""
+def manifest_of(folder: Path) -> Manifest:
+    """The manifest of a run; one that says nothing where the folder has none."""
     run = RunFolder(folder)
-    return run.manifest() if run.manifest_file.is_file() else {}
+    return run.manifest() if run.manifest_file.is_file() else Manifest()
 
 
 def open_run(folder: Path) -> Run:
@@ -163,7 +164,7 @@ def each_cell(folder: Path) -> Iterator[RunCell]:
     yield from map(open_cell, cells)
 
 
-def _files(folder: Path) -> tuple[dict[str, Any], list[Path]]:
+def _files(folder: Path) -> tuple[Manifest, list[Path]]:
     """The manifest of a run, and the folders of its cells."""
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
@@ -194,10 +195,7 @@ def open_cell(folder: Path) -> RunCell:
     except PlanError as error:
         raise ResultError(f"{path}: {error}. {AFRESH}") from error
     status = CellFiles(folder).status()
-    epoch = status.get("epoch_realtime_ns")
-    return RunCell(
-        folder, plan, status["status"], str(status.get("reason") or ""), epoch if isinstance(epoch, int) else None
-    )
+    return RunCell(folder, plan, status.status, status.reason, status.epoch_realtime_ns)
 
 
 def order(cell: RunCell) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ Welch 1947; Holm 1979. FY97 used the same intervals of means: 5 runs, t = 2.776 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
@@ -22,6 +22,30 @@ ENOUGH = 4
 CEILINGS = {"utilization": 1.0, "throughput_report_pct": 100_000 / 1024}
 # How a cell ends that does not complete.
 OTHER_ENDS = ("incomplete", "unsupported", "failed")
+
+
+class ResultRow(Mapping[str, str]):
+    """A cell's line of results.csv: the text of each column, "" where the cell has none, and the finite `numbers` among
+    them.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self.numbers = {column: number for column, text in texts.items() if (number := _finite(text)) is not None}
+
+    def __getitem__(self, column: str) -> str:
+        return self._texts[column]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def has_completed(self) -> bool:
+        """Whether the cell completed: only then its numbers enter a mean."""
+        return self.get("status") == "completed"
 
 
 @dataclass(frozen=True)
@@ -294,15 +318,15 @@ def _spread(shares: Sequence[tuple[float | None, int]]) -> tuple[float, float] |
     return variance, variance**2 / math.fsum(share**2 / degrees for share, degrees in known) if variance else math.inf
 
 
-def by_columns(rows: Iterable[Mapping[str, str]], by: Sequence[str]) -> dict[tuple[str, ...], list[Mapping[str, str]]]:
+def by_columns(rows: Iterable[ResultRow], by: Sequence[str]) -> dict[tuple[str, ...], list[ResultRow]]:
     """Rows by the texts that they have in these columns, in the order of the first row of each."""
-    members: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    members: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in rows:
         members.setdefault(tuple(row.get(name, "") for name in by), []).append(row)
     return members
 
 
-def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Sequence[str]) -> list[Group]:
+def group_rows(rows: Sequence[ResultRow], by: Sequence[str], metrics: Sequence[str]) -> list[Group]:
     """Rows of results.csv grouped by the values of the columns `by`, groups in the order of their first row.
 
     Only completed rows enter a mean, and of those only where the metric has a finite number.
@@ -310,11 +334,9 @@ def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Se
     groups = []
     for key, group in by_columns(rows, by).items():
         status = [row.get("status", "") for row in group]
-        done = [row for row in group if row.get("status") == "completed"]
+        done = [row for row in group if row.has_completed]
         means = {
-            metric: mean_of(
-                [value for row in done if (value := number_in(row, metric)) is not None], _ceiling(metric, done)
-            )
+            metric: mean_of([row.numbers[metric] for row in done if metric in row.numbers], _ceiling(metric, done))
             for metric in metrics
         }
         counts = {name: status.count(name) for name in ("completed", *OTHER_ENDS)}
@@ -322,7 +344,7 @@ def group_rows(rows: Sequence[Mapping[str, str]], by: Sequence[str], metrics: Se
     return groups
 
 
-def _ceiling(metric: str, rows: Sequence[Mapping[str, str]]) -> float:
+def _ceiling(metric: str, rows: Sequence[ResultRow]) -> float:
     """What a rate or a share of the link's rate cannot be above: that rate, which goodput and utilization of a row
     give.
     """
@@ -330,7 +352,7 @@ def _ceiling(metric: str, rows: Sequence[Mapping[str, str]]) -> float:
         if metric.endswith(name):
             return most
     shares = [
-        (number_in(row, metric), number_in(row, f"{metric.removesuffix('goodput_bps')}utilization"))
+        (row.numbers.get(metric), row.numbers.get(f"{metric.removesuffix('goodput_bps')}utilization"))
         for row in rows
         if metric.endswith("goodput_bps")
     ]
@@ -342,10 +364,9 @@ def other_ends(groups: Sequence[Group]) -> list[str]:
     return [name for name in OTHER_ENDS if any(getattr(group, name) for group in groups)]
 
 
-def number_in(row: Mapping[str, str], column: str) -> float | None:
-    """The finite number in a column of a row, None for anything else."""
+def _finite(text: str) -> float | None:
     try:
-        value = float(row.get(column) or "nan")
+        value = float(text)
     except ValueError:
         return None
     return value if math.isfinite(value) else None

@@ -7,11 +7,10 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect
-from scpslab.analysis.output import NOTHING, Column, Report, Row, nine_digits, numbers
-from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, group_rows, number_in, other_ends
+from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
+from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import RunFolder
 
@@ -36,15 +35,13 @@ PARTS = ("mean", "sd", "ci95_half", "n")
 
 @dataclass(frozen=True)
 class Results:
-    """results.csv as read: column names in order, the swept axes among them, the metrics, and one dictionary of texts
-    per cell.
-    """
+    """results.csv as read: column names in order, the swept axes among them, the metrics, and one row per cell."""
 
     run_dir: Path
     columns: tuple[str, ...]
     axes: tuple[str, ...]
     metrics: tuple[str, ...]
-    rows: tuple[dict[str, str], ...]
+    rows: tuple[ResultRow, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             reader = csv.DictReader(file)
             columns = tuple(reader.fieldnames or ())
-            rows = tuple({name: row.get(name) or "" for name in columns} for row in reader)
+            rows = tuple(ResultRow({name: row.get(name) or "" for name in columns}) for row in reader)
     except (OSError, csv.Error) as error:
         raise ResultError(f"{path}: {error}; expected the table that this program writes. {DELETE}") from error
     if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
@@ -97,9 +94,7 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     chosen_by = tuple(by) or results.axes
     chosen = (
         tuple(metrics)
-        or tuple(name for name in HEADLINE if any(number_in(row, name) is not None for row in results.rows))[
-            :HEADLINE_COUNT
-        ]
+        or tuple(name for name in HEADLINE if any(name in row.numbers for row in results.rows))[:HEADLINE_COUNT]
     )
     return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
 
@@ -139,7 +134,7 @@ def _record(summary: Summary, group: Group) -> list[object]:
     return [*group.key, *counts, *map(nine_digits, (*group.completion, *means))]
 
 
-def _document(summary: Summary, group: Group) -> dict[str, Any]:
+def _document(summary: Summary, group: Group) -> Document:
     return {
         "axes": dict(zip(summary.by, group.key, strict=True)),
         "completed": group.completed,
@@ -153,34 +148,34 @@ def _document(summary: Summary, group: Group) -> dict[str, Any]:
 
 def _notes(summary: Summary) -> list[str]:
     """What a reader must know beside the numbers, one sentence a line."""
-    found = ["mean ± 95 % Student-t interval over the completed cells; n counts them."]
+    notes = ["mean ± 95 % Student-t interval over the completed cells; n counts them."]
     if any(group.means[name].has_range for group in summary.groups for name in summary.metrics):
         outside = "the interval would reach below 0 or above the link's rate"
-        found.append(
+        notes.append(
             f"mean (least to greatest) where fewer than {ENOUGH} cells completed or {outside}: these have no interval."
         )
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
     if pooled:
-        found.append(
+        notes.append(
             f"taken together: all values of {', '.join(pooled)}. The interval is of the mixture, not of repeats "
             "under one condition."
         )
     reasons: dict[str, int] = {}
     for row in rows:
-        if row.get("status") != "completed":
+        if not row.has_completed:
             label = f"{row.get('status')}: {row.get('reason') or 'no reason given'}"
             reasons[label] = reasons.get(label, 0) + 1
-    found += [f"{count} x {label}" for label, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
-    timed = [row for row in rows if row.get("status") == "completed" and number_in(row, "transfer_s") is not None]
-    if "goodput_bps" in summary.results.metrics and any(number_in(row, "goodput_bps") is None for row in timed):
-        found.append("goodput_bps is empty where a transfer has too few segments for a rate (docs/results.md).")
+    notes += [f"{count} x {label}" for label, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
+    timed = [row for row in rows if row.has_completed and "transfer_s" in row.numbers]
+    if "goodput_bps" in summary.results.metrics and any("goodput_bps" not in row.numbers for row in timed):
+        notes.append("goodput_bps is empty where a transfer has too few segments for a rate (docs/results.md).")
     sources = {row.get("transfer_source", "") for row in rows}
     if "transfer_s" in summary.metrics and "record" in sources:
-        found.append(
+        notes.append(
             "transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record."
         )
-    return found
+    return notes
 
 
 def with_interval(mean: Mean) -> str:
@@ -209,7 +204,7 @@ def _exponent(value: float) -> int:
     return int(f"{value:e}".partition("e")[2]) if value else 0
 
 
-def _values(rows: Sequence[dict[str, str]], column: str) -> int:
+def _values(rows: Sequence[ResultRow], column: str) -> int:
     return len({row[column] for row in rows})
 
 

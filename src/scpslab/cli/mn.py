@@ -163,7 +163,7 @@ def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) ->
     status = runner.run(CellRun(plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S), folder))
     path = folder / "network.json"
     if not path.is_file():
-        reason = f" ({status['reason']})" if status["reason"] else ""
+        reason = f" ({status.reason})" if status.reason else ""
         # Whatever the script or its guest said is more than is known here.
         if _say(folder):
             raise ScenarioError(
@@ -185,10 +185,10 @@ def _run(runner: Engine, cell: CellRun, file: str) -> bool:
     """Runs a script on its network, and shows what it said; returns whether it failed."""
     status = runner.run(cell)
     _say(cell.folder)
-    if status["virtual_s"] is not None:
-        typer.echo(f"{status['virtual_s']:.1f} s of virtual time", err=True)
-    if failed := bool(status["status"] != "completed"):
-        warn(f"{file}: {status['reason']}")
+    if status.virtual_s is not None:
+        typer.echo(f"{status.virtual_s:.1f} s of virtual time", err=True)
+    if failed := status.status != "completed":
+        warn(f"{file}: {status.reason}")
     return failed
 
 

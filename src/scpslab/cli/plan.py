@@ -140,10 +140,10 @@ def _measured(runs: Path) -> dict[str, float]:
     for folder in RunFolder.all_in(runs):
         cells = folder.planned_cells()[:MOST_MEASURED]
         try:
-            name = folder.manifest().get("scenario")
+            name = folder.manifest().scenario
         except ResultError:
             continue
-        if cells and isinstance(name, str):
+        if cells and name is not None:
             found[name] = sum(
                 path.stat().st_size for cell in cells for path in cell.path.rglob("*") if path.is_file()
             ) / len(cells)

@@ -42,7 +42,6 @@ from scpslab.running.events import (
     RunInterrupted,
     RunStarted,
     Tally,
-    virtual_seconds,
 )
 
 
@@ -186,17 +185,17 @@ class ConsoleProgress:
             origin = (
                 "from the cache"
                 if event.cached
-                else f"{virtual_seconds(status):.1f} {'virtual s' if self.is_virtual else 's'}"
+                else f"{status.virtual_s or 0.0:.1f} {'virtual s' if self.is_virtual else 's'}"
             )
             place = f"{self.scenario} {event.cell}" if self.scenario else event.cell
             self.console.print(
-                f"[{self.tally.done}/{self.total}] {place}: {status['status']}, {origin}",
+                f"[{self.tally.done}/{self.total}] {place}: {status.status}, {origin}",
                 highlight=False,
                 soft_wrap=True,
             )
-        if status["status"] in ("failed", "unsupported"):
+        if status.status in ("failed", "unsupported"):
             self.console.print(
-                f"cell {event.cell} {status['status']}: {status['reason']}",
+                f"cell {event.cell} {status.status}: {status.reason}",
                 style="red",
                 highlight=False,
                 soft_wrap=True,

@@ -1,14 +1,18 @@
 """Strict reading of JSON from outside: UTF-8, no key twice, no NaN, nothing that cannot be written again.
 
-An error is a ValueError in one line.
+An error is a ValueError in one line. A value of JSON is a `Json`; `text`, `number`, `count`, `section`, `texts` and
+`sections` read a field of an object whose writer is not trusted.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import NoReturn, TypeAlias
 
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+JsonObject: TypeAlias = dict[str, Json]
 # Each may take 250 bytes: an object with one key.
 MOST_VALUES = 1_000_000
 
@@ -17,7 +21,7 @@ class JsonError(ValueError):
     """Text that is not JSON, or goes beyond JSON; the message says what was found."""
 
 
-def loads(text: bytes | str) -> Any:
+def loads(text: bytes | str) -> Json:
     """The value of a text.
 
     Raises:
@@ -29,7 +33,7 @@ def loads(text: bytes | str) -> Any:
         # Every value but the first follows one of these.
         if sum(map(decoded.count, ",[{:")) > MOST_VALUES:
             raise JsonError(f"found more than {MOST_VALUES} values")
-        value = json.loads(decoded, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+        value: Json = json.loads(decoded, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except UnicodeDecodeError as error:
         raise JsonError(
             f"found the byte 0x{error.object[error.start]:02x} at {error.start}, which is not UTF-8"
@@ -55,16 +59,65 @@ def loads(text: bytes | str) -> Any:
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def text(fields: Mapping[str, object], key: str) -> str | None:
+    """The text under `key`, None for anything else."""
+    value = fields.get(key)
+    return value if isinstance(value, str) else None
+
+
+def number(fields: Mapping[str, object], key: str) -> float | None:
+    """The number under `key`, None for anything else."""
+    value = fields.get(key)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def count(fields: Mapping[str, object], key: str) -> int | None:
+    """The whole number under `key`, None for anything else."""
+    value = fields.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def whole(fields: Mapping[str, object], key: str) -> int:
+    """The whole number under `key`, where a program of ours must have written one.
+
+    Raises:
+        JsonError: it has not.
+    """
+    if (value := count(fields, key)) is None:
+        raise JsonError(f"{key}: found {ascii(fields.get(key))[:60]}; expected a whole number")
+    return value
+
+
+def section(fields: Mapping[str, Json], key: str) -> JsonObject:
+    """The object under `key`, an empty one for anything else."""
+    value = fields.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def texts(fields: Mapping[str, Json], key: str) -> list[str]:
+    """The texts of the list under `key`."""
+    value = fields.get(key)
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def sections(fields: Mapping[str, Json], key: str) -> list[JsonObject]:
+    """The objects of the list under `key`."""
+    value = fields.get(key)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _object(pairs: Sequence[tuple[str, Json]]) -> JsonObject:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise JsonError(f"found the key {ascii(twice)[:60]} twice")
+        for key, _ in pairs:
+            if key in seen:
+                raise JsonError(f"found the key {ascii(key)[:60]} twice")
+            seen.add(key)
     return fields
 
 
-def _constant(word: str) -> Any:
+def _constant(word: str) -> NoReturn:
     raise JsonError(f"found {word}, which is no number of JSON")
 
 

@@ -47,13 +47,13 @@ class Quantity(int):
         """
         if isinstance(value, Quantity):
             value = value.text
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        found = super().__new__(cls, value if is_number else units.parse(cls.kind, value))  # type: ignore[call-overload]
+        number = value if isinstance(value, int) and not isinstance(value, bool) else None
+        found = super().__new__(cls, units.parse(cls.kind, value) if number is None else number)
         if found < cls.least:
             above = "above 0" if cls.least == 1 else f"of at least {units.text(cls.kind, cls.least)}"
             raise ValueError(f'found "{value}"; expected a {cls.kind} {above}, such as "{units.EXAMPLES[cls.kind]}"')
-        found.text = units.text(cls.kind, found) if is_number else str(value)
-        return found  # type: ignore[no-any-return]
+        found.text = str(value) if number is None else units.text(cls.kind, found)
+        return found
 
     @classmethod
     def of_file(cls, value: object) -> Self:

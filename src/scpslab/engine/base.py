@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self
 
 from scpslab.core.errors import UsageError
+from scpslab.lab.records import Status
 from scpslab.plan import Plan
 from scpslab.plan.stacks import STACKS
 from scpslab.setup import Say
+from scpslab.setup.images import PartFacts
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,12 @@ class Engine(ABC):
     def hash(self, plan: Plan) -> str:
         """Hash of every part of a prepared engine that determines the plan's results."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, dict[str, PartFacts]]:
         """What a manifest says of the prepared engine besides its hashes."""
         return {}
 
     @abstractmethod
-    def run(self, cell: CellRun) -> dict[str, Any]:
+    def run(self, cell: CellRun) -> Status:
         """Runs a cell to its end and returns its status; the folder then holds plan, status, environment, records,
         captures, logs.
 

@@ -5,14 +5,11 @@ For engines whose lab is a process.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from scpslab import plan as plans
 from scpslab.core.names import UNFINISHED
@@ -87,7 +84,7 @@ class CellFolder:
         CellFiles(self.inside).plan.write_text(plans.text(self.plan))
         write_vectors(self.plan, vectors)
 
-    def finish(self, target: Path, ended: str, lab: str) -> dict[str, Any]:
+    def finish(self, target: Path, ended: str, lab: str) -> Status:
         """Completes the files that the lab left, moves them to their place, and returns the status.
 
         `ended` says why the engine ended the lab, "" if the lab ended by itself; `lab` is the name of the lab in
@@ -96,7 +93,7 @@ class CellFolder:
         status = self._status(ended, lab)
         self.out.make_folders()
         shutil.copyfile(CellFiles(self.inside).plan, self.out.plan)
-        if status["status"] == "failed" or self.plan.cell.mininet:
+        if status.status == "failed" or self.plan.cell.mininet:
             self.out.log("console").write_bytes(self._console())
         shutil.rmtree(target, ignore_errors=True)
         self.out.path.rename(target)
@@ -111,16 +108,15 @@ class CellFolder:
         """What the lab has said besides its live stream."""
         return re.sub(LIVE_LINE, b"", self.console.read_bytes())
 
-    def _status(self, ended: str, lab: str) -> dict[str, Any]:
+    def _status(self, ended: str, lab: str) -> Status:
         if self.out.has_ended and not ended:
-            status: dict[str, Any] = json.loads(self.out.status_file.read_text())
-            return status
+            return self.out.status()
         reason = ended or f"{lab} ended without a result: {self.console_tail() or 'nothing on its console'}"
         reason += "".join(f". {advice}" for words, advice in ADVICE.items() if words in reason)
         return self.fail(reason)
 
-    def fail(self, reason: str) -> dict[str, Any]:
+    def fail(self, reason: str) -> Status:
         """Writes the status of a cell without a result, and returns it."""
-        status = asdict(Status("failed", reason))
+        status = Status("failed", reason)
         self.out.write_status(status)
         return status

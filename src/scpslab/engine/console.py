@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeGuard
 
 from scpslab.core.strict_json import JsonError, loads
 from scpslab.engine.base import CellSample, LabProcess
@@ -101,16 +102,15 @@ def read(line: bytes, sources: frozenset[str]) -> CellSample | None:
     source, t_s = fields.pop("source", None), fields.pop("t_s", None)
     if not isinstance(source, str) or source not in sources or not _is_number(t_s) or not 0 <= t_s <= LONGEST_S:
         return None
-    if not all(KEY.fullmatch(key) and _is_plain(value) for key, value in fields.items()):
-        return None
-    return CellSample(t_s, source, fields)
+    values = {key: value for key, value in fields.items() if KEY.fullmatch(key) and _is_plain(value)}
+    return CellSample(t_s, source, values) if len(values) == len(fields) else None
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
-def _is_plain(value: object) -> bool:
+def _is_plain(value: object) -> TypeGuard[str | float | None]:
     """Whether a terminal obeys nothing in it."""
     if isinstance(value, str):
         return len(value) <= LONGEST_TEXT and value.isascii() and value.isprintable()

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from scpslab.engine.base import CellRun, Engine, Interrupted, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.console import LabConsole
 from scpslab.engine.terminal import SessionConsole, at_terminal, wait_for_user
+from scpslab.lab.records import Status
 from scpslab.plan import Plan
 
 # A cell has failed to keep real time if more than this share of its clock ticks come later than this.
@@ -91,12 +92,12 @@ class ProcessEngine(Engine):
     def nudge(self, process: LabProcess) -> None:
         """Makes a lab look at its input again."""
 
-    def run(self, cell: CellRun) -> dict[str, Any]:
+    def run(self, cell: CellRun) -> Status:
         """Runs a cell; where its lab was lost meanwhile, once more."""
         status, is_lost = self._run_once(cell)
         return self._run_once(cell)[0] if is_lost and not self._stopped else status
 
-    def _run_once(self, cell: CellRun) -> tuple[dict[str, Any], bool]:
+    def _run_once(self, cell: CellRun) -> tuple[Status, bool]:
         """Runs a cell in a folder of its own next to its target, and moves it into place when the cell has ended.
 
         Returns its status, and whether its lab was lost.

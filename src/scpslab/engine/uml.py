@@ -34,7 +34,7 @@ from scpslab.plan import NetworkPlan, Plan
 from scpslab.plan.cell import CellPlan, Limits
 from scpslab.runs import CellFiles
 from scpslab.setup import Images, Say, cache_dir, ensure, ensure_stack
-from scpslab.setup.images import parts_facts
+from scpslab.setup.images import PartFacts, parts_facts
 from scpslab.setup.own_images import OwnImage, archive, find_image, lend
 
 ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
@@ -99,14 +99,16 @@ class Guest:
         """
         with scratch(memory.choose()) as home:
             words = launcher(self.tools, self.kernel, folder.path, home)
-            options: dict[str, Any] = {"cwd": folder.path, "env": {"TMPDIR": str(home), "HOME": str(home)}}
+            environment = {"TMPDIR": str(home), "HOME": str(home)}
             if console:
                 words += [*self.command(f"fd:{console.input},fd:{console.output}"), f"lab_term={console.kind}"]
-                yield subprocess.Popen(words, pass_fds=(console.input, console.output), **options)
+                terminal = (console.input, console.output)
+                yield subprocess.Popen(words, pass_fds=terminal, cwd=folder.path, env=environment)
                 return
             with folder.console.open("wb") as log:
-                options |= {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
-                process = Session([*words, *self.command("null,fd:1")], **options)
+                words += self.command("null,fd:1")
+                quiet, both = subprocess.DEVNULL, subprocess.STDOUT
+                process = Session(words, stdin=quiet, stdout=log, stderr=both, cwd=folder.path, env=environment)
             if core is not None:
                 os.sched_setaffinity(process.pid, {core})
             yield process
@@ -190,7 +192,7 @@ class UmlEngine(ProcessEngine):
         ids = [self._own_images[name][0].id for name in own_images(plan)]
         return hashlib.sha256("\n".join([bundle, self._input_hash, *ids]).encode()).hexdigest()[:24]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, dict[str, PartFacts]]:
         """The parts by name: whether they are the published ones (null: none is published for the recipe), and where
         versions differ.
         """

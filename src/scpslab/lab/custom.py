@@ -12,7 +12,7 @@ from scpslab.plan.topology.parameters import Parameters
 MISSING_SPACE = re.compile(r"^([\d.]+)([A-Za-z/]+)$")
 
 
-def topo(parameters: Parameters, describe: Callable[[dict[str, Any]], Network]) -> Callable[..., Any]:
+def topo(parameters: Parameters, describe: Callable[[dict[str, int | None]], Network]) -> Callable[..., Any]:
     """A constructor for Mininet's `topos`. `mn` cannot pass spaces, so "9600bit/s" is read as "9600 bit/s"."""
 
     def build(**given: Any) -> Any:

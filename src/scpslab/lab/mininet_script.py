@@ -29,6 +29,7 @@ import mininet.node
 import mininet.topo
 from mininet.util import buildTopo
 
+from scpslab.core.strict_json import JsonObject
 from scpslab.core.units import LARGEST
 from scpslab.lab import iperf
 from scpslab.lab.cell import Prepared
@@ -39,6 +40,8 @@ from scpslab.plan.mininet import MOST_NOTES, Described, MininetScript
 from scpslab.plan.schema import PlanError
 from scpslab.plan.values import LONGEST_LABEL
 
+# What a script gives Mininet by name, of any kind.
+Params = dict[str, Any]
 # The script's folder, which nodes see as well: /run and /tmp are each node's own.
 FILES = Path("/srv/mn")
 # Where there is no max_queue_size: netem's limit, and the default length of a Linux interface's queue.
@@ -132,8 +135,8 @@ class PlainLink:
             net.end(node.name, port, params, number, self.shaped)
             for number, node, port in ((1, node1, port1), (2, node2, port2))
         ]
-        net.drawn.append({"ends": ends})
-        self.intf1, self.intf2 = (net.interface(end["node"], end["interface"]) for end in ends)
+        net.drawn.append({"ends": [*ends]})
+        self.intf1, self.intf2 = (net.interface(str(end["node"]), str(end["interface"])) for end in ends)
         self.intf1.link = self.intf2.link = self
 
 
@@ -156,10 +159,10 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         if Net.only:
             raise refuse("a second Mininet(...)", "one network in a run: start the script once for each")
         Net.only = self
-        self.planned: dict[str, dict[str, Any]] = {}
-        self.given: dict[str, dict[str, Any]] = {}
+        self.planned: dict[str, JsonObject] = {}
+        self.given: dict[str, Params] = {}
         self.ports: dict[str, list[int]] = {}
-        self.drawn: list[dict[str, Any]] = []
+        self.drawn: list[JsonObject] = []
         self.notes: dict[str, None] = {}
         self.begun = self.built = False
         # Of Mininet's parameters these are the fourth and the fifth.
@@ -219,7 +222,7 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
     def randMac(self) -> None:
         """Addresses that the script does not give are the lab's."""
 
-    def end(self, name: str, port: int | None, both: dict[str, Any], number: int, shaped: bool) -> dict[str, Any]:
+    def end(self, name: str, port: int | None, both: Params, number: int, shaped: bool) -> JsonObject:
         """An end of a link as it is described."""
         given, ports = self.given[name], self.ports[name]
         first_port = 1 if self.planned[name]["kind"] == "switch" else 0
@@ -237,7 +240,7 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
             **self._shape(params, shaped),
         }
 
-    def _shape(self, params: dict[str, Any], shaped: bool) -> dict[str, Any]:
+    def _shape(self, params: Params, shaped: bool) -> JsonObject:
         """Mininet's words for an interface in base units."""
         words = {name: value for name, value in params.items() if value and name not in OF_LINKS}
         if words and not shaped:

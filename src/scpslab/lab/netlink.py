@@ -13,8 +13,8 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from scpslab.plan.routes import RouteOptions
 
@@ -207,31 +207,33 @@ class Netlink:
         parts += attribute(FRA_PRIORITY, struct.pack("=I", preference)) + attribute(FRA_TABLE, struct.pack("=I", table))
         self.ask(kind, flags | NLM_ACK, head + parts)
 
-    def qdiscs(self) -> list[dict[str, Any]]:
-        """Statistics of every qdisc of the namespace: index, parent, bytes, packets, drops, backlog_bytes,
-        backlog_packets; `own`: its kind's, as bytes.
-
-        `settings`: kind and options, as bytes.
-        """
-        found = []
+    def qdiscs(self) -> list[Qdisc]:
+        """Every qdisc of the namespace."""
+        qdiscs = []
         for _, body in self.ask(RTM_GETQDISC, NLM_DUMP, struct.pack("=BxxxiIII", 0, 0, 0, 0, 0)):
-            index, handle, parent = struct.unpack_from("=4xiII", body)
+            index, parent = struct.unpack_from("=4xi4xI", body)
             parts = attributes(body[20:])
             stats = attributes(parts.get(7, b""))
-            basic, queue = stats.get(1, bytes(16)), stats.get(3, bytes(20))
-            sent_bytes, packets = struct.unpack_from("=QI", basic)
-            packets_queued, backlog, drops = struct.unpack_from("=III", queue)
-            found.append(
-                {"index": index, "handle": handle, "parent": parent, "bytes": sent_bytes, "packets": packets}
-                | {
-                    "drops": drops,
-                    "backlog_bytes": backlog,
-                    "backlog_packets": packets_queued,
-                    "own": stats.get(4, b""),
-                }
-                | {"settings": (parts.get(1, b""), parts.get(2, b""))}
-            )
-        return found
+            packets, size_bytes, drops = struct.unpack_from("=III", stats.get(3, bytes(20)))
+            settings = parts.get(1, b""), parts.get(2, b"")
+            qdiscs.append(Qdisc(index, parent, packets, size_bytes, drops, stats.get(4, b""), settings))
+        return qdiscs
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A queue discipline of an interface: what waits in it, and what it dropped.
+
+    `own`: statistics of its kind, `settings`: kind and options, as the kernel's bytes.
+    """
+
+    interface: int
+    parent: int
+    backlog_packets: int
+    backlog_bytes: int
+    drops: int
+    own: bytes
+    settings: tuple[bytes, bytes]
 
 
 class VethEnd:

@@ -280,28 +280,28 @@ class LabNetwork:
             marks_at = DISCIPLINES[queue.discipline].marks_at
             with self.where(direction.entering):
                 here = Netlink()
-                counts = [one for one in here.qdiscs() if one["index"] == direction.entering]
+                qdiscs = [qdisc for qdisc in here.qdiscs() if qdisc.interface == direction.entering]
                 here.close()
-            drops = sum(one["drops"] for one in counts if one["parent"] == ROOT)
-            inner = [one["own"] for one in counts if one["parent"] == INSIDE]
+            drops = sum(qdisc.drops for qdisc in qdiscs if qdisc.parent == ROOT)
+            inner = [qdisc.own for qdisc in qdiscs if qdisc.parent == INSIDE]
             marks = 0 if marks_at is None else sum(struct.unpack_from("=I", own, marks_at)[0] for own in inner)
             found[direction.link, direction.name] = drops, marks
         return found
 
-    def disciplines(self) -> dict[int, dict[int, Any]]:
+    def disciplines(self) -> dict[int, dict[int, tuple[bytes, bytes]]]:
         """What `tc` can replace: the queue disciplines of every interface of a stage, by its index; by parent their
         kind and options.
         """
         indices = {index for d in self.directions for index in (d.entering, d.relay, d.arriving) if index is not None}
-        found: dict[int, dict[int, Any]] = {index: {} for index in indices}
+        settings: dict[int, dict[int, tuple[bytes, bytes]]] = {index: {} for index in indices}
         for index in {self.pid(self.places[index]): index for index in indices}.values():
             with self.where(index):
                 here = Netlink()
-                for one in here.qdiscs():
-                    if one["index"] in found:
-                        found[one["index"]][one["parent"]] = one["settings"]
+                for qdisc in here.qdiscs():
+                    if qdisc.interface in settings:
+                        settings[qdisc.interface][qdisc.parent] = qdisc.settings
                 here.close()
-        return found
+        return settings
 
 
 def first_addresses(network: NetworkPlan) -> dict[str, str]:
@@ -367,7 +367,7 @@ def _packages() -> dict[str, str]:
     return dict(line.split(maxsplit=1) for line in listed.read_text().splitlines() if line)
 
 
-def _node(network: LabNetwork, node: str, serial: list[SerialEnd]) -> dict[str, Any]:
+def _node(network: LabNetwork, node: str, serial: list[SerialEnd]) -> dict[str, object]:
     names = {
         *network.node(node).nameToIntf,
         *(end.interface for end in serial if end.node == node and end.interface is not None),
@@ -379,7 +379,7 @@ def _node(network: LabNetwork, node: str, serial: list[SerialEnd]) -> dict[str, 
     return {"sysctls": settings, "interfaces": interfaces}
 
 
-def _interface(name: str) -> dict[str, Any]:
+def _interface(name: str) -> dict[str, int]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         mtu = struct.unpack_from(
             "=i", fcntl.ioctl(probe.fileno(), SIOCGIFMTU, struct.pack("16s16x", name.encode())), 16

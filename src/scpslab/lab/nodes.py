@@ -116,7 +116,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         words = [word for key, value in options.items() for word in (f"--{key}", value)]
         return [*self.prefix, self.program("labtool"), tool, *words]
 
-    def config(self, **_params: Any) -> dict[str, Any]:
+    def config(self, **_params: Any) -> dict[str, str]:
         """Nothing is left to configure: links come with addresses, the plan with routes and settings."""
         return {}
 

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from scpslab.core.kinds import Layer
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import Json
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records
 from scpslab.plan.probes import Observer, Sampling
@@ -57,10 +58,10 @@ class Sampler(Probe[Sampled]):
         """Takes one sample."""
         raise NotImplementedError
 
-    def record(self, **fields: Any) -> None:
+    def record(self, t_s: float, **fields: Json) -> None:
         """Writes a record of a sample, which the live stream may tell too."""
-        self.records.write(**fields)
-        self.context.live.copy(self.name, fields)
+        self.records.write(t_s=t_s, **fields)
+        self.context.live.copy(self.name, t_s, fields)
 
     def stop(self) -> None:
         """Takes no further sample."""

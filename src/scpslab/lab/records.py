@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import Json, JsonObject
 from scpslab.lab.loop import Epoch, Loop
 
 # How a line of the live stream begins (RFC 7464 section 2.2); and its longest line, in bytes.
@@ -27,7 +28,7 @@ class Records:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("w")
 
-    def write(self, **fields: Any) -> None:
+    def write(self, **fields: object) -> None:
         """Appends one line; keys keep the order given."""
         self._file.write(json.dumps(fields) + "\n")
 
@@ -55,24 +56,23 @@ class Live:
 
     def __init__(self, loop: Loop, epoch: Epoch) -> None:
         self._loop, self._epoch, self._left = loop, epoch, MOST_LIVE_BYTES
-        self._waiting: list[dict[str, Any]] = []
+        self._waiting: list[JsonObject] = []
         self._is_asked = self._is_due = False
         # Of each source: how many of its instants were told, and the last one.
         self._told: dict[str, tuple[int, float]] = {}
 
-    def copy(self, source: str, record: dict[str, Any]) -> None:
+    def copy(self, source: str, t_s: float, record: Mapping[str, Json]) -> None:
         """Tells a record of a probe, unless it comes too soon after another instant of the probe."""
-        t_s = record["t_s"]
         told, last_s = self._told.get(source, (0, float("-inf")))
         if t_s == last_s or t_s >= last_s + (1 << told // COPIES):
             self._told[source] = (told + (t_s != last_s), t_s)
-            self._add({"source": source, **record}, is_due=True)
+            self._add({"source": source, "t_s": t_s, **record}, is_due=True)
 
     def state(self, source: str, state: str) -> None:
         """Tells what has become of a workload."""
         self._add({"source": source, "state": state}, is_due=False)
 
-    def _add(self, values: dict[str, Any], *, is_due: bool) -> None:
+    def _add(self, values: JsonObject, *, is_due: bool) -> None:
         self._waiting.append(values)
         self._is_due |= is_due
         if not self._is_asked:

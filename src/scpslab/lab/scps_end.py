@@ -14,9 +14,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import JsonObject, number, section, text, whole
 from scpslab.lab.loop import SECOND_NS
 from scpslab.plan.np import NpEnd, NpInterface, SpEnd
 from scpslab.plan.stacks import ScpsEnd
@@ -88,18 +89,18 @@ def write_settings(network: LabNetwork, node: str, end: ScpsEnd | None) -> None:
         write_sp(network, node, end, end.sp)
 
 
-def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict[str, Any]:
+def as_record(report: JsonObject, wanted_bytes: int, *, is_np: bool) -> JsonObject:
     """A report as the line that labtool writes for the same end: instants in ns of the wall clock (0: it never
     came).
     """
 
     def instant(name: str) -> int:
-        return 0 if report[name] is None else int(report["origin_ns"]) + round(report[name] * SECOND_NS)
+        at_s = number(report, name)
+        return 0 if at_s is None else whole(report, "origin_ns") + round(at_s * SECOND_NS)
 
-    status = STATUS[report["status"]]
-    shared = {
+    shared: JsonObject = {
         "bytes": report["bytes"],
-        "status": status,
+        "status": STATUS[str(report["status"])],
         "error": why(report),
         "scps": {
             name: report[name]
@@ -113,8 +114,8 @@ def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict
             "connected_ns": instant("established_s"),
             "first_write_ns": instant("established_s"),
             "close_ns": instant("flushed_s"),
-            "mss_bytes": report["negotiated"]["segment_bytes"],
-            "segments": report["data_segments_sent"] + report["retransmissions"],
+            "mss_bytes": section(report, "negotiated")["segment_bytes"],
+            "segments": whole(report, "data_segments_sent") + whole(report, "retransmissions"),
             "retransmits": report["retransmissions"],
             "rtos": report["rtos"],
             **shared,
@@ -123,13 +124,13 @@ def as_record(report: dict[str, Any], wanted_bytes: int, *, is_np: bool) -> dict
         "event": "receiver",
         "accept_ns": instant("opened_s"),
         "first_data_ns": instant("first_data_s"),
-        "last_data_ns": instant("last_data_s") if report["bytes"] >= wanted_bytes else 0,
+        "last_data_ns": instant("last_data_s") if whole(report, "bytes") >= wanted_bytes else 0,
         "wrong_bytes": report["wrong_bytes"],
         **shared,
     }
 
 
-def router_file(plan: NpRouterService, terminals: Mapping[str, str]) -> dict[str, Any]:
+def router_file(plan: NpRouterService, terminals: Mapping[str, str]) -> JsonObject:
     """A router's; `terminals`: its end of each of its serial links."""
     return {
         "address": plan.ip,
@@ -140,30 +141,30 @@ def router_file(plan: NpRouterService, terminals: Mapping[str, str]) -> dict[str
     }
 
 
-def end_file(end: NpEnd) -> dict[str, Any]:
+def end_file(end: NpEnd) -> JsonObject:
     """That of a program at the end of a transfer."""
     return {"default_precedence": end.default_precedence, "believed": list(end.believed), "tables": _tables(end)}
 
 
-def _tables(node: NpRouterService | NpEnd) -> dict[str, Any]:
+def _tables(node: NpRouterService | NpEnd) -> JsonObject:
     return {"hosts": [asdict(host) for host in node.hosts], "next_hops": [asdict(hop) for hop in node.next_hops]}
 
 
-def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]) -> dict[str, Any]:
-    carrier: dict[str, Any] = {"kind": "ip", "device": device}
+def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]) -> JsonObject:
+    carrier: JsonObject = {"kind": "ip", "device": device}
     if interface.line is not None:
         carrier = {"kind": "serial", "line": terminals[interface.line], "bits_per_octet": interface.bits_per_byte}
-    found = {
+    settings: JsonObject = {
         "name": interface.name,
         "carrier": carrier,
         "neighbours": list(interface.neighbours),
         "mtu": interface.mtu_bytes,
     }
     if interface.rate_bps is not None:
-        found["rate"] = str(interface.rate_bps)
+        settings["rate"] = str(interface.rate_bps)
     if interface.sp is not None:
-        found["sp"] = interface.sp
-    return found | {"queue": asdict(interface.queue)}
+        settings["sp"] = interface.sp
+    return settings | {"queue": asdict(interface.queue)}
 
 
 FOLDER = "/tmp"
@@ -189,9 +190,9 @@ def write_sp(network: LabNetwork, node: str, end: ScpsEnd, sp: SpEnd) -> None:
         _write_privately(key.with_name(f"{key.name}.sequence"), RECORD_TITLE)
 
 
-def sp_file(end: ScpsEnd, sp: SpEnd) -> dict[str, Any]:
+def sp_file(end: ScpsEnd, sp: SpEnd) -> JsonObject:
     """What the settings file says: one association for each direction."""
-    common = {"key_id": KEY_ID, "key_file": _key_file(sp), "suite": sp.suite, "services": list(sp.services)}
+    common: JsonObject = {"key_id": KEY_ID, "key_file": _key_file(sp), "suite": sp.suite, "services": list(sp.services)}
     return {"associations": [{"src": src, "dst": dst, **common} for src, dst in ((end.ip, sp.peer), (sp.peer, end.ip))]}
 
 
@@ -200,15 +201,12 @@ def master_key(seed: str) -> str:
     return hashlib.sha256(f"scps-sp master {seed}".encode()).hexdigest()
 
 
-def why(report: dict[str, Any]) -> str:
+def why(report: JsonObject) -> str:
     """Why a transfer failed, in the program's words, and what SCPS-SP has to say of it."""
-    sp = report.get("sp")
+    sp, reason = section(report, "sp"), text(report, "reason") or ""
     if sp and sp["sealed"] and not sp["opened"]:
-        return (
-            f"{report['reason'] or 'no reason given'}; SCPS-SP: nothing came that verifies, the other end may have "
-            "another key"
-        )
-    return report["reason"] or ""
+        return f"{reason or 'no reason given'}; SCPS-SP: nothing came that verifies, the other end may have another key"
+    return reason
 
 
 def _key_file(sp: SpEnd) -> str:

@@ -11,11 +11,12 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import JsonObject, count, section
 from scpslab.lab.context import Context
 from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.netlink import Netlink, inside, route_metrics
@@ -136,7 +137,7 @@ class SerialLink:
         """
         self.plan, self.network, self.loop, self.logs, self.name = plan, network, loop, logs, plan.name
         self.errors = Path(f"/tmp/{file_name(self.name, 'errors')}")
-        self.said: list[dict[str, Any]] = []
+        self.events: list[JsonObject] = []
         self.channel_ended = False
         self.up: set[str] = set()
         self.gone: dict[str, int] = {}
@@ -146,9 +147,9 @@ class SerialLink:
             argv = [SCPS, "channel", *(f"pty:{end}" for end in ends), *channel_options(self.plan, self.errors)]
             self.channel = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
         assert self.channel.stdout is not None
-        self.loop.on_lines(self.channel.stdout, lambda line: self.said.append(json.loads(line)))
+        self.loop.on_lines(self.channel.stdout, lambda line: self.events.append(json.loads(line)))
         self.loop.on_exit(self.channel, self._channel_exit)
-        self.loop.run_until(lambda: bool(self.said) or self.channel_ended)
+        self.loop.run_until(lambda: bool(self.events) or self.channel_ended)
         if self.channel_ended:
             raise OSError(
                 self.channel.returncode,
@@ -243,14 +244,14 @@ class SerialLink:
         while Context.now_ns() < limit_ns and before != (before := self._interfaces()):
             rest(pause_ns)
 
-    def close(self, records: Path, np: dict[str, dict[str, Any]]) -> None:
+    def close(self, records: Path, np: Mapping[str, JsonObject]) -> None:
         """Ends the channel (both pppd see that as a hang-up) and writes records/<link>.jsonl; `np`: what the ends'
         routers counted at this link.
         """
         after = self._interfaces()
         self.channel.send_signal(signal.SIGTERM)
         self.loop.run_until(lambda: self.channel_ended and len(self.gone) == (2 if self.plan.ppp else 0))
-        counters = next((line for line in self.said if line["event"] == "counters"), None)
+        counters = next((line for line in self.events if line["event"] == "counters"), {})
         file = Records(records / file_name(self.name, suffix=".jsonl"))
         for node, interface in after.items():
             file.write(
@@ -259,11 +260,11 @@ class SerialLink:
         for direction, key in zip(self.plan.directions, ("a_to_b", "b_to_a"), strict=True):
             start, end = direction.from_, direction.to
             if self.plan.ppp is None:
-                sent, received = np.get(start, {}).get("sent", 0), np.get(end, {}).get("received", 0)
+                sent, received = count(np.get(start, {}), "sent") or 0, count(np.get(end, {}), "received") or 0
             else:
                 sent = after[start]["sent_packets"] - self.at_epoch[start]["sent_packets"]
                 received = after[end]["received_packets"] - self.at_epoch[end]["received_packets"]
-            channel = {} if counters is None else counters[key]
+            channel = section(counters, key)
             # While bytes are under way, frames that have not arrived are not lost.
             lost = sent - received if channel.get("under_way_bytes") == 0 else None
             frames = {"sent_frames": sent, "received_frames": received, "lost_frames": lost}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scpslab.core.kinds import Layer
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import JsonObject
 from scpslab.lab.context import Context
 from scpslab.lab.loop import SECOND_NS, Loop
 
@@ -46,7 +47,7 @@ class Service:
         self.name, self.node, self.network, self.loop = name, node, network, loop
         self.exit_code: int | None = None
         # What it counted at each link that it carries packets over, once it has ended.
-        self.counted: dict[str, dict[str, Any]] = {}
+        self.counted: dict[str, JsonObject] = {}
         self.is_ending = False
         self.broken = ""
         self.on_end = on_end
@@ -83,8 +84,9 @@ class Service:
         self.loop.on_exit(self.process, self._ended)
 
     def _popen(self, stdout: int, stderr: int, keep: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-        options: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "cwd": "/tmp", "pass_fds": tuple(keep)}
-        return self.network.node(self.node).start(self.argv(), stdin=subprocess.DEVNULL, **options)
+        return self.network.node(self.node).start(
+            self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep)
+        )
 
     def wait(self) -> None:
         """Waits until it serves.
@@ -173,15 +175,15 @@ class Talking(Service):
     def __init__(self, plan: Any, network: LabNetwork, loop: Loop) -> None:
         super().__init__(plan.name, plan.node, network, loop)
         self.plan = plan
-        self.said: list[dict[str, Any]] = []
+        self.events: list[JsonObject] = []
 
     def hear(self, line: str) -> None:
         """Takes an event."""
-        self.said.append(json.loads(line))
+        self.events.append(json.loads(line))
 
     def is_ready(self) -> bool:
         """Whether it has said so."""
-        return bool(self.said)
+        return bool(self.events)
 
 
 class Services:

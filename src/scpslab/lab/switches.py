@@ -47,7 +47,7 @@ Leg = tuple[Port, Port]
 class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
     """An interface that is complete when it is made."""
 
-    def config(self, **_params: Any) -> dict[str, Any]:
+    def config(self, **_params: Any) -> dict[str, str]:
         """Nothing is left to configure."""
         return {}
 
@@ -189,7 +189,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         """A switch lives in the lab's own namespace and needs no process."""
         self.pid = os.getpid()
 
-    def config(self, **_params: Any) -> dict[str, Any]:
+    def config(self, **_params: Any) -> dict[str, str]:
         """Nothing is left to configure."""
         return {}
 
@@ -226,7 +226,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         if not (RUN / "db.sock").exists():
             OpenVSwitch(STANDALONE_LOGS)
             OpenVSwitch.wait_for_database()
-        nodes: dict[str, Any] = {switch.name: switch for switch in switches}
+        nodes = {switch.name: switch for switch in switches}
         reached = list(switches)
         while reached:
             for interface, _ in _far_ends(reached.pop()):

@@ -17,11 +17,12 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import JsonObject
 from scpslab.plan import NetworkPlan, Plan, schema
 from scpslab.plan.schema import Range
 
@@ -100,9 +101,9 @@ class Template:
         """
         return hashlib.sha256(json.dumps(self.write(), sort_keys=True).encode()).hexdigest()
 
-    def write(self) -> dict[str, Any]:
+    def write(self) -> JsonObject:
         """What the file's JSON is to say."""
-        return {"network": schema.write(self.network), "space": schema.write(self.space)}
+        return schema.write(self)
 
     def text(self) -> str:
         """The template as its file has it."""
@@ -116,6 +117,7 @@ class Template:
             PlanError: it is none.
         """
         fields = strict_json.loads(content)
+        assert isinstance(fields, dict)  # the engine writes the file
         return cls(plans.read_network(fields["network"]), schema.read(Space, fields["space"]))
 
 

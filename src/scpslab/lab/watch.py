@@ -8,8 +8,9 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from scpslab.core.strict_json import count
 from scpslab.lab.netlink import NLM_DUMP, ROOT, Netlink, attributes, inside
 from scpslab.plan.links import LOSS_CAUSES
 
@@ -35,7 +36,7 @@ class Connection:
 
     local: str
     remote: str
-    info: dict[str, Any]
+    info: dict[str, str | float | None]
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ class Watch:
         counters = self.network.stages.account(direction)
         with self.network.where(direction.entering):
             here = Netlink()
-            queues = [q for q in here.qdiscs() if q["index"] == direction.entering and q["parent"] == ROOT]
+            queues = [qdisc for qdisc in here.qdiscs() if (qdisc.interface, qdisc.parent) == (direction.entering, ROOT)]
             here.close()
-        backlog_bytes = sum(queue["backlog_bytes"] for queue in queues)
+        backlog_bytes = sum(queue.backlog_bytes for queue in queues)
         return DirectionSample(direction.link, direction.name, direction.plan.rate_bps or 0, backlog_bytes, counters)
 
     def _connections(self, node: str) -> list[Connection]:
@@ -123,7 +124,8 @@ class View:
     def _connection(self, node: str, connection: Connection) -> str:
         name = f"{node}:{connection.local.rpartition(':')[2]} {connection.remote}"
         info = connection.info
-        window = f"{self._course(name, info['cwnd_segments'], 0)} cwnd {info['cwnd_segments']:5}"
+        segments = count(info, "cwnd_segments") or 0
+        window = f"{self._course(name, segments, 0)} cwnd {segments:5}"
         return f"{name:<32} {window}   rtt {info['srtt_ms']} ms   retransmitted {info['retrans_total']}"
 
 
@@ -151,7 +153,7 @@ def connections(diag: Netlink) -> Iterator[Connection]:
         yield Connection(local, remote, fields(body[1], info))
 
 
-def fields(state: int, info: bytes) -> dict[str, Any]:
+def fields(state: int, info: bytes) -> dict[str, str | float | None]:
     """The members of struct tcp_info that an analysis asks for, with units in their names."""
 
     def u32(offset: int) -> int:

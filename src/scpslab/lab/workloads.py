@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from scpslab.core.kinds import Layer
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import JsonObject, count
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records, Trace
 from scpslab.lab.services import Service
@@ -18,6 +19,7 @@ from scpslab.plan.workloads import Traffic
 Planned = TypeVar("Planned", bound=Traffic)
 OnLine = Callable[[str], None]
 OnExit = Callable[[int], None]
+ToolOptions = Mapping[str, str | float | None]
 Process = subprocess.Popen[bytes]
 
 
@@ -108,24 +110,31 @@ class Workload(Generic[Planned]):
         return self.run_command(node, [*self.network.node(node).prefix, *argv], on_line, on_exit, keep)
 
     def run_command(
-        self, node: str, command: list[str], on_line: OnLine, on_exit: OnExit, keep: int | None = None, **given: int
+        self,
+        node: str,
+        command: list[str],
+        on_line: OnLine,
+        on_exit: OnExit,
+        keep: int | None = None,
+        stdin: int = subprocess.DEVNULL,
     ) -> Process:
-        """As `run`, for a command that enters the node by itself. `given`: its `stdin`, if it has one."""
-        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "cwd": "/tmp", **given}
+        """As `run`, for a command that enters the node by itself."""
         with (self.context.folders.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
             kept = () if keep is None else (keep,)
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, pass_fds=kept, **options)
+            process = subprocess.Popen(
+                command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, pass_fds=kept, cwd="/tmp"
+            )
         assert process.stdout is not None
         self.context.loop.on_lines(process.stdout, on_line)
         self.context.loop.on_exit(process, on_exit)
         self.processes.append(process)
         return process
 
-    def run_tool(self, node: str, tool: str, options: dict[str, Any], on_line: OnLine, on_exit: OnExit) -> Process:
+    def run_tool(self, node: str, tool: str, options: ToolOptions, on_line: OnLine, on_exit: OnExit) -> Process:
         """Starts one of labtool's programs; options that are None are left out."""
         words = {key: int(value) if isinstance(value, bool) else value for key, value in options.items()}
-        given = {key: str(value) for key, value in words.items() if value is not None}
-        return self.run_command(node, self.network.node(node).tool(tool, given), on_line, on_exit)
+        texts = {key: str(value) for key, value in words.items() if value is not None}
+        return self.run_command(node, self.network.node(node).tool(tool, texts), on_line, on_exit)
 
     def scps(self, node: str) -> str:
         """The SCPS program of a node."""
@@ -141,17 +150,17 @@ class Workload(Generic[Planned]):
         }
         return int(counts["TCPTimeouts"])
 
-    def in_seconds(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def in_seconds(self, fields: JsonObject) -> JsonObject:
         """A labtool record with its `…_ns` instants turned into `…_t_s` since the epoch; an instant that never came (0)
         is null.
         """
-        turned: dict[str, Any] = {}
+        turned: JsonObject = {}
         for key, value in fields.items():
             if not key.endswith("_ns"):
                 turned[key] = value
                 continue
             name = "t_s" if key == "t_ns" else key.removesuffix("_ns") + "_t_s"
-            turned[name] = self.context.epoch.t_s(value) if value else None
+            turned[name] = self.context.epoch.t_s(at_ns) if (at_ns := count(fields, key)) else None
         return turned
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 
 from scpslab.core import strict_json
+from scpslab.core.strict_json import JsonObject
 from scpslab.plan import schema
 from scpslab.plan.cell import FORMAT, Plan
 from scpslab.plan.consistency import network_problems, problems
 from scpslab.plan.format_1 import upgraded
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import JsonObject, PlanError
+from scpslab.plan.schema import PlanError
 
 __all__ = ["FORMAT", "NetworkPlan", "Plan", "PlanError", "parse", "read", "read_network", "text", "write"]
 

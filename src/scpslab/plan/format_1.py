@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from scpslab.plan.schema import JsonObject, PlanError
+from typing import Any, TypeAlias
 
+from scpslab.plan.schema import PlanError
+
+# What is no plan shows in the error of whoever asks it for a key.
+Old: TypeAlias = dict[str, Any]
 NETWORK = ("topology", "containers", "nodes", "links", "serial_links")
 OF_QUEUES = ("discipline", "limit_bytes", "limit_packets", "ecn")
 OF_ROUTERS = ("ip", "device", "seed", "default_precedence", "hop_count", "hosts", "next_hops", "interfaces")
 
 
-def upgraded(old: JsonObject) -> JsonObject:
+def upgraded(old: Old) -> Old:
     """The JSON of format 2 for that of format 1. What is no plan of either stays none: the reader of format 2 says so.
 
     Raises:
@@ -19,7 +23,7 @@ def upgraded(old: JsonObject) -> JsonObject:
         rest = {key: value for key, value in old.items() if key not in {"format", "cell", "limits", *NETWORK}}
         limits = dict(old["limits"])
         network = {key: old[key] for key in NETWORK} | {"memory_mib": limits.pop("memory_mib")}
-        impairments: list[JsonObject] = []
+        impairments: list[Old] = []
         for links in ("links", "serial_links"):
             network[links] = [_link(link, impairments) for link in old[links]]
         routers = [_router(node) for node in old["nodes"] if node["kind"] == "scps-router"]
@@ -34,7 +38,7 @@ def upgraded(old: JsonObject) -> JsonObject:
         raise PlanError(f"the plan: found format 1 without its {error}; expected every key of it") from error
 
 
-def _link(link: JsonObject, impairments: list[JsonObject]) -> JsonObject:
+def _link(link: Old, impairments: list[Old]) -> Old:
     directions = []
     for old in link["directions"]:
         direction = dict(old)
@@ -52,7 +56,7 @@ def _link(link: JsonObject, impairments: list[JsonObject]) -> JsonObject:
     return {**link, "directions": directions}
 
 
-def _queue(old: JsonObject) -> JsonObject:
+def _queue(old: Old) -> Old:
     """Settings stood beside the other keys, those of other disciplines as null."""
     prefix = old["discipline"].replace("-", "_") + "_"
     settings = {
@@ -61,9 +65,9 @@ def _queue(old: JsonObject) -> JsonObject:
     return {key: old[key] for key in OF_QUEUES} | {"settings": settings}
 
 
-def _router(node: JsonObject) -> JsonObject:
+def _router(node: Old) -> Old:
     return {"name": node["name"], "kind": "np-router", "node": node["name"], **{key: node[key] for key in OF_ROUTERS}}
 
 
-def _bare(node: JsonObject) -> JsonObject:
+def _bare(node: Old) -> Old:
     return {key: value for key, value in node.items() if node["kind"] != "scps-router" or key not in OF_ROUTERS}

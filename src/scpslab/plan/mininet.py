@@ -7,8 +7,9 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from scpslab.core.strict_json import JsonObject
 from scpslab.plan import schema
-from scpslab.plan.schema import Items, JsonObject
+from scpslab.plan.schema import Items
 from scpslab.plan.values import (
     Amount,
     Interface,

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from scpslab.core.strict_json import JsonObject
+
 T = TypeVar("T")
-# What JSON says, before it is known what it means.
-JsonObject = dict[str, Any]
 LONGEST_SHOWN = 60
 KEYS_SHOWN = 12
 
@@ -149,16 +149,16 @@ def _object(kind: type[T], value: object) -> T:
         known = list(keys)
         more = ", …" if len(known) > KEYS_SHOWN else ""
         raise Misfit(f"found an unknown key; expected one of {', '.join(known[:KEYS_SHOWN])}{more}", unknown)
-    given: JsonObject = {}
+    values: dict[str, object] = {}
     for name, wanted in keys.items():
         if name in value:
             try:
-                given[wanted.attribute] = wanted.form.read(value[name], value)
+                values[wanted.attribute] = wanted.form.read(value[name], value)
             except Misfit as misfit:
                 raise misfit.within(name) from None
         elif not wanted.may_be_missing:
             raise Misfit(f"found no such key; expected {wanted.form.what}", name)
-    return kind(**given)
+    return kind(**values)
 
 
 def write(part: Any) -> JsonObject:

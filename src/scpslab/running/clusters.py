@@ -184,9 +184,15 @@ def main() -> None:
 
     workers = len(os.sched_getaffinity(0))
     # A guest's memory is not the worker's, so Dask must not judge it.
-    options: dict[str, Any] = {"dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
     try:
-        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, security=True, **options)  # type: ignore[no-untyped-call]
+        cluster = LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=workers,
+            threads_per_worker=1,
+            security=True,
+            dashboard_address=None,
+            memory_limit=0,
+            silence_logs=50,
+        )
     except (OSError, RuntimeError, ValueError) as error:
         _say({"error": str(error)})
         return
@@ -197,7 +203,7 @@ def main() -> None:
         sys.stdin.read()
 
 
-def _say(fields: dict[str, Any]) -> None:
+def _say(fields: dict[str, str]) -> None:
     sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
 

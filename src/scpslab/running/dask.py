@@ -23,6 +23,7 @@ from scpslab import plan as plans
 from scpslab.core.errors import CapabilityError, LabError, ResultError, UsageError
 from scpslab.core.installation import add_extra
 from scpslab.engine import CellRun, Engine
+from scpslab.lab.records import Status
 from scpslab.running import clusters, remote
 from scpslab.running.clusters import RefusedError
 from scpslab.running.executors import Executor, Reports
@@ -247,7 +248,7 @@ class _Run:
         for cell_id in batch:
             self._send(client, (cell_id,))
 
-    def _unpacked(self, result: remote.Given) -> dict[str, Any]:
+    def _unpacked(self, result: remote.Given) -> Status:
         """The status of a result, which is in the cell's folder then."""
         cell = self.cells[result.cell]
         files = CellFiles(cell.folder)

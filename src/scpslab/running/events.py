@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from scpslab.engine import CellSample
+from scpslab.lab.records import Status
 from scpslab.scenario.planning import Expected
 
 
@@ -76,12 +76,10 @@ class CellProgress:
 
 @dataclass(frozen=True)
 class CellDone:
-    """A cell has a result, and the result is kept: the content of status.json, and whether the result existed
-    before.
-    """
+    """A cell has a result, and the result is kept: how it ended, and whether the result existed before."""
 
     cell: str
-    status: dict[str, Any]
+    status: Status
     cached: bool
 
 
@@ -169,9 +167,4 @@ class Tally:
         if isinstance(event, CellDone):
             self.done += 1
             self.cached += event.cached
-            self.virtual_s += 0.0 if event.cached else virtual_seconds(event.status)
-
-
-def virtual_seconds(status: dict[str, Any]) -> float:
-    """The lab time that a cell took."""
-    return max(0.0, float(status.get("virtual_s") or 0.0))
+            self.virtual_s += 0.0 if event.cached else event.status.virtual_s or 0.0

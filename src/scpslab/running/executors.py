@@ -11,16 +11,17 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Protocol
 
 from scpslab.core.errors import UsageError
 from scpslab.engine import CellRun, CellSample, Engine
 from scpslab.engine.base import Interrupted
+from scpslab.lab.records import Status
 
 # An interrupt is answered at once.
 LOOK_S = 0.2
 # A cell's status, and the seconds that it took.
-Timed = Future[tuple[dict[str, Any], float]]
+Timed = Future[tuple[Status, float]]
 # Cells that were started and have not been reported as ended, with their cores (None: any).
 Pending = dict[Timed, tuple[str, int | None]]
 
@@ -34,7 +35,7 @@ class Reports(Protocol):
     def progress(self, cell_id: str, sample: CellSample) -> None:
         """A cell that was started and has not been reported as ended said what it does."""
 
-    def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
+    def ended(self, cell_id: str, status: Status, took_s: float | None = None) -> None:
         """A cell has ended, and its folder is complete.
 
         The report may come again for a cell whose first report was interrupted.
@@ -89,7 +90,7 @@ def _report(pending: Pending, done: Iterable[Timed], reports: Reports) -> list[i
     return cores
 
 
-def _timed(engine: Engine, cell: CellRun) -> tuple[dict[str, Any], float]:
+def _timed(engine: Engine, cell: CellRun) -> tuple[Status, float]:
     """A cell's status, and the seconds that it took."""
     began = time.monotonic()
     return engine.run(cell), time.monotonic() - began

@@ -67,15 +67,15 @@ class Measured:
         return expected(plan).wall_s
 
     def _add(self, folder: RunFolder) -> None:
-        manifest, took = folder.manifest(), folder.known_times()
-        if manifest.get("engine") != "virtual" or not took:
+        manifest = folder.manifest()
+        took = manifest.took_s
+        if manifest.engine != "virtual" or not took:
             return
-        hashes, entries = manifest.get("engine_hashes"), folder.known_cells()
-        self._hashes |= {one for one in hashes if isinstance(one, str)} if isinstance(hashes, list) else set()
+        self._hashes |= set(manifest.engine_hashes)
         for cell_id, seconds in took.items():
-            if isinstance(key := entries.get(cell_id, {}).get("key"), str):
-                self._took_s.setdefault(key, []).append(seconds)
-        names = (_base(str(manifest.get("scenario"))), EVERY)
+            if cell_id in manifest.cells:
+                self._took_s.setdefault(manifest.cells[cell_id]["key"], []).append(seconds)
+        names = (_base(str(manifest.scenario)), EVERY)
         for cell_id in _spread(sorted(took), SAMPLE):
             try:
                 expected_s = expected(plans.parse(CellFiles(folder.cell(cell_id).path).plan.read_bytes())).wall_s

@@ -146,7 +146,7 @@ def order(run: str, cells: Mapping[str, Plan], engine: Engine) -> bytes:
 
 def _parts(engine: Engine) -> dict[str, str]:
     """The SHA-256 of each built part of an engine."""
-    return {name: str(part["sha256"]) for name, part in engine.facts().get("parts", {}).items()}
+    return {name: part["sha256"] for name, part in engine.facts().get("parts", {}).items()}
 
 
 def _require_same(fields: Mapping[str, Any], cell_id: str, plan: Plan, engine: Engine) -> None:

@@ -21,7 +21,7 @@ from scpslab.running.dask import DaskExecutor
 from scpslab.running.executors import Executor, LocalExecutor
 from scpslab.running.shard import FOLDER, Shard
 from scpslab.runs import RunFolder
-from scpslab.runs.run import FILE, RUNS, VECTORS
+from scpslab.runs.run import RUNS, VECTORS
 from scpslab.runs.store import Store, stores
 from scpslab.scenario import planning
 from scpslab.scenario.errors import VECTOR_RULES
@@ -140,7 +140,7 @@ def plan_run(name: str, options: RunOptions) -> RunPlan:
     if loaded.is_of_project:
         return run
     place = os.path.relpath(loaded.path.resolve(), run.folder.path.resolve())
-    return replace(run, asked={**run.asked, FILE: place, "evidence": loaded.is_evidence}, beside=loaded.path.parent)
+    return replace(run, asked={**run.asked, "file": place, "evidence": loaded.is_evidence}, beside=loaded.path.parent)
 
 
 def asked(name: str, options: RunOptions) -> dict[str, object]:

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from scpslab import analysis as results
 from scpslab import plan as plans
@@ -25,12 +24,13 @@ from scpslab.core.scratch import places, remove_dead
 from scpslab.core.units import UnitError, parse
 from scpslab.engine import ENGINES, CellRun, CellSample, Engine
 from scpslab.engine.base import not_promised, own_images
+from scpslab.lab.records import Status
 from scpslab.running import events
 from scpslab.running.events import CellDone, CellProgress, CellStarted, Listener, Note, Tally
 from scpslab.running.run_plan import RunOptions, RunPlan, asked, plan_run, program
 from scpslab.running.shard import DONE
 from scpslab.runs import CampaignFolder, held
-from scpslab.runs.run import TOOK
+from scpslab.runs.run import Progress
 from scpslab.runs.store import LIMIT, Store, cell_key
 from scpslab.scenario.campaign import load_campaign
 from scpslab.scenario.model import Check
@@ -98,7 +98,7 @@ def execute(run: RunPlan, listeners: Sequence[Listener] = ()) -> RunResult:
         if most_bytes is not None:
             run.stores[0].trim(most_bytes=most_bytes)
         tell(events.RunDone(*of_run, wall_s))
-        ended = [entry["status"] for entry in work.manifest["cells"].values()]
+        ended = [entry["status"] for entry in work.manifest.cells.values()]
         completed, incomplete, failed = map(ended.count, ("completed", "incomplete", "failed"))
         return RunResult(run.folder.path, completed, incomplete, failed, run.checks)
 
@@ -189,7 +189,7 @@ class _Work:
             self.run.options.made_executor().run(self.engine, cells, self)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
-                self.manifest["status"] = "interrupted"
+                self.manifest.status = "interrupted"
             self._write_manifest()
             raise
         finally:
@@ -198,9 +198,9 @@ class _Work:
     def finish(self, wall_s: float) -> None:
         """Writes the manifest of a run whose cells all have a result."""
         # The order in which cells ended must not show.
-        for listed in ("cells", TOOK):
-            self.manifest[listed] = dict(sorted(self.manifest[listed].items()))
-        self.manifest |= {"status": DONE if self.run.options.shard else "completed", "wall_s": wall_s}
+        self.manifest.cells = dict(sorted(self.manifest.cells.items()))
+        self.manifest.took_s = dict(sorted(self.manifest.took_s.items()))
+        self.manifest.status, self.manifest.wall_s = DONE if self.run.options.shard else "completed", wall_s
         self._write_manifest()
 
     def started(self, cell_id: str) -> None:
@@ -211,18 +211,18 @@ class _Work:
         """A cell that runs said what it does."""
         self.tell(CellProgress(cell_id, sample))
 
-    def ended(self, cell_id: str, status: dict[str, Any], took_s: float | None = None) -> None:
+    def ended(self, cell_id: str, status: Status, took_s: float | None = None) -> None:
         """The executor has a cell's result. The run keeps it before it tells the listeners."""
         self._enter(cell_id, status)
         if took_s is not None:
-            self.manifest[TOOK][cell_id] = round(took_s, 3)
+            self.manifest.took_s[cell_id] = round(took_s, 3)
         self._unwritten += 1
         # Written after each cell, the manifests of a long run would be most of its work. A killed run finds cells
         # that its manifest lacks in the store, if its results are kept.
         is_kept = self.engine.deterministic
-        if not is_kept or self._unwritten >= len(self.manifest["cells"]) * UNWRITTEN_SHARE:
+        if not is_kept or self._unwritten >= len(self.manifest.cells) * UNWRITTEN_SHARE:
             self._write_manifest()
-        if is_kept and status["status"] in KEPT:
+        if is_kept and status.status in KEPT:
             self._keep(cell_id)
         if cell_id not in self._told:
             self._told.add(cell_id)
@@ -245,7 +245,7 @@ class _Work:
             facts["shard"] = {"run": run.name, "number": shard.number, "of": shard.of}
         return facts
 
-    def _opened(self, facts: dict[str, object]) -> dict[str, Any]:
+    def _opened(self, facts: dict[str, object]) -> Progress:
         """The folder's manifest. A damaged one is set aside if the engine can repeat its cells, else it is an error."""
         try:
             return self.folder.open(self.run.resolved, facts, self.run.own)
@@ -267,14 +267,14 @@ class _Work:
                 folder.unlink()
             elif folder.name not in self.run.plans:
                 shutil.rmtree(folder)
-        for listed in ("cells", TOOK):
-            entries = self.manifest[listed].items()
-            self.manifest[listed] = {cell_id: entry for cell_id, entry in entries if cell_id in self.run.plans}
+        for listed in (self.manifest.cells, self.manifest.took_s):
+            for cell_id in listed.keys() - self.run.plans.keys():
+                del listed[cell_id]
 
     def _take(self, cell_id: str) -> bool:
         """Takes a cell's result that the run folder or a store has; whether there is one that can be read."""
-        entry = self.manifest["cells"].get(cell_id, {})
-        is_here = entry.get("key") == self.keys[cell_id] and entry.get("status") in KEPT
+        entry = self.manifest.cells.get(cell_id)
+        is_here = entry is not None and entry["key"] == self.keys[cell_id] and entry["status"] in KEPT
         status = self._status_of(cell_id) if is_here and self.run.options.use_cache else None
         if self.run.options.use_cache and self.engine.deterministic:
             for store in self.run.stores if status is None else ():
@@ -285,7 +285,7 @@ class _Work:
         self.tell(CellDone(cell_id, status, cached=True))
         return True
 
-    def _fetched(self, store: Store, cell_id: str) -> dict[str, Any] | None:
+    def _fetched(self, store: Store, cell_id: str) -> Status | None:
         """The status of a cell whose result a store has; None if it has none that can be read."""
         key = self.keys[cell_id]
         try:
@@ -299,7 +299,7 @@ class _Work:
             store.forget(key)
         return status
 
-    def _status_of(self, cell_id: str) -> dict[str, Any] | None:
+    def _status_of(self, cell_id: str) -> Status | None:
         """The status of a cell in the run folder; None if a file that results come from is missing or damaged."""
         cell = self.folder.cell(cell_id)
         try:
@@ -323,8 +323,8 @@ class _Work:
                 advice = own if store is self.run.stores[0] else ""
                 self.note(f"{store.root}: {what}. This run goes on and keeps no more of them there.{advice}")
 
-    def _enter(self, cell_id: str, status: dict[str, Any]) -> None:
-        self.manifest["cells"][cell_id] = {"key": self.keys[cell_id], "status": status["status"]}
+    def _enter(self, cell_id: str, status: Status) -> None:
+        self.manifest.cells[cell_id] = {"key": self.keys[cell_id], "status": status.status}
 
     def _write_manifest(self) -> None:
         self.folder.write_manifest(self.manifest)

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +33,7 @@ from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, vector
 from scpslab.running.runner import execute
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
-from scpslab.runs.run import CELLS, RESULTS, VECTORS
+from scpslab.runs.run import CELLS, RESULTS, VECTORS, Manifest, Program
 from scpslab.scenario import planning
 from scpslab.scenario.errors import VECTOR_RULES
 from scpslab.scenario.recorded import Recorded
@@ -248,22 +248,20 @@ def _one(
         tuple(_not_run(archived)) if not options.trust else (),
         chosen,
         len(archived.plans),
-        other_vectors(archived.manifest, plans.values()) or not_promised(plans.values()),
+        other_vectors(archived.manifest.program, plans.values()) or not_promised(plans.values()),
     )
 
 
-def other_vectors(manifest: Mapping[str, Any], plans: Iterable[Plan]) -> str:
+def other_vectors(program: Program | None, plans: Iterable[Plan]) -> str:
     """Why a run cannot have the bytes of one of today, if its bit errors were drawn by older rules; "" otherwise."""
-    made = manifest.get("program")
-    facts = made if isinstance(made, dict) else {}
-    if facts.get("vectors") == VECTOR_RULES:
+    if program is not None and program.vectors == VECTOR_RULES:
         return ""
     impairments = (impairment for plan in plans for impairment in plan.cell.impairments)
     if all(one.errors is None or one.errors.model == NO_MODEL for one in impairments):
         return ""
     return (
-        f"made with {shown(facts.get('version', 'an older version'))[1:-1]}, whose error vectors began elsewhere: "
-        "run again"
+        f"made with {shown((program and program.version) or 'an older version')[1:-1]}, whose error vectors began "
+        "elsewhere: run again"
     )
 
 
@@ -277,11 +275,9 @@ def _not_run(archived: ArchivedRun) -> Iterator[str]:
             )
 
 
-def _keys(manifest: dict[str, object], chosen: Sequence[str]) -> dict[str, object]:
+def _keys(manifest: Manifest, chosen: Sequence[str]) -> list[str | None]:
     """For each chosen cell, the hash of everything that determines it: plan, lab program, guest image, kernel."""
-    cells = manifest.get("cells")
-    entries = cells if isinstance(cells, dict) else {}
-    return {name: entry.get("key") if isinstance(entry := entries.get(name), dict) else None for name in chosen}
+    return [manifest.cells[cell]["key"] if cell in manifest.cells else None for cell in chosen]
 
 
 def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:

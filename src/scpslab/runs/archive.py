@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated
 
 from scpslab import plan as plans
 from scpslab.core import strict_json
@@ -27,7 +27,7 @@ from scpslab.plan.schema import Items, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
 from scpslab.runs import RunFolder
 from scpslab.runs.cell import ENVIRONMENT, PLAN, STATUS
-from scpslab.runs.run import CELLS, MANIFEST, RESOLVED, RESULTS, VECTORS
+from scpslab.runs.run import CELLS, MANIFEST, RESOLVED, RESULTS, VECTORS, Manifest
 
 FORMAT = 1
 CONTENTS = "archive.json"
@@ -80,7 +80,7 @@ class ArchivedRun:
     digest: RunDigest
     plans: dict[str, Plan]
     resolved: str
-    manifest: dict[str, Any]
+    manifest: Manifest
     own: dict[str, bytes] = field(default_factory=dict)
 
     @property
@@ -196,18 +196,18 @@ def _inputs(run: Path) -> tuple[Path, ...]:
 
 def _digest(run: Path) -> RunDigest:
     manifest = RunFolder(run).manifest()
-    if "shard" in manifest:
+    if manifest.is_shard:
         raise ResultError(
             f"{run}: found a shard of a run; expected a whole run. "
             "Run the scenario without --shard where the results of all shards are kept, then export that run."
         )
-    if manifest.get("status") != "completed":
+    if manifest.status != "completed":
         raise ResultError(
-            f"{run}: status: found {manifest.get('status')}; expected a completed run. Run the scenario again: "
+            f"{run}: status: found {manifest.status}; expected a completed run. Run the scenario again: "
             "it goes on where it stopped."
         )
     try:
-        facts = {key: manifest.get(key) for key in ("scenario", "engine", "seed")}
+        facts = {"scenario": manifest.scenario, "engine": manifest.engine, "seed": manifest.seed}
         return schema.read(
             RunDigest, {**facts, "run": run.name, "files": digests_of(run), "inputs": _digests(run, _inputs(run))}
         )
@@ -265,7 +265,7 @@ def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:
         raise ResultError(f"{path}: {digest.run}/{RESOLVED}: found bytes that are not UTF-8; {EXPECTED}") from error
 
 
-def _manifest(path: Path, digest: RunDigest, files: dict[str, bytes]) -> dict[str, Any]:
+def _manifest(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Manifest:
     name = f"{digest.run}/{MANIFEST}"
     try:
         fields = strict_json.loads(_member(path, name, files))
@@ -273,7 +273,7 @@ def _manifest(path: Path, digest: RunDigest, files: dict[str, bytes]) -> dict[st
         raise ResultError(f"{path}: {name}: {error}; {EXPECTED}") from error
     if not isinstance(fields, dict):
         raise ResultError(f"{path}: {name}: found {schema.shown(fields)}; {EXPECTED}")
-    return fields
+    return Manifest.of(fields)
 
 
 def _member(path: Path, name: str, files: dict[str, bytes]) -> bytes:

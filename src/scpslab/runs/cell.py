@@ -4,13 +4,13 @@ or cannot be read is a ResultError that names the file.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from scpslab.core import strict_json
 from scpslab.core.errors import NewerFormat, ResultError
 from scpslab.core.names import BadName, file_name
+from scpslab.core.strict_json import JsonObject, count, number, text
+from scpslab.lab.records import Status
 
 FORMAT = 1
 AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the others again.'
@@ -51,25 +51,26 @@ class CellFiles:
         for folder in (self.logs, self.records, self.captures):
             folder.mkdir(exist_ok=True)
 
-    def status(self) -> dict[str, Any]:
-        """status.json: "status", one of STATUSES, and "reason"; failed when the cell did not end.
+    def status(self) -> Status:
+        """How the cell ended, one of STATUSES; failed when it did not end.
 
         Raises:
             ResultError: status.json exists, but does not have this form.
         """
         if not self.has_ended:
-            return {"status": "failed", "reason": f"no {STATUS}: the cell did not end"}
-        status = json_object(self.status_file)
-        if status.get("status") not in STATUSES:
-            found = str(status.get("status"))[:40]
-            raise ResultError(
-                f'{self.status_file}: status: found "{found}"; expected one of {", ".join(STATUSES)}. {AGAIN}'
-            )
-        return status
+            return Status("failed", f"no {STATUS}: the cell did not end")
+        fields = json_object(self.status_file)
+        status = text(fields, "status")
+        if status not in STATUSES:
+            found = f'found "{str(fields.get("status"))[:40]}"; expected one of {", ".join(STATUSES)}'
+            raise ResultError(f"{self.status_file}: status: {found}. {AGAIN}")
+        reason, virtual_s = text(fields, "reason") or "", number(fields, "virtual_s")
+        lasted_s = None if virtual_s is None else max(0.0, virtual_s)
+        return Status(status, reason, count(fields, "epoch_realtime_ns"), lasted_s)
 
-    def write_status(self, status: dict[str, Any]) -> None:
+    def write_status(self, status: Status) -> None:
         """Writes status.json for a lab that has not written it."""
-        self.status_file.write_text(json.dumps(status, indent=1) + "\n")
+        self.status_file.write_text(status.text())
 
     def _file(self, folder: Path, name: str, suffix: str) -> Path:
         try:
@@ -78,7 +79,7 @@ class CellFiles:
             raise ResultError(f"{self.plan}: {error}. {AGAIN}") from error
 
 
-def json_object(path: Path) -> dict[str, Any]:
+def json_object(path: Path) -> JsonObject:
     """The JSON object in a file.
 
     Raises:

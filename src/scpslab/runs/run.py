@@ -11,14 +11,16 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Self, TypedDict
 
 from scpslab.core import strict_json
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.folders import TOPOLOGIES, is_own, own_folder
 from scpslab.core.names import UNFINISHED, file_label, file_name
 from scpslab.core.scratch import replace_bytes, replace_text
+from scpslab.core.strict_json import JsonObject, count, number, section, sections, text, texts
 from scpslab.runs.cell import AGAIN, FORMAT, PLAN, CellFiles, check_format, json_object
 
 # Where runs are, if nobody names another folder.
@@ -34,11 +36,113 @@ FIGURES = "figures"
 CLAIMS = "claims"
 # Stored error vectors of the run's plans, by their SHA-256.
 VECTORS = "vectors"
-# The manifest's key for the seconds of each cell, and a bound for them: a year.
-TOOK, MOST_S = "took_s", 366 * 86_400
-# The manifest's key for the path from the run folder to a scenario of the user's own, and the largest file that is
-# copied from beside it.
-FILE, LARGEST_OWN = "file", 1 << 20
+# A bound for the seconds of a cell: a year.
+MOST_S = 366 * 86_400
+# The largest file that is copied from beside a scenario of the user's own.
+LARGEST_OWN = 1 << 20
+
+
+class Entry(TypedDict):
+    """What a manifest says of a cell: the key of its result, and how it ended."""
+
+    key: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """The scpslab that made a run: its version, its commit and whether files were changed, its rules for vectors."""
+
+    version: str | None
+    commit: str | None
+    is_changed: bool
+    vectors: int | None
+
+    @classmethod
+    def of(cls, fields: JsonObject) -> Self:
+        """The program in a manifest."""
+        changed = bool(fields.get("changed"))
+        return cls(text(fields, "version"), text(fields, "commit"), changed, count(fields, "vectors"))
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What manifest.json says (docs/results.md). It may be a stranger's: a value of another kind than a run writes
+    counts as not said.
+
+    `took_s`: on the wall clock, by cell; a cell that was taken from a store has none. `file`: the path from the run
+    folder to a scenario of the user's own.
+    """
+
+    status: str | None = None
+    scenario: str | None = None
+    engine: str | None = None
+    engine_hashes: list[str] = field(default_factory=list)
+    seed: int | None = None
+    command: str | None = None
+    settings: tuple[str, ...] = ()
+    program: Program | None = None
+    file: str | None = None
+    evidence: bool | None = None
+    is_shard: bool = False
+    cells: Mapping[str, Entry] = field(default_factory=dict)
+    took_s: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, fields: JsonObject) -> Self:
+        """The manifest in a file's JSON."""
+        cells, took_s = section(fields, "cells"), section(fields, "took_s")
+        evidence = fields.get("evidence")
+        entries = {cell: _entry(section(cells, cell)) for cell in cells}
+        times = {cell: number(took_s, cell) for cell in took_s}
+        return cls(
+            status=text(fields, "status"),
+            scenario=text(fields, "scenario"),
+            engine=text(fields, "engine"),
+            engine_hashes=texts(fields, "engine_hashes"),
+            seed=count(fields, "seed"),
+            command=text(fields, "command"),
+            settings=tuple(texts(fields, "settings")),
+            program=Program.of(section(fields, "program")) if section(fields, "program") else None,
+            file=text(fields, "file"),
+            evidence=evidence if isinstance(evidence, bool) else None,
+            is_shard="shard" in fields,
+            cells={cell: entry for cell, entry in entries.items() if entry},
+            took_s={cell: time_s for cell, time_s in times.items() if time_s is not None and 0 <= time_s < MOST_S},
+        )
+
+
+def _entry(fields: JsonObject) -> Entry | None:
+    key, status = text(fields, "key"), text(fields, "status")
+    return None if key is None or status is None else {"key": key, "status": status}
+
+
+@dataclass
+class Progress:
+    """What the manifest of a run says while the run is carried out: facts, and the cells that have ended so far."""
+
+    facts: Mapping[str, object]
+    cells: dict[str, Entry]
+    took_s: dict[str, float]
+    status: str = "running"
+    wall_s: float | None = None
+
+    def text(self) -> str:
+        """The file's content."""
+        head = {"format": FORMAT, "status": self.status, **self.facts}
+        end = {} if self.wall_s is None else {"wall_s": self.wall_s}
+        return json.dumps({**head, "cells": self.cells, "took_s": self.took_s, **end}, indent=1) + "\n"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What campaign.json says. `runs`: paths from the campaign's folder; `left_out`: patterns that no scenario has."""
+
+    title: str
+    status: str
+    runs: tuple[str, ...]
+    left_out: tuple[str, ...]
+    command: str | None
 
 
 class RunFolder:
@@ -85,10 +189,10 @@ class RunFolder:
         copies, where that scenario has gone.
         """
         try:
-            named = json_object(self.manifest_file).get(FILE)
+            named = Manifest.of(json_object(self.manifest_file)).file
         except ResultError:
             return self.path
-        file = self.path / named if isinstance(named, str) and "\0" not in named else self.path
+        file = self.path / named if named is not None and "\0" not in named else self.path
         return file.parent if file.is_file() else self.path
 
     def take_along(self, folder: Path) -> None:
@@ -133,34 +237,29 @@ class RunFolder:
             cell.status_file.is_file() for cell in self.planned_cells() if not cell.path.name.endswith(UNFINISHED)
         )
 
-    def open(self, resolved_yaml: str, facts: dict[str, Any], own: Mapping[str, bytes] | None = None) -> dict[str, Any]:
-        """Opens the folder, whose lock the caller holds; returns the manifest with the cells that the folder already
-        has. `own`: see `name_of`.
+    def open(self, resolved_yaml: str, facts: Mapping[str, object], own: Mapping[str, bytes] | None = None) -> Progress:
+        """Opens the folder, whose lock the caller holds; writes and returns what the manifest says, with the cells that
+        the folder already has. `own`: see `name_of`.
 
         Raises:
             ResultError: the manifest is damaged, or a newer program wrote it.
             UsageError: a folder in it is a link.
         """
         own_folder(self.cells)
-        manifest = {
-            "format": FORMAT,
-            "status": "running",
-            **facts,
-            "cells": self.known_cells(),
-            TOOK: self.known_times(),
-        }
+        known = self.manifest() if self.manifest_file.exists() else Manifest()
+        progress = Progress(facts, dict(known.cells), dict(known.took_s))
         for name, content in (own or {}).items():
             own_folder((self.path / name).parent)
             replace_bytes(self.path / name, content)
         replace_text(self.resolved, resolved_yaml)
-        self.write_manifest(manifest)
-        return manifest
+        self.write_manifest(progress)
+        return progress
 
     def set_aside(self) -> Path:
         """Renames a manifest that cannot be read."""
         return self.manifest_file.replace(self.manifest_file.with_name(f"{MANIFEST}.damaged"))
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """The manifest.
 
         Raises:
@@ -171,36 +270,15 @@ class RunFolder:
                 f'{self.path}: found no {MANIFEST}; expected a run folder as "scpslab run" writes it. '
                 "Choose another folder."
             )
-        manifest = json_object(self.manifest_file)
-        check_format(self.manifest_file, manifest.get("format", FORMAT))
-        return manifest
-
-    def known_cells(self) -> dict[str, dict[str, str]]:
-        """The entry of each cell in the manifest on disk; empty if there is no manifest."""
-        if not self.manifest_file.exists():
-            return {}
-        cells = self.manifest().get("cells", {})
-        if not isinstance(cells, dict):
+        fields = json_object(self.manifest_file)
+        check_format(self.manifest_file, fields.get("format", FORMAT))
+        if not isinstance(cells := fields.get("cells", {}), dict):
             raise ResultError(f"{self.manifest_file}: cells: found {type(cells).__name__}; expected an object. {AGAIN}")
-        return {name: entry for name, entry in cells.items() if isinstance(entry, dict)}
+        return Manifest.of(fields)
 
-    def known_times(self) -> dict[str, float]:
-        """How long cells took on the wall clock, in seconds, by cell id; those that were taken from a store have no
-        time.
-        """
-        if not self.manifest_file.exists():
-            return {}
-        times = self.manifest().get(TOOK, {})
-        known = times if isinstance(times, dict) else {}
-        return {
-            name: float(seconds)
-            for name, seconds in known.items()
-            if isinstance(seconds, (int, float)) and 0 <= seconds < MOST_S
-        }
-
-    def write_manifest(self, manifest: dict[str, Any]) -> None:
+    def write_manifest(self, progress: Progress) -> None:
         """Replaces the manifest in one step."""
-        replace_text(self.manifest_file, json.dumps(manifest, indent=1) + "\n")
+        replace_text(self.manifest_file, progress.text())
 
 
 class CampaignFolder:
@@ -210,7 +288,7 @@ class CampaignFolder:
         self.path = path
         self.file = path / CAMPAIGN
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> Campaign:
         """The content of campaign.json.
 
         Raises:
@@ -218,19 +296,16 @@ class CampaignFolder:
         """
         fields = json_object(self.file)
         check_format(self.file, fields.get("format", FORMAT))
-        entries, left_out = fields.get("runs"), fields.get("left_out", [])
-        are_runs = isinstance(entries, list) and all(
-            isinstance(entry, dict) and isinstance(entry.get("run"), str) for entry in entries
-        )
-        are_names = isinstance(left_out, list) and all(isinstance(name, str) for name in left_out)
-        if not (
-            are_runs and are_names and all(isinstance(fields.get(key), str) for key in ("campaign", "title", "status"))
-        ):
+        title, status = text(fields, "title"), text(fields, "status")
+        runs = [path for entry in sections(fields, "runs") if (path := text(entry, "run")) is not None]
+        left_out = texts(fields, "left_out")
+        is_whole = [len(runs), len(left_out)] == [_length(fields.get("runs")), _length(fields.get("left_out", []))]
+        if title is None or status is None or text(fields, "campaign") is None or not is_whole:
             expected = (
                 "expected campaign, title, status, runs and left_out. Run the campaign again: it writes the file anew."
             )
             raise ResultError(f"{self.file}: found no campaign; {expected}")
-        return {**fields, "left_out": left_out}
+        return Campaign(title, status, tuple(runs), tuple(left_out), text(fields, "command"))
 
     def runs(self) -> list[RunFolder]:
         """The folders of the runs, in the campaign's order, whether they exist or not.
@@ -238,13 +313,13 @@ class CampaignFolder:
         Raises:
             ResultError: campaign.json cannot be read.
         """
-        return [RunFolder(self.path / entry["run"]) for entry in self.read()["runs"]]
+        return [RunFolder(self.path / run) for run in self.read().runs]
 
     def path_of(self, run: RunFolder) -> str:
         """The path to a run from here, as campaign.json has it."""
         return os.path.relpath(run.path, self.path)
 
-    def write(self, fields: dict[str, Any], runs: Iterable[RunFolder]) -> None:
+    def write(self, fields: Mapping[str, object], runs: Iterable[RunFolder]) -> None:
         """Replaces campaign.json in one step, and makes the links that are missing."""
         self.path.mkdir(parents=True, exist_ok=True)
         for run in runs:
@@ -252,6 +327,10 @@ class CampaignFolder:
             if not link.is_symlink():
                 link.symlink_to(self.path_of(run))
         replace_text(self.file, json.dumps({"format": FORMAT, **fields}, indent=1) + "\n")
+
+
+def _length(value: object) -> int | None:
+    return len(value) if isinstance(value, list) else None
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from scpslab.documents import load as load_document
 from scpslab.documents.parts import Version
 from scpslab.documents.quantities import Name
 from scpslab.scenario.load import FOLDER, RENAMED, Scenario, base_label, current_name, load, names, variants_of
+from scpslab.scenario.paths import Data
 from scpslab.scenario.topologies import Topologies
 
 CAMPAIGNS = "campaigns"
@@ -39,7 +40,7 @@ class Entry(Part):
         "Default: the whole scenario.",
         example=["quick", "demo"],
     )
-    set: dict[str, Any] = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
+    set: Data = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
 
 
 class CampaignVariant(Part):

@@ -5,7 +5,7 @@ parts of a family.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, TypeVar, Union
@@ -19,16 +19,16 @@ T = TypeVar("T")
 ENDING = re.compile(r"_(ns|bytes|bps)?$", re.ASCII)
 
 
-def planned_from(planned: type[T], part: Part, **own: object) -> T:
+def planned_from(planned: Callable[..., T], part: Part, **own: object) -> T:
     """What a plan says of a part: what is given by name here, and the part's own keys. Theirs is the name without the
     unit: `patience` is `patience_ns`.
     """
-    keys = _keys(planned)  # type: ignore[arg-type]
+    keys = _keys(planned)
     return planned(**{name: own[name] if name in own else getattr(part, key) for name, key in keys})
 
 
 @cache
-def _keys(planned: type) -> tuple[tuple[str, str], ...]:
+def _keys(planned: Any) -> tuple[tuple[str, str], ...]:
     """Each field of a plan's part, and the scenario's key for it."""
     return tuple((field.name, ENDING.sub("", field.name)) for field in fields(planned))
 

@@ -28,6 +28,7 @@ from scpslab.documents.quantities import (
 from scpslab.plan.script import CHANGES
 from scpslab.scenario.disciplines import DISCIPLINES, MARKING
 from scpslab.scenario.errors import MODELS, ErrorModel
+from scpslab.scenario.paths import Data
 from scpslab.scenario.probes import Probe
 from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
@@ -222,7 +223,7 @@ class Values(Part):
 class Cases(Part):
     """An axis of named cases: each sets several paths."""
 
-    cases: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = key(
+    cases: Annotated[dict[str, Data], Field(min_length=1)] = key(
         says="From each label to {path: value}.", example={"bbr": {"hosts.*.congestion": "bbr"}}
     )
 
@@ -240,7 +241,7 @@ def axis_values(axis: Values | Cases) -> tuple[AxisValue, ...]:
     return tuple(axis.cases) if isinstance(axis, Cases) else axis.values
 
 
-def settings_at(axis: Values | Cases, value: AxisValue) -> dict[str, Any]:
+def settings_at(axis: Values | Cases, value: AxisValue) -> Data:
     """The paths that an axis sets at one of its values."""
     return dict(axis.cases[str(value)]) if isinstance(axis, Cases) else dict.fromkeys(axis.set, value)
 
@@ -332,7 +333,7 @@ class Variant(Part):
     """A named version of a scenario with fewer cells or other values, chosen as SCENARIO:VARIANT."""
 
     title: str | None = key(None, says="Title. Default: unchanged.", example="The same in a minute")
-    set: dict[str, Any] = key(
+    set: Data = key(
         {}, says="From each path to its value, as with --set.", example={"workloads.transfer.size": "100 kB"}
     )
     sweep: dict[str, Annotated[tuple[AxisValue, ...], Field(min_length=1)]] = key(

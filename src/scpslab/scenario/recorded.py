@@ -23,6 +23,7 @@ from scpslab.plan.topology import Direction, Network, Parameter, Parameters, Que
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.load import Scenario
 from scpslab.scenario.model import Values as AxisOfValues
+from scpslab.scenario.paths import Data
 from scpslab.scenario.topologies import (
     OnDisk,
     OwnTopology,
@@ -63,7 +64,7 @@ class RecordedNetwork(Part):
 
     topology: str
     parameters: dict[str, int | None]
-    network: dict[str, Any]
+    network: Data
     roles: Annotated[dict[str, str], Field(default_factory=dict)]
 
     def described(self, version: int) -> Network:

@@ -8,10 +8,10 @@ import inspect
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
+from scpslab.core.strict_json import JsonObject
 from scpslab.documents.described import schema_of, tables
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
@@ -153,7 +153,7 @@ numbers from 0 to 1. *required* means that there is no default; – that the key
 """
 
 
-def schema() -> dict[str, Any]:
+def schema() -> JsonObject:
     """The JSON Schema (draft 7) of a scenario file."""
     return schema_of(model.ScenarioFile, SCHEMA_ID, "scpslab scenario")
 

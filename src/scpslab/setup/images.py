@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from scpslab.core import project
 from scpslab.core.errors import CapabilityError
@@ -314,9 +314,21 @@ def compare(part: Part, cache: Path) -> published.Verdict | None:
     return None if found is None else published.judge(part.title, *found, published.read(PROJECT / PUBLISHED))
 
 
-def parts_facts(cache: Path) -> dict[str, dict[str, Any]]:
+class PartFacts(TypedDict):
+    """A built part: whether it is the published one (None: none is published for the recipe), and where versions
+    differ.
+    """
+
+    sha256: str
+    published: bool | None
+    tools: str
+    differs: list[str]
+
+
+def parts_facts(cache: Path) -> dict[str, PartFacts]:
     """What a manifest says of the built parts."""
-    facts, entries = {}, published.read(PROJECT / PUBLISHED)
+    facts: dict[str, PartFacts] = {}
+    entries = published.read(PROJECT / PUBLISHED)
     for part in (*PARTS, STACK):
         if found := made(part, cache):
             entry, differs = found

@@ -7,13 +7,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import typer
 from pydantic import BaseModel
 
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.project import IS_INSTALLED
+from scpslab.core.strict_json import JsonObject
 from scpslab.documents.described import schema_of, tables
 from scpslab.scenario.load import FOLDER
 from scpslab.scenario.reference import page, reference, schema
@@ -123,5 +124,5 @@ def generated() -> dict[Path, str]:
     }
 
 
-def _json(schema: dict[str, Any]) -> str:
+def _json(schema: JsonObject) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"

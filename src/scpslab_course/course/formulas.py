@@ -174,8 +174,8 @@ def _value(node: ast.expr, names: Mapping[str, Value], functions: Mapping[str, F
 
     found: Value | bool
     match node:
-        case ast.Constant(value=constant):
-            found = constant if isinstance(constant, str) else float(constant)  # type: ignore[arg-type]
+        case ast.Constant(value=str() | int() | float() as constant):
+            found = constant if isinstance(constant, str) else float(constant)
         case ast.Name(id=name):
             found = names[name]
         case ast.Call(func=ast.Name(id=name), args=arguments):

@@ -58,7 +58,7 @@ class VariantRun:
     def is_complete(self) -> bool:
         """Whether the run ended, with all its cells."""
         try:
-            return self.folder.manifest().get("status") == "completed" and len(self.finished) == len(self.cells)
+            return self.folder.manifest().status == "completed" and len(self.finished) == len(self.cells)
         except ResultError:
             return False
 
@@ -67,12 +67,12 @@ class VariantRun:
 
         What it does not keep cannot be told.
         """
-        known, kept = self.folder.manifest()["cells"], []
+        known, kept = self.folder.manifest().cells, []
         with scratch() as aside:
             for cell in self.finished:
                 place = RunFolder(aside).cell(cell).path
                 place.parent.mkdir(exist_ok=True)
-                if _is_kept(known.get(cell, {}).get("key", ""), place):
+                if cell in known and _is_kept(known[cell]["key"], place):
                     kept.append(f"{CELLS}/{cell}/")
             expected = digests_of(aside)
         mine = {path: digest for path, digest in digests_of(self.folder.path).items() if path.startswith(tuple(kept))}

@@ -27,7 +27,7 @@ from scpslab.running.verify import other_vectors, shuffled
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import ArchivedRun, digests_of
 from scpslab.runs.cell import CAPTURES, PLAN
-from scpslab.runs.run import CELLS, RESULTS
+from scpslab.runs.run import CELLS, RESULTS, Manifest
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import Assignment, Marking
 from scpslab_course.course.formulas import OF_RESULTS, Row
@@ -75,7 +75,7 @@ class Rerun:
     for_formulas: Sequence[Row]
     cells: tuple[str, ...]
     is_whole: bool
-    manifest: Mapping[str, Any]
+    manifest: Manifest
 
 
 def choose(plans: Plans, marking: Marking, secret: Secret | None, sha256: str, count: int) -> Chosen:
@@ -174,7 +174,7 @@ def against_rerun(
         differing = sorted(_differing(run, mine))
         rows = _differing_rows(submitted.get(name, []), mine)
         if (differing or rows) and (
-            said := other_vectors(run.manifest, run.plans.values()) or _other_version(run, mine)
+            said := other_vectors(run.manifest.program, run.plans.values()) or _other_version(run, mine)
         ):
             yield Finding(Code.OTHER_VERSION, f"{name}: {said}. {UPDATE}: run again with it")
             continue
@@ -238,11 +238,9 @@ def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
 
 def _other_version(run: ArchivedRun, mine: Rerun) -> str:
     """What a run says of a laboratory other than the grader's; "" if it says that it was the same."""
-    theirs, own = run.manifest.get("cells"), mine.manifest.get("cells")
+    theirs, own = ({name: entry["key"] for name, entry in of.manifest.cells.items()} for of in (run, mine))
     for cell in mine.cells:
-        one, other = (cells.get(cell) if isinstance(cells, dict) else None for cells in (theirs, own))
-        keys = [entry.get("key") if isinstance(entry, dict) else None for entry in (one, other)]
-        if keys[0] != keys[1]:
+        if theirs.get(cell) != own.get(cell):
             said = "found a run that says it was made with another kernel, guest image or lab program"
             return f"{said}; expected the grader's"
     return ""

@@ -9,6 +9,7 @@ import pytest
 from scpslab.analysis.claims import Evidence, evaluate
 from scpslab.analysis.claims.evidence import Row
 from scpslab.analysis.claims.load import load
+from scpslab.analysis.statistics import ResultRow
 
 HEAD = """kind: claims
 version: 1
@@ -43,7 +44,13 @@ def rows():
             fields |= {"status": status, metric: number}
             name, _, variant = scenario.partition(":")
             made.append(
-                Row(Path(run), name, variant != "test", tuple(sorted({"stack": stack, **axes}.items())), fields)
+                Row(
+                    Path(run),
+                    name,
+                    variant != "test",
+                    tuple(sorted({"stack": stack, **axes}.items())),
+                    ResultRow(fields),
+                )
             )
         return made
 

@@ -14,6 +14,7 @@ from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, table_console
 from scpslab.cli.validate import validate
 from scpslab.core.errors import ScenarioError
+from scpslab.lab.records import Status
 from scpslab.running.events import CampaignStarted, CellDone, RunInterrupted, RunStarted
 
 EVIL = ["[/b] closes nothing", "[red]not red[/red]", ":smile:", "a [link=x] b"]
@@ -59,7 +60,7 @@ def test_progress_shows_names_and_reasons_as_they_are(evil, tmp_path):
     show = ConsoleProgress(console)
     show(CampaignStarted("two", tmp_path, (evil,), 2))
     show(RunStarted(evil, tmp_path, "virtual", ("r1",)))
-    show(CellDone("r1", {"status": "failed", "reason": evil, "virtual_s": 1.0}, cached=False))
+    show(CellDone("r1", Status("failed", evil, virtual_s=1.0), cached=False))
 
     assert evil in printed(console)
 
@@ -104,7 +105,7 @@ def test_an_interrupted_run_says_what_is_kept_and_where(tmp_path):
     console.file = io.StringIO()
     show = ConsoleProgress(console)
     show(RunStarted("small", tmp_path, "virtual", ("r1", "r2", "r3")))
-    show(CellDone("r1", {"status": "completed", "reason": "", "virtual_s": 1.0}, cached=False))
+    show(CellDone("r1", Status("completed", virtual_s=1.0), cached=False))
     show(RunInterrupted("small", tmp_path))
 
     assert printed(console).splitlines()[-1] == f"interrupted: 1 of 3 cells are finished, and kept in {tmp_path}"

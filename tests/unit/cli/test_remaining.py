@@ -12,13 +12,14 @@ from scpslab import scenario
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.remaining import Remaining, forecast, in_words
 from scpslab.cli.tables import plain_console
+from scpslab.lab.records import Status
 from scpslab.running.events import CellDone, CellStarted, RunDone, RunStarted
 from scpslab.scenario import planning
 from scpslab.scenario.planning.estimate import PACKET_S, START_S, Expected, expected, least_packets
 
 TEN_S = Expected(virtual_s=100.0, wall_s=10.0)
 FOLDER = Path("runs/slow-1234")
-DONE = {"status": "completed", "reason": "", "virtual_s": 120.0}
+DONE = Status("completed", virtual_s=120.0)
 
 
 class Clock:

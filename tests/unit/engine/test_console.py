@@ -90,7 +90,7 @@ def test_samples_are_told_in_order_and_left_out_of_what_is_kept_of_the_console(t
     status = ScriptEngine(script).run(CellRun(WATCHED, tmp_path / "r1", hear=heard.append))
 
     assert [sample.t_s for sample in heard] == [1, 2, 3]
-    assert status["reason"].endswith("xx | two")
+    assert status.reason.endswith("xx | two")
     assert (tmp_path / "r1" / "logs" / "console.log").read_text() == "one\n" + "x" * 3 * READ_BYTES + "\ntwo\n"
 
 

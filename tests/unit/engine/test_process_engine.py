@@ -18,6 +18,7 @@ from scpslab.engine.base import Interrupted
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.uml import no_network
 from scpslab.engine.virtual import VirtualEngine
+from scpslab.lab.records import Status
 from scpslab.plan import write
 from scpslab.runs import CellFiles
 
@@ -69,7 +70,7 @@ def test_a_cell_that_ends_is_moved_into_place_with_its_plan_and_folders(tmp_path
 
     status, files = run(engine, tmp_path)
 
-    assert status == files.status() == {"status": "completed", "reason": ""}
+    assert status == files.status() == Status("completed")
     assert json.loads(files.plan.read_text()) == write(replace(PLAN, network=replace(PLAN.network, topology="added")))
     assert [folder.is_dir() for folder in (files.records, files.captures, files.logs)] == [True] * 3
     assert list(files.logs.iterdir()) == []
@@ -80,7 +81,7 @@ def test_a_cell_that_ends_is_moved_into_place_with_its_plan_and_folders(tmp_path
 def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path):
     status, files = run(ScriptEngine("print('one'); print('two')"), tmp_path)
 
-    assert status["reason"] == "the script ended without a result: one | two"
+    assert status.reason == "the script ended without a result: one | two"
     assert files.status() == status
     assert files.log("console").read_text() == "one\ntwo\n"
 
@@ -101,21 +102,21 @@ def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path):
 def test_a_kernel_for_which_this_machine_lacks_something_says_what_to_do(tmp_path, says, advice):
     status, _ = run(ScriptEngine(f"print({says!r})"), tmp_path)
 
-    assert says in status["reason"]
-    assert status["reason"].endswith(advice)
+    assert says in status.reason
+    assert status.reason.endswith(advice)
 
 
 def test_a_lab_that_was_killed_says_by_which_signal(tmp_path):
     status, _ = run(ScriptEngine("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), tmp_path)
 
-    assert status["reason"] == "the script, killed by SIGKILL, ended without a result: nothing on its console"
+    assert status.reason == "the script, killed by SIGKILL, ended without a result: nothing on its console"
 
 
 @pytest.mark.parametrize("then", ["while True: print('x' * 65536)", f"print('x' * (17 << 20)); {WRITES_STATUS}"])
 def test_a_lab_that_floods_its_console_is_ended_and_cut(tmp_path, then):
     status, files = run(ScriptEngine(then), tmp_path)
 
-    assert status["reason"].startswith("found more than 16 MiB on the lab's console; expected less")
+    assert status.reason.startswith("found more than 16 MiB on the lab's console; expected less")
     assert files.status() == status
     assert files.log("console").stat().st_size == 16 << 20
 
@@ -123,13 +124,13 @@ def test_a_lab_that_floods_its_console_is_ended_and_cut(tmp_path, then):
 def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
     status, _ = run(ScriptEngine(WRITES_STATUS, left="the guest left a pipe"), tmp_path)
 
-    assert (status["status"], status["reason"]) == ("failed", "the guest left a pipe")
+    assert (status.status, status.reason) == ("failed", "the guest left a pipe")
 
 
 def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
     status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, SHORT)
 
-    assert status["reason"] == "the cell did not end within its wall limit of 0.1 s"
+    assert status.reason == "the cell did not end within its wall limit of 0.1 s"
 
 
 def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
@@ -138,7 +139,7 @@ def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
 
     status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, SHORT)
 
-    assert "within its wall limit of 0.1 s; process " in status["reason"]
+    assert "within its wall limit of 0.1 s; process " in status.reason
 
 
 def test_a_cell_that_begins_after_an_interrupt_is_ended_and_leaves_nothing(tmp_path):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from scpslab.core.errors import LabError
+from scpslab.runs.run import Manifest
 from scpslab_course.grading.compare import Rerun, against_runs, rerun_alike
 from scpslab_course.grading.grade import REMARKS, Code
 from tests.unit.course.test_workspaces import logged
@@ -44,11 +45,13 @@ def test_an_interrupted_run_is_remarked_upon_and_a_replayed_log_holds_the_grade(
     assert Code.REPLAYED_LOG not in REMARKS
 
 
-ONE = Rerun({"cells/r1/status.json": "a" * 64, "results.csv": "b" * 64}, (), (), ("r1",), is_whole=True, manifest={})
+ONE = Rerun(
+    {"cells/r1/status.json": "a" * 64, "results.csv": "b" * 64}, (), (), ("r1",), is_whole=True, manifest=Manifest()
+)
 
 
 def test_two_runs_that_agree_are_no_news():
-    rerun_alike({"large": ONE}, {"large": replace(ONE, manifest={"other": 1})})
+    rerun_alike({"large": ONE}, {"large": replace(ONE, manifest=Manifest(seed=1))})
 
 
 @pytest.mark.parametrize("digests", [{}, {"cells/r1/status.json": "c" * 64, "results.csv": "b" * 64}])

@@ -116,7 +116,7 @@ def test_a_cell_that_did_not_end_is_failed(run_dir):
     row = rows_of(collect(run_dir))[0]
     assert row["status"] == "failed"
     assert "did not end" in row["reason"]
-    assert CellFiles(run_dir / CELL).status()["status"] == "failed"
+    assert CellFiles(run_dir / CELL).status().status == "failed"
 
 
 def test_collecting_again_gives_the_same_bytes_and_leaves_the_raw_files_alone(run_dir):

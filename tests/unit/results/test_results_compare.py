@@ -20,6 +20,7 @@ from scpslab.analysis.compare import Options, compare_axis, compare_runs
 from scpslab.analysis.compare_texts import report
 from scpslab.analysis.effects import Method
 from scpslab.analysis.output import csv_text
+from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import Results, read_results
 from scpslab.cli.tables import as_markdown
 from scpslab.core.errors import ResultError, UsageError
@@ -38,7 +39,7 @@ def results(name, cells, metric="transfer_s", axis="ber"):
         for value, numbers in cells.items()
         for repeat, number in enumerate(numbers, 1)
     ]
-    return Results(Path(name), tuple(rows[0]), (axis,), (metric,), tuple(rows))
+    return Results(Path(name), tuple(rows[0]), (axis,), (metric,), tuple(map(ResultRow, rows)))
 
 
 def demo_cells(*settings):
@@ -351,7 +352,7 @@ def test_families_without_a_difference_are_rarely_called_certain(monkeypatch, te
         }
         noise = (lambda: draws.gauss(0, 1)) if test is Method.MEANS else (lambda: draws.expovariate(1) ** 2)
         rows = tuple(
-            row | {"transfer_s": repr(100 + common[row["ber"], int(row["repeat"])] * is_paired + noise())}
+            ResultRow(row | {"transfer_s": repr(100 + common[row["ber"], int(row["repeat"])] * is_paired + noise())})
             for row in empty
         )
         found = compare_axis(

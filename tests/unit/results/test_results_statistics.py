@@ -6,6 +6,7 @@ import pytest
 from scipy import special, stats
 
 from scpslab.analysis.statistics import (
+    ResultRow,
     clopper_pearson,
     difference_p,
     fisher_exact,
@@ -78,7 +79,7 @@ def test_only_completed_rows_enter_a_mean_and_the_others_are_counted():
         {"ber": "0", "status": "completed", "m": "3"},
         {"ber": "1e-5", "status": "completed", "m": "nan"},
     ]
-    clean, hit = group_rows(rows, ["ber"], ["m"])
+    clean, hit = group_rows([ResultRow(row) for row in rows], ["ber"], ["m"])
     assert (clean.completed, clean.incomplete, clean.failed) == (2, 1, 1)
     assert (clean.means["m"].n, clean.means["m"].mean) == (2, 2.0)
     assert clean.completion == clopper_pearson(2, 3)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from scpslab.analysis import collect
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import words_in
-from scpslab.analysis.statistics import group_rows, mean_of
+from scpslab.analysis.statistics import ResultRow, group_rows, mean_of
 from scpslab.analysis.table import read_results, report, summarise, with_interval
 from scpslab.cli.app import program
 from scpslab.cli.tables import print_summary
@@ -97,7 +97,10 @@ def test_an_interval_that_leaves_the_link_s_rate_is_a_range(metric, factor):
     rate.
     """
     shares = [0.9, 0.9, 0.9, 0.6]
-    rows = [{"status": "completed", metric: str(share * factor), "second_utilization": str(share)} for share in shares]
+    rows = [
+        ResultRow({"status": "completed", metric: str(share * factor), "second_utilization": str(share)})
+        for share in shares
+    ]
     (group,) = group_rows(rows, [], [metric])
     assert group.means[metric].has_range
     assert not group_rows([*rows[:3] * 2, rows[3]], [], [metric])[0].means[metric].has_range

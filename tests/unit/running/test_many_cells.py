@@ -24,9 +24,9 @@ def written(monkeypatch):
     sizes = []
     write = RunFolder.write_manifest
 
-    def counted(folder, manifest):
-        sizes.append(len(manifest["cells"]))
-        write(folder, manifest)
+    def counted(folder, progress):
+        sizes.append(len(progress.cells))
+        write(folder, progress)
 
     monkeypatch.setattr(RunFolder, "write_manifest", counted)
     return sizes

@@ -11,6 +11,7 @@ from scpslab.cli import verify as command
 from scpslab.running.run_plan import program
 from scpslab.running.verify import Comparison, other_vectors
 from scpslab.runs.archive import read_archive, write_archive
+from scpslab.runs.run import Manifest, Program
 from scpslab.scenario.errors import VECTOR_RULES
 from scpslab_course.grading.compare import Rerun, against_rerun
 from scpslab_course.grading.grade import Code
@@ -18,6 +19,7 @@ from scpslab_course.grading.grade import Code
 from scpslab.kinds.errors.independent.plan import Independent
 
 # A run of one cell, as an older version made it.
+OLD = Program("0.3.0", None, is_changed=False, vectors=None)
 OLD_RUN = Path(__file__).parents[2] / "data" / "formats" / "run-1"
 
 
@@ -27,7 +29,7 @@ def old(tmp_path):
     return replace(
         run,
         plans={name: with_errors(plan) for name, plan in run.plans.items()},
-        manifest=run.manifest | {"program": {"version": "0.3.0"}},
+        manifest=replace(run.manifest, program=OLD),
     )
 
 
@@ -41,27 +43,24 @@ def with_errors(plan):
 
 
 def test_a_run_of_today_has_the_rules_of_today(old):
-    assert other_vectors({"program": program()}, old.plans.values()) == ""
+    assert other_vectors(Program.of(program()), old.plans.values()) == ""
     assert program()["vectors"] == VECTOR_RULES
 
 
 def test_a_run_of_0_3_0_with_bit_errors_is_named(old):
-    assert (
-        other_vectors(old.manifest, old.plans.values())
-        == "made with 0.3.0, whose error vectors began elsewhere: run again"
-    )
-    assert other_vectors({}, old.plans.values()) != ""
+    assert other_vectors(OLD, old.plans.values()) == "made with 0.3.0, whose error vectors began elsewhere: run again"
+    assert other_vectors(None, old.plans.values()) != ""
 
 
 def test_a_run_without_bit_errors_is_not(old, tmp_path):
     run = read_archive(write_archive([OLD_RUN], tmp_path / "clean.tar.gz"))[0]
 
-    assert other_vectors(run.manifest, run.plans.values()) == ""
+    assert other_vectors(run.manifest.program, run.plans.values()) == ""
 
 
 def test_a_grader_calls_it_another_version(old):
     cell = next(iter(old.plans))
-    files, manifest = dict.fromkeys(old.digest.files, "0" * 64), {"cells": old.manifest["cells"]}
+    files, manifest = dict.fromkeys(old.digest.files, "0" * 64), Manifest(cells=old.manifest.cells)
     mine = Rerun(files, (), (), (cell,), is_whole=True, manifest=manifest)
 
     (finding,) = against_rerun({"small": old}, {}, {"small": mine})
@@ -71,7 +70,7 @@ def test_a_grader_calls_it_another_version(old):
 
 
 def test_verify_says_so(old, capsys):
-    because = other_vectors(old.manifest, old.plans.values())
+    because = other_vectors(OLD, old.plans.values())
     comparison = Comparison("run", (), ("a.pcap",), (), (), False, (), cells=("r1",), of=1, because=because)
 
     command._say(comparison)

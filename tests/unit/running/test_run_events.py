@@ -17,6 +17,7 @@ from scpslab.cli.progress import ConsoleProgress
 from scpslab.core.errors import LabError, ResultError
 from scpslab.engine import ENGINES
 from scpslab.engine.base import Engine, Interrupted
+from scpslab.lab.records import Status
 from scpslab.running import RunOptions, run_campaign, run_scenario
 from scpslab.running.events import (
     CampaignDone,
@@ -57,9 +58,9 @@ class StepEngine(Engine):
             raise self.trouble
         self.ran.append(cell.plan.cell.id)
         cell.folder.mkdir(parents=True)
-        status = {"status": "incomplete", "reason": "nothing was sent", "virtual_s": 10.0, "epoch_realtime_ns": 0}
+        status = Status("incomplete", "nothing was sent", epoch_realtime_ns=0, virtual_s=10.0)
         (cell.folder / "plan.json").write_text(plans.text(cell.plan))
-        (cell.folder / "status.json").write_text(json.dumps(status))
+        (cell.folder / "status.json").write_text(status.text())
         return status
 
     def stop(self):

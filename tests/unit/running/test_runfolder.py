@@ -41,7 +41,7 @@ def test_no_other_module_spells_the_names_of_a_run_s_files():
 
 def test_a_folder_without_a_status_is_of_a_cell_that_did_not_end(tmp_path):
     assert not CellFiles(tmp_path).has_ended
-    assert CellFiles(tmp_path).status()["status"] == "failed"
+    assert CellFiles(tmp_path).status().status == "failed"
 
 
 def test_a_name_that_leads_elsewhere_is_no_record(tmp_path):

@@ -14,7 +14,7 @@ from pathlib import Path
 from scpslab.analysis.claims.model import Operand, Series
 from scpslab.analysis.figures.source import axis_number
 from scpslab.analysis.run import manifest_of
-from scpslab.analysis.statistics import number_in
+from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import read_results
 from scpslab.documents.quantities import AxisValue
 from scpslab.runs import RunFolder
@@ -36,7 +36,7 @@ class Row:
     scenario: str
     counts: bool
     axes: tuple[tuple[str, str], ...]
-    values: Mapping[str, str]
+    values: ResultRow
 
     @cached_property
     def identity(self) -> tuple[object, ...]:
@@ -99,8 +99,8 @@ class Evidence:
         """The values of the operand's metric, or of `metric`, where its columns also have the values `at`."""
         name = operand.metric or metric
         rows = self.select(series, {**operand.at, **at}, name)
-        done = [row for row in rows if row.values["status"] == "completed"]
-        values = tuple(value for row in done if name and (value := number_in(row.values, name)) is not None)
+        done = [row for row in rows if row.values.has_completed]
+        values = tuple(row.values.numbers[name] for row in done if name in row.values.numbers)
         return Sample(values, len(done), len(rows) - len(done))
 
     def axis(
@@ -119,8 +119,7 @@ class Evidence:
 
 def scenario_of(run: Path) -> str:
     """The run's scenario with its variant, under today's name; "" where the manifest has none."""
-    found = manifest_of(run).get("scenario")
-    return current_name(found) if isinstance(found, str) else ""
+    return current_name(manifest_of(run).scenario or "")
 
 
 def changes_of(run: Path) -> tuple[str, ...]:
@@ -132,13 +131,13 @@ def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterab
     results = read_results(run, warn=warn)
     asked, _, asked_variant = scenario_of(run).partition(":")
     # Of a scenario of a user's own, only its run says whether its cells are evidence.
-    said = manifest_of(run).get("evidence")
+    said = manifest_of(run).evidence
     for values in results.rows:
         # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the
         # variant.
         scenario, _, variant = current_name(values["scenario"]).partition(":")
         variant = variant or (asked_variant if asked == scenario else "")
-        is_evidence = said if isinstance(said, bool) else variant in evidence_variants(scenario)
+        is_evidence = variant in evidence_variants(scenario) if said is None else said
         yield Row(
             run,
             scenario,
@@ -154,7 +153,7 @@ def _is_of(row: Row, series: Series) -> bool:
 
 def _has_only(row: Row, other: Row, metric: str | None) -> bool:
     """Whether a row has the metric and the other one of the same cell has not."""
-    return metric is not None and number_in(row.values, metric) is not None and number_in(other.values, metric) is None
+    return metric in row.values.numbers and metric not in other.values.numbers
 
 
 def _fits(row: Row, at: Mapping[str, tuple[AxisValue, ...]]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from scpslab.analysis.claims.evaluate import CheckResult, Finding, Outcome, Verdict
 from scpslab.analysis.claims.model import Era
-from scpslab.analysis.output import Column, Report, Row, nine_digits, numbers
+from scpslab.analysis.output import Column, Document, Report, Row, nine_digits, numbers
 
 FORMAT = 1
 ERAS: tuple[Era, ...] = ("period", "modern")
@@ -175,7 +175,7 @@ def _records(verdicts: Sequence[Verdict]) -> list[Sequence[object]]:
     return records
 
 
-def _document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def _document(verdicts: Sequence[Verdict]) -> Document:
     claims = [
         {
             "paper": verdict.paper.name,
@@ -202,7 +202,7 @@ def _document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     return {"format": FORMAT, "decided": decided(verdicts), "claims": claims}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> Document:
     numbers = {"number": finding.number, "ci95_low": finding.low, "ci95_high": finding.high}
     finite = {
         name: number if number is not None and abs(number) < float("inf") else None for name, number in numbers.items()

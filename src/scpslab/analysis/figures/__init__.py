@@ -82,7 +82,7 @@ class Drawing:
         """
         run = RunFolder(run_dir)
         digest = hashlib.sha256(
-            json.dumps([options, [version(name) for name in LIBRARIES], run.manifest().get("scenario")]).encode()
+            json.dumps([options, [version(name) for name in LIBRARIES], run.manifest().scenario]).encode()
         )
         for root in (
             PACKAGE,

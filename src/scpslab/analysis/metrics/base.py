@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_near
+from scpslab.core.strict_json import JsonObject
 from scpslab.plan import Plan
 from scpslab.plan.workloads import Traffic
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Value: TypeAlias = int | float | str | bool | None
 Values: TypeAlias = dict[str, Value]
 # The lines of a record, by its name.
-Records: TypeAlias = Callable[[str], list[dict[str, Any]]]
+Records: TypeAlias = Callable[[str], list[JsonObject]]
 Planned_co = TypeVar("Planned_co", bound=Traffic, covariant=True)
 
 
@@ -47,11 +48,11 @@ class Subject(Generic[Planned_co]):
     _connections: dict[str, Connection | None] = field(default_factory=dict)
 
     @cached_property
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """The lines of its record."""
         return self.cell.records(self.workload.name)
 
-    def line(self, event: str) -> dict[str, Any]:
+    def line(self, event: str) -> JsonObject:
         """The line of an event in its record, the first of several; empty without one."""
         return next((line for line in self.lines if line.get("event") == event), {})
 
@@ -108,27 +109,9 @@ class PlanFamily:
         return self.values(cell.plan, cell.records)
 
 
-def event(records: Records, name: str, word: str) -> dict[str, Any]:
+def event(records: Records, name: str, word: str) -> JsonObject:
     """The line of an event in a record, the last of several; empty without one."""
     return next((line for line in reversed(records(name)) if line.get("event") == word), {})
-
-
-def section(fields: object, key: str) -> dict[str, Any]:
-    """The fields under `key`, none for anything else."""
-    found = fields.get(key) if isinstance(fields, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def number(fields: Mapping[str, object], key: str) -> float | None:
-    """The number under `key`, None for anything else."""
-    found = fields.get(key)
-    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
-
-
-def count(fields: Mapping[str, object], key: str) -> int | None:
-    """The whole number under `key`, None for anything else."""
-    found = fields.get(key)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def elapsed(start_s: float | None, end_s: float | None) -> float | None:

@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.project import PACKAGE
@@ -352,8 +351,7 @@ class MachineCell:
 
 
 def _read(said: bytes) -> Answer:
-    fields: dict[str, Any] = json.loads(said)
-    answer = Answer(**fields)
+    answer = Answer(**json.loads(said))
     if not (isinstance(answer.id, int) and isinstance(answer.ended, str) and isinstance(answer.returncode, int)):
         raise TypeError
     return answer

@@ -32,7 +32,7 @@ from scpslab.analysis.figures.recipe import PaperSeries, Recipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source, axes_of, axis_number, fits
 from scpslab.analysis.figures.words import Mark, mark_sentences, marks_of, points, words
 from scpslab.analysis.run import RunCell
-from scpslab.analysis.statistics import ENOUGH, Group, group_rows
+from scpslab.analysis.statistics import ENOUGH, Group, ResultRow, group_rows
 from scpslab.analysis.table import Results
 from scpslab.core.choices import one_of
 from scpslab.core.units import KINDS, PERCENT, UnitError, parse
@@ -137,7 +137,7 @@ class MetricVsAxis(Recipe):
         """Why the figure cannot be drawn."""
         return NothingToDrawError(f"{source.run_dir}: figure {self.name}: {problem}")
 
-    def _rows(self, source: Source) -> list[dict[str, str]]:
+    def _rows(self, source: Source) -> list[ResultRow]:
         """The rows that the recipe chooses."""
         results = source.results
         for name, known in ((self.axis, results.axes), (self.metric, results.metrics)):

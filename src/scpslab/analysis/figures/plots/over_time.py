@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -28,13 +28,12 @@ from scpslab.analysis.figures.source import (
 )
 from scpslab.analysis.figures.words import words
 from scpslab.analysis.lost_packets import Lost, find_losses
-from scpslab.analysis.metrics.base import number
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, queue_samples
 from scpslab.analysis.run import RunCell
-from scpslab.analysis.statistics import number_in
 from scpslab.analysis.traces import Flow, flight_bytes, round_trips
 from scpslab.analysis.viewpoints import bottleneck
 from scpslab.core import units
+from scpslab.core.strict_json import JsonObject, number
 from scpslab.documents import key
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 
@@ -224,8 +223,8 @@ def _comparable(source: Source, cells: list[RunCell]) -> list[RunCell]:
     """The cells that one time axis can show: as many as possible whose transfers last at most MOST_RATIO times the
     shortest of them.
     """
-    rows = {row["cell"]: row for row in source.results.rows} if cells else {}
-    times = {cell.id: number_in(rows.get(cell.id, {}), TRANSFER_TIME) for cell in cells}
+    of_rows = {row["cell"]: row.numbers.get(TRANSFER_TIME) for row in source.results.rows} if cells else {}
+    times = {cell.id: of_rows.get(cell.id) for cell in cells}
     known = [time for time in times.values() if time is not None]
     if not known:
         return cells
@@ -283,7 +282,7 @@ def _told_by_sender(cell: RunCell, workload: Transfer, start_s: float) -> dict[s
     if not lines:
         probes = (probe for probe in cell.plan.cell.probes if isinstance(probe, TcpInfo))
         probe = next((probe for probe in probes if probe.node == workload.from_), None)
-        connections: dict[str, list[dict[str, Any]]] = {}
+        connections: dict[str, list[JsonObject]] = {}
         for line in cell.records(probe.name) if probe else ():
             if _is_of(workload, str(line.get("remote"))):
                 connections.setdefault(str(line.get("local")), []).append(line)
@@ -301,7 +300,7 @@ def _is_of(workload: Transfer, remote: str) -> bool:
     return address == workload.to_ip and DATA_FLOWS[workload.kind].has_own_port == (port == str(workload.port))
 
 
-def _column(lines: Iterable[dict[str, Any]], name: str, factor: float | None, start_s: float) -> Series:
+def _column(lines: Iterable[JsonObject], name: str, factor: float | None, start_s: float) -> Series:
     samples = [
         (t_s - start_s, value * ((number(line, "mss_bytes") or 0) if factor is None else factor))
         for line in lines
@@ -360,25 +359,23 @@ def _flow_of(lost: Lost, ends: set[str]) -> str:
 
 def _draw_panel(axes: Axes, panel: str, history: _History, index: int, *, is_alone: bool) -> None:
     own, label = colour(index), None if is_alone else history.label
-    line: dict[str, Any] = {"color": own, "linestyle": line_style(index)}
     if panel == WINDOW:
-        for name, alone, options in (
-            ("flight", COLOURS[1], {"color": own, "linewidth": 0.7, "alpha": 0.75}),
-            ("cwnd", own, {**line, "linewidth": 1.7}),
-            ("ssthresh", COLOURS[2], {"color": own, "linewidth": 1.2, "linestyle": ":"}),
+        for name, alone, width, style, alpha in (
+            ("flight", COLOURS[1], 0.7, "-", 0.75),
+            ("cwnd", own, 1.7, line_style(index), None),
+            ("ssthresh", COLOURS[2], 1.2, ":", None),
         ):
             series = history.series[name]
-            if is_alone:
-                options |= {"color": alone, "label": name if len(series[0]) else None}
-            elif name == "cwnd":
-                options["label"] = label
-            axes.plot(*series, **options)
+            its = (name if len(series[0]) else None) if is_alone else label if name == "cwnd" else None
+            shade = alone if is_alone else own
+            axes.plot(*series, color=shade, linewidth=width, linestyle=style, alpha=alpha, label=its)
     elif panel == ROUND_TRIP and not history.is_round_trip_smoothed:
         axes.plot(*history.series[panel], color=own, linestyle="none", marker=".", markersize=2.5)
     else:
         # What was counted holds until the next count.
-        line |= {"drawstyle": "steps-post"} if panel in (DEPTH, ARRIVED) else {}
-        axes.plot(*history.series[panel], linewidth=1.1 if panel == DEPTH else 1.4, label=label, **line)
+        steps, width = "steps-post" if panel in (DEPTH, ARRIVED) else "default", 1.1 if panel == DEPTH else 1.4
+        style = line_style(index)
+        axes.plot(*history.series[panel], linewidth=width, label=label, color=own, linestyle=style, drawstyle=steps)
     if panel == RATE and history.link_bps:
         link = history.link_bps / MEGA
         name = f"link rate {units.text('rate', history.link_bps)}"

@@ -5,7 +5,7 @@ It needs no probe.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -16,7 +16,7 @@ from scpslab.analysis.figures.canvas import COLOURS, MUTED, new_stack
 from scpslab.analysis.figures.recipe import AxisStyle, Recipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.figures.words import words
-from scpslab.analysis.statistics import Group, group_rows, number_in
+from scpslab.analysis.statistics import Group, ResultRow, group_rows
 from scpslab.analysis.table import HEADLINE
 from scpslab.documents import key
 
@@ -67,7 +67,7 @@ class Points(Recipe):
         """The metric to draw: the first that some cell has a value of."""
         results = source.results
         for name in (self.metric,) if self.metric else (*HEADLINE, *results.metrics):
-            if name in results.metrics and any(number_in(row, name) is not None for row in results.rows):
+            if name in results.metrics and any(name in row.numbers for row in results.rows):
                 return name
         known = ", ".join(results.metrics) or "a workload with metrics"
         raise NothingToDrawError(
@@ -76,15 +76,12 @@ class Points(Recipe):
         )
 
 
-def _values(
-    rows: Sequence[Mapping[str, str]], varied: Sequence[str], metric: str
-) -> dict[tuple[str, ...], list[float]]:
-    found: dict[tuple[str, ...], list[float]] = {}
+def _values(rows: Sequence[ResultRow], varied: Sequence[str], metric: str) -> dict[tuple[str, ...], list[float]]:
+    values: dict[tuple[str, ...], list[float]] = {}
     for row in rows:
-        value = number_in(row, metric)
-        if row["status"] == "completed" and value is not None:
-            found.setdefault(tuple(row[name] for name in varied), []).append(value)
-    return found
+        if row.has_completed and metric in row.numbers:
+            values.setdefault(tuple(row[name] for name in varied), []).append(row.numbers[metric])
+    return values
 
 
 def _draw_row(axes: Axes, row: int, group: Group, values: Sequence[float], metric: str) -> None:

@@ -28,14 +28,14 @@ class QueueDepth(Sampler[planned.QueueDepth]):
 
     def sample(self) -> None:
         """Records the root qdisc's backlog; drops are those of the queue's limit."""
-        roots = [qdisc for qdisc in self.netlink.qdiscs() if qdisc["index"] == self.index and qdisc["parent"] == ROOT]
+        roots = [qdisc for qdisc in self.netlink.qdiscs() if qdisc.interface == self.index and qdisc.parent == ROOT]
         drops = self.network.stages.account(self.direction)["queue_packets"]
         for root in roots:
             self.record(
                 t_s=self.context.epoch.now_s(),
-                packets=root["backlog_packets"],
-                bytes=root["backlog_bytes"],
-                drops=drops + root["drops"],
+                packets=root.backlog_packets,
+                bytes=root.backlog_bytes,
+                drops=drops + root.drops,
             )
 
     def stop(self) -> None:

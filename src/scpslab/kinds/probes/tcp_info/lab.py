@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TypedDict
 
+from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import Netlink, inside
 from scpslab.lab.probes import Sampler
@@ -19,18 +20,31 @@ from scpslab.kinds.probes.tcp_info import plan as planned
 MS_PER_S = 1000
 
 
-def with_epoch(trace: Trace, offset_s: float) -> list[dict[str, Any]]:
+class Event(TypedDict):
+    """A line of an SCPS program's trace: what happened, and the sender's state then, in s and bytes."""
+
+    t_s: float
+    event: str
+    cwnd: int | None
+    ssthresh: int | None
+    srtt_s: float | None
+    rto_s: float
+    flight_size: int
+    rate_credit: int | None
+
+
+def with_epoch(trace: Trace, offset_s: float) -> list[Event]:
     """The trace's lines with `t_s` since the epoch, which lies `offset_s` before its time zero; the file is rewritten
     likewise.
     """
-    lines = [json.loads(line) for line in trace.path.read_text().splitlines()]
+    lines: list[Event] = [json.loads(line) for line in trace.path.read_text().splitlines()]
     for line in lines:
         line["t_s"] = round(line["t_s"] + offset_s, 9)
     trace.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return lines
 
 
-def samples(trace: Trace, lines: list[dict[str, Any]], interval_s: float) -> Iterator[dict[str, Any]]:
+def samples(trace: Trace, lines: list[Event], interval_s: float) -> Iterator[JsonObject]:
     """One line per interval of the epoch's grid while the connection has events; keys as a kernel's sample has them,
     null where there is no such thing.
     """
@@ -54,7 +68,7 @@ def samples(trace: Trace, lines: list[dict[str, Any]], interval_s: float) -> Ite
         tick += 1
 
 
-def _fields(line: dict[str, Any], mss_bytes: int) -> dict[str, Any]:
+def _fields(line: Event, mss_bytes: int) -> JsonObject:
     def segments(value: int | None) -> int | None:
         return None if value is None or not mss_bytes else value // mss_bytes
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records
 from scpslab.lab.services import Talking
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 MILLISECOND_NS = 1_000_000
 UDP_PORT = 7168
-LIMITS = {"connections": 4096, "buffered_bytes": 1 << 40}
+LIMITS: JsonObject = {"connections": 4096, "buffered_bytes": 1 << 40}
 
 
 class Gateway(Talking):
@@ -38,7 +39,7 @@ class Gateway(Talking):
         """Writes its settings."""
         self.network.inside(self.node, self._file("json")).write_text(json.dumps(self.settings(), indent=1) + "\n")
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """The file of settings that `scps gateway` reads (docs/gateway.md)."""
         assert isinstance(self.plan, GatewayService)  # host_gateway.py has the others
         return settings(self.plan)
@@ -62,21 +63,21 @@ class Gateway(Talking):
         return f"/tmp/scps-gateway-{self.name}.{suffix}"
 
 
-def settings(plan: GatewayService) -> dict[str, Any]:
+def settings(plan: GatewayService) -> JsonObject:
     """Those of a gateway between two networks."""
-    transport: dict[str, Any] = {
+    transport: JsonObject = {
         "rate": "none" if plan.rate_bps is None else f"{plan.rate_bps} bit/s",
         "rtt_ms": -(-plan.rtt_ns // MILLISECOND_NS),
         "mtu": plan.mtu_bytes,
         "congestion": plan.congestion,
         "loss": plan.loss,
     }
-    lan: dict[str, Any] = {}
+    lan: JsonObject = {}
     if plan.buffer_bytes is not None:
         transport["buffer"] = lan["buffer"] = plan.buffer_bytes
     # Links judge packets one by one, so none is joined.
-    tun = {"kind": "tun", "device": plan.device, "routes": list(plan.far), "offload": False}
-    udp = {"kind": "udp", "local": f"0.0.0.0:{UDP_PORT}", "remote": f"{plan.peer}:{UDP_PORT}"}
+    tun: JsonObject = {"kind": "tun", "device": plan.device, "routes": list(plan.far), "offload": False}
+    udp: JsonObject = {"kind": "udp", "local": f"0.0.0.0:{UDP_PORT}", "remote": f"{plan.peer}:{UDP_PORT}"}
     return {
         "set_up": plan.set_up,
         "lan": {"kind": "tcp", "carrier": tun, "transport": lan},

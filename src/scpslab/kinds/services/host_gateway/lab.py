@@ -11,8 +11,7 @@ host's routes.
 
 from __future__ import annotations
 
-from typing import Any
-
+from scpslab.core.strict_json import JsonObject
 from scpslab.lab.netlink import TABLE_LOCAL, Netlink, inside
 
 from scpslab.kinds.services.gateway.lab import LIMITS, Gateway
@@ -36,16 +35,16 @@ class HostGateway(Gateway):
 
     plan: HostGatewayService
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """Those of the host's SCPS-TP on the side of the links. Links judge packets one by one, so none is joined."""
-        lan, wan = (
+        carriers: list[JsonObject] = [
             {"kind": "tun", "device": device, "offload": False}
             for device in (self.plan.lan_device, self.plan.wan_device)
-        )
-        transport = {"buffer": LAN_BUFFER_BYTES, "mtu": self.plan.settings.get("mtu")}
+        ]
+        transport: JsonObject = {"buffer": LAN_BUFFER_BYTES, "mtu": self.plan.settings.get("mtu")}
         return {
-            "lan": {"kind": "tcp", "carrier": lan, "transport": transport},
-            "wan": {"kind": "scps", "carrier": wan, "transport": self.plan.settings},
+            "lan": {"kind": "tcp", "carrier": carriers[0], "transport": transport},
+            "wan": {"kind": "scps", "carrier": carriers[1], "transport": {**self.plan.settings}},
             "limits": LIMITS,
         }
 

@@ -10,9 +10,10 @@ import os
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from scpslab.core.names import file_name
+from scpslab.core.strict_json import JsonObject, sections
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Records
 from scpslab.lab.scps_end import router_file
@@ -66,14 +67,14 @@ class NpRouter(Talking):
         """Ends the program, and takes what it counted."""
         super().end(limit_ns)
         # The last line can still be on its way out of the pipe.
-        self.loop.run_until(lambda: any(line["event"] == "counters" for line in self.said), 0)
-        counters: dict[str, Any] = next((line for line in self.said if line["event"] == "counters"), {"interfaces": []})
-        self.counted = {interface["name"]: interface for interface in counters["interfaces"]}
+        self.loop.run_until(lambda: any(line["event"] == "counters" for line in self.events), 0)
+        counters: JsonObject = next((line for line in self.events if line["event"] == "counters"), {})
+        self.counted = {str(interface["name"]): interface for interface in sections(counters, "interfaces")}
 
     def write_records(self, folder: Path) -> None:
         """Writes what it said after it was ready, its counters last."""
         records = Records(folder / file_name(self.name, suffix=".jsonl"))
-        for line in self.said[1:]:
+        for line in self.events[1:]:
             records.write(**line)
         records.close()
 

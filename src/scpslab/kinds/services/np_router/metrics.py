@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import PlanFamily, Records, Values, count, event, section
+from scpslab.analysis.metrics.base import PlanFamily, Records, Values, event
 from scpslab.analysis.metrics.data_flows import told_by
+from scpslab.core.strict_json import JsonObject, count, section, sections, text
 from scpslab.plan import Plan
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
@@ -27,14 +28,15 @@ def _values(plan: Plan, records: Records) -> Values:
         counters = event(records, router.name, "counters")
         sent = section(counters, "scmp_out")
         values |= {f"{router.name}_{name}": count(sent, key) for key, name in SENT.items()}
-        interfaces = {interface["name"]: interface for interface in counters.get("interfaces", ())}
+        interfaces = {text(interface, "name"): interface for interface in sections(counters, "interfaces")}
         for line in (interface.name for interface in router.interfaces if interface.line is not None):
-            counted = interfaces.get(line)
-            values[f"{router.name}_{line}_damaged"] = count(counted, "damaged") if counted else None
-            by_level = {level["precedence"]: level for level in counted["levels"]} if counted else {}
+            counted = interfaces.get(line, {})
+            values[f"{router.name}_{line}_damaged"] = count(counted, "damaged")
+            by_level = {count(level, "precedence"): level for level in sections(counted, "levels")}
+            # A line that never had a packet of a level does not list it.
+            unlisted: JsonObject = dict.fromkeys(LEVEL, 0) if counted else {}
             for level in sorted(levels):
-                # A line that never had a packet of a level does not list it.
-                fields = by_level.get(level, dict.fromkeys(LEVEL, 0) if counted else {})
+                fields = by_level.get(level, unlisted)
                 values |= {f"{router.name}_{line}_p{level}_{what}": count(fields, what) for what in LEVEL}
     return values
 

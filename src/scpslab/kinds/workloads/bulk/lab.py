@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
+from scpslab.core.strict_json import JsonObject, section, whole
 from scpslab.lab import scps_end
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
-from scpslab.lab.workloads import Workload
+from scpslab.lab.workloads import ToolOptions, Workload
 from scpslab.plan.headers import TIMESTAMP_BYTES
 
 from scpslab.kinds.workloads.bulk import plan as planned
@@ -30,8 +30,8 @@ class Bulk(Workload[planned.Bulk]):
         """Starts the receiver, and states the send window's ceiling for its port where the kernel sends."""
         spec = self.spec
         self.listening = False
-        self.ends: dict[str, dict[str, object]] = {}
-        self.reports: dict[str, dict[str, Any]] = {}
+        self.ends: dict[str, JsonObject] = {}
+        self.reports: dict[str, JsonObject] = {}
         self.left = 2
         for node, end in ((spec.from_, spec.from_scps), (spec.to, spec.to_scps)):
             scps_end.write_settings(self.network, node, end)
@@ -42,7 +42,7 @@ class Bulk(Workload[planned.Bulk]):
                 command = scps_end.receive_command(program, spec.to_scps, spec, patience_s, trace)
                 self.run(spec.to, command, self._line, self._exit, keep=trace)
         else:
-            options = {
+            options: ToolOptions = {
                 "port": spec.port,
                 "bytes": spec.bytes_,
                 "window": spec.receive_window_bytes,
@@ -67,7 +67,7 @@ class Bulk(Workload[planned.Bulk]):
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
         timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
-        options = {
+        options: ToolOptions = {
             "to": spec.to_ip,
             "port": spec.port,
             "bytes": spec.bytes_,
@@ -95,12 +95,11 @@ class Bulk(Workload[planned.Bulk]):
         path, report = trace_path(self.context.folders.records, self.name, node), self.reports.get(node)
         if report is None or not path.exists():
             return []
-        return [
-            Trace(path, report["origin_ns"], report["local"], report["remote"], report["negotiated"]["segment_bytes"])
-        ]
+        mss_bytes = whole(section(report, "negotiated"), "segment_bytes")
+        return [Trace(path, whole(report, "origin_ns"), str(report["local"]), str(report["remote"]), mss_bytes)]
 
     def _line(self, line: str) -> None:
-        fields = json.loads(line)
+        fields: JsonObject = json.loads(line)
         if fields.get("event") == "listening":
             self.listening = True
             return
@@ -108,7 +107,7 @@ class Bulk(Workload[planned.Bulk]):
             self.reports[self.spec.from_ if fields["role"] == "send" else self.spec.to] = fields
             end = self.spec.from_scps if fields["role"] == "send" else self.spec.to_scps
             fields = scps_end.as_record(fields, self.spec.bytes_, is_np=end is not None and end.np is not None)
-        self.ends[fields["event"]] = fields
+        self.ends[str(fields["event"])] = fields
         self.records.write(**self.in_seconds(fields))
 
     def _exit(self, _code: int) -> None:
@@ -122,7 +121,7 @@ class Bulk(Workload[planned.Bulk]):
         elif self.left == 0:
             self.fail("an end stopped without a result", log_of="*")
 
-    def _judge(self, receiver: dict[str, object]) -> None:
+    def _judge(self, receiver: JsonObject) -> None:
         if receiver["status"] != "completed":
             self.fail(f"receiver: {receiver['error']}")
         elif receiver["bytes"] != self.spec.bytes_ or receiver["wrong_bytes"]:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from scpslab.analysis.capture import FIN, SYN, Bools, Floats, Ints
-from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
+from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, elapsed
 from scpslab.analysis.metrics.data_flows import OwnConnection, ack_bytes, load_packets, load_ports, queue_samples
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import (
@@ -22,6 +22,7 @@ from scpslab.analysis.traces import (
     transfer_times,
 )
 from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, capture_beside
+from scpslab.core.strict_json import JsonObject, count, number, section
 from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
@@ -139,7 +140,7 @@ def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> Values | No
     return {"transfer_s": times[1] - times[0], "transfer_source": "capture", "transfer_from_syn_s": from_syn_s}
 
 
-def _payload_match(sender: dict[str, Value], receiver: dict[str, Value]) -> bool | None:
+def _payload_match(sender: JsonObject, receiver: JsonObject) -> bool | None:
     if "wrong_bytes" in receiver:
         return receiver["wrong_bytes"] == 0 and sender.get("bytes") == receiver.get("bytes")
     if sender.get("sha256") and receiver.get("sha256"):

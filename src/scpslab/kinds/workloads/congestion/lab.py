@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads import Workload
+from scpslab.lab.workloads import ToolOptions, Workload
 
 from scpslab.kinds.workloads.congestion import plan as planned
 
@@ -21,7 +21,7 @@ class Congestion(Workload[planned.Congestion]):
     def start(self) -> None:
         """Starts the generator."""
         spec = self.spec
-        options = {
+        options: ToolOptions = {
             "to": spec.to_ip,
             "port": spec.port,
             "packet-bytes": spec.packet_bytes,

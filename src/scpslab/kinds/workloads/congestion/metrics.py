@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns
 from scpslab.analysis.metrics.data_flows import Load
+from scpslab.core.strict_json import count
 
 from scpslab.kinds.workloads.congestion.plan import Congestion
 

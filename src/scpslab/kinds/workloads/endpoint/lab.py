@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
+from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.nodes import DockerNode
 from scpslab.lab.workloads import Workload
@@ -32,7 +32,7 @@ class Endpoint(Workload[planned.Endpoint]):
         self.listening = False
         self.codes: dict[str, int] = {}
         self.lines = dict.fromkeys(ROLES, 0)
-        self.last: dict[str, dict[str, Any]] = {}
+        self.last: dict[str, JsonObject] = {}
         self._do("receive", self.spec.to, self.spec.start_ns + self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS)
         limit_ns = self.context.now_ns() + LISTENING_LIMIT_S * SECOND_NS
         if not self.context.loop.run_until(lambda: self.listening or "receive" in self.codes, limit_ns):

@@ -12,8 +12,8 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from scpslab.core.strict_json import JsonObject
 from scpslab.lab.scps_end import stack_options, write_settings
 from scpslab.lab.services import Service
 from scpslab.lab.workloads import Workload
@@ -190,7 +190,9 @@ class Fp(Workload[planned.Fp]):
         super().give_up()
 
     def _client_exit(self, code: int) -> None:
-        reports = [{key: line[key] for key in KEPT if key in line} for line in map(json.loads, self.text)]
+        reports: list[JsonObject] = [
+            {key: line[key] for key in KEPT if key in line} for line in map(json.loads, self.text)
+        ]
         self.records.write(
             event="client",
             start_t_s=self.client_start_t_s,
@@ -200,7 +202,7 @@ class Fp(Workload[planned.Fp]):
         )
         if self.outcome:
             return
-        transfers = [report for report in reports if report["command"].split()[0] in TRANSFERS]
+        transfers = [report for report in reports if str(report["command"]).split()[0] in TRANSFERS]
         done = bool(transfers) and transfers[-1]["status"] == "complete"
         if not done and self.spec.stop.startswith("kill-") and self.starts["client"] == 1:
             self._start_client(self.then)
@@ -208,7 +210,7 @@ class Fp(Workload[planned.Fp]):
         self._judge(code, reports, transfers, done=done)
         self.stop()
 
-    def _judge(self, code: int, reports: list[dict[str, Any]], transfers: list[dict[str, Any]], *, done: bool) -> None:
+    def _judge(self, code: int, reports: list[JsonObject], transfers: list[JsonObject], *, done: bool) -> None:
         arrived = self._write_file()
         expected = {"interrupt": "interrupted", "abort": "aborted"}.get(self.spec.stop)
         left = next((report for report in reports if report["command"] in (f"size {FILE}", f"lsize {FILE}")), None)

@@ -4,14 +4,16 @@ what became of every byte.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from scpslab.analysis.capture import SYN
-from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns
 from scpslab.analysis.metrics.data_flows import OF_A_FILE, FileConnection, measure_capture
 from scpslab.analysis.viewpoints import capture_at
+from scpslab.core.strict_json import JsonObject, count, number, sections, text
 
 from scpslab.kinds.workloads.fp.plan import Fp
 
@@ -48,26 +50,54 @@ def measure(subject: Subject[Fp]) -> Values:
     )
 
 
-def _told(clients: list[dict[str, Any]]) -> Values:
+@dataclass(frozen=True)
+class _Report:
+    """What a client reports of a command: `verb` is its first word."""
+
+    verb: str
+    seconds: float
+    octets: int
+    restarts: int
+    markers: tuple[int, ...]
+    is_whole: bool
+    filled: int
+
+    @classmethod
+    def of(cls, fields: JsonObject) -> Self:
+        """The report in a record; what it lacks counts as none."""
+        markers = fields.get("markers")
+        return cls(
+            (text(fields, "command") or "").partition(" ")[0],
+            number(fields, "seconds") or 0.0,
+            count(fields, "octets") or 0,
+            count(fields, "restarts") or 0,
+            tuple(marker for marker in markers if isinstance(marker, int)) if isinstance(markers, list) else (),
+            fields.get("integrity") == "ok",
+            count(fields, "filled") or 0,
+        )
+
+
+def _told(clients: list[JsonObject]) -> Values:
     """What the clients report. A killed one reports nothing of what it was doing."""
     if not clients:
         return {}
-    reports = [report for client in clients for report in client["reports"]]
-    transfers = [report for report in reports if report["command"].split()[0] in TRANSFERS]
+    reports = [_Report.of(fields) for client in clients for fields in sections(client, "reports")]
+    transfers = [report for report in reports if report.verb in TRANSFERS]
     if not transfers:
         return {}
-    last = transfers[-1]
-    before_s = sum(report["seconds"] for report in clients[-1]["reports"][: clients[-1]["reports"].index(last) + 1])
+    own = [_Report.of(fields) for fields in sections(clients[-1], "reports")]
+    before_s = sum(report.seconds for report in own[: own.index(transfers[-1]) + 1])
+    began_s, again_s = number(clients[0], "start_t_s"), number(clients[-1], "start_t_s")
     continued = len(clients) - 1 if len(clients) > 1 else len(transfers) - 1
-    markers = [marker for report in transfers for marker in report.get("markers", []) if marker]
+    markers = [marker for report in transfers for marker in report.markers if marker]
     return {
-        "transfer_s": sum(report["seconds"] for report in transfers) if len(clients) == 1 else None,
-        "client_total_s": clients[-1]["start_t_s"] + before_s - clients[0]["start_t_s"],
-        "restarts": continued + sum(report.get("restarts", 0) for report in transfers),
-        "moved_bytes": sum(report.get("octets", 0) for report in transfers),
+        "transfer_s": sum(report.seconds for report in transfers) if len(clients) == 1 else None,
+        "client_total_s": None if began_s is None or again_s is None else again_s + before_s - began_s,
+        "restarts": continued + sum(report.restarts for report in transfers),
+        "moved_bytes": sum(report.octets for report in transfers),
         "resumed_at_bytes": markers[-1] if markers else None,
-        "integrity_ok": last.get("integrity") == "ok",
-        "filled_bytes": sum(report.get("filled", 0) for report in transfers),
+        "integrity_ok": transfers[-1].is_whole,
+        "filled_bytes": sum(report.filled for report in transfers),
     }
 
 

@@ -21,11 +21,12 @@ import socket
 import struct
 import subprocess
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import inside
 from scpslab.lab.place import PROGRAMS
@@ -60,7 +61,7 @@ class Policy(Workload[planned.Policy]):
         self.missing = [True] * self.segments
         self.was_sent = [False] * self.segments
         self.below = self.end = self.arrived = self.copies = self.resent = 0
-        self.events: deque[dict[str, Any]] = deque()
+        self.events: deque[JsonObject] = deque()
         self.asked = 0
         self.is_asked, self.ready, self.wake_ns = True, False, 0
         self.receiver = self._socket(spec.to, spec.to_ip, spec.port)
@@ -100,7 +101,7 @@ class Policy(Workload[planned.Policy]):
         opened.setblocking(False)
         return opened
 
-    def _tell(self, line: dict[str, Any]) -> None:
+    def _tell(self, line: Mapping[str, object]) -> None:
         assert self.policy.stdin is not None
         try:
             text = json.dumps(line).encode() + b"\n"
@@ -109,7 +110,7 @@ class Policy(Workload[planned.Policy]):
         except (BlockingIOError, BrokenPipeError):
             self.fail("found a policy that reads nothing any more; expected an answer to each event")
 
-    def _add(self, event: dict[str, Any]) -> None:
+    def _add(self, event: JsonObject) -> None:
         if not self.outcome:
             self.events.append(event)
             self._ask()
@@ -145,17 +146,18 @@ class Policy(Workload[planned.Policy]):
             self._do(said)
             self._ask()
 
-    def _do(self, said: dict[str, Any]) -> None:
-        if reason := wrong(said, self.segments):
-            self.fail(reason)
+    def _do(self, said: JsonObject) -> None:
+        try:
+            reply = Reply.of(said, self.segments)
+        except ValueError as error:
+            self.fail(str(error))
             return
-        for segment in said["send"]:
+        for segment in reply.send:
             if not self.outcome:
                 self._send(segment)
-        if (wake := said.get("wake")) is not None:
-            self._wake_at(
-                max(self.context.now_ns() + 1, self.started_ns + int(max(0.0, min(wake, LATEST_S)) * SECOND_NS))
-            )
+        if reply.wake_s is not None:
+            wake_ns = int(max(0.0, min(reply.wake_s, LATEST_S)) * SECOND_NS)
+            self._wake_at(max(self.context.now_ns() + 1, self.started_ns + wake_ns))
 
     def _wake_at(self, at_ns: int) -> None:
         """The next timer; a newer one replaces it."""
@@ -225,13 +227,9 @@ class Policy(Workload[planned.Policy]):
     def _answer(self, datagram: bytes, _source: Any) -> None:
         answer = read_answer(datagram)
         if answer is not None:
-            said = {"segment": answer.segment, "copy": answer.copy, "sent": answer.sent_ns / SECOND_NS}
-            self._add(
-                {
-                    "event": "answer",
-                    "answer": {**said, "below": answer.below, "arrived": answer.arrived, "holes": answer.holes},
-                }
-            )
+            fields: JsonObject = {"segment": answer.segment, "copy": answer.copy, "sent": answer.sent_ns / SECOND_NS}
+            fields |= {"below": answer.below, "arrived": answer.arrived, "holes": [list(hole) for hole in answer.holes]}
+            self._add({"event": "answer", "answer": fields})
 
     def _note(self) -> None:
         now_ns = self.context.now_ns()
@@ -270,7 +268,7 @@ class Policy(Workload[planned.Policy]):
         self.fail(f"{self.spec.file}: its process ended with exit code {code}; see {log}")
 
 
-def _read(line: str) -> dict[str, Any] | None:
+def _read(line: str) -> JsonObject | None:
     try:
         said = json.loads(line) if len(line) <= LONGEST_LINE else None
     except (ValueError, RecursionError):
@@ -278,18 +276,30 @@ def _read(line: str) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-def wrong(said: dict[str, Any], segments: int) -> str:
-    """What is wrong with an answer of a policy to an event; "" for nothing."""
-    send, wake = said.get("send"), said.get("wake")
-    if (
-        not isinstance(send, list)
-        or len(send) > MOST_AT_ONCE
-        or not all(type(one) is int and 0 <= one < segments for one in send)
-    ):
-        return f"found segments {_shown(send, 80)}; expected at most {MOST_AT_ONCE} of 0 to {segments - 1}"
-    if wake is not None and not (isinstance(wake, float) and math.isfinite(wake)):
-        return f"found the time {_shown(wake, 40)} to be woken; expected seconds or None"
-    return ""
+@dataclass(frozen=True)
+class Reply:
+    """What a policy answers to an event: segments to send, and when it wants to be woken, s since the start."""
+
+    send: tuple[int, ...]
+    wake_s: float | None
+
+    @classmethod
+    def of(cls, said: JsonObject, segments: int) -> Self:
+        """The answer in a line.
+
+        Raises:
+            ValueError: it cannot be one for so many segments.
+        """
+        send, wake = said.get("send"), said.get("wake")
+        listed = send if isinstance(send, list) else [None]
+        known = tuple(one for one in listed if type(one) is int and 0 <= one < segments)
+        if len(listed) > MOST_AT_ONCE or len(known) < len(listed):
+            raise ValueError(
+                f"found segments {_shown(send, 80)}; expected at most {MOST_AT_ONCE} of 0 to {segments - 1}"
+            )
+        if wake is not None and not (isinstance(wake, float) and math.isfinite(wake)):
+            raise ValueError(f"found the time {_shown(wake, 40)} to be woken; expected seconds or None")
+        return cls(known, wake)
 
 
 def _children(parent: int) -> Iterator[int]:
@@ -300,7 +310,7 @@ def _children(parent: int) -> Iterator[int]:
                 yield int(pid)
 
 
-def _shown(value: Any, most: int) -> str:
+def _shown(value: object, most: int) -> str:
     """What a policy said, as a part of a reason: on one line, and nothing that no file could hold."""
     try:
         text = value if isinstance(value, str) else repr(value)
