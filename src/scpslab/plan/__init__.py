@@ -2,13 +2,14 @@
 
 Order of reading: plan.py, its parts, schema.py, consistency.py.
 
-Only the standard library, `units.py`, `names.py`, `kinds.py` and `strict_json.py` are used: plans are read inside the
-guest too.
+Only the standard library and a few modules of core (`choices.py`, `kinds.py`, `names.py`, `strict_json.py`,
+`units.py`) are used: plans are read inside the guest too.
 """
 
 from __future__ import annotations
 
 import json
+import re
 
 from scpslab.core import strict_json
 from scpslab.core.strict_json import JsonObject
@@ -17,6 +18,7 @@ from scpslab.plan.cell import FORMAT, Plan
 from scpslab.plan.consistency import network_problems, problems
 from scpslab.plan.format_1 import upgraded
 from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.schema import PlanError
 
 __all__ = ["FORMAT", "NetworkPlan", "Plan", "PlanError", "parse", "read", "read_network", "text", "write"]
@@ -35,8 +37,8 @@ def read(fields: object) -> Plan:
         if newer == 1:
             fields = upgraded(fields)
     plan = schema.read(Plan, fields)
-    for place, found in problems(plan):
-        raise PlanError(f"{place}: {found}")
+    for problem in problems(plan):
+        raise _error(problem)
     return plan
 
 
@@ -47,9 +49,16 @@ def read_network(fields: object) -> NetworkPlan:
         PlanError: as for `read`.
     """
     network = schema.read(NetworkPlan, fields)
-    for place, found in network_problems(network):
-        raise PlanError(f"{place}: {found}")
+    for problem in network_problems(network):
+        raise _error(problem)
     return network
+
+
+def _error(problem: Problem) -> PlanError:
+    """A problem without its advice, which is for authors of scenarios: what to do about a plan says who reads it."""
+    place, text = problem
+    found, between, expected = text.partition("; expected ")
+    return PlanError(f"{place}: {found}{between}{re.split(r'[.?](?: |$)', expected, maxsplit=1)[0]}")
 
 
 def parse(content: bytes | str) -> Plan:

@@ -7,28 +7,21 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import TypeVar
 
-from scpslab.core import names, units
+from scpslab.core import names
 from scpslab.plan.cell import CellPlan, Plan
-from scpslab.plan.disciplines import DISCIPLINES, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
-from scpslab.plan.places import Places, Problem, one_of, twice
+from scpslab.plan.places import At, Problem, one_of, twice
 from scpslab.plan.probes import Observer
 from scpslab.plan.schema import shown
-from scpslab.plan.script import RunStep, Step
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.services import Daemon
-from scpslab.plan.stacks import STACKS
+from scpslab.plan.services import Daemon, misplaced
 from scpslab.plan.workloads import Traffic
 
 T = TypeVar("T")
-LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
-LARGEST_OVERHEAD_BYTES = 65_535  # RFC 791 §3.1, Total Length
-SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
 # Records of the lab's own.
 RECORDS = ("lab", "accounting", "script")
 
@@ -70,8 +63,7 @@ def _nodes(network: NetworkPlan) -> Iterator[Problem]:
             found = f"found {'no' if node.container is None else 'a'} container"
             expected = f"expected one exactly where containers is docker, and not {network.containers}"
             yield f"{at}.container", f"{found}; {expected}"
-        elif STACKS[node.stack].is_own_image and node.container is None:
-            yield f"{at}.stack", f"found {shown(node.stack)} without a container; expected containers to be docker"
+        yield from _within(at, node.problems(network.containers))
         # A node sends from its own addresses.
         for place, route in _each(f"{at}.routes", node.routes):
             if route.src is not None and (node.name, route.src) not in owned:
@@ -87,70 +79,7 @@ def _links(network: NetworkPlan) -> Iterator[Problem]:
         if link.via is not None and not isinstance(nodes.get(link.via), Switch):
             yield f"{at}.via", one_of(link.via, [node.name for node in network.nodes if isinstance(node, Switch)])
         for place, direction in _each(f"{at}.directions", link.directions):
-            yield from _within(place, direction_problems(direction, has_relay=link.via is not None))
-
-
-def direction_problems(direction: Direction, *, has_relay: bool) -> Iterator[Problem]:
-    """What does not fit of a direction of a link of packets, with its key in the plan, and what to do."""
-    rate_bps, queue, table = direction.rate_bps, direction.queue, direction.delay_table
-    if queue is not None and rate_bps is None:
-        yield "queue", "found a queue on a direction without a rate; expected a rate too. Add the rate."
-    if rate_bps is not None and queue is None:
-        yield "rate_bps", "found a rate on a direction without a queue; expected a queue too. Add queue: {limit: …}."
-    yield from rate_problems("rate_bps", rate_bps or 0)
-    if direction.overhead_bytes > LARGEST_OVERHEAD_BYTES:
-        found = f'found "{units.text("size", direction.overhead_bytes)}"; expected at most {LARGEST_OVERHEAD_BYTES} B'
-        yield "overhead_bytes", f"{found}, the length of the largest packet. Correct the value."
-    for key, word, said in (
-        ("delay_ns", "a delay", direction.delay_ns),
-        ("delay_table", "delays in steps", table is not None),
-        ("jitter_ns", "jitter", direction.jitter_ns),
-    ):
-        if said and not has_relay:
-            found = f"found {word} on a link without a relay"
-            yield key, f"{found}; expected a link that goes through a switch (via). Choose such a link."
-    yield from delay_problems("delay_ns", direction.delay_ns)
-    if table is not None:
-        times = [t_ns for t_ns, _ in table]
-        if times[:1] != [0] or any(later <= earlier for earlier, later in pairwise(times)):
-            yield "delay_table", "found steps out of order; expected times that ascend from 0. Sort them."
-        yield from delay_problems("delay_table", max((delay_ns for _, delay_ns in table), default=0))
-    least_ns = min((delay_ns for _, delay_ns in table or ()), default=direction.delay_ns)
-    if has_relay and direction.jitter_ns > least_ns:
-        jitter, least = (units.text("duration", time_ns) for time_ns in (direction.jitter_ns, least_ns))
-        yield "jitter_ns", f"found jitter of {jitter}; expected at most the delay of {least}. Correct the value."
-    if queue is not None:
-        yield from _queue(queue, direction)
-
-
-def rate_problems(key: str, rate_bps: int) -> Iterator[Problem]:
-    """A rate that no serialiser has: it counts whole bytes."""
-    if rate_bps % 8:
-        yield key, f'found "{rate_bps} bit/s"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
-
-
-def delay_problems(key: str, delay_ns: int) -> Iterator[Problem]:
-    """A delay that no queue of the kernel holds."""
-    if delay_ns > LONGEST_DELAY_NS:
-        delay, longest = (units.text("duration", time_ns) for time_ns in (delay_ns, LONGEST_DELAY_NS))
-        yield key, f"found a delay of {delay}; expected at most {longest}. Correct the value."
-
-
-def _queue(queue: Queue, direction: Direction) -> Iterator[Problem]:
-    if direction.jitter_ns and not queue.serialises:
-        found = "found jitter behind a managed queue, whose packets stage 2 keeps in order"
-        yield "jitter_ns", f"{found}; expected a drop-tail queue. Remove one of them."
-    if queue.ecn and not queue.settings.MARKS:
-        marking = " or ".join(name for name, settings in DISCIPLINES.items() if settings.MARKS)
-        found = f"found ECN marking on a queue of discipline {queue.discipline}"
-        yield "queue.ecn", f"{found}; expected discipline {marking}. Choose one of these."
-    if (queue.limit_bytes is None) == (queue.limit_packets is None):
-        yield "queue", "found a queue with no limit, or two; expected one, in bytes or packets. Add limit."
-    elif queue.limit_bytes is not None and queue.limit_bytes < SMALLEST_PACKET_BYTES:
-        found = f"found a queue of {queue.limit_bytes} B, which drops every packet"
-        yield "queue.limit_bytes", f"{found}; expected at least {SMALLEST_PACKET_BYTES} B. Raise the limit."
-    else:
-        yield from ((f"queue.{key}", text) for key, text in queue.settings.problems(queue.room_bytes))
+            yield from _within(place, direction.problems(has_relay=link.via is not None))
 
 
 def _ends(link: Link | SerialLink, at: str, nodes: list[str]) -> Iterator[Problem]:
@@ -174,17 +103,9 @@ def _serial_links(network: NetworkPlan) -> Iterator[Problem]:
     np_routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]
     seen: set[str] = set()
     for at, link in _each("serial_links", network.serial_links):
-        if link.ppp is not None and network.containers == "docker":
-            yield f"{at}.ppp", "found PPP with containers; expected nodes that are processes"
         yield from _ends(link, at, np_routers if link.ppp is None else hosts)
-        if (link.ppp is None) != (link.np_mtu_bytes is not None):
-            yield f"{at}.ppp", "found both or none of ppp and np_mtu_bytes; expected one of them"
-        for place, direction in _each(f"{at}.directions", link.directions):
-            yield from _within(place, delay_problems("delay_ns", direction.delay_ns))
+        yield from _within(at, link.problems(network.containers))
         for place, end in _each(f"{at}.ends", link.ends):
-            if (end.ip is None or end.interface is None) != (link.ppp is None):
-                found = "found an address and interface without PPP, or PPP without them"
-                yield f"{place}.ip", f"{found}; expected both with PPP only"
             if end.node in seen:
                 yield f"{place}.node", f"found {shown(end.node)} at a second serial link; expected one at most"
             seen.add(end.node)
@@ -215,75 +136,32 @@ def _own_names(network: NetworkPlan) -> Iterator[Problem]:
 
 
 def _cell(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
-    places = _places(network)
     if cell.limits.tick_ns is not None:
         for key in ("late_ns", "late_share"):
             if getattr(cell.limits, key) is None:
                 yield f"limits.{key}", "found no such key beside tick_ns; expected one"
     yield from _impairments(cell, network)
     for at, workload in _each("workloads", cell.workloads):
-        yield from _within(at, _workload(workload, places))
+        yield from _within(at, _workload(workload, network))
     for at, probe in _each("probes", cell.probes):
-        yield from _within(at, probe.problems(places))
+        yield from _within(at, probe.problems(network))
     for at, step in _each("script", cell.script):
-        yield from _within(at, _step(step, places))
+        yield from _within(at, step.problems(network))
     yield from _services(cell, network)
 
 
-def _places(network: NetworkPlan) -> Places:
-    interfaces = {
-        (end.node, end.interface) for link in network.all_links for end in link.ends if end.interface is not None
-    }
-    interfaces |= {(link.via, name) for link in network.links if link.via for name in link.relay_interfaces or ()}
-    return Places(
-        stacks={node.name: node.stack for node in network.nodes if isinstance(node, Host)},
-        in_containers=network.containers == "docker",
-        speaking=tuple(node.name for node in network.speaking),
-        interfaces=frozenset(interfaces),
-        directions={link.name: tuple(direction.name for direction in link.directions) for link in network.links},
-    )
-
-
-def _workload(workload: Traffic, places: Places) -> Iterator[Problem]:
-    ends = (("from", workload.from_), ("to", workload.to))
-    if missing := [(key, one_of(name, places.stacks)) for key, name in ends if name not in places.stacks]:
-        yield from missing
-        return
-    if workload.from_ == workload.to:
-        yield "to", f"found {shown(workload.to)} at both ends; expected two hosts"
-    yield from workload.problems(places)
-
-
-def _step(step: Step, places: Places) -> Iterator[Problem]:
-    if isinstance(step, RunStep):
-        if step.node not in places.speaking:
-            yield "node", one_of(step.node, places.speaking)
-        return
-    yield from places.not_directions(step.link, step.directions)
-    seeds = len(step.seeds or ())
-    if seeds != (len(step.directions) if step.change == "ber" else 0):
-        expected = "expected one for each direction where bit errors change, and none elsewhere"
-        yield "seeds", f"found {seeds} seeds; {expected}"
+def _workload(workload: Traffic, network: NetworkPlan) -> Iterator[Problem]:
+    wrong = list(workload.between(workload.kind, workload.from_, workload.to, network))
+    yield from wrong or workload.problems(network)
 
 
 def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     """Each on a node that has its programs, with a log of its own, and no two behind one port."""
-    for at, service in _each("services", cell.services):
-        nodes = {node.name: node for node in network.speaking if service.can_run_on(node)}
-        if service.node not in nodes:
-            yield f"{at}.node", one_of(service.node, nodes)
-        else:
-            yield from _within(at, service.problems(network))
-    named: list[tuple[str, Traffic | Daemon]] = [*_each("workloads", cell.workloads), *_each("services", cell.services)]
-    yield from _twice(
-        ((f"{at}.name", part.name) for at, part in named), "a name that no workload and no other service has"
-    )
-    ports = (
-        (f"{at}.ready_port", f"{service.node}:{service.listens_at}")
-        for at, service in _each("services", cell.services)
-        if service.listens_at is not None
-    )
-    yield from _twice(ports, "a port that no other service of the node has")
+    services = list(_each("services", cell.services))
+    wrong = list(misplaced(services, [workload.name for workload in cell.workloads], network))
+    yield from ((f"{at}.{key}", text) for at, key, text in wrong)
+    for at, service in services if not wrong else ():
+        yield from _within(at, service.problems(network))
 
 
 def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
@@ -326,9 +204,17 @@ def _records(plan: Plan) -> Iterator[Problem]:
         *((at, probe) for at, probe in probes if probe.folder == "records"),
     ]
     own = [("the lab", name) for name in RECORDS]
-    yield from _twice([*own, *((f"{at}.name", part.name) for at, part in records)], "a name that no other record has")
     captures = ((f"{at}.name", probe.name) for at, probe in probes if probe.folder == "captures")
-    yield from _twice(captures, "a name that no other capture has")
+    yield from same_files([*own, *((f"{at}.name", part.name) for at, part in records)], captures)
+
+
+def same_files(records: Iterable[tuple[At, str]], captures: Iterable[tuple[At, str]]) -> Iterator[tuple[At, str]]:
+    """Names, with their places, whose files would be the same as those of earlier ones."""
+    for at, name in twice(records):
+        found = f"found the name {shown(name)}, which another record has"
+        yield at, f"{found}; expected a name of its own. Give it another name."
+    for at, name in twice(captures):
+        yield at, f"found a second capture {shown(name)}; expected a name of its own. Give it another name."
 
 
 def _twice(named: Iterable[Problem], expected: str) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from scpslab.plan.values import Amount
 # What limits in packets count where bytes are asked for.
 FULL_PACKET_BYTES = 1500
 DEFAULT = "drop-tail"
+SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,3 +74,17 @@ class Queue:
     def room_bytes(self) -> int:
         """The limit in bytes; packets count as full ones."""
         return self.limit_bytes if self.limit_bytes is not None else (self.limit_packets or 0) * FULL_PACKET_BYTES
+
+    def problems(self) -> Iterator[Problem]:
+        """Keys whose values do not fit each other or the discipline; "" is the queue itself."""
+        if self.ecn and not self.settings.MARKS:
+            marking = " or ".join(name for name, settings in DISCIPLINES.items() if settings.MARKS)
+            found = f"found ECN marking on a queue of discipline {self.discipline}"
+            yield "ecn", f"{found}; expected discipline {marking}. Choose one of these."
+        if (self.limit_bytes is None) == (self.limit_packets is None):
+            yield "", "found a queue with no limit, or two; expected one, in bytes or packets. Add limit."
+        elif self.limit_bytes is not None and self.limit_bytes < SMALLEST_PACKET_BYTES:
+            found = f"found a queue of {self.limit_bytes} B, which drops every packet"
+            yield "limit_bytes", f"{found}; expected at least {SMALLEST_PACKET_BYTES} B. Raise the limit."
+        else:
+            yield from self.settings.problems(self.room_bytes)

@@ -5,15 +5,21 @@ What errs is the cell's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Annotated
 
+from scpslab.core import units
 from scpslab.plan.disciplines import Queue
+from scpslab.plan.places import Problem
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.schema import Range, null
 from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Rate, Size
 
 Mtu = Annotated[int, Range(68, 65_535)]
+LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+LARGEST_OVERHEAD_BYTES = 65_535  # RFC 791 §3.1, Total Length
 
 # What can become of a packet that does not arrive as it was sent. The lab counts by these words, and results.csv names
 # its columns by them.
@@ -47,6 +53,48 @@ class Direction:
     delay_table: tuple[tuple[Nanoseconds, Nanoseconds], ...] | None = field(default_factory=null, kw_only=True)
     jitter_ns: Nanoseconds = field(default=0, kw_only=True)
 
+    def problems(self, *, has_relay: bool) -> Iterator[Problem]:
+        """Keys whose values do not fit each other, or a link with or without a relay."""
+        yield from self._serialiser()
+        if self.overhead_bytes > LARGEST_OVERHEAD_BYTES:
+            found = f'found "{units.text("size", self.overhead_bytes)}"; expected at most {LARGEST_OVERHEAD_BYTES} B'
+            yield "overhead_bytes", f"{found}, the length of the largest packet. Correct the value."
+        for key, word, is_there in (
+            ("delay_ns", "a delay", self.delay_ns > 0),
+            ("delay_table", "delays in steps", self.delay_table is not None),
+            ("jitter_ns", "jitter", self.jitter_ns > 0),
+        ):
+            if is_there and not has_relay:
+                found = f"found {word} on a link without a relay"
+                yield key, f"{found}; expected a link that goes through a switch (via). Choose such a link."
+        yield from delay_problems("delay_ns", self.delay_ns)
+        table = self.delay_table
+        if table is not None:
+            times = [t_ns for t_ns, _ in table]
+            if times[:1] != [0] or any(later <= earlier for earlier, later in pairwise(times)):
+                yield "delay_table", "found steps out of order; expected times that ascend from 0. Sort them."
+            yield from delay_problems("delay_table", max((delay_ns for _, delay_ns in table), default=0))
+        least_ns = min((delay_ns for _, delay_ns in table or ()), default=self.delay_ns)
+        if has_relay and self.jitter_ns > least_ns:
+            jitter, least = (units.text("duration", time_ns) for time_ns in (self.jitter_ns, least_ns))
+            yield "jitter_ns", f"found jitter of {jitter}; expected at most the delay of {least}. Correct the value."
+
+    def _serialiser(self) -> Iterator[Problem]:
+        """What does not fit of the rate and its queue."""
+        queue = self.queue
+        if queue is not None and self.rate_bps is None:
+            yield "queue", "found a queue on a direction without a rate; expected a rate too. Add the rate."
+        if self.rate_bps is not None and queue is None:
+            found = "found a rate on a direction without a queue"
+            yield "rate_bps", f"{found}; expected a queue too. Add queue: {{limit: …}}."
+        yield from rate_problems("rate_bps", self.rate_bps or 0)
+        if queue is None:
+            return
+        if self.jitter_ns and not queue.serialises:
+            found = "found jitter behind a managed queue, whose packets stage 2 keeps in order"
+            yield "jitter_ns", f"{found}; expected a drop-tail queue. Remove one of them."
+        yield from ((f"queue.{key}" if key else "queue", text) for key, text in queue.problems())
+
 
 @dataclass(frozen=True, kw_only=True)
 class End:
@@ -72,3 +120,16 @@ class Link:
     ends: tuple[End, End]
     relay_interfaces: tuple[Interface, Interface] | None
     directions: tuple[Direction, Direction]
+
+
+def rate_problems(key: str, rate_bps: int) -> Iterator[Problem]:
+    """A rate that no serialiser has: it counts whole bytes."""
+    if rate_bps % 8:
+        yield key, f'found "{rate_bps} bit/s"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+
+
+def delay_problems(key: str, delay_ns: int) -> Iterator[Problem]:
+    """A delay that no queue of the kernel holds."""
+    if delay_ns > LONGEST_DELAY_NS:
+        delay, longest = (units.text("duration", time_ns) for time_ns in (delay_ns, LONGEST_DELAY_NS))
+        yield key, f"found a delay of {delay}; expected at most {longest}. Correct the value."

@@ -5,6 +5,7 @@ It says nothing of bit errors, seeds, traffic or time.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -12,6 +13,7 @@ from typing import Annotated, Literal
 from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
 from scpslab.plan.paths import Paths
+from scpslab.plan.places import Problem, one_of
 from scpslab.plan.schema import Items, Range
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.values import Label
@@ -32,6 +34,11 @@ class NetworkPlan:
     links: tuple[Link, ...]
     serial_links: tuple[SerialLink, ...]
 
+    @cached_property
+    def hosts(self) -> Mapping[str, Host]:
+        """The hosts, by their names."""
+        return {node.name: node for node in self.nodes if isinstance(node, Host)}
+
     @property
     def speaking(self) -> tuple[Host | Router | ScpsRouter, ...]:
         """The nodes that have programs and addresses: all but the switches."""
@@ -50,3 +57,26 @@ class NetworkPlan:
     def addresses(self) -> list[tuple[str, str]]:
         """Every node with each of its addresses, prefix included."""
         return [(end.node, end.ip) for link in self.all_links for end in link.ends if end.ip]
+
+    def interfaces(self, node: str) -> list[tuple[str, str]]:
+        """The interfaces of a node, each behind the name of its link. A serial line of SCPS-NP has none."""
+        ends = [(link.name, end) for link in self.all_links for end in link.ends if end.node == node]
+        relays = [(link.name, link.relay_interfaces or ()) for link in self.links if link.via == node]
+        return [
+            *((link, end.interface) for link, end in ends if end.interface is not None),
+            *((link, name) for link, both in relays for name in both),
+        ]
+
+    def not_speaking(self, node: str) -> Iterator[Problem]:
+        """What is wrong with a part's key `node` that names none with programs."""
+        names = [speaker.name for speaker in self.speaking]
+        if node not in names:
+            yield "node", one_of(node, names)
+
+    def not_directions(self, link: str, directions: Iterable[str], key: str) -> Iterator[Problem]:
+        """What is wrong with a part's keys `link` and `key`, which name a link of packets and directions of it."""
+        known = {one.name: [direction.name for direction in one.directions] for one in self.links}
+        if link not in known:
+            yield "link", one_of(link, known)
+            return
+        yield from ((key, one_of(name, known[link])) for name in directions if name not in known[link])

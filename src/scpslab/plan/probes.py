@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.kinds import Layer
-from scpslab.plan.places import Places, Problem
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.schema import Kinds
 from scpslab.plan.values import Name, Period, Word
 
@@ -32,8 +33,8 @@ class Observer:
         """The link and direction whose stages are to log what they decide of every packet."""
         return None
 
-    def problems(self, places: Places) -> Iterable[Problem]:
-        """Keys that name what the plan has not."""
+    def problems(self, network: NetworkPlan) -> Iterable[Problem]:
+        """Keys that name what the network has not."""
         return ()
 
 
@@ -50,9 +51,9 @@ class AtDirection(Observer):
     link: Name
     direction: Name
 
-    def problems(self, places: Places) -> Iterable[Problem]:
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """The direction is there."""
-        return places.not_directions(self.link, [self.direction])
+        return network.not_directions(self.link, [self.direction], "direction")
 
 
 PROBES: Layer[type[Observer]] = Layer("probes", "plan")

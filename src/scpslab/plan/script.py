@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from scpslab.plan.links import delay_problems, rate_problems
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.schema import DependsOn, Items, Kinds
 from scpslab.plan.values import Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
 
 Change = Literal["ber", "delay", "rate", "state"]
-CHANGES: dict[str, Any] = {"ber": Probability, "delay": Nanoseconds, "rate": Rate, "state": Literal["down", "up"]}
+CHANGES: dict[Change, Any] = {"ber": Probability, "delay": Nanoseconds, "rate": Rate, "state": Literal["down", "up"]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +28,26 @@ class LinkStep:
     value: Annotated[float | int | str, DependsOn("change", CHANGES)]
     seeds: Annotated[tuple[Seed, ...], Items(1, 2)] | None = None
 
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """What the link cannot do, and seeds that are too few or too many."""
+        yield from network.not_directions(self.link, self.directions, "directions")
+        link = next((link for link in network.links if link.name == self.link), None)
+        if link is not None and self.change == "delay":
+            if link.via is None:
+                found = f"found a delay of {self.link}, which has no relay"
+                yield "value", f"{found}; expected a link that goes through a switch. Choose another link."
+            yield from delay_problems("value", int(self.value))
+        if link is not None and self.change == "rate":
+            queues = [direction.queue for direction in link.directions if direction.name in self.directions]
+            if any(queue is None or not queue.serialises for queue in queues):
+                found = f"found a rate of {self.link}, which has no serialiser with a drop-tail queue"
+                yield "value", f"{found}; expected one. Choose another link."
+            yield from rate_problems("value", int(self.value))
+        seeds = len(self.seeds or ())
+        if seeds != (len(self.directions) if self.change == "ber" else 0):
+            expected = "expected one for each direction where bit errors change, and none elsewhere"
+            yield "seeds", f"found {seeds} seeds; {expected}. Correct them."
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunStep:
@@ -35,6 +59,10 @@ class RunStep:
     command: PlainText
     patience_ns: Period
     required: bool
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """A node without programs."""
+        return network.not_speaking(self.node)
 
 
 STEPS: dict[str, type] = {"link": LinkStep, "run": RunStep}

@@ -4,15 +4,15 @@ scpslab.kinds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Protocol
 
 from scpslab.core.kinds import Layer
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
-from scpslab.plan.places import Problem
-from scpslab.plan.schema import Kinds
+from scpslab.plan.places import At, Problem, one_of, twice
+from scpslab.plan.schema import Kinds, shown
 from scpslab.plan.values import Name, Word
 
 
@@ -30,6 +30,8 @@ class Daemon:
     makes_device: ClassVar[bool] = False
     # Whether it is a `scps` program, whatever the stack of its node is.
     runs_scps: ClassVar[bool] = False
+    # Whether a node has one at most.
+    is_alone: ClassVar[bool] = False
     # Whether it writes records/NAME.jsonl.
     writes_record: ClassVar[bool] = False
 
@@ -38,10 +40,11 @@ class Daemon:
         """The port of its node that is no other service's; None if it says of none."""
         return None
 
-    def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
+    @classmethod
+    def can_run_on(cls, node: Host | Router | ScpsRouter) -> bool:
         """Whether its node may be this one."""
         may_make_devices = node.container is None or "/dev/net/tun" in node.container.devices
-        return isinstance(node, self.RUNS_ON) and (may_make_devices or not self.makes_device)
+        return isinstance(node, cls.RUNS_ON) and (may_make_devices or not cls.makes_device)
 
     def problems(self, network: NetworkPlan) -> Iterable[Problem]:
         """Keys whose values do not fit each other or the network, once its node is known."""
@@ -50,3 +53,45 @@ class Daemon:
 
 SERVICES: Layer[type[Daemon]] = Layer("services", "plan")
 Service = Annotated[Daemon, Kinds("kind", SERVICES)]
+
+
+class Placed(Protocol):
+    """What the rules of services among each other ask of one: a plan's have it, and a scenario's."""
+
+    @property
+    def kind(self) -> str: ...  # noqa: D102  # as of Daemon
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def node(self) -> str: ...  # noqa: D102
+
+    @property
+    def listens_at(self) -> int | None: ...  # noqa: D102
+
+
+def misplaced(
+    services: Iterable[tuple[At, Placed]], others: Iterable[str], network: NetworkPlan
+) -> Iterator[tuple[At, str, str]]:
+    """Services on nodes that do not have their programs, with the name of one of the `others` or of another service,
+    or two where a node has one only: of a kind, or behind a port. Their places, keys and what is wrong.
+    """
+    known = list(services)
+    for at, service in known:
+        nodes = [node.name for node in network.speaking if SERVICES[service.kind].can_run_on(node)]
+        if service.node not in nodes:
+            yield at, "node", one_of(service.node, nodes)
+    names: list[tuple[At | None, str]] = [(None, name) for name in others]
+    for place, name in twice([*names, *((at, service.name) for at, service in known)]):
+        if place is not None:
+            found = f"found the name {shown(name)}, which a workload or another service has"
+            yield place, "name", f"{found}; expected a name of its own. Give it another name."
+    alone = [(at, (one.kind, one.node)) for at, one in known if SERVICES[one.kind].is_alone]
+    for at, (kind, node) in twice(alone):
+        expected = "expected one, for both would have the same UDP port"
+        yield at, "node", f"found a second {kind} on {node}; {expected}. Remove one."
+    ports = [(at, (one.node, one.listens_at)) for at, one in known if one.listens_at is not None]
+    for at, (node, port) in twice(ports):
+        found = f"found {port}, which another service on {node} waits for"
+        yield at, "ready_port", f"{found}; expected a port of its own. Let it listen at another port."

@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Layer
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
-from scpslab.plan.places import Places, Problem
-from scpslab.plan.schema import Kinds
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem, one_of
+from scpslab.plan.schema import Kinds, shown
 from scpslab.plan.stacks import SCPS, STACKS, ScpsEnd
 from scpslab.plan.values import Amount, Ip, Name, Nanoseconds, Word
 
@@ -32,6 +33,8 @@ class Traffic:
     runs_scps: ClassVar[bool] = False
     # Whether the receiving host sends packets back.
     is_answered: ClassVar[bool] = True
+    # Whether its hosts may be images of somebody else's.
+    knows_images: ClassVar[bool] = False
 
     @property
     def congestion_control(self) -> str | None:
@@ -71,8 +74,29 @@ class Traffic:
         """How many packets of data it sends at least, given that rate and the smallest MTU."""
         return 0
 
-    def problems(self, places: Places) -> Iterable[Problem]:
-        """Keys whose values do not fit each other or the plan, once both hosts are known."""
+    @classmethod
+    def between(cls, kind: str, from_: str, to: str, network: NetworkPlan) -> Iterator[Problem]:
+        """What does not fit of the two ends of one of its kind: they are no hosts, the same one, or hosts that do not
+        have its programs.
+        """
+        ends = (("from", from_), ("to", to))
+        if missing := [(key, one_of(name, network.hosts)) for key, name in ends if name not in network.hosts]:
+            yield from missing
+            return
+        if from_ == to:
+            yield "to", f"found {shown(to)} at both ends; expected two hosts. Choose another."
+        for name, stack in ((name, network.hosts[name].stack) for name in dict.fromkeys((from_, to))):
+            if instead := cls.instead_of(stack):
+                yield "kind", f"found {kind} with the stack {stack} on {name}; {instead}"
+
+    @classmethod
+    def instead_of(cls, stack: str) -> str:
+        """What is expected where a host has this stack, and what to do; "" where the workload can have such a host."""
+        is_strange = STACKS[stack].is_own_image and not cls.knows_images
+        return "expected endpoint. Use kind endpoint." if is_strange else ""
+
+    def problems(self, network: NetworkPlan) -> Iterable[Problem]:
+        """Keys whose values do not fit each other or the network, once both hosts are known."""
         return ()
 
 
@@ -110,10 +134,10 @@ class ScpsTransfer(Transfer):
         """The program at the receiving end."""
         return self.to_scps
 
-    def problems(self, places: Places) -> Iterator[Problem]:
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """An end is a program exactly where its host's stack is scps."""
         for key, host, end in (("from_scps", self.from_, self.from_scps), ("to_scps", self.to, self.to_scps)):
-            stack = places.stacks[host]
+            stack = network.hosts[host].stack
             if (end is not None) != (STACKS[stack] is SCPS):
                 found = f"found {'null' if end is None else 'an object'} for a host of stack {stack}"
                 yield key, f"{found}; expected an object for scps only"

@@ -6,7 +6,8 @@ Form is the model's business. What one kind asks for is in its own file; a rule 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scpslab.core import units
@@ -15,35 +16,28 @@ from scpslab.core.names import node_and_link
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath, Problem
-from scpslab.plan.consistency import RECORDS, delay_problems, direction_problems, rate_problems
+from scpslab.plan.consistency import RECORDS, same_files
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.nodes import Host, ScpsRouter
+from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import LAN
 from scpslab.plan.paths import NoPathError
-from scpslab.plan.places import twice
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.services import SERVICES
+from scpslab.plan.services import SERVICES, misplaced
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import WordError
 from scpslab.plan.ways import slowest
+from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
-from scpslab.scenario.model import Direction, LinkStep, RunStep, ScenarioFile, axis_values
+from scpslab.scenario.kinds import at_keys
+from scpslab.scenario.model import Direction, ScenarioFile, axis_values
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.workloads import Surroundings, Workload
 
 SMALLEST_MTU, LARGEST_MTU = 68, 65_535  # RFC 791, and what IPv4's length field holds
 SMALLEST_MEMORY_BYTES, LARGEST_MEMORY_BYTES = 128 << 20, 1 << 40
-# From keys of a planned direction to those of a scenario; the others are the same.
-KEYS = {
-    "rate_bps": "rate",
-    "overhead_bytes": "overhead",
-    "delay_ns": "delay",
-    "jitter_ns": "jitter",
-    "limit_bytes": "limit",
-}
 
 
 def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> Network:
@@ -99,7 +93,7 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
     return wrong or list(_memory(model))
 
 
-def _unknown(at: KeyPath, word: object, known: Iterator[str] | list[str] | tuple[str, ...]) -> Iterator[Problem]:
+def _unknown(at: KeyPath, word: object, known: Iterable[str]) -> Iterator[Problem]:
     """A word that none of the known ones is."""
     names = list(known)
     if word not in names:
@@ -111,9 +105,8 @@ def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
     if not model.workloads and not model.script:
         found = "found neither workloads nor a script; expected something that generates traffic"
         yield ("workloads",), f"{found}. Add one of them."
-    hosts = [node.name for node in network.nodes if isinstance(node, Host)]
     for name in model.hosts:
-        yield from _unknown(("hosts", name), name, hosts)
+        yield from _unknown(("hosts", name), name, network.hosts)
     routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]
     for name in model.routers:
         yield from _unknown(("routers", name), name, routers)
@@ -122,11 +115,10 @@ def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
         lines = [link.name for link in network.serial_links if name in (end.node for end in link.ends)]
         for at in model.router(name).sp:
             yield from _unknown(("routers", name, "sp", at), at, [*lans, *lines])
-    if model.containers == "docker" and any(link.ppp for link in network.serial_links):
-        found = "found docker with PPP on a serial link, which needs rights that no container has"
-        yield ("containers",), f"{found}; expected process. Leave containers out."
     for name, host in sorted(model.hosts.items()):
-        yield from ((("hosts", name, *at), text) for at, text in host.problems(model.containers))
+        yield from ((("hosts", name, *at), text) for at, text in host.problems())
+    for name, node in network.hosts.items():
+        yield from at_keys(("hosts", name), node.problems(network.containers))
     names = [workload.name for workload in model.workloads]
     for index, check in enumerate(model.checks):
         if check.of is not None:
@@ -153,14 +145,19 @@ def _planned_links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Proble
     """What the plan's rules say of its directions, at the scenario's keys."""
     for link in network.links:
         for planned in link.directions:
-            for key, text in direction_problems(planned, has_relay=link.via is not None):
+            for at, text in at_keys((), planned.problems(has_relay=link.via is not None)):
                 own = DISCIPLINES[planned.queue.discipline].planned_as if planned.queue else {}
-                words = tuple({**KEYS, **own}.get(word, word) for word in key.split(".") if word != "settings")
+                words = tuple(own.get(str(word), word) for word in at if word != "settings")
                 yield _placed(model, (link.name, planned.name), words, text)
     for serial in network.serial_links:
-        for line in serial.directions:
-            for _, text in delay_problems("delay_ns", line.delay_ns):
-                yield _placed(model, (serial.name, line.name), ("delay",), text)
+        for key, text in serial.problems(network.containers):
+            # Of a line, a scenario says its containers and the directions' delays; the rest is its topology's.
+            direction = re.fullmatch(r"directions\[(\d)\]\.(.*)_ns", key)
+            if direction:
+                place = serial.name, serial.directions[int(direction[1])].name
+                yield _placed(model, place, (direction[2],), text)
+            else:
+                yield ("containers",), text
 
 
 def _placed(model: ScenarioFile, place: tuple[str, str], key: KeyPath, text: str) -> Problem:
@@ -204,10 +201,10 @@ def _names_twice(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]
     nodes = {node.name: node.kind for node in network.nodes}
     own = [*RECORDS, *(link.name for link in network.serial_links)]
     own += [name for kind in services.KINDS.values() for name in kind.own(model, nodes)]
-    named: list[tuple[KeyPath, str]] = [((), name) for name in own]
-    named += [(("workloads", index), workload.name) for index, workload in enumerate(model.workloads)]
-    files = [(("probes", index), probe.folder, probe.file_name) for index, probe in enumerate(model.probes)]
-    named += [(at, name) for at, folder, name in files if folder == "records"]
+    records: list[tuple[KeyPath, str]] = [((), name) for name in own]
+    records += [(("workloads", index, "name"), workload.name) for index, workload in enumerate(model.workloads)]
+    files = [(("probes", index, "name"), probe.folder, probe.file_name) for index, probe in enumerate(model.probes)]
+    records += [(at, name) for at, folder, name in files if folder == "records"]
     # That a workload or another service has a service's name is said where services are judged.
     judged = {workload.name for workload in model.workloads}
     accounts = {
@@ -215,25 +212,20 @@ def _names_twice(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]
         for index, service in enumerate(model.services)
         if SERVICES[service.kind].writes_record and service.name not in judged
     }
-    for at, name in twice([*named, *((at, name) for name, at in accounts.items())]):
-        found = f'found the name "{name}", which another record has'
-        yield at, f"{found}; expected a name of its own. Give it another name."
-    for at, name in twice((at, name) for at, folder, name in files if folder == "captures"):
-        yield at, f'found a second capture "{name}"; expected a name of its own. Add name.'
+    records += [(at, name) for name, at in accounts.items()]
+    yield from same_files(records, [(at, name) for at, folder, name in files if folder == "captures"])
 
 
 def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterator[Problem]:
     """Workloads that do not fit their network, or each other."""
-    own_images = {name for name, host in model.hosts.items() if host.carrier.is_own_image}
     all_arrive = True
     for index, workload in enumerate(model.workloads):
-        if (taken := own_images & {workload.sender, workload.receiver}) and not workload.knows_images:
-            found = f"found {workload.kind} with the stack {model.host(min(taken)).stack} on {min(taken)}"
-            yield ("workloads", index, "kind"), f"{found}; expected endpoint. Use kind endpoint."
         yield from _too_late(("workloads", index, "start"), workload.start, model.limits.virtual)
         wrong = list(_ends(workload, surveyed))
-        all_arrive = all_arrive and not wrong
-        wrong = wrong or list(workload.problems(_surroundings(workload, model, surveyed, folder)))
+        has_ends = not any(at in (("from",), ("to",)) for at, _ in wrong)
+        all_arrive = all_arrive and has_ends
+        if has_ends:
+            wrong += workload.problems(_surroundings(workload, model, surveyed, folder))
         yield from ((("workloads", index, *at), text) for at, text in wrong)
     if all_arrive:
         yield from _sources_twice(model, surveyed)
@@ -253,35 +245,38 @@ def _too_late(key: KeyPath, at: Quantity, limit: Quantity) -> Iterator[Problem]:
 
 
 def _ends(workload: Workload, surveyed: Surveyed) -> Iterator[Problem]:
-    """Ends that are no hosts, have no address, or none on the link that they name; and no path between them."""
-    wrong = False
+    """Ends that a workload cannot have, that have no address, or none on the link that they name; and no path between
+    them.
+    """
+    kind, sender, receiver = workload.kind, workload.sender, workload.receiver
+    yield from at_keys((), WORKLOADS[kind].between(kind, sender, receiver, surveyed.network))
+    is_reachable = sender != receiver
     for key, end in (("from", workload.from_), ("to", workload.to)):
-        for text in _not_an_end(end, surveyed):
-            wrong = True
-            yield (key,), text
-    if workload.sender == workload.receiver:
-        yield ("to",), f'found "{workload.receiver}" at both ends; expected two hosts. Choose another.'
-    elif not wrong:
+        if node_and_link(end)[0] in surveyed.hosts:
+            for text in _without_address(end, surveyed):
+                is_reachable = False
+                yield (key,), text
+        else:
+            is_reachable = False
+    if is_reachable:
         try:
             there_and_back(workload, surveyed)
         except NoPathError as error:
-            found = f"found no path between {workload.sender} and {workload.receiver}: {error}"
+            found = f"found no path between {sender} and {receiver}: {error}"
             do = f"State the route of {error.node} under routes, or in the topology."
             yield ("to",), f"{found}; expected routes both ways. {do}"
 
 
-def _not_an_end(end: str, surveyed: Surveyed) -> Iterator[str]:
+def _without_address(end: str, surveyed: Surveyed) -> Iterator[str]:
     host, link = node_and_link(end)
     addressed = list(dict.fromkeys(one.node for one in surveyed.addresses if one.node in surveyed.hosts))
-    if host not in surveyed.hosts:
-        yield f'found "{host}"; {one_of(host, surveyed.hosts)}'
-    elif host not in addressed:
+    if host not in addressed:
         yield f'found "{host}", which has no address; {one_of(host, addressed)}'
-    else:
-        try:
-            surveyed.ip(end)
-        except WordError as error:
-            yield f'found "{end}", and {host} has no address on a link "{link}"; {one_of(end, error.choices)}'
+        return
+    try:
+        surveyed.ip(end)
+    except WordError as error:
+        yield f'found "{end}", and {host} has no address on a link "{link}"; {one_of(end, error.choices)}'
 
 
 def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Surroundings:
@@ -289,7 +284,6 @@ def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, f
     np_routers = {node.name for node in surveyed.network.nodes if isinstance(node, ScpsRouter)}
     return Surroundings(
         host=model.host,
-        in_containers=model.containers == "docker",
         mtu_bytes=min((hop.mtu_bytes for hop in there), default=LARGEST_MTU),
         slowest_bps=hop.direction.rate_bps if (hop := slowest(there)) else None,
         virtual=model.limits.virtual,
@@ -314,67 +308,19 @@ def _sources_twice(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]
 
 
 def _script(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
-    nodes = [node.name for node in network.speaking]
     for index, step in enumerate(model.script or ()):
-        at: KeyPath = ("script", index)
-        yield from _too_late((*at, "at"), step.at, model.limits.virtual)
-        if isinstance(step, RunStep):
-            yield from _unknown((*at, "node"), step.node, nodes)
-        else:
-            yield from (((*at, key), text) for key, text in _link_step(step, network))
-
-
-def _link_step(step: LinkStep, network: NetworkPlan) -> Iterator[tuple[str, str]]:
-    """What does not fit of a step that changes a link, with its key."""
-    links = {link.name: link for link in network.links}
-    if step.link not in links:
-        yield "link", f'found "{step.link}"; {one_of(step.link, links)}'
-        return
-    link = links[step.link]
-    chosen = [direction for direction in link.directions if step.direction in (None, direction.name)]
-    if not chosen:
-        names = [direction.name for direction in link.directions]
-        yield "direction", f'found "{step.direction}"; {one_of(str(step.direction), names)}'
-    if step.delay is not None:
-        if link.via is None:
-            found = f"found a delay of {step.link}, which has no relay"
-            yield "delay", f"{found}; expected a link that goes through a switch. Choose another link."
-        yield from delay_problems("delay", step.delay)
-    if step.rate is not None:
-        if any(direction.queue is None or not direction.queue.serialises for direction in chosen):
-            found = f"found a rate of {step.link}, which has no serialiser with a drop-tail queue"
-            yield "rate", f"{found}; expected one. Choose another link."
-        yield from rate_problems("rate", step.rate)
+        yield from _too_late(("script", index, "at"), step.at, model.limits.virtual)
+        yield from ((("script", index, *at), text) for at, text in step.problems(network))
 
 
 def _services(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
-    """Nodes that are none of a kind's, names that others have, ports that two share, and what the kinds say."""
+    """What the plan's rules and the kinds say of services."""
     known = {str(one.ip.ip): one.node for one in surveyed.addresses}
-    alone: list[tuple[KeyPath, tuple[str, str]]] = []
-    ports: list[tuple[KeyPath, tuple[str, int]]] = []
     for index, service in enumerate(model.services):
-        at: KeyPath = ("services", index)
-        nodes = [node.name for node in surveyed.network.nodes if isinstance(node, SERVICES[service.kind].RUNS_ON)]
-        yield from _unknown((*at, "node"), service.node, nodes)
-        yield from (((*at, *key), text) for key, text in service.problems(known))
-        if service.is_alone:
-            alone.append(((*at, "node"), (service.kind, service.node)))
-        if (port := service.listens_at) is not None:
-            ports.append(((*at, "ready_port"), (service.node, port)))
-    workload_names: list[tuple[KeyPath, str]] = [((), workload.name) for workload in model.workloads]
-    own: list[tuple[KeyPath, str]] = [
-        (("services", index, "name"), service.name) for index, service in enumerate(model.services)
-    ]
-    for at, name in twice([*workload_names, *own]):
-        if at:
-            found = f'found the name "{name}", which a workload or another service has'
-            yield at, f"{found}; expected a name of its own. Give it another name."
-    for at, (word, node) in twice(alone):
-        expected = "expected one, for both would have the same UDP port"
-        yield at, f"found a second {word} on {node}; {expected}. Remove one."
-    for at, (node, number) in twice(ports):
-        found = f"found {number}, which another service on {node} waits for"
-        yield at, f"{found}; expected a port of its own. Let it listen at another port."
+        yield from ((("services", index, *at), text) for at, text in service.problems(known))
+    workloads = [workload.name for workload in model.workloads]
+    for index, key, text in misplaced(enumerate(model.services), workloads, surveyed.network):
+        yield ("services", index, key), text
 
 
 def _probes(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:

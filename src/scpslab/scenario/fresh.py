@@ -15,6 +15,7 @@ from scpslab.core.errors import UsageError
 from scpslab.plan.stacks import STACKS as CARRIERS
 from scpslab.plan.topology import Network, Parameter, catalogue
 from scpslab.plan.topology.routes import addresses
+from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import workloads
 from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import DEFAULT, STACKS
@@ -92,7 +93,7 @@ def workload_kinds() -> list[str]:
     return [
         name
         for name, kind in workloads.KINDS.items()
-        if not kind.is_load and not kind.knows_images and not kind.needs_file
+        if not kind.is_load and not kind.needs_file and not WORKLOADS[name].knows_images
     ]
 
 

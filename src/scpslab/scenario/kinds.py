@@ -5,7 +5,7 @@ parts of a family.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, TypeVar, Union
@@ -13,16 +13,25 @@ from typing import Annotated, Any, TypeVar, Union
 from pydantic import Field
 
 from scpslab.documents.parts import Part
+from scpslab.documents.yaml_lines import KeyPath, Problem
 
 T = TypeVar("T")
 # What names of fields say of their values, and "_" behind those that are words of Python.
 ENDING = re.compile(r"_(ns|bytes|bps)?$", re.ASCII)
 
 
+def key_of(planned: str) -> str:
+    """A scenario's key for a field of a plan's part: the name without the unit, `patience` for `patience_ns`."""
+    return ENDING.sub("", planned)
+
+
+def at_keys(at: KeyPath, problems: Iterable[tuple[str, str]]) -> Iterator[Problem]:
+    """What the plan's rules say of a planned part, at the keys of the scenario's part, which is at `at`."""
+    return (((*at, *map(key_of, key.split("."))), text) for key, text in problems)
+
+
 def planned_from(planned: Callable[..., T], part: Part, **own: object) -> T:
-    """What a plan says of a part: what is given by name here, and the part's own keys. Theirs is the name without the
-    unit: `patience` is `patience_ns`.
-    """
+    """What a plan says of a part: what is given by name here, and the part's own keys."""
     keys = _keys(planned)
     return planned(**{name: own[name] if name in own else getattr(part, key) for name, key in keys})
 
@@ -30,7 +39,7 @@ def planned_from(planned: Callable[..., T], part: Part, **own: object) -> T:
 @cache
 def _keys(planned: Any) -> tuple[tuple[str, str], ...]:
     """Each field of a plan's part, and the scenario's key for it."""
-    return tuple((field.name, ENDING.sub("", field.name)) for field in fields(planned))
+    return tuple((field.name, key_of(field.name)) for field in fields(planned))
 
 
 def any_of(parts: Iterable[type[Part]]) -> Any:

@@ -5,11 +5,13 @@ Begin with ScenarioFile, at the end.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
+from scpslab.core.seeds import stream
 from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
@@ -25,9 +27,13 @@ from scpslab.documents.quantities import (
     SizeOrZero,
     TopologyName,
 )
+from scpslab.documents.yaml_lines import Problem
+from scpslab.plan import script as planned
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.script import CHANGES
 from scpslab.scenario.disciplines import DISCIPLINES, MARKING
 from scpslab.scenario.errors import MODELS, ErrorModel
+from scpslab.scenario.kinds import at_keys, planned_from
 from scpslab.scenario.paths import Data
 from scpslab.scenario.probes import Probe
 from scpslab.scenario.services import AnyService
@@ -183,12 +189,39 @@ class LinkStep(Part):
 
     @model_validator(mode="after")
     def _is_one_change(self) -> Self:
-        given = [name for name in CHANGES if getattr(self, name) is not None]
+        given = self._changes
         if len(given) != 1:
             raise ValueError(
                 f"found {' and '.join(given) or 'no change'}; expected exactly one of {', '.join(CHANGES)}"
             )
         return self
+
+    @property
+    def _changes(self) -> list[planned.Change]:
+        return [name for name in CHANGES if getattr(self, name) is not None]
+
+    def plan(self, network: NetworkPlan, number: int, root_seed: int, repeat: int) -> planned.LinkStep:
+        """Its part of the plan, as step `number` of the script."""
+        names = [one.name for link in network.links if link.name == self.link for one in link.directions]
+        directions = tuple(names) if self.direction is None else (self.direction,)
+        (change,) = self._changes
+        # The directions' errors are independent of each other.
+        seeds = tuple(stream(root_seed, "script", number, name, repeat) for name in directions)
+        return planned.LinkStep(
+            t_ns=self.at,
+            link=self.link,
+            directions=directions,
+            change=change,
+            value=getattr(self, change),
+            seeds=seeds if change == "ber" else None,
+        )
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """What does not fit the network."""
+        (change,) = self._changes
+        keys = {"directions": "direction", "value": change}
+        found = self.plan(network, 0, 0, 1).problems(network)
+        return at_keys((), ((keys.get(key, key), text) for key, text in found))
 
 
 class RunStep(Part):
@@ -206,6 +239,14 @@ class RunStep(Part):
         says="Whether the cell waits for the command; programs that it leaves running end with the cell.",
         example=False,
     )
+
+    def plan(self, network: NetworkPlan, number: int, root_seed: int, repeat: int) -> planned.RunStep:
+        """Its part of the plan."""
+        return planned_from(planned.RunStep, self, t_ns=self.at)
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """What does not fit the network."""
+        return at_keys((), self.plan(network, 0, 0, 1).problems(network))
 
 
 Step = Annotated[LinkStep | RunStep, Field(discriminator="do")]

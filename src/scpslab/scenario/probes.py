@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from scpslab.core.choices import one_of
 from scpslab.core.kinds import Layer
 from scpslab.documents.parts import Part
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan import probes as planned
 from scpslab.plan.network import NetworkPlan
-from scpslab.scenario.kinds import any_of, planned_from
+from scpslab.scenario.kinds import any_of, at_keys, planned_from
 
 
 class Observer(Part):
@@ -36,9 +35,9 @@ class Observer(Part):
         """The folder that its file is in."""
         return planned.PROBES[self.kind].folder
 
-    def problems(self, network: NetworkPlan) -> Iterable[Problem]:
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        return ()
+        return at_keys((), self.plan(network).problems(network))
 
     def plan(self, network: NetworkPlan) -> planned.Observer:
         """Its part of the plan."""
@@ -64,28 +63,6 @@ class AtDirection(Observer):
     def default_name(self) -> str:
         """Its kind and place."""
         return f"{self.kind}-{self.link}-{self.direction}"
-
-    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """The link must have stages, and the direction."""
-        links = {link.name: link for link in network.links}
-        if self.link not in links:
-            yield ("link",), f'found "{self.link}"; {one_of(self.link, links)}'
-            return
-        known = [direction.name for direction in links[self.link].directions]
-        if self.direction not in known:
-            yield ("direction",), f'found "{self.direction}"; {one_of(self.direction, known)}'
-
-
-def not_a_node(node: str, nodes: Iterable[str]) -> Iterator[Problem]:
-    """The node must be one of these."""
-    known = list(nodes)
-    if node not in known:
-        yield ("node",), f'found "{node}"; {one_of(node, known)}'
-
-
-def speaking(network: NetworkPlan) -> list[str]:
-    """Nodes that have programs and connections."""
-    return [node.name for node in network.speaking]
 
 
 KINDS: Layer[type[Observer]] = Layer("probes", "scenario")

@@ -38,10 +38,9 @@ class Service(Part):
     """What a scenario says of a service; each kind declares the keys of all with its own words, and one that scenarios
     do not name has none.
 
-    `is_alone`: a node has one at most. `runs_commands`: it runs programs that know the kernel's TCP only.
+    `runs_commands`: it runs programs that know the kernel's TCP only.
     """
 
-    is_alone: ClassVar[bool] = False
     runs_commands: ClassVar[bool] = False
 
     if TYPE_CHECKING:

@@ -131,8 +131,8 @@ class HostPart(Part):
         """What a plan says of the host."""
         raise NotImplementedError
 
-    def problems(self, containers: str) -> Iterator[Problem]:
-        """What does not fit the host, given the scenario's `containers`."""
+    def problems(self) -> Iterator[Problem]:
+        """Keys whose values do not fit each other."""
         yield from ()
 
     def settled(self) -> Mapping[str, object]:

@@ -42,11 +42,10 @@ REQUIRED = key(
 class Traffic(Part):
     """What a scenario says of a workload: the keys of all of them, and what follows from a kind's own.
 
-    `knows_images`: hosts may be images of somebody else's. `needs_file`: it asks for a file beside the scenario.
-    `is_load`: others are measured under it; a host that does nothing else has the image of generators.
+    `needs_file`: it asks for a file beside the scenario. `is_load`: others are measured under it; a host that does
+    nothing else has the image of generators.
     """
 
-    knows_images: ClassVar[bool] = False
     needs_file: ClassVar[bool] = False
     is_load: ClassVar[bool] = False
 
@@ -137,13 +136,12 @@ class Surroundings:
     """What a workload is held against in a scenario: what carries transport on a host, what nodes are, and the way
     between its ends.
 
-    `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else.
-    `mtu_bytes`: the largest IP packet that fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of
-    virtual time; `folder`: where the scenario's own files are.
+    `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else. `mtu_bytes`: the largest IP packet that
+    fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time; `folder`: where the
+    scenario's own files are.
     """
 
     host: Callable[[str], HostPart]
-    in_containers: bool
     mtu_bytes: int
     slowest_bps: int | None
     virtual: PositiveDuration

@@ -88,7 +88,10 @@ LINK = "network.links[0]"
         (1, "unknown", "found an unknown key; expected one of format, network, cell"),
         (3, "format", "found 3; expected at most 2"),
         (None, "format", "found null; expected 2"),
-        ("lab", "cell.workloads[0].name", 'found "lab" twice'),
+        ("lab", "cell.workloads[0].name", 'found the name "lab", which another record has; expected a name of its own'),
+        ("nobody", "cell.probes[0].node", 'found "nobody"; expected one of'),
+        ("eth9", "cell.probes[0].interface", 'found "eth9"; expected one of'),
+        ("image", "network.nodes[0].stack", "found stack image with nodes that are processes; expected containers"),
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_its_place(value, place, says):
@@ -147,6 +150,49 @@ def test_a_direction_of_a_plan_from_outside_keeps_the_rules_of_a_scenarios(link,
         plans.read(fields)
 
     assert str(caught.value).startswith(f"network.links[{link}].directions[0].{says}")
+
+
+STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["data"], "change": "rate", "value": 8}
+SERVICE = {"kind": "command", "node": "ws1", "command": "a", "ready_port": 80, "patience_ns": 1}
+
+
+@pytest.mark.parametrize(
+    ("part", "said", "says"),
+    [
+        ("script", [STEP], ""),
+        ("script", [STEP | {"link": "hup"}], 'cell.script[0].link: found "hup"; expected one of'),
+        ("script", [STEP | {"directions": ["up"]}], 'cell.script[0].directions: found "up"; expected one of data, ack'),
+        ("script", [STEP | {"value": 9}], 'cell.script[0].value: found "9 bit/s"; expected a multiple of 8 bit/s'),
+        ("script", [STEP | {"seeds": ["0" * 64]}], "cell.script[0].seeds: found 1 seeds"),
+        (
+            "script",
+            [STEP | {"link": "ws1-lan1", "directions": ["out"], "change": "delay"}],
+            "cell.script[0].value: found a delay of ws1-lan1, which has no relay",
+        ),
+        (
+            "script",
+            [{"t_ns": 5, "do": "run", "node": "x", "command": "a", "patience_ns": 1, "required": True}],
+            'cell.script[0].node: found "x"; expected one of',
+        ),
+        ("services", [SERVICE | {"name": "a"}, SERVICE | {"name": "b", "ready_port": 81}], ""),
+        (
+            "services",
+            [SERVICE | {"name": "a"}, SERVICE | {"name": "b"}],
+            "cell.services[1].ready_port: found 80, which another service on ws1 waits for",
+        ),
+        ("services", [SERVICE | {"name": "a", "node": "x"}], 'cell.services[0].node: found "x"; expected one of'),
+        ("services", [SERVICE | {"name": "transfer"}], 'cell.services[0].name: found the name "transfer", which'),
+    ],
+)
+def test_parts_of_a_plan_from_outside_keep_the_rules_of_a_scenarios(part, said, says):
+    fields = changed(said, "cell", part)
+    if not says:
+        assert plans.write(plans.read(fields)) == fields
+        return
+    with pytest.raises(PlanError) as caught:
+        plans.read(fields)
+
+    assert str(caught.value).startswith(says)
 
 
 def test_a_key_that_is_missing_is_named():

@@ -198,7 +198,7 @@ def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, n
         (
             'net.switch("sat")',
             "pass",
-            ':6: describe: link hop.via: found "sat"; expected one of none, for there is none. C',
+            ':6: describe: link hop.via: found "sat"; expected none here. Correct the network.',
         ),
         ('"ground", name', '"gruond", name', ':6: describe: link hop.ends[1].node: found "gruond"; expected one of'),
         (

@@ -175,9 +175,9 @@ CASES = [
     ("workloads[0].segment", "50 B", "parameter mtu to 102 B"),
     ("workloads[0].port", 70000, "found 70000; expected at most 65535"),
     ("workloads[1].port", {"workloads[1]": BULK | {"name": "second"}}, "found port 5001 of h2, where transfer listens"),
-    ("workloads[1]", {"workloads[1]": BULK | {"port": 6001}}, 'found the name "transfer"'),
-    ("workloads[0]", {"workloads[0].name": "accounting"}, 'found the name "accounting"'),
-    ("workloads[0]", {"workloads[0].name": "script"}, 'found the name "script"'),
+    ("workloads[1].name", {"workloads[1]": BULK | {"port": 6001}}, 'found the name "transfer"'),
+    ("workloads[0].name", "accounting", 'found the name "accounting"'),
+    ("workloads[0].name", "script", 'found the name "script"'),
     ("services[0].node", {"services": services(("web", "h9", {}))}, 'found "h9"; expected'),
     ("services[0].name", {"services": services(("transfer", "h2", {}))}, "which a workload or another service has"),
     (
@@ -245,7 +245,7 @@ SERIAL_CASES = [
         "bytes only",
     ),
     ("probes[0].link", {"probes": [{"kind": "verdicts", "link": "serial", "direction": "data"}]}, "found"),
-    ("workloads[0]", {"workloads[0].name": "serial"}, "another record has"),
+    ("workloads[0].name", "serial", "another record has"),
     ("workloads[0].size", "1 GB", "fit in patience"),
     ("workloads[0].kind", {"hosts.ground": {"stack": "scps", "bets": True}}, "which has bets"),
     (

@@ -9,7 +9,6 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
 from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
-from scpslab.plan.consistency import direction_problems
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import Errors
 from scpslab.plan.mininet import Described, DescribedEnd, MininetScript
@@ -89,7 +88,7 @@ def _direction(said: DescribedEnd, to: str) -> links.Direction:
         said.delay_ns,
         jitter_ns=said.jitter_ns,
     )
-    for _, text in direction_problems(direction, has_relay=said.delay_ns > 0 or said.jitter_ns > 0):
+    for _, text in direction.problems(has_relay=said.delay_ns > 0 or said.jitter_ns > 0):
         raise ValueError(f"{said.interface}: {text}")
     return direction
 

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import get_args
 
 from scpslab.core.seeds import stream
 from scpslab.plan import Plan
@@ -206,35 +205,6 @@ def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
 
 def _script(cell: Cell, network: NetworkPlan) -> tuple[planned_script.Step, ...]:
     """The steps of a cell in the order of their times."""
-    steps = [
-        _link_step(step, number, cell, network) if isinstance(step, model.LinkStep) else _run_step(step)
-        for number, step in enumerate(cell.model.script or ())
-    ]
-    return tuple(sorted(steps, key=lambda step: step.t_ns))
-
-
-def _link_step(step: model.LinkStep, number: int, cell: Cell, network: NetworkPlan) -> planned_script.LinkStep:
-    link = next(link for link in network.all_links if link.name == step.link)
-    names = tuple(direction.name for direction in link.directions if step.direction in (None, direction.name))
-    # The step's model asks for one change.
-    change = next(change for change in get_args(planned_script.Change) if getattr(step, change) is not None)
-    # The directions' errors are independent of each other.
-    seeds = tuple(stream(cell.scenario.seed, "script", number, name, cell.repeat) for name in names)
-    return planned_script.LinkStep(
-        t_ns=step.at,
-        link=step.link,
-        directions=names,
-        change=change,
-        value=getattr(step, change),
-        seeds=seeds if change == "ber" else None,
-    )
-
-
-def _run_step(step: model.RunStep) -> planned_script.RunStep:
-    return planned_script.RunStep(
-        t_ns=step.at,
-        node=step.node,
-        command=step.command,
-        patience_ns=step.patience,
-        required=step.required,
-    )
+    steps = enumerate(cell.model.script or ())
+    planned = [step.plan(network, number, cell.scenario.seed, cell.repeat) for number, step in steps]
+    return tuple(sorted(planned, key=lambda step: step.t_ns))

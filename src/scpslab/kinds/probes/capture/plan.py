@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from scpslab.plan.places import Places, Problem
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem, one_of
 from scpslab.plan.probes import Observer
-from scpslab.plan.schema import shown
 from scpslab.plan.values import Amount, Filter, Interface, Name
 
 
@@ -24,13 +24,14 @@ class Capture(Observer):
 
     folder: ClassVar[Literal["records", "captures"]] = "captures"
 
-    def problems(self, places: Places) -> Iterator[Problem]:
-        """The interface is the node's."""
-        if (self.node, self.interface) not in places.interfaces:
-            yield (
-                "interface",
-                f"found {shown(self.interface)} of {shown(self.node)}; expected an interface of a link at that node",
-            )
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """The interface is the node's; switches have some too."""
+        nodes = [node.name for node in network.nodes]
+        interfaces = [name for _, name in network.interfaces(self.node)]
+        if self.node not in nodes:
+            yield "node", one_of(self.node, nodes)
+        elif self.interface not in interfaces:
+            yield "interface", one_of(self.interface, interfaces)
 
 
 KIND = Capture

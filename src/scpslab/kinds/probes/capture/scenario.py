@@ -17,7 +17,7 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, Snaplen
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.scenario.probes import Observer, not_a_node
+from scpslab.scenario.probes import Observer
 
 PCAP_RECORD_BYTES = 16
 # Words that stand alone or before others.
@@ -83,32 +83,23 @@ class Capture(Observer):
         return self.node
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """What does not fit: every node has interfaces, switches too."""
-        if missing := list(not_a_node(self.node, (node.name for node in network.nodes))):
-            yield from missing
-        elif self.filter.lstrip().startswith("-"):
+        """What does not fit."""
+        near = list(dict.fromkeys(link for link, _ in network.interfaces(self.node)))
+        if self.filter.lstrip().startswith("-"):
             found = f'found "{self.filter}", which tcpdump would take for an option'
             yield ("filter",), f'{found}; expected a filter. Write "not" for a minus.'
         elif mistake := certain_mistake(self.filter):
             expected = 'expected a filter as in pcap-filter(7), such as "tcp port 5001"'
             yield ("filter",), f'found "{self.filter}": {mistake}; {expected}. Correct the filter.'
-        elif self.link is not None:
-            near = [
-                link.name
-                for link in network.all_links
-                if self.node in (*(end.node for end in link.ends if end.interface), getattr(link, "via", None))
-            ]
-            if self.link not in near:
-                yield ("link",), f'found "{self.link}"; {one_of(self.link, near)}'
+        elif near and self.link not in (None, *near):
+            yield ("link",), f'found "{self.link}"; {one_of(self.link, near)}'
+        else:
+            yield from super().problems(network)
 
     def derived(self, network: NetworkPlan) -> Mapping[str, object]:
         """The first interface that fits."""
-        ends = [(link.name, end) for link in network.all_links for end in link.ends if end.node == self.node]
-        # A serial line of SCPS-NP has no interface that a capture could listen to.
-        interfaces = [(link, end.interface) for link, end in ends if end.interface is not None]
-        relays = [link for link in network.links if link.via == self.node]
-        interfaces += [(link.name, interface) for link in relays for interface in link.relay_interfaces or ()]
-        return {"interface": next(interface for link, interface in interfaces if self.link in (None, link))}
+        fitting = (name for link, name in network.interfaces(self.node) if self.link in (None, link))
+        return {"interface": next(fitting, "")}
 
     def memory_bytes(self, packets: int) -> int:
         """The file, which is written out at the cell's end."""

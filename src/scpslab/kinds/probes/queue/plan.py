@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.probes import AtDirection, Sampling
 from scpslab.plan.values import Period
 
@@ -16,6 +19,13 @@ class QueueDepth(AtDirection, Sampling):
     kind: Literal["queue"] = "queue"
     stage: Literal["queue", "delay"]
     interval_ns: Period
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """A link without a relay delays nothing."""
+        yield from super().problems(network)
+        if self.stage == "delay" and any(link.name == self.link and link.via is None for link in network.links):
+            found = f"found the delay stage of {self.link}, which has none"
+            yield "stage", f"{found}; expected a link that goes through a switch. Use stage queue."
 
 
 KIND = QueueDepth

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
-from scpslab.documents.yaml_lines import Problem
-from scpslab.plan.network import NetworkPlan
 from scpslab.scenario.probes import AtDirection
 
 
@@ -25,13 +22,6 @@ class QueueDepth(AtDirection):
         example="queue",
     )
     interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
-
-    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """What does not fit."""
-        yield from super().problems(network)
-        if self.stage == "delay" and any(link.name == self.link and link.via is None for link in network.links):
-            found = f"found the delay stage of {self.link}, which has none"
-            yield ("stage",), f"{found}; expected a link that goes through a switch. Use stage queue."
 
 
 KIND = QueueDepth

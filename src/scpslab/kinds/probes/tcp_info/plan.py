@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from scpslab.plan.places import Places, Problem, one_of
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.probes import Sampling
 from scpslab.plan.values import Name, Period
 
@@ -26,10 +27,9 @@ class TcpInfo(Sampling):
         """Its node."""
         return self.node
 
-    def problems(self, places: Places) -> Iterator[Problem]:
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """Switches have no connections."""
-        if self.node not in places.speaking:
-            yield "node", one_of(self.node, places.speaking)
+        return network.not_speaking(self.node)
 
 
 KIND = TcpInfo

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
-from scpslab.documents.yaml_lines import Problem
-from scpslab.plan.network import NetworkPlan
-from scpslab.scenario.probes import Observer, not_a_node, speaking
+from scpslab.scenario.probes import Observer
 
 
 class TcpInfo(Observer):
@@ -24,10 +21,6 @@ class TcpInfo(Observer):
     def default_name(self) -> str:
         """The node."""
         return f"tcp-{self.node}"
-
-    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """What does not fit: switches have no connections."""
-        yield from not_a_node(self.node, speaking(network))
 
 
 KIND = TcpInfo

@@ -34,6 +34,7 @@ class GatewayService(Daemon):
 
     RUNS_ON: ClassVar = (Router,)
     makes_device: ClassVar[bool] = True
+    is_alone: ClassVar[bool] = True
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
-from typing import ClassVar, Literal
+from typing import Literal
 
 from scpslab.core.errors import ScenarioError
 from scpslab.documents.parts import key
@@ -26,8 +26,6 @@ class GatewayService(Service):
     What is not TCP passes. The routes to the far networks must be shorter prefixes than `far`, or default routes: those
     of `far` lead into the gateway.
     """
-
-    is_alone: ClassVar = True
 
     kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
     name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")

@@ -32,7 +32,8 @@ class HostGatewayService(Daemon):
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
 
-    def can_run_on(self, node: Host | Router | ScpsRouter) -> bool:
+    @classmethod
+    def can_run_on(cls, node: Host | Router | ScpsRouter) -> bool:
         """A host of stack `scps`."""
         return super().can_run_on(node) and STACKS[node.stack].runs_scps
 

@@ -5,13 +5,11 @@ Workloads of kind endpoint use it; the kernel's TCP is there as it comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from scpslab.core.names import IMAGE
 from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import HostPart, NodePlan, OwnImage
 
@@ -46,12 +44,6 @@ class ImageHost(HostPart):
             timestamps=PRESETS["modern"].timestamps,
             image=OwnImage(self.image, self.memory, self.device, self.options),
         )
-
-    def problems(self, containers: str) -> Iterator[Problem]:
-        """An image can only be run as one."""
-        if containers != "docker":
-            found = "found stack image with nodes that are processes; expected containers"
-            yield ("stack",), f"{found}. Add containers: docker."
 
 
 KIND = ImageHost

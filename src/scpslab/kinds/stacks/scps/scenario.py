@@ -179,7 +179,7 @@ class ScpsHost(HostPart):
             sp=self.sp,
         )
 
-    def problems(self, containers: str) -> Iterator[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """A precedence that no packet can carry."""
         if self.default_precedence and self.network != "np":
             found = f"found {self.default_precedence} with network ip, which carries no precedence"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from scpslab.plan.places import Places, Problem
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
+from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
 from scpslab.plan.workloads import Transfer
 
@@ -32,10 +34,20 @@ class Endpoint(Transfer):
     patience_ns: Period
     from_ip: Ip
 
-    def problems(self, places: Places) -> Iterator[Problem]:
+    knows_images: ClassVar[bool] = True
+
+    @classmethod
+    def between(cls, kind: str, from_: str, to: str, network: NetworkPlan) -> Iterator[Problem]:
         """Images are in containers only."""
-        if not places.in_containers:
-            yield "kind", 'found "endpoint" with nodes that are processes; expected containers to be docker'
+        if network.containers != "docker":
+            found = "found endpoint with nodes that are processes; expected containers"
+            yield "kind", f"{found}. Add containers: docker, or use kind bulk."
+        yield from super().between(kind, from_, to, network)
+
+    @classmethod
+    def instead_of(cls, stack: str) -> str:
+        """The `scps` program keeps no contract of images."""
+        return "expected image or kernel. Use kind bulk." if STACKS[stack].runs_scps else ""
 
 
 KIND = Endpoint

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from scpslab.plan.places import Places, Problem
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.schema import shown
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
@@ -53,14 +54,14 @@ class Fp(ScpsTransfer):
         """The server's address."""
         return self.server_ip
 
-    def problems(self, places: Places) -> Iterator[Problem]:
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A stop has its place, and programs are where their stack is."""
         if (self.stop_at is None) != (self.stop == "none"):
             yield (
                 "stop_at",
                 f"found {shown(self.stop_at)} with stop {shown(self.stop)}; expected null exactly for a stop of none",
             )
-        yield from super().problems(places)
+        yield from super().problems(network)
 
 
 KIND = Fp

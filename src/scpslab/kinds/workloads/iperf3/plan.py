@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from scpslab.plan.places import Places, Problem
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Period, Port, Rate, Word
 from scpslab.plan.workloads import SECOND_NS, Traffic, full_packets, ns_to_send
@@ -45,7 +46,7 @@ class Iperf3(Traffic):
         sent_bps = self.udp_rate_bps or rate_bps or 0
         return sent_bps * self.duration_ns // SECOND_NS // 8 // (self.segment_bytes or mtu_bytes)
 
-    def problems(self, places: Places) -> Iterator[Problem]:
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """It has one end, a time or a size."""
         if (self.duration_ns is None) == (self.bytes_ is None):
             yield "duration_ns", "found both or none of duration_ns and bytes; expected one of them"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.schema import Range, Text
+from scpslab.plan.stacks import KERNEL, STACKS
 from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
 from scpslab.plan.workloads import Transfer
 
@@ -39,6 +43,19 @@ class Policy(Transfer):
     payload_seed: WholeSeed
     patience_ns: Period
     from_ip: Ip
+
+    @classmethod
+    def between(cls, kind: str, from_: str, to: str, network: NetworkPlan) -> Iterator[Problem]:
+        """Its ends are programs of the guest's own."""
+        if network.containers == "docker":
+            found = "found policy with nodes that are containers; expected processes"
+            yield "kind", f"{found}. Leave out containers: docker."
+        yield from super().between(kind, from_, to, network)
+
+    @classmethod
+    def instead_of(cls, stack: str) -> str:
+        """A gateway or an image would not carry its datagrams."""
+        return "" if STACKS[stack] is KERNEL else "expected kernel, which carries its datagrams. Remove the stack."
 
     def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
         """Full packets for its bytes."""

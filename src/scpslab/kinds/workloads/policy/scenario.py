@@ -10,7 +10,6 @@ from scpslab.core.errors import ScenarioError
 from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.plan.stacks import KERNEL
 from scpslab.plan.values import LONGEST_TEXT
 from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, patience_key
 
@@ -39,13 +38,6 @@ class Policy(Transfer):
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
-        if around.in_containers:
-            found = "found policy with nodes that are containers; expected processes"
-            yield ("kind",), f"{found}. Leave out containers: docker."
-        for end in (self.sender, self.receiver):
-            if around.host(end).carrier is not KERNEL:
-                found = f"found policy with the stack {around.host(end).stack} on {end}"
-                yield ("kind",), f"{found}; expected kernel, which carries its datagrams. Remove the stack."
         if not LEAST_PACKET_BYTES <= self.packet <= around.mtu_bytes:
             expected = f"expected {LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, the MTU of the path"
             yield ("packet",), f'found "{self.packet.text}"; {expected}. Correct the value.'

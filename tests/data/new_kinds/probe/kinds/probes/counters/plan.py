@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from scpslab.plan.places import Places, Problem, one_of
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.places import Problem
 from scpslab.plan.probes import Sampling
 from scpslab.plan.values import Name, Period
 
@@ -19,10 +20,9 @@ class Counters(Sampling):
     node: Name
     interval_ns: Period
 
-    def problems(self, places: Places) -> Iterator[Problem]:
-        """The node has programs."""
-        if self.node not in places.speaking:
-            yield "node", one_of(self.node, places.speaking)
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """A switch has no namespace of its own."""
+        return network.not_speaking(self.node)
 
 
 KIND = Counters

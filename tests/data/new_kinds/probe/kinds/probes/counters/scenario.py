@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.probes import Observer, not_a_node, speaking
-
-if TYPE_CHECKING:
-    from scpslab.plan.network import NetworkPlan
+from scpslab.scenario.probes import Observer
 
 
 class Counters(Observer):
@@ -26,10 +21,6 @@ class Counters(Observer):
     def default_name(self) -> str:
         """The node."""
         return f"counters-{self.node}"
-
-    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """What does not fit: a switch has no namespace of its own."""
-        yield from not_a_node(self.node, speaking(network))
 
 
 KIND = Counters
