@@ -31,11 +31,6 @@ ANALYSIS = QUESTIONS.parent
 NOT_TESTED_EXIT = 1
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("claims")(claims)
-
-
 def claims(
     runs: Annotated[
         list[str] | None,

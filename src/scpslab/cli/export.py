@@ -15,11 +15,6 @@ from scpslab.runs.archive import SUFFIX, write_archive
 GZIP = b"\x1f\x8b"
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("export")(export)
-
-
 def export(
     run: Annotated[
         str,

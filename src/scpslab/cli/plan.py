@@ -29,11 +29,6 @@ CORES = (1, 4, 16, 64, 256)
 MOST_MEASURED = 200
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("plan")(plan)
-
-
 def plan(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
     cell: Annotated[str | None, typer.Option(metavar="ID", help="Print the plan of this cell as JSON.")] = None,

@@ -15,11 +15,6 @@ from scpslab.runs import find_run
 NOT_DRAWN_EXIT = 1
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("plot")(plot)
-
-
 def plot(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')

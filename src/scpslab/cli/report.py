@@ -11,11 +11,6 @@ from scpslab.cli.notes import warn
 from scpslab.runs import RunFolder, find_run, is_campaign
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("report")(report)
-
-
 def report(
     run: Annotated[
         str,

@@ -12,7 +12,7 @@ import yaml
 
 from scpslab import scenario
 from scpslab.cli.notes import Notes
-from scpslab.cli.options import choice
+from scpslab.cli.options import choice, engine_choice
 from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import plain_console
 from scpslab.cli.validate import TRUST_HELP
@@ -28,14 +28,9 @@ from scpslab.plan.nodes import Host
 from scpslab.scenario import planning
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 
-ENGINE = choice("--engine", ENGINES, "Engine: live, or host (this machine's kernel, as root).")
+ENGINE = engine_choice(ENGINES, "Engine to start it in")
 CONTAINERS = choice("--containers", get_args(Containers), "Kind of nodes: process or docker.")
 LIMITS = Limits(virtual_s=10**9, wall_s=10**9)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("shell")(shell)
 
 
 def shell(

@@ -24,11 +24,6 @@ TRUST_HELP = "Use a topology's file (./NAME.py) that others own or may write. It
 SET_HELP = "Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("validate")(validate)
-
-
 def validate(
     name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
     resolved: Annotated[

@@ -20,11 +20,6 @@ DIFFERENT_EXIT = 1
 MOST_SHOWN = 20
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("verify")(verify)
-
-
 def verify(
     archive: Annotated[
         str,

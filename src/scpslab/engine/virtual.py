@@ -175,6 +175,7 @@ class VirtualEngine(UmlEngine):
     """Time jumps to the next timer when every task sleeps; computing takes no time."""
 
     name: ClassVar[str] = "virtual"
+    summary: ClassVar[str] = "fast, reproducible"
     deterministic: ClassVar[bool] = True
     clock: ClassVar[tuple[str, ...]] = ("time-travel=inf-cpu", "time-travel-start=1700000000000000000", "lab_snapshot")
 
@@ -260,3 +261,6 @@ class VirtualEngine(UmlEngine):
     def hanging(self, process: LabProcess) -> str:
         """See UmlEngine. A machine that does not answer cannot be looked into."""
         return "" if isinstance(process, MachineCell) else super().hanging(process)
+
+
+KIND = VirtualEngine

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from scpslab import plan as plans
 from scpslab.core.errors import ResultError
+from scpslab.engine import DEFAULT
 from scpslab.plan import Plan, PlanError
 from scpslab.runs import CellFiles, RunFolder
 from scpslab.runs.store import cell_key
@@ -68,7 +69,7 @@ class Measured:
 
     def _add(self, folder: RunFolder) -> None:
         manifest, took = folder.manifest(), folder.known_times()
-        if manifest.get("engine") != "virtual" or not took:
+        if manifest.get("engine") != DEFAULT or not took:
             return
         hashes, entries = manifest.get("engine_hashes"), folder.known_cells()
         self._hashes |= {one for one in hashes if isinstance(one, str)} if isinstance(hashes, list) else set()

@@ -43,14 +43,6 @@ In = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command and its subcommands."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=assignment.__doc__)
-    for function in (list_, start, predict, run, check_, restore, submit):
-        group.command(function.__name__.rstrip("_"))(function)
-    app.add_typer(group, name="assignment")
-
-
 def assignment() -> None:
     """Work on an assignment: start it, predict, run, check, and pack what you hand in.
 
@@ -314,3 +306,6 @@ def _say_start(workspace: Workspace, target: Path) -> None:
         lines.append(f"Your shell does not find scpslab outside the clone. Type once: {alias}")
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
+
+
+SUBCOMMANDS = (list_, start, predict, run, check_, restore, submit)

@@ -29,11 +29,6 @@ NO_GRADE_EXIT = 1
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("grade")(grade)
-
-
 def grade(
     submission: Annotated[
         list[Path], typer.Argument(metavar="SUBMISSION...", help='Files that "scpslab assignment submit" wrote.')
