@@ -31,8 +31,7 @@ class CellRun:
     """One cell to run: its plan (docs/plan-format.md), the folder for its files, and the CPU core that it may use
     (None: any).
 
-    `hear`: gets samples while the cell runs, from a thread of the engine's; engines whose labs run elsewhere have none.
-    A cell whose lab was lost begins anew.
+    `hear`: gets samples while the cell runs, from a thread of the engine's. A cell whose lab was lost begins anew.
     """
 
     plan: Plan

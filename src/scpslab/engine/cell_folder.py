@@ -94,17 +94,17 @@ class CellFolder:
         self.out.make_folders()
         shutil.copyfile(CellFiles(self.inside).plan, self.out.plan)
         if status["status"] == "failed" or self.plan.cell.mininet:
-            self.out.log("console").write_bytes(self._console())
+            self.out.log("console").write_bytes(self.said())
         shutil.rmtree(target, ignore_errors=True)
         self.out.path.rename(target)
         return status
 
     def console_tail(self) -> str:
         """The last lines of the console."""
-        lines = self._console().decode(errors="replace").strip().splitlines()
+        lines = self.said().decode(errors="replace").strip().splitlines()
         return " | ".join(lines[-CONSOLE_LINES_KEPT:])
 
-    def _console(self) -> bytes:
+    def said(self) -> bytes:
         """What the lab has said besides its live stream."""
         return re.sub(LIVE_LINE, b"", self.console.read_bytes())
 
