@@ -14,7 +14,7 @@ from scpslab.cli.options import choice, engine_choice
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless
 from scpslab.core import names, strict_json, units
-from scpslab.core.errors import INTERRUPTED_EXIT, ScenarioError, UsageError
+from scpslab.core.errors import FAILED_EXIT, INTERRUPTED_EXIT, ScenarioError, UsageError
 from scpslab.core.folders import instead_of_a_file
 from scpslab.core.scratch import scratch
 from scpslab.engine import DEFAULT, ENGINES, CellRun, Engine
@@ -34,7 +34,6 @@ ENGINE = engine_choice(GUESTS, "Engine to run it in; on the wall clock, CLI(net)
 FIRST_RUN_WALL_S = 60
 LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
 TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
-FAILED_EXIT = 1
 
 
 def mn(

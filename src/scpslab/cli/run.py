@@ -15,8 +15,8 @@ from scpslab.cli.notes import warn
 from scpslab.cli.options import Jobs, choice, engine_choice
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
-from scpslab.cli.validate import todays_name
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.cli.validate import Settings, todays_name
+from scpslab.core.errors import FAILED_EXIT, ResultError, UsageError
 from scpslab.core.folders import somebody_elses
 from scpslab.engine import DEFAULT, ENGINES
 from scpslab.running import RunOptions, run_campaign, run_scenario
@@ -26,7 +26,6 @@ from scpslab.running.shard import Shard
 from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
 
-FAILED_CELLS_EXIT = 1
 ENGINE = engine_choice(ENGINES, "Engine to run cells in")
 WHERE = "Where cells run: local (this machine) or dask (the workers of --cluster)."
 EXECUTOR = choice("--executor", EXECUTORS, WHERE)
@@ -57,14 +56,7 @@ def run(  # typer calls it by name
         ),
     ] = True,
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated.",
-        ),
-    ] = None,
+    set_: Settings = None,
     trust: Annotated[
         bool,
         typer.Option(
@@ -96,7 +88,7 @@ def run(  # typer calls it by name
     if ENGINES[engine].reach:
         check_consent(engine, scenario, trust, console)
     options = RunOptions(
-        engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=list(set_ or []), trust=trust
+        engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=set_ or [], trust=trust
     )
     options = replace(options, shard=Shard.parse(shard) if shard else None, executor=executor, cluster=cluster)
     listeners = [ConsoleProgress(console, jobs, is_here=executor == "local")]
@@ -111,7 +103,7 @@ def run(  # typer calls it by name
         is_good = (bool(options.shard) or _show(result, console)) and not result.failed
         typer.echo(result.folder)
     if not is_good:
-        raise typer.Exit(FAILED_CELLS_EXIT)
+        raise typer.Exit(FAILED_EXIT)
 
 
 def _show(result: RunResult, console: Console) -> bool:

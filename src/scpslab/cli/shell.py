@@ -15,7 +15,7 @@ from scpslab.cli.notes import Notes
 from scpslab.cli.options import choice, engine_choice
 from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import plain_console
-from scpslab.cli.validate import TRUST_HELP
+from scpslab.cli.validate import Trust
 from scpslab.core import units
 from scpslab.core.errors import INTERRUPTED_EXIT, LabError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
@@ -73,7 +73,7 @@ def shell(
             "--bash", help="Start the guest's own shell instead of the prompt, for example to type `mn --custom …`."
         ),
     ] = False,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    trust: Trust = False,
 ) -> None:
     """Start a network on the wall clock, with a prompt.
 

@@ -18,7 +18,7 @@ from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_summary, table_console
 from scpslab.cli.terminal import harmless, printable
 from scpslab.core.choices import one_of
-from scpslab.core.errors import UsageError
+from scpslab.core.errors import FAILED_EXIT, UsageError
 from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
 from scpslab_course.cli import check_out, now
@@ -33,7 +33,6 @@ from scpslab_course.course.variant import Variant, VariantError, fingerprint
 from scpslab_course.course.workspace import Workspace, find_workspace, open_workspace
 from scpslab_course.grading import submission
 
-NOT_READY_EXIT = 1
 COMMAND = Path(__file__).resolve().parents[3] / "scpslab"
 In = Annotated[
     Path | None,
@@ -195,7 +194,7 @@ def check_(jobs: Jobs = None, in_: In = None) -> None:
         table.add_row(finding.state, finding.what, finding.says)
     table_console().print(table)
     if any(finding.state is State.MISSING for finding in findings):
-        raise typer.Exit(NOT_READY_EXIT)
+        raise typer.Exit(FAILED_EXIT)
 
 
 def restore(
