@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from scpslab.engine import ENGINES
+from scpslab.engine import ENGINES, CellSample
 from tools.no_lab import NoLab
 
 
@@ -25,6 +25,7 @@ class FakeElsewhere(NoLab):
         return os.environ.get("FAKE_HASH", super().hash(plan))
 
     def run(self, cell):
+        cell.hear(CellSample(0.5, cell.plan.cell.workloads[0].name, {"state": "started"}))
         time.sleep(float(os.environ.get("FAKE_S", "0")))
         status = super().run(cell)
         if lie := os.environ.get("FAKE_LIE"):

@@ -4,11 +4,12 @@ tests/data/new_kinds/<sort>/ holds what somebody would write who adds a kind of 
 src/scpslab, and `lines.yaml`, the lines of registries, each behind a line that is there. `scenario.yaml` uses the kind.
 `expected.yaml` says what then must be: `word`, the kind's name in the JSON schema; `misspelled`, an override that is
 refused, and what is said of it; `files`, a text or a list of texts in each of some files of the cell; `columns`, values
-in results.csv.
+in results.csv. An engine is named on the command line: `options` of `scpslab run`, and `misspelled` has such `words`.
 """
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 import subprocess
@@ -25,6 +26,8 @@ from scpslab.setup import cache_dir
 ROOT = Path(__file__).parents[2]
 NEW_KINDS = ROOT / "tests" / "data" / "new_kinds"
 SORTS = sorted(folder.name for folder in NEW_KINDS.iterdir() if folder.is_dir())
+# Scenarios name kinds of every sort but engines.
+OF_SCENARIOS = [sort for sort in SORTS if sort != "engine"]
 # What a run reads of the project: the package, and what the package finds beside it.
 COPIED = ("analysis", "images", "pyproject.toml", "scenarios", "src", "stack", "topologies")
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "target", "*.egg-info")
@@ -63,6 +66,20 @@ class NewKind:
     def expected(self) -> dict[str, Any]:
         """What its scenario must come to."""
         return dict(yaml.safe_load((self.folder / "expected.yaml").read_text()))
+
+    def untrue(self, run: Path) -> list[object]:
+        """What is not in the one cell of a run folder, or its row of results, though the kind should have put it
+        there.
+        """
+        (cell,) = (run / "cells").iterdir()
+        files, columns = self.expected["files"], self.expected["columns"]
+        texts = [(name, text) for name, said in files.items() for text in ([said] if isinstance(said, str) else said)]
+        (row,) = csv.DictReader((run / "results.csv").read_text().splitlines())
+        wanted = {"status": "completed", **columns}
+        return [
+            *[(name, text) for name, text in texts if text not in (cell / name).read_text()],
+            *[(name, row.get(name)) for name, value in wanted.items() if row.get(name) != value],
+        ]
 
 
 class CopiedTree:

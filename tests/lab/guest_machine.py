@@ -14,7 +14,8 @@ from typing import ClassVar
 import scpslab
 from scpslab.engine.base import Needs
 from scpslab.engine.bundle import copy_programs
-from scpslab.engine.uml import Guest, LiveEngine
+from scpslab.engine.live import LiveEngine
+from scpslab.engine.uml import Guest
 from scpslab.plan import Plan
 from scpslab.setup import ensure_stack, ensure_tools
 

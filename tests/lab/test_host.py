@@ -20,7 +20,7 @@ from scpslab.analysis.compare_texts import report
 from scpslab.analysis.table import read_results
 from scpslab.cli.tables import as_table
 from scpslab.engine import ENGINES
-from scpslab.engine.uml import LiveEngine
+from scpslab.engine.live import LiveEngine
 from scpslab.scenario import planning
 from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest, program_folder

@@ -7,7 +7,10 @@ import time
 import pytest
 
 from scpslab.engine import CellRun, CellSample
-from scpslab.plan import FORMAT, read, schema
+from scpslab.engine.appliance import inside
+from scpslab.engine.appliance.machine import Job
+from scpslab.engine.virtual import Forked
+from scpslab.plan import FORMAT, Plan, read, schema, text
 from tests.lab.conftest import CELL, capture, datagrams, network_of
 from tests.lab.ran import digests
 
@@ -18,12 +21,17 @@ FORGED = r"""for word in '{"source": "somebody", "t_s": 1}' '{"source": "waiting
 do printf '\036%s\n' "$word" > /dev/tty0; done; printf '\036{"source": "waiting", ' > /dev/tty0"""
 
 
-def test_listening_changes_no_byte_and_samples_come_while_the_cell_runs(engine, tmp_path):
-    """Also where a program of the cell writes to the lab's console."""
+@pytest.fixture
+def plan() -> Plan:
+    """Datagrams for five minutes, a probe, and a program that writes to the lab's console."""
     script = [{"do": "run", "t_ns": 2 * 10**9, "node": "h1", "command": FORGED, "required": True, "patience_ns": 10**9}]
     own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")], "script": script}
     network = schema.write(network_of("point_to_point"))
-    plan = read({"format": FORMAT, "network": network, "cell": {**schema.write(CELL), **own}})
+    return read({"format": FORMAT, "network": network, "cell": {**schema.write(CELL), **own}})
+
+
+def test_listening_changes_no_byte_and_samples_come_while_the_cell_runs(engine, plan, tmp_path):
+    """Also where a program of the cell writes to the lab's console."""
     heard: list[tuple[float, CellSample]] = []
 
     alone = engine.run(CellRun(plan, tmp_path / "alone"))
@@ -42,3 +50,46 @@ def test_listening_changes_no_byte_and_samples_come_while_the_cell_runs(engine, 
     waiting = [sample for sample in samples if sample.source == "waiting"]
     assert len(waiting) > 100
     assert all(set(sample.values) == {"packets", "bytes", "drops"} for sample in waiting)
+
+
+def test_the_program_in_the_appliance_tells_the_same_samples_of_a_cell_with_the_same_bytes(
+    engine, plan, tmp_path, monkeypatch
+):
+    """It runs here as it does in its machine, on what the host would share with that."""
+    monkeypatch.setattr(inside, "MACHINE", tmp_path / "machine")
+    monkeypatch.setattr(inside, "CELLS", tmp_path / "cells")
+    guest, given = engine.guest(plan), tmp_path / "machine" / "exchange" / "1"
+    for name, target in (
+        ("kernel", guest.kernel.parent),
+        ("tools", guest.tools),
+        ("boot", guest.boot.parent),
+        ("lab", guest.program.parent),
+    ):
+        (tmp_path / "machine").mkdir(exist_ok=True)
+        (tmp_path / "machine" / name).symlink_to(target)
+    (tmp_path / "cells").mkdir()
+    (given / "cell" / "vectors").mkdir(parents=True)
+    (given / "cell" / "plan.json").write_text(text(plan))
+    job = Job(
+        id=1,
+        boot=guest.boot.name,
+        lab=guest.program.name,
+        is_cell=True,
+        memory_mib=guest.memory_mib,
+        wall_s=120,
+        snapshots=True,
+    )
+    here: list[CellSample] = []
+    there: list[CellSample] = []
+    forked = Forked()
+
+    status = engine.run(CellRun(plan, tmp_path / "here", hear=here.append))
+    answer = inside.Inside(job, forked).carry_out(there.append)
+    forked.pool.close()
+
+    assert (status["status"], answer.ended, answer.returncode) == ("completed", "", 0)
+    assert there == here
+    assert b"\x1e{" not in (given / "console.log").read_bytes()
+    ran = digests(given / "out")
+    assert {name: digest for name, digest in digests(tmp_path / "here").items() if name in ran} == ran
+    assert ran

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from scpslab.core.scratch import scratch
-from scpslab.engine.confinement import LAUNCHER, protections, template_launcher
+from scpslab.engine.confinement import LAUNCHER, launcher, protections
 from scpslab.engine.template import TemplateGuest
 from scpslab.engine.uml import ROOT_ARGUMENTS
 from scpslab.engine.virtual import VirtualEngine
@@ -149,7 +149,7 @@ def attacked_by_a_fork(folder: Path, images: Images) -> dict[str, Any]:
     (one / "console.log").touch()
     engine = VirtualEngine()
     with scratch("/dev/shm") as memory:
-        words = template_launcher(images.tools_dir, images.kernel, home, folder / "T", memory)
+        words = launcher(images.tools_dir, images.kernel, home, memory, cells=folder / "T")
         words += [str(images.kernel), "mem=512M", *ROOT_ARGUMENTS, "con=null", "con0=null,fd:1", "quiet", "norandmaps"]
         words += [*engine.clock, f"lab_seed={'0d' * 32}"]
         template = TemplateGuest(words, home, {"TMPDIR": str(memory), "HOME": str(memory)}, None)

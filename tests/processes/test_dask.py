@@ -22,9 +22,10 @@ import pytest
 from cut_network import CutNetwork
 
 from scpslab.core.errors import LabError
-from scpslab.running import RunOptions, clusters
+from scpslab.engine import CellSample
+from scpslab.running import RunOptions, clusters, remote
 from scpslab.running.dask import DaskExecutor, Patience, _Run
-from scpslab.running.events import CellDone, CellStarted, Note
+from scpslab.running.events import CellDone, CellProgress, CellStarted, Note
 from scpslab.running.verify import Sample, verify
 
 pytestmark = pytest.mark.slow
@@ -234,6 +235,32 @@ def test_workers_give_the_bytes_of_a_local_run(run_fake, site, expected):
         == CELLS
     )
     assert sorted(site.ran()) == sorted(event.cell for event in events if isinstance(event, CellDone))
+
+
+def test_workers_tell_what_running_cells_do_and_nobody_else_is_heard(run_fake, site, expected, monkeypatch):
+    """Whoever has the certificates can say something there: of another cell, of another source, or no line at all."""
+    places, said = _Run._places, []
+
+    def lying(run, client):
+        if not said and run.id:
+            line = '\x1e{"source": "transfer", "t_s": 1}'
+            said.extend([("nowhere", line), (next(iter(run.left)), line.replace("transfer", "somebody")), (line,), 7])
+            for words in said:
+                client.log_event(remote.topic(run.id), words)
+        return places(run, client)
+
+    monkeypatch.setattr(_Run, "_places", lying)
+    site.worker(FAKE_S="0.1")
+    found, events = remotely(run_fake, site)
+
+    assert found == expected
+    assert len(said) == 4
+    told = [event for event in events if isinstance(event, CellProgress)]
+    assert told
+    assert [event.sample for event in told] == [CellSample(0.5, "transfer", {"state": "started"})] * len(told)
+    for event in told:
+        done = next(at for at, other in enumerate(events) if isinstance(other, CellDone) and other.cell == event.cell)
+        assert events.index(event) < done
 
 
 @long

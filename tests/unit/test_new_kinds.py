@@ -6,22 +6,23 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario.reference import schema
-from tests.lab.copied_tree import ROOT, SORTS, CopiedTree, NewKind
+from tests.lab.copied_tree import OF_SCENARIOS, ROOT, SORTS, CopiedTree, NewKind
 
 pytestmark = pytest.mark.slow
 
 PRINT_BOTH = "import json; from scpslab.scenario.reference import *; print(json.dumps(schema())); print(reference())"
 
 
-@pytest.fixture(scope="module", params=SORTS)
+@pytest.fixture(scope="module", params=OF_SCENARIOS)
 def kind(request) -> NewKind:
-    """Every made-up kind in turn."""
+    """Every made-up kind in turn that scenarios name."""
     return NewKind(request.param)
 
 
@@ -32,7 +33,7 @@ def tree(kind, tmp_path_factory) -> CopiedTree:
 
 
 def test_there_is_a_made_up_kind_of_every_sort():
-    assert SORTS == ["error-model", "preset", "probe", "queue-discipline", "service", "stack", "workload"]
+    assert SORTS == ["engine", "error-model", "preset", "probe", "queue-discipline", "service", "stack", "workload"]
 
 
 def test_the_project_itself_does_not_know_the_kind(kind):
@@ -69,7 +70,32 @@ def test_a_misspelled_kind_or_key_is_refused_with_the_right_word(kind, tree):
     assert wrong["says"] in said.stderr
 
 
-def test_contributing_names_every_place_that_the_kind_is_in(kind):
+def test_a_made_up_engine_runs_a_cell_to_its_results_and_every_command_knows_it(tmp_path):
+    """Its file and its line are all that is added; it needs no lab, and nothing that is built."""
+    kind, cache = NewKind("engine"), tmp_path / "cache"
+    tree = CopiedTree(tmp_path / "tree", kind)
+    words = ["run", str(kind.scenario), "--out", str(tmp_path / "runs")]
+    done = tree.scpslab(*words, *kind.expected["options"], cache=cache)
+    again = tree.scpslab(*words, *kind.expected["options"], cache=cache)
+    wrong = tree.scpslab(*words, *kind.expected["misspelled"]["words"], cache=cache)
+
+    assert done.returncode == 0, done.stderr
+    run = Path(done.stdout.splitlines()[-1])
+    assert kind.untrue(run) == []
+    # It says that it gives the same bytes every time, so its results are kept and verified like others.
+    assert "1 of them from the cache" in again.stderr
+    assert "all 1 cells" in tree.scpslab("verify", str(run), cache=cache).stdout
+    assert kind.expected["misspelled"]["says"] in wrong.stderr
+    assert tree.scpslab("doctor", *kind.expected["options"], cache=cache).stdout.split() == [
+        *("check", "found"),
+        *("formula", "ok", "arithmetic"),
+    ]
+    assert "formula (no lab, pings alone)" in " ".join(tree.scpslab("run", "--help").stdout.split())
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_contributing_names_every_place_that_the_kind_is_in(sort):
+    kind = NewKind(sort)
     table = (ROOT / "CONTRIBUTING.md").read_text()
     rows = [line for line in table.splitlines() if line.startswith(f"| {kind.sort.replace('-', ' ')} |")]
     assert len(rows) == 1

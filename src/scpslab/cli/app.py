@@ -16,7 +16,7 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
 from scpslab.core.installation import add_extra, version
 
-# Command to the module that registers it, and the first line of its help; in the order of --help.
+# Command to its module, where the function of its name is, and the first line of its help; in the order of --help.
 COMMANDS = {
     "doctor": ("scpslab.cli.doctor", "Check this machine, and show how to fix what is missing."),
     "list": ("scpslab.cli.catalogue", "List scenarios, campaigns, topologies or presets."),
@@ -89,13 +89,28 @@ def program(words: list[str]) -> typer.Typer:
     app.callback()(_options)
     wanted = next((word for word in words if not word.startswith("-")), "")
     if wanted in COMMANDS:
-        _load(wanted).register(app)
+        _add(app, wanted)
         return app
     if wanted:
         raise UsageError(f'scpslab: found no command "{wanted}"; {one_of(wanted, COMMANDS)}')
     for command, (_, summary) in COMMANDS.items():
         app.command(command, help=summary)(_not_loaded)
     return app
+
+
+def _add(app: typer.Typer, command: str) -> None:
+    """Adds a command, or a group of those that its module lists."""
+    module = _load(command)
+    # A name that Python has for something else ends in an underscore.
+    function = getattr(module, f"{command}_", None) or getattr(module, command)
+    subcommands = getattr(module, "SUBCOMMANDS", ())
+    if not subcommands:
+        app.command(command)(function)
+        return
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=function.__doc__)
+    for subcommand in subcommands:
+        group.command(subcommand.__name__.rstrip("_"))(subcommand)
+    app.add_typer(group, name=command)
 
 
 def _load(command: str) -> ModuleType:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from scpslab import scenario
@@ -16,12 +15,7 @@ from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.stacks import STACKS
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("list")(show)
-
-
-def show(
+def list_(
     what: Annotated[str, choice("--what", (*TABLES, "all"), "What to list.")] = "scenarios",
 ) -> None:
     """List scenarios, campaigns, topologies or presets.

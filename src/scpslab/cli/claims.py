@@ -23,17 +23,11 @@ from scpslab.cli.notes import warn
 from scpslab.cli.results import split
 from scpslab.cli.tables import Format, FormatOption, as_table, print_report, table_console
 from scpslab.core.choices import one_of
-from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.errors import FAILED_EXIT, ScenarioError, UsageError
 from scpslab.runs import runs_of
 
 NAMED = 4
 ANALYSIS = QUESTIONS.parent
-NOT_TESTED_EXIT = 1
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("claims")(claims)
 
 
 def claims(
@@ -94,7 +88,7 @@ def claims(
         warn(text)
     _show(evaluate(chosen, evidence), evidence, len(folders), format_, has_list=details or questions or bool(file))
     if warned:
-        raise typer.Exit(NOT_TESTED_EXIT)
+        raise typer.Exit(FAILED_EXIT)
 
 
 def _of_files(files: list[Path], warned: list[str]) -> list[Paper]:

@@ -22,11 +22,6 @@ CACHE_PARTS = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("clean")(clean)
-
-
 def clean(
     results: Annotated[bool, typer.Option("--results", help="Remove cached results of cells.")] = False,
     images: Annotated[

@@ -17,11 +17,6 @@ from scpslab.core.errors import UsageError
 from scpslab.runs import find_run
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("compare")(compare)
-
-
 def compare(
     run: Annotated[
         list[str],

@@ -10,24 +10,19 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from scpslab.cli.options import choice
+from scpslab.cli.options import engine_choice
 from scpslab.cli.tables import plain_console
 from scpslab.core.errors import CapabilityError
 from scpslab.doctor import examine
-from scpslab.engine import ENGINES
+from scpslab.engine import DEFAULT, ENGINES
 
-ENGINE = choice("--engine", ENGINES, "The engine to check for: virtual, live (which needs the same), or host.")
+ENGINE = engine_choice(ENGINES, "The engine to check for")
 COLOURS = {"ok": "green", "warning": "yellow", "missing": "red"}
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("doctor")(doctor)
 
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False,
-    engine: Annotated[str, ENGINE] = "virtual",
+    engine: Annotated[str, ENGINE] = DEFAULT,
 ) -> None:
     """Check this machine, and show how to fix what is missing.
 

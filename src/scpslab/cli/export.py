@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from scpslab.cli.tables import RunOrCampaign
 from scpslab.cli.terminal import printable
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import find_run, runs_of
@@ -15,18 +16,8 @@ from scpslab.runs.archive import SUFFIX, write_archive
 GZIP = b"\x1f\x8b"
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("export")(export)
-
-
 def export(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'
-        ),
-    ] = "last",
+    run: RunOrCampaign = "last",
     out: Annotated[
         Path | None, typer.Option(callback=printable, help=f"The file to write; default: RUN{SUFFIX} in this folder.")
     ] = None,

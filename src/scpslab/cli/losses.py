@@ -20,11 +20,6 @@ from scpslab.kinds.probes.capture.plan import Capture
 NAMED = 5
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("losses")(losses)
-
-
 def losses(
     run: RunArgument = "last",
     cell: Annotated[str | None, typer.Option(help="The cell, by its id. Not needed if the run has one cell.")] = None,

@@ -10,16 +10,15 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.notes import Notes, warn
-from scpslab.cli.options import choice
+from scpslab.cli.options import choice, engine_choice
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless
 from scpslab.core import names, strict_json, units
-from scpslab.core.errors import INTERRUPTED_EXIT, ScenarioError, UsageError
+from scpslab.core.errors import FAILED_EXIT, INTERRUPTED_EXIT, ScenarioError, UsageError
 from scpslab.core.folders import instead_of_a_file
 from scpslab.core.scratch import scratch
-from scpslab.engine import INTERACTIVE
-from scpslab.engine.base import CellRun, Engine, Interrupted
-from scpslab.engine.virtual import VirtualEngine
+from scpslab.engine import DEFAULT, ENGINES, CellRun, Engine
+from scpslab.engine.base import Interrupted
 from scpslab.lab.place import END_OF_SCRIPT
 from scpslab.plan import Plan
 from scpslab.plan.cell import LONGEST_S
@@ -28,18 +27,13 @@ from scpslab.plan.values import LONGEST_LABEL, LONGEST_TEXT
 from scpslab.runs import CellFiles
 from scpslab.scenario.planning.mininet import EMPTY, plan_of
 
-ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": INTERACTIVE["live"]}
-ENGINE = choice("--engine", ENGINES, "virtual, or live: on the wall clock, with CLI(net) at your terminal.")
+# Whoever wrote a script can do nothing to this machine.
+GUESTS = {name: engine for name, engine in ENGINES.items() if not engine.reach}
+ENGINE = engine_choice(GUESTS, "Engine to run it in; on the wall clock, CLI(net) is at your terminal")
 # The first run only builds objects; a script that computes for longer, or for ever, is ended.
 FIRST_RUN_WALL_S = 60
 LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
 TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
-FAILED_EXIT = 1
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("mn")(mn)
 
 
 def mn(
@@ -49,7 +43,7 @@ def mn(
     ] = None,
     test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
-    engine: Annotated[str, ENGINE] = "virtual",
+    engine: Annotated[str, ENGINE] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
     limit: Annotated[str, typer.Option(help="End the script after this time on the wall clock.")] = "30 min",
     keep: Annotated[
@@ -86,7 +80,7 @@ def mn(
         commands=_text(commands),
         described="",
     )
-    runner = ENGINES[engine]()
+    runner = GUESTS[engine]()
     notes = Notes(plain_console(stderr=True))
     with scratch() as folder:
         try:
@@ -96,7 +90,7 @@ def mn(
             for note in described.notes:
                 warn(note)
             planned = replace(asked, described=described.digest)
-            if engine == "live":
+            if runner.interactive:
                 failed = _interact(runner, plan_of(described, planned, seed, LONGEST_S, "mininet"), folder / "second")
             else:
                 failed = _run(runner, CellRun(plan_of(described, planned, seed, wall_s), folder / "second"), asked.file)

@@ -28,11 +28,6 @@ MOST_REPEATS = 1000
 ASKING = Console(stderr=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("new")(new)
-
-
 def new(  # typer calls it by name
     file: Annotated[
         Path,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 import typer
@@ -10,6 +10,7 @@ from typer.models import OptionInfo
 
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
+from scpslab.engine import Engine
 
 
 def choice(option: str, choices: Collection[str], does: str) -> OptionInfo:
@@ -22,6 +23,12 @@ def choice(option: str, choices: Collection[str], does: str) -> OptionInfo:
 
     option_info: OptionInfo = typer.Option(option, parser=chosen, metavar=f"[{'|'.join(choices)}]", help=does)
     return option_info
+
+
+def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> OptionInfo:
+    """The option `--engine` of a command; its help says what each engine is."""
+    known = ", ".join(f"{name} ({engine.summary})" for name, engine in engines.items())
+    return choice("--engine", engines, f"{does}: {known}.")
 
 
 def _jobs(text: str) -> int:

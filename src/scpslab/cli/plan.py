@@ -12,7 +12,7 @@ from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.cli.remaining import in_words
 from scpslab.cli.terminal import harmless
-from scpslab.cli.validate import SCENARIO_HELP, SET_HELP, TRUST_HELP, todays_name
+from scpslab.cli.validate import Scenario, Settings, Trust, todays_name
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured
@@ -29,13 +29,8 @@ CORES = (1, 4, 16, 64, 256)
 MOST_MEASURED = 200
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("plan")(plan)
-
-
 def plan(
-    name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
+    name: Scenario,
     cell: Annotated[str | None, typer.Option(metavar="ID", help="Print the plan of this cell as JSON.")] = None,
     paths: Annotated[
         bool, typer.Option("--paths", help="Print the path of every workload's packets in each direction, hop by hop.")
@@ -47,8 +42,8 @@ def plan(
             help="Print what a scenario or campaign needs: CPU hours, memory, storage, and the time on N cores.",
         ),
     ] = False,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    set_: Settings = None,
+    trust: Trust = False,
 ) -> None:
     """Print the ids of all cells, the plan of one cell, or the paths of packets.
 

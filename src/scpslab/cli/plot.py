@@ -9,21 +9,13 @@ import typer
 from scpslab.analysis.figures import draw
 from scpslab.cli.notes import warn
 from scpslab.cli.results import split
-from scpslab.core.errors import ResultError
+from scpslab.cli.tables import RunArgument
+from scpslab.core.errors import FAILED_EXIT, ResultError
 from scpslab.runs import find_run
-
-NOT_DRAWN_EXIT = 1
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("plot")(plot)
 
 
 def plot(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
-    ] = "last",
+    run: RunArgument = "last",
     figure: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,4 +68,4 @@ def plot(
     for path in paths:
         typer.echo(path)
     if warned:
-        raise typer.Exit(NOT_DRAWN_EXIT)
+        raise typer.Exit(FAILED_EXIT)

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from scpslab.analysis.report import write_report
 from scpslab.cli.notes import warn
+from scpslab.cli.tables import RunOrCampaign
 from scpslab.runs import RunFolder, find_run, is_campaign
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("report")(report)
-
-
 def report(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'
-        ),
-    ] = "last",
+    run: RunOrCampaign = "last",
 ) -> None:
     """Write one page about a run or campaign: RUN/report.html.
 

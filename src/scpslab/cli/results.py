@@ -12,11 +12,6 @@ from scpslab.cli.tables import Format, FormatOption, RunArgument, print_report
 from scpslab.runs import find_run
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("results")(results)
-
-
 def results(
     run: RunArgument = "last",
     format_: FormatOption = Format.TABLE,

@@ -12,31 +12,23 @@ from rich.console import Console
 from scpslab import analysis as results
 from scpslab.analysis import figures
 from scpslab.cli.notes import warn
-from scpslab.cli.options import Jobs, choice
+from scpslab.cli.options import Jobs, choice, engine_choice
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
-from scpslab.cli.validate import todays_name
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.cli.validate import Settings, todays_name
+from scpslab.core.errors import FAILED_EXIT, ResultError, UsageError
 from scpslab.core.folders import somebody_elses
-from scpslab.engine import ENGINES
-from scpslab.engine.host import HostEngine
+from scpslab.engine import DEFAULT, ENGINES
 from scpslab.running import RunOptions, run_campaign, run_scenario
-from scpslab.running.run_plan import DEFAULT_ENGINE, EXECUTORS
+from scpslab.running.run_plan import EXECUTORS
 from scpslab.running.runner import RunResult
 from scpslab.running.shard import Shard
 from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
 
-FAILED_CELLS_EXIT = 1
-KINDS = "virtual (fast, reproducible), live (wall clock) or host (wall clock, this machine's kernel, root)"
-ENGINE = choice("--engine", ENGINES, f"Engine to run cells in: {KINDS}.")
+ENGINE = engine_choice(ENGINES, "Engine to run cells in")
 WHERE = "Where cells run: local (this machine) or dask (the workers of --cluster)."
 EXECUTOR = choice("--executor", EXECUTORS, WHERE)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("run")(run)
 
 
 def run(  # typer calls it by name
@@ -47,7 +39,7 @@ def run(  # typer calls it by name
             "fy97/fig04:kernel-demo."
         ),
     ],
-    engine: Annotated[str, ENGINE] = DEFAULT_ENGINE,
+    engine: Annotated[str, ENGINE] = DEFAULT,
     jobs: Jobs = None,
     cache: Annotated[
         bool,
@@ -64,14 +56,7 @@ def run(  # typer calls it by name
         ),
     ] = True,
     out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated.",
-        ),
-    ] = None,
+    set_: Settings = None,
     trust: Annotated[
         bool,
         typer.Option(
@@ -100,10 +85,10 @@ def run(  # typer calls it by name
     report" makes one page of them.
     """
     console = table_console(stderr=True)
-    if engine == HostEngine.name:
-        ask_for_host(scenario, trust, console)
+    if ENGINES[engine].reach:
+        check_consent(engine, scenario, trust, console)
     options = RunOptions(
-        engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=list(set_ or []), trust=trust
+        engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=set_ or [], trust=trust
     )
     options = replace(options, shard=Shard.parse(shard) if shard else None, executor=executor, cluster=cluster)
     listeners = [ConsoleProgress(console, jobs, is_here=executor == "local")]
@@ -118,7 +103,7 @@ def run(  # typer calls it by name
         is_good = (bool(options.shard) or _show(result, console)) and not result.failed
         typer.echo(result.folder)
     if not is_good:
-        raise typer.Exit(FAILED_CELLS_EXIT)
+        raise typer.Exit(FAILED_EXIT)
 
 
 def _show(result: RunResult, console: Console) -> bool:
@@ -143,23 +128,20 @@ def _checks_hold(result: RunResult, console: Console) -> bool:
     return not any(verdict.missed for verdict in verdicts)
 
 
-def ask_for_host(scenario: str, is_trusted: bool, console: Console) -> None:
-    """Says what engine host lets a scenario do, and refuses a file that anybody but root and the user owns or may
-    write.
+def check_consent(engine: str, scenario: str, is_trusted: bool, console: Console) -> None:
+    """Says what an engine lets a scenario do, and refuses a file that anybody but root and the user owns or may write.
 
     Raises:
         UsageError: there is such a file, and the user has not given --trust.
     """
-    console.print(
-        "engine host: a scenario's commands run as root of this machine and can change all of it (docs/security.md).",
-        highlight=False,
-    )
+    reach = ENGINES[engine].reach
+    console.print(f"engine {engine}: {reach} (docs/security.md).", highlight=False)
     for path in _files(scenario):
         if not is_trusted and (found := somebody_elses(path)):
             raise UsageError(
                 f"{path}: found {found}; expected a file that you or root own and nobody else may write, because "
-                "its commands run as root. "
-                "Read it, then run it with --trust; or run it with --engine virtual, where it can do no harm."
+                f"{reach}. "
+                f"Read it, then run it with --trust; or run it with --engine {DEFAULT}, where it can do no harm."
             )
 
 

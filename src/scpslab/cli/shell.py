@@ -12,10 +12,10 @@ import yaml
 
 from scpslab import scenario
 from scpslab.cli.notes import Notes
-from scpslab.cli.options import choice
+from scpslab.cli.options import choice, engine_choice
 from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import plain_console
-from scpslab.cli.validate import TRUST_HELP
+from scpslab.cli.validate import Trust
 from scpslab.core import units
 from scpslab.core.errors import INTERRUPTED_EXIT, LabError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
@@ -28,14 +28,9 @@ from scpslab.plan.nodes import Host
 from scpslab.scenario import planning
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 
-ENGINE = choice("--engine", ENGINES, "Engine: live, or host (this machine's kernel, as root).")
+ENGINE = engine_choice(ENGINES, "Engine to start it in")
 CONTAINERS = choice("--containers", get_args(Containers), "Kind of nodes: process or docker.")
 LIMITS = Limits(virtual_s=10**9, wall_s=10**9)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("shell")(shell)
 
 
 def shell(
@@ -78,7 +73,7 @@ def shell(
             "--bash", help="Start the guest's own shell instead of the prompt, for example to type `mn --custom …`."
         ),
     ] = False,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    trust: Trust = False,
 ) -> None:
     """Start a network on the wall clock, with a prompt.
 

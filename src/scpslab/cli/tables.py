@@ -34,6 +34,10 @@ class Format(StrEnum):
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
 ]
+RunOrCampaign = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'),
+]
 FormatOption = Annotated[
     Format,
     typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."),

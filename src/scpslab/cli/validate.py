@@ -19,23 +19,35 @@ from scpslab.scenario.altered import changes_conditions
 from scpslab.scenario.campaign import is_campaign, load_campaign
 from scpslab.scenario.topologies import OnDisk
 
-SCENARIO_HELP = "A scenario by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:test."
-TRUST_HELP = "Use a topology's file (./NAME.py) that others own or may write. It runs with your rights."
-SET_HELP = "Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated."
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("validate")(validate)
+Scenario = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO", help="A scenario by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:test."
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated.",
+    ),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Use a topology's file (./NAME.py) that others own or may write. It runs with your rights."
+    ),
+]
 
 
 def validate(
-    name: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO_HELP)],
+    name: Scenario,
     resolved: Annotated[
         bool, typer.Option("--resolved", help="Print the scenario as YAML with every default value written out.")
     ] = False,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    set_: Settings = None,
+    trust: Trust = False,
 ) -> None:
     """Check a scenario or campaign, and run nothing.
 

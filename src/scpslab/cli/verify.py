@@ -11,18 +11,13 @@ from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless, printable
+from scpslab.core.errors import FAILED_EXIT
 from scpslab.running import RunOptions
 from scpslab.running.verify import LONGEST_WALL_S, Comparison, Sample
 from scpslab.running.verify import verify as run_again
 from scpslab.runs import find_run
 
-DIFFERENT_EXIT = 1
 MOST_SHOWN = 20
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("verify")(verify)
 
 
 def verify(
@@ -75,7 +70,7 @@ def verify(
     for comparison in compared:
         _say(comparison)
     if not all(comparison.is_same for comparison in compared):
-        raise typer.Exit(DIFFERENT_EXIT)
+        raise typer.Exit(FAILED_EXIT)
 
 
 def _say(comparison: Comparison) -> None:

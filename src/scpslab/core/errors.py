@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-# Of a program that the user interrupted, as shells have it.
-INTERRUPTED_EXIT = 130
+# Of a command that has done its work, some of which failed; and of one that the user interrupted, as shells have it.
+FAILED_EXIT, INTERRUPTED_EXIT = 1, 130
 
 
 class ScpslabError(Exception):

@@ -1,11 +1,18 @@
-"""Engines run cells. One file per engine, one line in ENGINES."""
+"""Engines run cells. One file an engine, one line in NAMES."""
+
+from importlib import import_module
 
 from scpslab.engine.base import CellRun, CellSample, Engine
-from scpslab.engine.host import HostEngine
-from scpslab.engine.uml import LiveEngine
-from scpslab.engine.virtual import VirtualEngine
 
-ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": LiveEngine, "host": HostEngine}
+# A line for each, the one that runs are made with unless somebody names another first. Its module says what KIND is
+# there.
+NAMES = (
+    "virtual",
+    "live",
+    "host",
+)
+DEFAULT = NAMES[0]
+ENGINES: dict[str, type[Engine]] = {name: import_module(f"{__name__}.{name}").KIND for name in NAMES}
 INTERACTIVE = {name: engine for name, engine in ENGINES.items() if engine.interactive}
 
-__all__ = ["ENGINES", "INTERACTIVE", "CellRun", "CellSample", "Engine"]
+__all__ = ["DEFAULT", "ENGINES", "INTERACTIVE", "CellRun", "CellSample", "Engine"]

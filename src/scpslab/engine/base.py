@@ -33,8 +33,7 @@ class CellRun:
     """One cell to run: its plan (docs/plan-format.md), the folder for its files, and the CPU core that it may use
     (None: any).
 
-    `hear`: gets samples while the cell runs, from a thread of the engine's; engines whose labs run elsewhere have none.
-    A cell whose lab was lost begins anew.
+    `hear`: gets samples while the cell runs, from a thread of the engine's. A cell whose lab was lost begins anew.
     """
 
     plan: Plan
@@ -78,12 +77,18 @@ class LabProcess(Protocol):
 
 
 class Engine(ABC):
-    """An engine. `deterministic` engines give the same bytes every time, so their results are cached."""
+    """An engine. `deterministic` engines give the same bytes every time, so their results are cached.
+
+    `summary`: what it is, as lists of engines have it behind its name. `reach`: what the commands of a cell can do to
+    this machine, as a sentence; "" where that is nothing.
+    """
 
     name: ClassVar[str]
+    summary: ClassVar[str] = ""
     deterministic: ClassVar[bool]
     # Whether a person can use the lab: nobody could keep up with virtual time.
     interactive: ClassVar[bool] = False
+    reach: ClassVar[str] = ""
 
     def __init__(self, *, snapshots: bool = True) -> None:
         """`snapshots`: cells may go on from a network that was set up for others too, in engines that can do so.

@@ -32,7 +32,6 @@ INPUT_PARTS = (
     "kinds/errors",
     "engine/cell_folder.py",
     "engine/uml.py",
-    "engine/vectors.py",
     "engine/virtual.py",
 )
 COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell waits for it."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scpslab import plan as plans
-from scpslab.core.names import UNFINISHED
+from scpslab.core.names import UNFINISHED, file_name
 from scpslab.lab.place import OUT
 from scpslab.lab.records import LIVE, Status
 from scpslab.plan import Plan
@@ -75,9 +75,6 @@ class CellFolder:
 
     def fill(self) -> None:
         """Makes the lab's input: its plan, the vectors of bit errors, and an empty folder for its output."""
-        # The appliance, which only reads vectors, has no numpy.
-        from scpslab.engine.vectors import write_vectors  # noqa: PLC0415
-
         vectors = self.inside / "vectors"
         vectors.mkdir(parents=True)
         self.out.path.mkdir()
@@ -94,17 +91,17 @@ class CellFolder:
         self.out.make_folders()
         shutil.copyfile(CellFiles(self.inside).plan, self.out.plan)
         if status.status == "failed" or self.plan.cell.mininet:
-            self.out.log("console").write_bytes(self._console())
+            self.out.log("console").write_bytes(self.said())
         shutil.rmtree(target, ignore_errors=True)
         self.out.path.rename(target)
         return status
 
     def console_tail(self) -> str:
         """The last lines of the console."""
-        lines = self._console().decode(errors="replace").strip().splitlines()
+        lines = self.said().decode(errors="replace").strip().splitlines()
         return " | ".join(lines[-CONSOLE_LINES_KEPT:])
 
-    def _console(self) -> bytes:
+    def said(self) -> bytes:
         """What the lab has said besides its live stream."""
         return re.sub(LIVE_LINE, b"", self.console.read_bytes())
 
@@ -120,3 +117,29 @@ class CellFolder:
         status = Status("failed", reason)
         self.out.write_status(status)
         return status
+
+
+def write_vectors(plan: Plan, folder: Path) -> None:
+    """Writes the gap vector of every direction that has one, to <link>-<direction>.u64 in little-endian order, and lost
+    packets to <link>-<direction>.drops.
+
+    Serial links draw the errors of the models that their channel knows; for the others they get bit maps,
+    <link>-<direction>.bits.
+    """
+    # The appliance, which only reads vectors, has no numpy.
+    from scpslab.scenario.vectors import bit_map, gap_vector, lost_packets  # noqa: PLC0415
+
+    for serial in plan.network.serial_links:
+        for line in serial.directions:
+            errors = plan.cell.errors(serial.name, line.name)
+            bits = bit_map(errors, serial.vector_bits) if errors else None
+            if bits is not None:
+                (folder / file_name(serial.name, line.name, suffix=".bits")).write_bytes(bits)
+    for link in plan.network.links:
+        for direction in link.directions:
+            errors = plan.cell.errors(link.name, direction.name)
+            for numbers, suffix in ((gap_vector(errors), ".u64"), (lost_packets(errors), ".drops")):
+                if len(numbers):
+                    (folder / file_name(link.name, direction.name, suffix=suffix)).write_bytes(
+                        numbers.astype("<u8").tobytes()
+                    )

@@ -43,28 +43,17 @@ def protections(tools: Path) -> Protections:
     return Protections(found["landlock"], bool(found["seccomp"]), bool(found["addresses"]))
 
 
-def launcher(tools: Path, kernel: Path, work: Path, memory: Path) -> list[str]:
+def launcher(tools: Path, kernel: Path, work: Path, memory: Path, cells: Path | None = None) -> list[str]:
     """The words in front of the lab kernel's command line.
 
-    The kernel then sees only its three folders in `work` and the folder of its memory file.
+    The kernel then sees only its three folders in `work` and the folder of its memory file. One that others are forked
+    from sees `cells`, in which theirs are, in place of a cell of its own; a fork keeps only its own of these.
     """
+    own = ("boot", "lab") if cells else ("boot", "lab", "cell")
     words = [str(tools / LAUNCHER), "--run", str(kernel)]
-    for path in (*MACHINE_FILES, *((work / name).resolve() for name in ("boot", "lab", "cell"))):
+    for path in (*MACHINE_FILES, *((work / name).resolve() for name in own)):
         words += ["--read", str(path)]
-    for path in (NULL_DEVICE, (work / "cell" / OUT).resolve(), memory):
-        words += ["--write", str(path)]
-    return [*words, "--"]
-
-
-def template_launcher(tools: Path, kernel: Path, work: Path, folder: Path, memory: Path) -> list[str]:
-    """The same for a kernel that others are forked from: it also reaches `folder`, in which its cells are.
-
-    A fork keeps only its own of these.
-    """
-    words = [str(tools / LAUNCHER), "--run", str(kernel)]
-    for path in (*MACHINE_FILES, *((work / name).resolve() for name in ("boot", "lab"))):
-        words += ["--read", str(path)]
-    for path in (NULL_DEVICE, folder, memory):
+    for path in (NULL_DEVICE, cells or (work / "cell" / OUT).resolve(), memory):
         words += ["--write", str(path)]
     return [*words, "--"]
 

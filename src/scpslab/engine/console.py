@@ -5,6 +5,7 @@ A program in the lab can write there too, whatever it likes.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -16,6 +17,7 @@ from scpslab.core.strict_json import JsonError, loads
 from scpslab.engine.base import CellSample, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.lab.records import LIVE, LONGEST_LIVE
+from scpslab.plan import Plan
 from scpslab.plan.cell import LONGEST_S
 
 # A lab that works says some kilobytes. One that floods its console is ended, within LOOK_S.
@@ -31,8 +33,7 @@ class LabConsole:
     def __init__(self, folder: CellFolder, hear: Callable[[CellSample], None] | None = None) -> None:
         """`hear`: gets the samples, if anybody listens."""
         self._folder, self._hear = folder, hear
-        cell = folder.plan.cell
-        self._sources = frozenset(part.name for part in cell.workloads) | {part.name for part in cell.probes}
+        self._sources = sources(folder.plan)
         self._heard = 0
 
     @contextmanager
@@ -87,6 +88,16 @@ class LabConsole:
                 for line in said[:end].split(b"\n"):
                     if sample := read(line, self._sources):
                         self._hear(sample)
+
+
+def sources(plan: Plan) -> frozenset[str]:
+    """The names of what can say something in a cell."""
+    return frozenset(part.name for part in plan.cell.workloads) | {part.name for part in plan.cell.probes}
+
+
+def line_of(sample: CellSample) -> str:
+    """A sample as a line of the live stream, which `read` reads: for a cell that runs on another machine."""
+    return f"{LIVE}{json.dumps({'source': sample.source, 't_s': sample.t_s, **sample.values})}\n"
 
 
 def read(line: bytes, sources: frozenset[str]) -> CellSample | None:

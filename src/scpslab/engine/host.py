@@ -37,8 +37,10 @@ class HostEngine(ProcessEngine):
     """Runs a cell as a lab of this machine (scpslab.engine.hostlab). Results are measurements, not reproductions."""
 
     name: ClassVar[str] = "host"
+    summary: ClassVar[str] = "wall clock, this machine's kernel, root"
     deterministic: ClassVar[bool] = False
     interactive: ClassVar[bool] = True
+    reach: ClassVar[str] = "a scenario's commands run as root of this machine and can change all of it"
     lab_name: ClassVar[str] = "the lab program"
 
     def __init__(self, *, snapshots: bool = True) -> None:
@@ -179,3 +181,6 @@ def _in_a_namespace(script: str) -> str:
     words = ["unshare", "--net", "sh", "-ec", script]
     done = subprocess.run(words, capture_output=True, text=True, env={"PATH": PATH}, check=False)
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+
+
+KIND = HostEngine

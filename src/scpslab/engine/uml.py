@@ -1,4 +1,4 @@
-"""The lab kernel as a process: the common part of engines `virtual` and `live`, and engine `live`.
+"""The lab kernel as a process: the common part of engines `virtual` and `live`.
 
 The kernel finds its input under three names in its working folder (images/guest/tools/init.c). Its command line, which
 the kernel mixes into its random numbers, is therefore the same for the same cell on every machine and for every user.
@@ -297,12 +297,3 @@ def _check_processes() -> None:
             f"ulimit -u: found {allowed} processes allowed; expected at least {PROCESSES_PER_CELL} for each cell "
             "that runs. Raise the limit."
         )
-
-
-class LiveEngine(UmlEngine):
-    """Real time and the host's randomness: results are measurements, not reproductions."""
-
-    name: ClassVar[str] = "live"
-    deterministic: ClassVar[bool] = False
-    interactive: ClassVar[bool] = True
-    clock: ClassVar[tuple[str, ...]] = ()

@@ -7,7 +7,6 @@ A cell gets its guest in one of three ways, which give the same bytes: forked fr
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -20,7 +19,7 @@ from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Machines, Parts, find_qemu, is_accelerated
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.confinement import sweep, template_launcher
+from scpslab.engine.confinement import launcher, sweep
 from scpslab.engine.memory import can_hold_forks, choose
 from scpslab.engine.standstill import standstill
 from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool, free_bytes
@@ -115,7 +114,7 @@ def _held(guest: Guest, template: Template, cell: CellFolder, core: int | None) 
         (folder / CELLS).mkdir()
         (home.inside / FILE).write_text(template.text())
         guest.furnish(home)
-        words = template_launcher(guest.tools, guest.kernel, home.path, folder, memory)
+        words = launcher(guest.tools, guest.kernel, home.path, memory, cells=folder)
         words += guest.command("null,fd:1")
         booted = TemplateGuest(words, home.path, {"TMPDIR": str(memory), "HOME": str(memory)}, core)
         return Held(booted, folder, stack.pop_all().close)
@@ -141,20 +140,15 @@ class InAppliance:
 
     def __init__(self, kernel: Path, guest_mib: int, say: Say, *, snapshots: bool) -> None:
         """`kernel`: the machines' own. `guest_mib`: the memory of the largest guest."""
-        self.machines: Machines | None = None
-        self._kernel, self._guest_mib, self._say, self._snapshots = kernel, guest_mib, say, snapshots
-        self._lock = threading.Lock()
+        self.machines = Machines(guest_mib, say)
+        self._kernel, self._snapshots = kernel, snapshots
 
     @contextmanager
     def lab(self, guest: Guest, folder: CellFolder, core: int | None, *, is_cell: bool = True) -> Iterator[LabProcess]:
         """The guest of a folder: for a cell of a plan, or for the program of the guest alone."""
         boot, lab, shared = guest.boot.resolve(), guest.program.resolve(), (cache_dir() / "lab").resolve()
-        with self._lock:
-            if self.machines is None:
-                shared.mkdir(exist_ok=True)
-                parts = Parts(self._kernel, guest.kernel, guest.tools, boot.parent, boot.name, shared)
-                self.machines = Machines(parts, self._guest_mib, self._say)
-            machines = self.machines
+        shared.mkdir(exist_ok=True)
+        parts = Parts(self._kernel, guest.kernel, guest.tools, boot.parent, boot.name, shared)
 
         def job(number: int) -> Job:
             return Job(
@@ -163,11 +157,11 @@ class InAppliance:
                 lab=lab.name if lab.parent == shared else "",
                 is_cell=is_cell,
                 memory_mib=guest.memory_mib,
-                wall_s=folder.plan.cell.limits.wall_s * (1 if machines.accelerated else SLOWER),
+                wall_s=folder.plan.cell.limits.wall_s * (1 if self.machines.accelerated else SLOWER),
                 snapshots=self._snapshots,
             )
 
-        with machines.use(core) as machine:
+        with self.machines.use(parts, core) as machine:
             yield machine.start(folder, job)
 
 
@@ -175,6 +169,7 @@ class VirtualEngine(UmlEngine):
     """Time jumps to the next timer when every task sleeps; computing takes no time."""
 
     name: ClassVar[str] = "virtual"
+    summary: ClassVar[str] = "fast, reproducible"
     deterministic: ClassVar[bool] = True
     clock: ClassVar[tuple[str, ...]] = ("time-travel=inf-cpu", "time-travel-start=1700000000000000000", "lab_snapshot")
 
@@ -186,7 +181,7 @@ class VirtualEngine(UmlEngine):
     def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
         """See UmlEngine.prepare. Where the lab kernel cannot run, cells run in machines that can run it."""
         plans = list(plans)
-        if (why := native.trouble()) and not (self.appliance and self.appliance.machines):
+        if (why := native.trouble()) and not (self.appliance and self.appliance.machines.processes):
             guest_mib = max((plan.network.memory_mib for plan in plans), default=0)
             self.appliance = self._new_appliance(why, say, guest_mib)
         super().prepare(say, plans)
@@ -239,13 +234,13 @@ class VirtualEngine(UmlEngine):
         """Ends every lab of this engine."""
         super().stop()
         self._forked.pool.stop()
-        if self.appliance and self.appliance.machines:
+        if self.appliance:
             self.appliance.machines.stop()
 
     def close(self) -> None:
         """Ends templates and machines, which wait for cells."""
         self._forked.pool.close()
-        if self.appliance and self.appliance.machines:
+        if self.appliance:
             self.appliance.machines.close()
 
     def is_lost(self, process: LabProcess) -> bool:
@@ -260,3 +255,6 @@ class VirtualEngine(UmlEngine):
     def hanging(self, process: LabProcess) -> str:
         """See UmlEngine. A machine that does not answer cannot be looked into."""
         return "" if isinstance(process, MachineCell) else super().hanging(process)
+
+
+KIND = VirtualEngine

@@ -13,16 +13,17 @@ import logging
 import queue
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scpslab import plan as plans
 from scpslab.core.errors import CapabilityError, LabError, ResultError, UsageError
 from scpslab.core.installation import add_extra
-from scpslab.engine import CellRun, Engine
+from scpslab.engine import CellRun, Engine, console
 from scpslab.lab.records import Status
 from scpslab.running import clusters, remote
 from scpslab.running.clusters import RefusedError
@@ -96,7 +97,8 @@ class _Run:
         self.id = ""
         self.left = {cell_id: run.plan for cell_id, run in cells.items()}
         self.out: dict[str, tuple[Any, tuple[str, ...]]] = {}
-        self.answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # What Dask's threads leave for this one to do.
+        self.calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.alone_since = time.monotonic()
 
     def run(self) -> None:
@@ -108,6 +110,9 @@ class _Run:
             # Workers begin no cell of a connection that was ended, and end those that it left behind.
             earlier, self.id = self.id, secrets.token_hex(8)
             try:
+                client.subscribe_topic(
+                    remote.topic(self.id), lambda event: self.calls.put(partial(self._progress, event))
+                )
                 if earlier:
                     client.run(_stop, earlier, wait=False)
                 for batch in self._batches(client):
@@ -115,7 +120,7 @@ class _Run:
                 while self.out:
                     self._turn(client)
             except (OSError, RefusedError) as error:
-                self.reports.note(f"{self.named}: found no connection ({type(error).__name__}); trying again …")
+                self.reports.note(f"{self.named}: found no connection ({type(error).__name__}); trying again")
                 # What was out, was out in vain.
                 self.out.clear()
             finally:
@@ -164,11 +169,10 @@ class _Run:
         """
         self._places(client)
         with suppress(queue.Empty):
-            key = self.answers.get(timeout=self.patience.look_s)
+            call = self.calls.get(timeout=self.patience.look_s)
             while True:
-                if key in self.out:
-                    self._answer(client, *self.out.pop(key))
-                key = self.answers.get_nowait()
+                call()
+                call = self.calls.get_nowait()
 
     def _places(self, client: Any) -> int:
         """The threads of the workers that are there.
@@ -201,9 +205,20 @@ class _Run:
         key = f"scpslab-{self.id}-{secrets.token_hex(4)}"
         future = client.submit(_carry_out, order, pure=False, key=key)
         self.out[key] = future, batch
-        future.add_done_callback(lambda future: self.answers.put(future.key))
+        future.add_done_callback(lambda future: self.calls.put(partial(self._answer, client, future.key)))
 
-    def _answer(self, client: Any, future: Any, batch: tuple[str, ...]) -> None:
+    def _progress(self, event: object) -> None:
+        """Tells a sample of a cell that runs; whatever else somebody says there is passed over."""
+        match event:
+            case (_, (str(cell_id), str(line))) if cell_id in self.left:
+                if sample := console.read(line.encode(errors="replace"), console.sources(self.left[cell_id])):
+                    self.reports.progress(cell_id, sample)
+
+    def _answer(self, client: Any, key: str) -> None:
+        """Takes an answer, unless it is of an earlier connection."""
+        if key not in self.out:
+            return
+        future, batch = self.out.pop(key)
         try:
             answer = remote.read_answer(future.result(timeout=self.patience.answer_s), batch)
         except (RefusedError, ResultError) as error:
@@ -293,7 +308,7 @@ def _carry_out(order: bytes) -> bytes:
 
     worker = get_worker()
     benches: remote.Benches = worker.__dict__.setdefault(BENCHES, remote.Benches(Path(worker.local_directory)))
-    return benches.carry_out(order)
+    return benches.carry_out(order, worker.log_event)
 
 
 async def _stop(run: str, dask_worker: Any = None) -> None:

@@ -68,7 +68,7 @@ class CellStarted:
 
 @dataclass(frozen=True)
 class CellProgress:
-    """A running cell said what it does; none comes from cells that run on other machines."""
+    """A running cell said what it does; of cells on workers, at most one a second for each worker."""
 
     cell: str
     sample: CellSample

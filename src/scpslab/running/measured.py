@@ -13,6 +13,7 @@ from pathlib import Path
 
 from scpslab import plan as plans
 from scpslab.core.errors import ResultError
+from scpslab.engine import DEFAULT
 from scpslab.plan import Plan, PlanError
 from scpslab.runs import CellFiles, RunFolder
 from scpslab.runs.store import cell_key
@@ -69,7 +70,7 @@ class Measured:
     def _add(self, folder: RunFolder) -> None:
         manifest = folder.manifest()
         took = manifest.took_s
-        if manifest.engine != "virtual" or not took:
+        if manifest.engine != DEFAULT or not took:
             return
         self._hashes |= set(manifest.engine_hashes)
         for cell_id, seconds in took.items():

@@ -14,9 +14,10 @@ import shutil
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,8 +25,9 @@ from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.errors import CapabilityError, ResultError, ScpslabError
 from scpslab.core.scratch import places, remove_dead, scratch
-from scpslab.engine import ENGINES, CellRun, Engine
+from scpslab.engine import ENGINES, CellRun, CellSample, Engine
 from scpslab.engine.base import Interrupted
+from scpslab.engine.console import line_of
 from scpslab.plan import Plan, PlanError, schema
 from scpslab.plan.schema import Range
 from scpslab.plan.values import LONGEST_TEXT, CellId, PlainText
@@ -36,6 +38,7 @@ from scpslab.setup import silent
 MOST_S, MOST_BYTES = 60.0, 32 << 20
 # Engines of runs that do not come back are closed, and with them the networks that they keep ready.
 IDLE_S = 600.0
+SAMPLE_S = 1.0
 DIGITS = 12
 
 
@@ -69,6 +72,11 @@ class _Bench:
     used_s: float
 
 
+def topic(run: str) -> str:
+    """Where workers tell samples of a run's cells."""
+    return f"scpslab-{run}"
+
+
 class Benches:
     """The engines of one worker, by runs."""
 
@@ -77,10 +85,22 @@ class Benches:
         self._open: dict[str, _Bench] = {}
         self._stopped: set[str] = set()
 
-    def carry_out(self, order: bytes) -> bytes:
-        """Runs the cells of an order, and answers."""
+    def carry_out(self, order: bytes, log: Callable[[str, Sequence[str]], None]) -> bytes:
+        """Runs the cells of an order, and answers.
+
+        `log`: gets the run's topic and a cell with a sample of it, at most one in SAMPLE_S: a scheduler passes on those
+        of many workers.
+        """
         given: list[Given] = []
         trouble, began, size = None, time.monotonic(), 0
+        told_s = -SAMPLE_S
+
+        def hear(cell_id: str, sample: CellSample) -> None:
+            nonlocal told_s
+            if time.monotonic() - told_s >= SAMPLE_S:
+                told_s = time.monotonic()
+                log(topic(run), (cell_id, line_of(sample)))
+
         try:
             fields = json.loads(zlib.decompress(order))
             run, cells = fields["run"], {cell_id: plans.read(written) for cell_id, written in fields["plans"].items()}
@@ -92,7 +112,7 @@ class Benches:
                 _require_same(fields, cell_id, plan, bench.engine)
                 place = bench.folder / f"{threading.get_ident()}-{len(given)}"
                 started = time.monotonic()
-                bench.engine.run(CellRun(plan, place))
+                bench.engine.run(CellRun(plan, place, hear=partial(hear, cell_id)))
                 given.append(Given(cell_id, packed(place), time.monotonic() - started))
                 shutil.rmtree(place)
                 size += len(given[-1].content)

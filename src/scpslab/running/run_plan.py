@@ -16,6 +16,7 @@ from scpslab import scenario
 from scpslab.analysis import checks
 from scpslab.core.errors import UsageError
 from scpslab.core.installation import commit, version
+from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
 from scpslab.running.dask import DaskExecutor
 from scpslab.running.executors import Executor, LocalExecutor
@@ -31,7 +32,6 @@ from scpslab.scenario.topologies import OnDisk
 from scpslab.kinds.errors.vector_file import scenario as vector_file
 from scpslab.kinds.errors.vector_file.plan import VectorFile
 
-DEFAULT_ENGINE = "virtual"
 EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
 # Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in
 # memory.
@@ -42,7 +42,7 @@ LARGEST_VECTOR = 1 << 20
 class RunOptions:
     """Options of this machine and this run, not of the experiment."""
 
-    engine: str = DEFAULT_ENGINE
+    engine: str = DEFAULT
     jobs: int | None = None
     executor: str = "local"
     # Who has workers, for executors that run cells elsewhere.
@@ -150,7 +150,7 @@ def asked(name: str, options: RunOptions) -> dict[str, object]:
 
 def command(name: str, engine: str, overrides: Sequence[str]) -> str:
     """The command that plans the same cells on the same engine, quoted for a shell."""
-    of_engine = [] if engine == DEFAULT_ENGINE else ["--engine", engine]
+    of_engine = [] if engine == DEFAULT else ["--engine", engine]
     return shlex.join(["scpslab", "run", name, *of_engine, *(word for text in overrides for word in ("--set", text))])
 
 

@@ -15,7 +15,7 @@ from scpslab import scenario
 from scpslab.core.errors import ScpslabError, UsageError
 from scpslab.core.names import shown
 from scpslab.core.scratch import replace_text, scratch
-from scpslab.engine.virtual import VirtualEngine
+from scpslab.engine import DEFAULT, ENGINES
 from scpslab.running import RunOptions
 from scpslab.scenario import planning
 from scpslab.setup import Say
@@ -82,7 +82,7 @@ def prepare(course: Course, say: Say) -> None:
         for one in assignment.scenario_names:
             loaded = scenario.load(str(assignment.scenario(one)), assignment.settings(parameters, one))
             plans += list(planning.plans(scenario.cells(loaded)).values())
-    VirtualEngine().prepare(say, plans)
+    ENGINES[DEFAULT]().prepare(say, plans)
 
 
 def grade(root: Path) -> Grade:

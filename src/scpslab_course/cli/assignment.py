@@ -18,7 +18,7 @@ from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_summary, table_console
 from scpslab.cli.terminal import harmless, printable
 from scpslab.core.choices import one_of
-from scpslab.core.errors import UsageError
+from scpslab.core.errors import FAILED_EXIT, UsageError
 from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
 from scpslab_course.cli import check_out, now
@@ -33,7 +33,6 @@ from scpslab_course.course.variant import Variant, VariantError, fingerprint
 from scpslab_course.course.workspace import Workspace, find_workspace, open_workspace
 from scpslab_course.grading import submission
 
-NOT_READY_EXIT = 1
 COMMAND = Path(__file__).resolve().parents[3] / "scpslab"
 In = Annotated[
     Path | None,
@@ -41,14 +40,6 @@ In = Annotated[
         "--in", metavar="FOLDER", help="The folder that `start` has made. Default: this one, or the only one below it."
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command and its subcommands."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=assignment.__doc__)
-    for function in (list_, start, predict, run, check_, restore, submit):
-        group.command(function.__name__.rstrip("_"))(function)
-    app.add_typer(group, name="assignment")
 
 
 def assignment() -> None:
@@ -203,7 +194,7 @@ def check_(jobs: Jobs = None, in_: In = None) -> None:
         table.add_row(finding.state, finding.what, finding.says)
     table_console().print(table)
     if any(finding.state is State.MISSING for finding in findings):
-        raise typer.Exit(NOT_READY_EXIT)
+        raise typer.Exit(FAILED_EXIT)
 
 
 def restore(
@@ -314,3 +305,6 @@ def _say_start(workspace: Workspace, target: Path) -> None:
         lines.append(f"Your shell does not find scpslab outside the clone. Type once: {alias}")
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
+
+
+SUBCOMMANDS = (list_, start, predict, run, check_, restore, submit)

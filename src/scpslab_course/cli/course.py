@@ -41,14 +41,6 @@ DEFAULT_TERM = "term-1"
 PYTHON = ["3.11"]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command and its subcommands."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=course.__doc__)
-    for function in (new, issue, practice, gradescope):
-        group.command(function.__name__)(function)
-    app.add_typer(group, name="course")
-
-
 def course() -> None:
     """Run a course: make it, and issue a variant of each assignment to every student.
 
@@ -224,3 +216,6 @@ def gradescope(
         size = autograder.write_archive(out, found, wanted, assignment, students, wheels)
     typer.echo(f"{size / 1e6:.1f} MB, {len(students)} students, Python {', '.join(pythons)}", err=True)
     typer.echo(harmless(str(out)))
+
+
+SUBCOMMANDS = (new, issue, practice, gradescope)

@@ -12,7 +12,7 @@ import typer
 from scpslab.cli.notes import warn
 from scpslab.cli.options import Jobs, choice
 from scpslab.cli.terminal import harmless, printable
-from scpslab.core.errors import UsageError
+from scpslab.core.errors import FAILED_EXIT, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
@@ -25,13 +25,7 @@ from scpslab_course.grading.formats import FORMATS, Facts, Format
 from scpslab_course.grading.grade import Grade, Marks, Status
 from scpslab_course.grading.review import write_review
 
-NO_GRADE_EXIT = 1
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("grade")(grade)
 
 
 def grade(
@@ -137,7 +131,7 @@ def grade(
         typer.echo(harmless(str(target.path)))
     _say_waiting(grades, given)
     if any(one.status is not Status.GRADED for one in grades) or (given is not None and given.problems):
-        raise typer.Exit(NO_GRADE_EXIT)
+        raise typer.Exit(FAILED_EXIT)
 
 
 def _submitters(submissions: list[Path], student: str | None, file: Path | None) -> Mapping[Path, str]:

@@ -84,12 +84,7 @@ Formulas of `variant` may read the parameters above them, and no results. Those 
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command to the program."""
-    app.command("schema")(write)
-
-
-def write(
+def schema_(
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; fail if a committed file is not current.")
     ] = False,

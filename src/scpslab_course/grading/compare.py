@@ -19,10 +19,10 @@ from scpslab import scenario
 from scpslab.core.archive import read_members
 from scpslab.core.errors import LabError, MemberError, ResultError, UsageError
 from scpslab.core.names import shown
+from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
 from scpslab.running import RunOptions, RunPlan, execute
 from scpslab.running.events import Listener
-from scpslab.running.run_plan import DEFAULT_ENGINE
 from scpslab.running.verify import other_vectors, shuffled
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import ArchivedRun, digests_of
@@ -150,8 +150,8 @@ def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Fin
         if run is None:
             yield Finding(Code.MISSING_RUN, f"found no run of {name}; expected one of every scenario")
             continue
-        if run.digest.engine != DEFAULT_ENGINE:
-            said = f"{name}: found a run of engine {shown(run.digest.engine)}; expected {DEFAULT_ENGINE}"
+        if run.digest.engine != DEFAULT:
+            said = f"{name}: found a run of engine {shown(run.digest.engine)}; expected {DEFAULT}"
             yield Finding(Code.SWAPPED_PLAN, said)
         wrong = [cell for cell, plan in run.plans.items() if mine.get(cell) != plan]
         if wrong := [*wrong, *(cell for cell in mine if cell not in run.plans)]:

@@ -8,7 +8,7 @@ import os
 import pytest
 from rich.console import Console
 
-from scpslab.cli.run import ask_for_host
+from scpslab.cli.run import check_consent
 from scpslab.core import folders
 from scpslab.core.errors import UsageError
 
@@ -22,7 +22,7 @@ def console():
 
 
 def test_it_says_what_commands_may_do(console):
-    ask_for_host("fy97/fig04:test", False, console)
+    check_consent("host", "fy97/fig04:test", False, console)
     assert "as root" in console.file.getvalue()
 
 
@@ -31,10 +31,10 @@ def test_a_file_that_others_may_write_is_refused_unless_it_is_trusted(console, t
     path.write_text(SCENARIO)
     path.chmod(0o666)
     with pytest.raises(UsageError, match=r"others may write; expected .*--trust"):
-        ask_for_host(str(path), False, console)
-    ask_for_host(str(path), True, console)
+        check_consent("host", str(path), False, console)
+    check_consent("host", str(path), True, console)
     path.chmod(0o644)
-    ask_for_host(str(path), False, console)
+    check_consent("host", str(path), False, console)
 
 
 def test_the_owner_counts_and_by_sudo_the_caller(monkeypatch, tmp_path):
@@ -56,4 +56,4 @@ def test_every_file_of_a_campaign_counts(console, tmp_path):
     (tmp_path / "two.yaml").chmod(0o644)
     (tmp_path / "one.yaml").chmod(0o666)
     with pytest.raises(UsageError, match=r"one\.yaml: found a file that others may write"):
-        ask_for_host(str(tmp_path / "two.yaml"), False, console)
+        check_consent("host", str(tmp_path / "two.yaml"), False, console)

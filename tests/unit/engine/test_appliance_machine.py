@@ -159,6 +159,27 @@ def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, parts, qe
     machine.close()
 
 
+def test_what_a_running_cell_says_is_heard_before_it_ends(tmp_path, asked):
+    """Also what no lab says, by whoever listens, who is to read it as that of any lab; after the answer nothing is."""
+    says = [f"say({text!r})" for text in ('\x1e{"source": "queue-hop", "t_s": 1}', "\x1enonsense")]
+    hold = tmp_path / "go-on"
+    waits = f"while not os.path.exists({str(hold)!r}):\n        time.sleep(0.01)"
+    script = ANSWERS.replace("    say(json", f"    {'; '.join(says)}\n    {waits}\n    say(json")
+    machine, folder, cell = asked(f"{script}    {says[0]}\n")
+    ended = time.monotonic() + 10
+    heard = b'\x1e{"source": "queue-hop", "t_s": 1}\n\x1enonsense\n'
+    while not folder.console.exists() or folder.console.read_bytes() != heard:
+        assert time.monotonic() < ended
+        time.sleep(0.01)
+    hold.touch()
+
+    assert cell.wait(5) == 3
+    assert folder.said() == b"from the console"
+    while machine.is_alive:
+        assert time.monotonic() < ended
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     "says", ['say("nonsense")', 'say("{}")', 'say(json.dumps({"id": "x", "ended": 1, "returncode": 0}))', "sys.exit(1)"]
 )
@@ -198,12 +219,12 @@ def test_where_kvm_starts_no_machine_the_next_ones_do_without(tmp_path, parts, q
     monkeypatch.setattr(machine_module, "is_accelerated", lambda: True)
     qemu(f'if "kvm" in sys.argv:\n    time.sleep(60)\n{ANSWERS}')
     said: list[str] = []
-    machines = Machines(parts, 64, said.append)
-    with machines.use(None) as machine:
+    machines = Machines(64, said.append)
+    with machines.use(parts, None) as machine:
         cell = machine.start(filled(tmp_path / "one"), job)
         cell.wait(5)
     assert cell.lost
-    with machines.use(None) as machine:
+    with machines.use(parts, None) as machine:
         cell = machine.start(filled(tmp_path / "two"), job)
         assert (cell.wait(5), cell.lost) == (3, False)
     assert ["KVM started no machine" in text for text in said] == [True]
@@ -226,21 +247,21 @@ def test_a_machine_that_has_not_come_up_ends_with_the_process_that_started_it(tm
 
 def test_machines_are_kept_for_the_next_job_unless_they_have_ended(parts, qemu):
     qemu('say("ready")\nsys.stdin.readline()')
-    machines = Machines(parts, 64, print)
-    with machines.use(None) as first:
+    machines = Machines(64, print)
+    with machines.use(parts, None) as first:
         pass
-    with machines.use(None) as again, machines.use(None) as beside:
+    with machines.use(parts, None) as again, machines.use(parts, None) as beside:
         assert again is first
         assert beside is not first
         assert sorted(machines.processes) == sorted([first.pid, beside.pid])
         again.kill()
         again.wait(5)
-    with machines.use(None) as left:
+    with machines.use(parts, None) as left:
         assert left is beside
     machines.close()
     assert machines.processes == []
     machines.stop()
-    with machines.use(None) as late:
+    with machines.use(parts, None) as late:
         late.wait(5)
     assert machines.processes == []
 

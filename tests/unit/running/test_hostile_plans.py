@@ -20,7 +20,7 @@ import pytest
 
 from scpslab.core.errors import ScpslabError
 from scpslab.core.limited import Limits, limited
-from scpslab.engine.vectors import write_vectors
+from scpslab.engine.cell_folder import write_vectors
 from scpslab.running import RunOptions
 from scpslab.running.verify import verify
 from scpslab.runs.archive import write_archive

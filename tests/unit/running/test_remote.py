@@ -9,7 +9,8 @@ import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.engine import ENGINES
+from scpslab.engine import ENGINES, CellSample
+from scpslab.engine.console import read
 from scpslab.running import remote
 from scpslab.runs.store import unpack
 from scpslab.scenario import planning
@@ -27,9 +28,9 @@ def benches(tmp_path):
     return remote.Benches(tmp_path)
 
 
-def carried_out(benches, plans, run="run", engine=None):
+def carried_out(benches, plans, run="run", engine=None, log=lambda *_said: None):
     order = remote.order(run, plans, engine or ENGINES["virtual"]())
-    return remote.read_answer(benches.carry_out(order), list(plans))
+    return remote.read_answer(benches.carry_out(order, log), list(plans))
 
 
 def test_results_come_packed_and_leave_nothing(plans, benches, tmp_path):
@@ -62,6 +63,28 @@ def test_trouble_ends_the_batch(plans, benches, monkeypatch):
 
     monkeypatch.setattr(ENGINES["virtual"], "run", full)
     assert carried_out(benches, plans) == remote.Answer((), "[Errno 28] No space left on device")
+
+
+@pytest.mark.parametrize(("apart_s", "heard"), [(0.0, 6), (60.0, 1)])
+def test_samples_of_cells_are_logged_now_and_then(plans, benches, monkeypatch, apart_s, heard):
+    """The first is; a scheduler with many workers could not pass on all."""
+    monkeypatch.setattr(remote, "SAMPLE_S", apart_s)
+    run, logged = ENGINES["virtual"].run, []
+
+    def talking(engine, cell):
+        for t_s in (0.5, 1.5):
+            cell.hear(CellSample(t_s, "transfer", {"bytes_acked": 7}))
+        return run(engine, cell)
+
+    monkeypatch.setattr(ENGINES["virtual"], "run", talking)
+    answer = carried_out(benches, plans, log=lambda *said: logged.append(said))
+
+    assert len(answer.cells) == len(plans) == 3
+    assert [(topic, cell) for topic, (cell, _) in logged] == [("scpslab-run", cell) for cell in plans for _ in "12"][
+        :heard
+    ]
+    said = [read(line.encode(), frozenset({"transfer"})) for _, (_, line) in logged]
+    assert said == [CellSample(t_s, "transfer", {"bytes_acked": 7}) for _ in plans for t_s in (0.5, 1.5)][:heard]
 
 
 def test_a_batch_that_has_become_large_ends(plans, benches, monkeypatch):

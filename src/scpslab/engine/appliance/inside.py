@@ -11,6 +11,7 @@ import os
 import queue
 import shutil
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +34,9 @@ from scpslab.engine.appliance.machine import (
     Job,
     line,
 )
-from scpslab.engine.base import LabProcess
+from scpslab.engine.base import CellRun, CellSample, LabProcess
 from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.console import line_of
 from scpslab.engine.terminal import SessionConsole
 from scpslab.engine.uml import Guest, no_network
 from scpslab.engine.virtual import Forked, VirtualEngine
@@ -76,8 +78,8 @@ class Inside(VirtualEngine):
             return super().lab(folder, core, console)
         return self.program_in(self.guest(folder.plan), folder)
 
-    def carry_out(self) -> Answer:
-        """Runs the job to its end; its files are then in its folder of the exchange."""
+    def carry_out(self, hear: Callable[[CellSample], None]) -> Answer:
+        """Runs the job to its end; its files are then in its folder of the exchange. `hear`: gets its samples."""
         job, given = self._job, self._given
         nothing = no_network({"wall_s": 1, "memory_mib": job.memory_mib})
         plan = plans.parse(CellFiles(given / CELL).plan.read_bytes()) if job.is_cell else nothing
@@ -88,9 +90,9 @@ class Inside(VirtualEngine):
             shutil.copytree(given / CELL, folder.inside)
             folder.out.path.mkdir(exist_ok=True)
             self.furnish(folder)
-            with self.ended(folder) as ending:
+            with self.ended(folder, CellRun(plan, folder.path, hear=hear)) as ending:
                 shutil.copytree(folder.out.path, given / OUT, copy_function=shutil.copyfile)
-                shutil.copyfile(folder.console, given / CONSOLE)
+                (given / CONSOLE).write_bytes(folder.said())
                 return Answer(id=job.id, ended=ending.why, returncode=ending.returncode)
 
 
@@ -112,7 +114,10 @@ def main() -> None:
                 jobs.put(asked)
             os._exit(0)
 
+        def tell(sample: CellSample) -> None:
+            talk.write(line_of(sample).encode())
+
         threading.Thread(target=hear, name="port", daemon=True).start()
         talk.write(f"{READY}\n".encode())
         while True:
-            talk.write(line(Inside(Job(**json.loads(jobs.get())), forked).carry_out()))
+            talk.write(line(Inside(Job(**json.loads(jobs.get())), forked).carry_out(tell)))

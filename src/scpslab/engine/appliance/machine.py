@@ -22,10 +22,12 @@ from scpslab.core.scratch import scratch
 from scpslab.engine.appliance import native
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import take
+from scpslab.lab.records import LIVE
 from scpslab.setup.images import LAB_KERNEL_MACHINE
 
-# What host and appliance tell each other: one line of JSON for each job, one for each answer, and files in the exchange
-# folder. Of job 7 it has 7/cell, what the lab reads; afterwards also 7/out, what it wrote, and 7/console.log.
+# What host and appliance tell each other: one line of JSON for each job, one for each answer, before it the lines of
+# the cell's live stream, and files in the exchange folder. Of job 7 it has 7/cell, what the lab reads; afterwards also
+# 7/out, what it wrote, and 7/console.log, what it said besides that stream.
 # Where the machine has the folders that the host shares (images/appliance/init.c):
 MACHINE = Path("/machine")
 BOOT, LAB, KERNEL, TOOLS, PROGRAM, EXCHANGE = "boot", "lab", "kernel", "tools", "program", "exchange"
@@ -189,7 +191,7 @@ class Machine:
     def __init__(self, parts: Parts, memory_mib: int, core: int | None, accelerated: bool) -> None:
         """Starts it; the first job waits until it is up. `accelerated`: with KVM."""
         self.core, self.accelerated = core, accelerated
-        self._parts, self._jobs = parts, 0
+        self._jobs = 0
         self._stack = ExitStack()
         self._folder = self._stack.enter_context(scratch())
         (self._folder / EXCHANGE).mkdir()
@@ -208,6 +210,8 @@ class Machine:
         self._changed = threading.Condition()
         self._is_ready, self._is_over = False, False
         self._answer: Answer | None = None
+        # Of the cell that runs.
+        self._console: Path | None = None
         self._thread = threading.Thread(target=self._hear, name="appliance", daemon=True)
         self._thread.start()
 
@@ -241,7 +245,7 @@ class Machine:
                 lambda: self._is_ready or self._is_over,
                 ACCELERATED_START_LIMIT_S if self.accelerated else START_LIMIT_S,
             )
-            self._answer = None
+            self._answer, self._console = None, folder.console
         if not self._is_ready:
             self.kill()
         with suppress(OSError):
@@ -294,10 +298,14 @@ class Machine:
                 with self._changed:
                     if said.strip() == READY.encode():
                         self._is_ready = True
+                    elif said.startswith(LIVE.encode()) and self._console:
+                        # Whoever watches the cell's console reads it as that of any lab, which nobody need trust.
+                        with self._console.open("ab") as console:
+                            console.write(said)
                     else:
-                        self._answer = _read(said)
+                        self._answer, self._console = _read(said), None
                     self._changed.notify_all()
-        except (ValueError, TypeError):
+        except (OSError, ValueError, TypeError):
             pass
         finally:
             self.kill()
@@ -344,8 +352,11 @@ class MachineCell:
             self._machine.kill()
 
     def _take(self, answer: Answer) -> None:
-        self._folder.console.touch()
-        take(self._place, {OUT: self._folder.out.path, CONSOLE: self._folder.console})
+        console = self._folder.path / f"rest-of-{CONSOLE}"
+        console.touch()
+        take(self._place, {OUT: self._folder.out.path, CONSOLE: console})
+        with self._folder.console.open("ab") as log:
+            log.write(console.read_bytes())
         shutil.rmtree(self._place, ignore_errors=True)
         self.said, self.returncode = answer.ended, answer.returncode
 
@@ -371,7 +382,6 @@ class Machines:
 
     def __init__(
         self,
-        parts: Parts,
         guest_mib: int,
         say: Callable[[str], None],
         make: Callable[[Parts, int, int | None, bool], Machine] = Machine,
@@ -380,8 +390,7 @@ class Machines:
         self.guest_mib = guest_mib
         # KVM may make machines and yet not run them, as in some virtual machines. Then no further one tries it.
         self.accelerated = is_accelerated()
-        self._say = say
-        self._parts, self._make = parts, make
+        self._say, self._make = say, make
         self._free: list[Machine] = []
         self._all: set[Machine] = set()
         self._lock = threading.Lock()
@@ -394,7 +403,7 @@ class Machines:
             return [machine.pid for machine in self._all]
 
     @contextmanager
-    def use(self, core: int | None) -> Iterator[Machine]:
+    def use(self, parts: Parts, core: int | None) -> Iterator[Machine]:
         """A machine for the time of a job, first the one that had the core before: it may have the template of the same
         network.
         """
@@ -406,7 +415,7 @@ class Machines:
             self._drop(machine)
             machine = None
         if machine is None:
-            machine = self._make(self._parts, GUESTS * self.guest_mib + OWN_MEMORY_MIB, core, self.accelerated)
+            machine = self._make(parts, GUESTS * self.guest_mib + OWN_MEMORY_MIB, core, self.accelerated)
             with self._lock:
                 self._all.add(machine)
             if self._is_stopped:
