@@ -188,11 +188,7 @@ def _merged(cells: Sequence[Columns]) -> dict[str, Column]:
     }
 
 
-def _written(value: Value, column: Column | None) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
+def _written(value: Value, column: Column | None) -> Value:
     if isinstance(value, float) and column is not None:
         return f"{value:.{DEFAULT_DECIMALS if column.decimals is None else column.decimals}f}"
-    return str(value)
+    return value

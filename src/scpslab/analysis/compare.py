@@ -37,6 +37,7 @@ NAMES_OF_CELLS = ("id", "scenario", "axes", "repeat")
 SEEDS = ("kernel_seed", "seed", "seeds", "payload_seed", "rates_bps")
 
 Key = tuple[str, ...]
+Rows = tuple[list[ResultRow], list[ResultRow]]
 
 
 @dataclass(frozen=True)
@@ -277,9 +278,7 @@ def _contrasts(sides: Iterable[int], *, all_pairs: bool) -> list[tuple[int, int]
     return [(one, other) for one, other in itertools.combinations(sides, 2) if all_pairs or one == 0]
 
 
-def _paired(
-    sides: tuple[Side, Side], rows: tuple[list[ResultRow], list[ResultRow]], pooled: Sequence[str]
-) -> tuple[tuple[list[ResultRow], list[ResultRow]], Pairing]:
+def _paired(sides: tuple[Side, Side], rows: Rows, pooled: Sequence[str]) -> tuple[Rows, Pairing]:
     """The rows of a point in pairs (same repeat, same draws) if that is what they are; otherwise as they came, with the
     reason.
     """
@@ -302,14 +301,7 @@ def _paired(
     return ([first for first, _ in pairs], [second for _, second in pairs]), Pairing(is_paired=True, why=SAME_DRAWS)
 
 
-def _pair(
-    key: Key,
-    names: tuple[str, str],
-    metric: str,
-    rows: tuple[list[ResultRow], list[ResultRow]],
-    pairing: Pairing,
-    test: Method,
-) -> Pair:
+def _pair(key: Key, names: tuple[str, str], metric: str, rows: Rows, pairing: Pairing, test: Method) -> Pair:
     columns = [[row.numbers.get(metric) if row.has_completed else None for row in part] for part in rows]
     if pairing.is_paired:
         both = [(a, b) for a, b in zip(*columns, strict=True) if a is not None and b is not None]
@@ -320,9 +312,7 @@ def _pair(
     return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, found)
 
 
-def _completion(
-    key: Key, names: tuple[str, str], rows: tuple[list[ResultRow], list[ResultRow]], pairing: Pairing
-) -> Pair:
+def _completion(key: Key, names: tuple[str, str], rows: Rows, pairing: Pairing) -> Pair:
     """Shares of transfers that completed, in percent.
 
     Cells that failed say nothing about a protocol; of a pair, both must have ended.

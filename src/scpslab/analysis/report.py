@@ -102,11 +102,6 @@ class RunPart:
         return safe_command(self.manifest.command)
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """What --set set."""
-        return self.manifest.settings
-
-    @property
     def program(self) -> str | None:
         """The version of scpslab and the commit that ran it; None: not recorded."""
         program = self.manifest.program

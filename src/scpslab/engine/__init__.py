@@ -7,5 +7,3 @@ from scpslab.engine.virtual import VirtualEngine
 
 ENGINES: dict[str, type[Engine]] = {"virtual": VirtualEngine, "live": LiveEngine, "host": HostEngine}
 INTERACTIVE = {name: engine for name, engine in ENGINES.items() if engine.interactive}
-
-__all__ = ["ENGINES", "INTERACTIVE", "CellRun", "CellSample", "Engine"]

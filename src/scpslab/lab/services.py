@@ -237,5 +237,3 @@ def listens(pid: int, port: int) -> bool:
 
 
 KINDS: Layer[Any] = Layer("services", "lab")
-
-__all__ = ["KINDS", "Service", "Services"]

@@ -20,7 +20,7 @@ from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.folders import TOPOLOGIES, is_own, own_folder
 from scpslab.core.names import UNFINISHED, file_label, file_name
 from scpslab.core.scratch import replace_bytes, replace_text
-from scpslab.core.strict_json import JsonObject, count, number, section, sections, text, texts
+from scpslab.core.strict_json import JsonObject, count, items, number, section, text
 from scpslab.runs.cell import AGAIN, FORMAT, PLAN, CellFiles, check_format, json_object
 
 # Where runs are, if nobody names another folder.
@@ -99,10 +99,10 @@ class Manifest:
             status=text(fields, "status"),
             scenario=text(fields, "scenario"),
             engine=text(fields, "engine"),
-            engine_hashes=texts(fields, "engine_hashes"),
+            engine_hashes=items(fields, "engine_hashes", str),
             seed=count(fields, "seed"),
             command=text(fields, "command"),
-            settings=tuple(texts(fields, "settings")),
+            settings=tuple(items(fields, "settings", str)),
             program=Program.of(section(fields, "program")) if section(fields, "program") else None,
             file=text(fields, "file"),
             evidence=evidence if isinstance(evidence, bool) else None,
@@ -297,8 +297,8 @@ class CampaignFolder:
         fields = json_object(self.file)
         check_format(self.file, fields.get("format", FORMAT))
         title, status = text(fields, "title"), text(fields, "status")
-        runs = [path for entry in sections(fields, "runs") if (path := text(entry, "run")) is not None]
-        left_out = texts(fields, "left_out")
+        runs = [path for entry in items(fields, "runs", dict) if (path := text(entry, "run")) is not None]
+        left_out = items(fields, "left_out", str)
         is_whole = [len(runs), len(left_out)] == [_length(fields.get("runs")), _length(fields.get("left_out", []))]
         if title is None or status is None or text(fields, "campaign") is None or not is_whole:
             expected = (

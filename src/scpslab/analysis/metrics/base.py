@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_near
-from scpslab.core.strict_json import JsonObject
+from scpslab.core.strict_json import JsonObject, count, items, number, section, text  # noqa: F401  # for metrics
 from scpslab.plan import Plan
 from scpslab.plan.workloads import Traffic
 
@@ -36,7 +36,7 @@ class Column(NamedTuple):
 
 def columns(decimals: Mapping[str, int | None]) -> tuple[Column, ...]:
     """Columns by name, each with its decimals, in this order."""
-    return tuple(Column(name, number) for name, number in decimals.items())
+    return tuple(Column(name, digits) for name, digits in decimals.items())
 
 
 @dataclass(frozen=True)

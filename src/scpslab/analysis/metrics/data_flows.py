@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets, split_connections
-from scpslab.analysis.metrics.base import Family, Subject, Values
+from scpslab.analysis.metrics.base import Family, Subject, Values, number
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
 from scpslab.analysis.viewpoints import capture_at, queue_probe
 from scpslab.core.kinds import Layer
-from scpslab.core.strict_json import number
 from scpslab.plan import Plan
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import Hop

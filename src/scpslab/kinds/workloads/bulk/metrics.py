@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from scpslab.analysis.capture import FIN, SYN, Bools, Floats, Ints
-from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, elapsed
+from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
 from scpslab.analysis.metrics.data_flows import OwnConnection, ack_bytes, load_packets, load_ports, queue_samples
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import (
@@ -22,7 +22,7 @@ from scpslab.analysis.traces import (
     transfer_times,
 )
 from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, capture_beside
-from scpslab.core.strict_json import JsonObject, count, number, section
+from scpslab.core.strict_json import JsonObject
 from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
