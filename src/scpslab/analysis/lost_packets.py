@@ -30,8 +30,8 @@ from scpslab.analysis.capture import (
     Connection,
     Ints,
     IpHeaders,
+    PacketRecords,
     Packets,
-    Records,
     decode,
     read_ip_headers,
     read_records,
@@ -111,7 +111,7 @@ class _Seen:
 
     name: str
     epoch_ns: int
-    records: Records
+    records: PacketRecords
     headers: IpHeaders
     packets: Packets
     connections: list[Connection]
@@ -205,7 +205,7 @@ def _read(cell: RunCell, name: str) -> _Seen:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _LogEntry:
     """A packet in a verdict log: its `ordinal` among those that reached the queue (cause `queue`) or the far end."""
 
     t_s: float
@@ -225,11 +225,11 @@ class _Entry:
 def _logged(way: _Way, records: Sequence[JsonObject], captures: Sequence[_Seen]) -> tuple[list[Lost], list[str]]:
     """The losses in one verdict log, identified in a capture if there is one that saw the direction whole."""
     notes: list[str] = []
-    entries: list[_Entry] = []
+    entries: list[_LogEntry] = []
     for line in records:
         if line.get("event") == "log-full":
             notes.append(f"{way.where}: the verdict log was full; {line.get('missing')} losses are not in it.")
-        elif entry := _Entry.of(line):
+        elif entry := _LogEntry.of(line):
             entries.append(entry)
     if not entries:
         return [], notes
@@ -252,7 +252,7 @@ def _logged(way: _Way, records: Sequence[JsonObject], captures: Sequence[_Seen])
     return lost, [*notes, f"{way.where}: {said} {advice}"]
 
 
-def _bare(entry: _Entry, way: _Way) -> Lost:
+def _bare(entry: _LogEntry, way: _Way) -> Lost:
     """What the log alone says."""
     size = entry.wire_bytes - way.direction.overhead_bytes
     return Lost(entry.t_s, entry.cause, way.link, way.direction.name, _place_of(entry.cause), size)
@@ -262,7 +262,7 @@ def _place_of(cause: str) -> str:
     return QUEUE if cause == QUEUE else ARRIVAL
 
 
-def _same_packets(way: _Way, seen: _Seen, entries: Sequence[_Entry]) -> list[int] | None:
+def _same_packets(way: _Way, seen: _Seen, entries: Sequence[_LogEntry]) -> list[int] | None:
     """For each packet of the log, the index among the capture's IP headers of the packet that it speaks of; None unless
     everything agrees.
     """

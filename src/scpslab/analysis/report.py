@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
-from scpslab.analysis.claims.evaluate import CheckResult, Finding
+from scpslab.analysis.claims.evaluate import CheckFinding, CheckResult
 from scpslab.analysis.claims.evidence import scenario_of
 from scpslab.analysis.claims.load import load_contradictions
 from scpslab.analysis.claims.model import Contradiction, Era
@@ -214,7 +214,7 @@ def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
     ]
 
 
-def _in_words(finding: Finding, era: Era) -> str:
+def _in_words(finding: CheckFinding, era: Era) -> str:
     at = scoreboard.at_text(finding)
     return f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, era)}"
 

@@ -39,7 +39,7 @@ class DockerError(OSError):
         self.status = status
 
 
-class Connection(http.client.HTTPConnection):
+class DaemonConnection(http.client.HTTPConnection):
     """HTTP over the daemon's socket."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ def ask(method: str, path: str, body: Any = None) -> Any:
     Raises:
         DockerError: the daemon refused, or does not run.
     """
-    connection = Connection()
+    connection = DaemonConnection()
     try:
         if body is None or isinstance(body, dict):
             connection.request(

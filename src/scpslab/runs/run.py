@@ -42,7 +42,7 @@ MOST_S = 366 * 86_400
 LARGEST_OWN = 1 << 20
 
 
-class Entry(TypedDict):
+class CellEntry(TypedDict):
     """What a manifest says of a cell: the key of its result, and how it ended."""
 
     key: str
@@ -85,14 +85,13 @@ class Manifest:
     file: str | None = None
     evidence: bool | None = None
     is_shard: bool = False
-    cells: Mapping[str, Entry] = field(default_factory=dict)
+    cells: Mapping[str, CellEntry] = field(default_factory=dict)
     took_s: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, fields: JsonObject) -> Self:
         """The manifest in a file's JSON."""
         cells, took_s = section(fields, "cells"), section(fields, "took_s")
-        evidence = fields.get("evidence")
         entries = {cell: _entry(section(cells, cell)) for cell in cells}
         times = {cell: number(took_s, cell) for cell in took_s}
         return cls(
@@ -105,14 +104,14 @@ class Manifest:
             settings=tuple(items(fields, "settings", str)),
             program=Program.of(section(fields, "program")) if section(fields, "program") else None,
             file=text(fields, "file"),
-            evidence=evidence if isinstance(evidence, bool) else None,
+            evidence=fields["evidence"] is True if "evidence" in fields else None,
             is_shard="shard" in fields,
             cells={cell: entry for cell, entry in entries.items() if entry},
             took_s={cell: time_s for cell, time_s in times.items() if time_s is not None and 0 <= time_s < MOST_S},
         )
 
 
-def _entry(fields: JsonObject) -> Entry | None:
+def _entry(fields: JsonObject) -> CellEntry | None:
     key, status = text(fields, "key"), text(fields, "status")
     return None if key is None or status is None else {"key": key, "status": status}
 
@@ -122,7 +121,7 @@ class Progress:
     """What the manifest of a run says while the run is carried out: facts, and the cells that have ended so far."""
 
     facts: Mapping[str, object]
-    cells: dict[str, Entry]
+    cells: dict[str, CellEntry]
     took_s: dict[str, float]
     status: str = "running"
     wall_s: float | None = None

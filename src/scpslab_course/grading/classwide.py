@@ -21,7 +21,7 @@ from scpslab_course.course.answers import Expected
 from scpslab_course.course.formulas import base_value
 from scpslab_course.course.workspace import BLANK_WRITE_UP
 from scpslab_course.grading.compare import Rerun
-from scpslab_course.grading.grade import Code, Finding, Grade
+from scpslab_course.grading.grade import Code, Concern, Grade
 
 # A number in a text, without one that is a part of a name, a version or a date.
 NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,12}(?:\.\d{1,12})?(?![\w:/-]|\.\d|,\d)", re.ASCII)
@@ -46,7 +46,7 @@ def numbers(right: Expected, parameters: Mapping[str, AxisValue], reruns: Mappin
     return {name: value for name, value in found.items() if math.isfinite(value) and value}
 
 
-def findings(one: Grade, grades: Sequence[Grade]) -> Iterator[Finding]:
+def findings(one: Grade, grades: Sequence[Grade]) -> Iterator[Concern]:
     """What one submission has in common with others of the same assignment."""
     if one.expected is None:
         return
@@ -73,14 +73,14 @@ def wrote(one: Grade, write_up: str) -> Grade:
     return replace(one, texts=_texts(one), foreign=tuple(text for text in long if not own.rounded_to(text)))
 
 
-def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     theirs: dict[str, list[str]] = defaultdict(list)
     for other in others:
         for digest in other.texts.values():
             theirs[digest].append(other.student)
     for name, digest in one.texts.items():
         if students := theirs.get(digest):
-            yield Finding(Code.EQUAL_TEXTS, f"{name}: found the text of {_names(students)}; expected one's own")
+            yield Concern(Code.EQUAL_TEXTS, f"{name}: found the text of {_names(students)}; expected one's own")
 
 
 def _texts(grade: Grade) -> dict[str, str]:
@@ -100,14 +100,14 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     mine = _predicted(one)
     if len(mine) < ENOUGH_NUMBERS or sum(map(_digits, mine.values())) < ENOUGH_DIGITS:
         return
     alike = (other for other in others if _predicted(other) == mine and not _have_alike_variants(one, other))
     if same := [other.student for other in alike]:
         said = f"found the predictions of {_names(same)}, each with the same digits; expected one's own"
-        yield Finding(Code.EQUAL_LOGS, said)
+        yield Concern(Code.EQUAL_LOGS, said)
 
 
 def _have_alike_variants(one: Grade, other: Grade) -> bool:
@@ -127,7 +127,7 @@ def _predicted(grade: Grade) -> dict[str, str]:
     return {part.name: part.given for part in grade.parts if part.kind == "prediction" and part.given}
 
 
-def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     answered = ("prediction", "answer")
     numbers = ((name, value, other.student) for other in others for name, value in other.numbers.items())
     theirs = _Index((value, student) for name, value, student in numbers if name.startswith(answered))
@@ -139,7 +139,7 @@ def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
     for student, same in sorted(found.items(), key=lambda item: -sum(map(_digits, item[1]))):
         if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
             said = f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}"
-            yield Finding(Code.COPIED_NUMBERS, f"{said}; expected one's own")
+            yield Concern(Code.COPIED_NUMBERS, f"{said}; expected one's own")
 
 
 class _Index:

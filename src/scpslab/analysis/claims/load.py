@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from scpslab.analysis.claims.evidence import Evidence, Row
+from scpslab.analysis.claims.evidence import Evidence, EvidenceRow
 from scpslab.analysis.claims.model import ClaimsFile, Contradiction, ContradictionsFile
 from scpslab.analysis.figures.recipe import RECIPES, recipe_files
 from scpslab.analysis.figures.source import axis_number
@@ -127,7 +127,7 @@ def strange_words(paper: Paper, evidence: Evidence) -> Iterator[Complaint]:
     beside = [path.stem for folder in paper.places.path.resolve().parents[:2] for path in folder.glob("*.yaml")]
     known = sorted({*names(), *beside, *(row.scenario for row in evidence.rows)})
     columns: dict[str, set[str]] = {}
-    of_series: dict[str, list[Row]] = {}
+    of_series: dict[str, list[EvidenceRow]] = {}
     for name, series in paper.file.series.items():
         for number, pattern in enumerate(series.scenarios):
             if not any(fnmatchcase(scenario, pattern) for scenario in known):

@@ -276,7 +276,7 @@ class Conditions(Part):
 
 
 @dataclass(frozen=True)
-class Difference:
+class Mismatch:
     """One condition that a cell does not meet, with both values in words."""
 
     name: str
@@ -300,11 +300,11 @@ COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], str]]]
 }
 
 
-def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
+def differences(conditions: Conditions, plan: Plan) -> tuple[Mismatch, ...]:
     """Which conditions the plan of a cell does not meet."""
     facts = facts_of(plan)
     found = [
-        Difference(called, "none" if fact is None else show(fact), _or(map(show, as_several(wanted))))
+        Mismatch(called, "none" if fact is None else show(fact), _or(map(show, as_several(wanted))))
         for name, (called, fact_of, show) in COMPARED.items()
         if (wanted := getattr(conditions, name)) is not None and (fact := fact_of(facts)) not in as_several(wanted)
     ]
@@ -314,18 +314,18 @@ def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
         or there is None
         or not any(math.isclose(there, wanted, rel_tol=1e-9) for wanted in conditions.ber)
     ):
-        found.append(Difference("bit error ratio", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
+        found.append(Mismatch("bit error ratio", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
     if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
-        found.append(Difference("error model", " and ".join(facts.models), _or(conditions.errors)))
+        found.append(Mismatch("error model", " and ".join(facts.models), _or(conditions.errors)))
     if not math.isclose(facts.level, conditions.level, rel_tol=1e-6):
-        found.append(Difference("congestion level", f"{facts.level:g} %", f"{conditions.level:g} %"))
+        found.append(Mismatch("congestion level", f"{facts.level:g} %", f"{conditions.level:g} %"))
     disturbances = [text for text in facts.disturbances if not (conditions.drops and "by order" in text)]
     if others := [*disturbances, *facts.others]:
-        found.append(Difference("other influences", ", ".join(others), "none"))
+        found.append(Mismatch("other influences", ", ".join(others), "none"))
     if conditions.hosts is not None and (transfer := transfer_in(plan)) is not None:
         problems = [_host(host, plan, transfer) for host in conditions.hosts]
         if all(problems):
-            found.append(Difference("hosts", problems[0], _or(map(_called, conditions.hosts))))
+            found.append(Mismatch("hosts", problems[0], _or(map(_called, conditions.hosts))))
     return tuple(found)
 
 

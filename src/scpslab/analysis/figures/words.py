@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scpslab.analysis.figures.canvas import Words
-from scpslab.analysis.figures.conditions import Conditions, Difference, differences, facts_of, said
+from scpslab.analysis.figures.conditions import Conditions, Mismatch, differences, facts_of, said
 from scpslab.analysis.figures.recipe import PaperSeries, Recipe
 from scpslab.analysis.figures.source import axis_number
 from scpslab.analysis.run import RunCell
@@ -29,7 +29,7 @@ def points(cells: Sequence[RunCell]) -> list[Plan]:
     return list({tuple(cell.plan.cell.axes.items()): cell.plan for cell in reversed(cells)}.values())[::-1]
 
 
-def listed(found: Sequence[Difference]) -> str:
+def listed(found: Sequence[Mismatch]) -> str:
     """Differences in words."""
     return ", ".join(dict.fromkeys(map(str, found)))
 
@@ -107,7 +107,7 @@ def _mark(paper: PaperSeries, recipe: Recipe, plans: Sequence[Plan]) -> Mark:
     return Mark(paper, tuple(drawn), tuple(dict.fromkeys(reasons)))
 
 
-def _nearest(found: Sequence[tuple[Difference, ...]]) -> tuple[Difference, ...]:
+def _nearest(found: Sequence[tuple[Mismatch, ...]]) -> tuple[Mismatch, ...]:
     """The differences of the cell that comes nearest. A cell with the right hosts is nearer than one with others."""
     return min(found, key=lambda item: (any(difference.name == "hosts" for difference in item), len(item)))
 

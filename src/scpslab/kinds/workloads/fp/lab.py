@@ -272,7 +272,7 @@ ROW_BYTES = 16
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FileDamage:
     """Bytes sent that are missing in the file that arrived, bytes that it has more than once, and bytes in it that were
     not sent there.
     """
@@ -282,13 +282,13 @@ class Comparison:
     damaged: int
 
 
-def compare(sent: bytes, arrived: bytes) -> Comparison:
+def compare(sent: bytes, arrived: bytes) -> FileDamage:
     """Aligns the file that arrived with the file sent, row by row; a changed byte is damaged, not lost.
 
     The sent content must not repeat itself.
     """
     if arrived == sent:
-        return Comparison(0, 0, 0)
+        return FileDamage(0, 0, 0)
     covered = bytearray(len(sent))
     duplicated = damaged = 0
     gap_at = sent_end = 0
@@ -299,7 +299,7 @@ def compare(sent: bytes, arrived: bytes) -> Comparison:
         covered[source : source + length] = b"\1" * length
         gap_at, sent_end = at + length, source + length
     damaged += _wrong_in_place(sent, arrived, covered, (sent_end, len(sent)), (gap_at, len(arrived)))
-    return Comparison(covered.count(0), duplicated, damaged)
+    return FileDamage(covered.count(0), duplicated, damaged)
 
 
 def _wrong_in_place(
