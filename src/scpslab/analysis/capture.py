@@ -203,19 +203,19 @@ def _records(content: bytes, order: str, unit_ns: int, where: str) -> tuple[Ints
     """Time, offset, captured length and length on the wire of every whole record."""
     header = struct.Struct(order + "IIII").unpack_from
     at, size = 24, len(content)
-    found: list[tuple[int, int, int, int]] = []
+    records: list[tuple[int, int, int, int]] = []
     while at + 16 <= size:
         seconds, fraction, captured, whole = header(content, at)
         if captured > LARGEST_RECORD_BYTES:
             raise ResultError(
-                f"{where}: record {len(found) + 1} at byte {at}: found a length of {captured}; "
+                f"{where}: record {len(records) + 1} at byte {at}: found a length of {captured}; "
                 f"expected at most {LARGEST_RECORD_BYTES}."
             )
         if at + 16 + captured > size:
             break
-        found.append((seconds * 10**9 + fraction * unit_ns, at + 16, captured, whole))
+        records.append((seconds * 10**9 + fraction * unit_ns, at + 16, captured, whole))
         at += 16 + captured
-    table = np.array(found, dtype=np.int64).reshape(-1, 4)
+    table = np.array(records, dtype=np.int64).reshape(-1, 4)
     return table[:, 0], table[:, 1], table[:, 2], table[:, 3], at != size
 
 
@@ -482,8 +482,8 @@ def annotated(records: PacketRecords, interface: str, comments: Mapping[int, str
         packet = struct.pack("<IIIII", 0, t_ns >> 32, t_ns & 0xFFFFFFFF, captured, whole) + _padded(
             records.content[start : start + captured]
         )
-        said = comments.get(frame)
-        blocks.append(_block(ENHANCED_PACKET, packet + (_pcapng_options([(COMMENT, said.encode())]) if said else b"")))
+        text = comments.get(frame)
+        blocks.append(_block(ENHANCED_PACKET, packet + (_pcapng_options([(COMMENT, text.encode())]) if text else b"")))
     return b"".join(blocks)
 
 

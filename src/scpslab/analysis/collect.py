@@ -76,12 +76,12 @@ def rows_as_csv(cells: Iterable[RunCell], warn: Callable[[str], None] = lambda _
     Of each cell only its row is kept: plans of a hundred thousand cells would need gigabytes.
     """
     known: dict[Columns, Columns] = {}
-    found = sorted((_row(cell, known, warn) for cell in cells), key=lambda row: row.order)
-    axes = list(dict.fromkeys(axis for row in found for axis in row.axes))
-    columns = _merged([row.columns for row in found])
+    of_cells = sorted((_row(cell, known, warn) for cell in cells), key=lambda row: row.order)
+    axes = list(dict.fromkeys(axis for row in of_cells for axis in row.axes))
+    columns = _merged([row.columns for row in of_cells])
     header = [*BEFORE_AXES, *axes, *(name for name in AFTER_AXES if name not in axes), *columns]
     rows: list[list[object]] = [[*header]]
-    rows += [[_written(row.values.get(name), columns.get(name)) for name in header] for row in found]
+    rows += [[_written(row.values.get(name), columns.get(name)) for name in header] for row in of_cells]
     return csv_text(rows)
 
 

@@ -150,8 +150,8 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
     shared = tuple(name for name in runs[0].axes if all(name in run.axes for run in runs))
     by = tuple(options.by) or shared
     asked = tuple(options.metrics)
-    found = [summarise(run, by, asked).metrics for run in runs]
-    wanted = asked or _independent(name for name in found[0] if all(name in run.metrics for run in runs))
+    chosen = [summarise(run, by, asked).metrics for run in runs]
+    wanted = asked or _independent(name for name in chosen[0] if all(name in run.metrics for run in runs))
     names = _names(runs)
     sides = [Side(name, run.rows, plans_of(run)) for name, run in zip(names, runs, strict=True)]
     comparison = _compare(sides, by, [name for name in shared if name not in by], wanted, options)
@@ -165,7 +165,7 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
         conditions=tuple(conditions),
         metrics_left_out={
             name: tuple(column for column in _independent(had) if column not in wanted)
-            for name, had in zip(names, found, strict=True)
+            for name, had in zip(names, chosen, strict=True)
         },
         is_same=len({tuple(tuple(row.values()) for row in run.rows) for run in runs}) == 1,
     )
@@ -200,8 +200,8 @@ def compare_axis(results: Results, axis: str, against: str | None = None, option
         values = [against, *(value for value in values if value != against)]
     others = tuple(name for name in results.axes if name != axis)
     by = tuple(options.by) or others
-    found = summarise(results, (axis, *by), options.metrics).metrics
-    wanted = tuple(options.metrics) or _independent(found)
+    chosen = summarise(results, (axis, *by), options.metrics).metrics
+    wanted = tuple(options.metrics) or _independent(chosen)
     planned = plans_of(results)
     sides = [Side(value, tuple(row for row in results.rows if row[axis] == value), planned) for value in values]
     comparison = _compare(sides, by, [name for name in others if name not in by], wanted, options)
@@ -308,8 +308,8 @@ def _pair(key: Key, names: tuple[str, str], metric: str, rows: Rows, pairing: Pa
         first, second = [a for a, _ in both], [b for _, b in both]
     else:
         first, second = ([value for value in part if value is not None] for part in columns)
-    found = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
-    return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, found)
+    difference = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
+    return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, difference)
 
 
 def _completion(key: Key, names: tuple[str, str], rows: Rows, pairing: Pairing) -> Pair:
@@ -329,8 +329,8 @@ def _completion(key: Key, names: tuple[str, str], rows: Rows, pairing: Pairing) 
         for part in done
     ]
     p, least_p = completion_p(done[0], done[1], paired=pairing.is_paired)
-    found = Effect(sum_of([parts[1]], [parts[0]]), None, p, least_p) if p is not None else NO_EFFECT
-    return Pair(key, names, COMPLETION, parts[0], parts[1], pairing, found)
+    difference = Effect(sum_of([parts[1]], [parts[0]]), None, p, least_p) if p is not None else NO_EFFECT
+    return Pair(key, names, COMPLETION, parts[0], parts[1], pairing, difference)
 
 
 def _half_of(done: int, tried: int) -> float:

@@ -149,11 +149,11 @@ class Content:
 
     def by_paper(self) -> list[tuple[str, str, list[Verdict]]]:
         """Title and reference of each paper with its verdicts."""
-        found: dict[str, tuple[str, str, list[Verdict]]] = {}
+        papers: dict[str, tuple[str, str, list[Verdict]]] = {}
         for verdict in self.verdicts:
             file = verdict.paper.file
-            found.setdefault(verdict.paper.name, (file.title, file.reference, []))[2].append(verdict)
-        return list(found.values())
+            papers.setdefault(verdict.paper.name, (file.title, file.reference, []))[2].append(verdict)
+        return list(papers.values())
 
     def picture_of(self, verdict: Verdict) -> Picture | None:
         """The figure that shows a claim, if a run of the report has drawn it."""
@@ -262,8 +262,8 @@ def _yaml(path: Path) -> Mapping[str, object]:
     try:
         fields = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise ResultError(f"{path}: {said}; expected the scenario that was run. {AGAIN}") from error
+        problem = " ".join(str(error).split())[:200]
+        raise ResultError(f"{path}: {problem}; expected the scenario that was run. {AGAIN}") from error
     return fields if isinstance(fields, dict) else {}
 
 

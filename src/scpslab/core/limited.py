@@ -79,16 +79,16 @@ def _work(work: Callable[[], Any], limits: WorkLimits, room: int, writing: int) 
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         _limit(limits, room)
         try:
-            said = json.dumps([DONE, work()])
+            message = json.dumps([DONE, work()])
         except errors.ScpslabError as error:
             kind = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
-            said = json.dumps([RAISED, kind, str(error)])
+            message = json.dumps([RAISED, kind, str(error)])
         except MemoryError:
-            said = json.dumps([FAILED, _memory(limits)])
+            message = json.dumps([FAILED, _memory(limits)])
         except Exception as error:
-            said = json.dumps([FAILED, f"found {type(error).__name__}{_place(error)}: {str(error)[:200]}"])
+            message = json.dumps([FAILED, f"found {type(error).__name__}{_place(error)}: {str(error)[:200]}"])
         with os.fdopen(writing, "wb") as pipe:
-            pipe.write(said.encode())
+            pipe.write(message.encode())
     finally:
         os._exit(1)
 
@@ -114,14 +114,14 @@ def _lower(kind: int, value: int) -> None:
 
 def _answer(content: bytes, status: int, limits: WorkLimits) -> Any:
     try:
-        kind, *said = json.loads(content)
+        kind, *values = json.loads(content)
     except ValueError:
         raise LimitError(_ended(status, limits)) from None
     if kind == RAISED:
-        raise getattr(errors, said[0])(said[1])
+        raise getattr(errors, values[0])(values[1])
     if kind == FAILED:
-        raise LimitError(said[0])
-    return said[0]
+        raise LimitError(values[0])
+    return values[0]
 
 
 def _ended(status: int, limits: WorkLimits) -> str:

@@ -142,12 +142,12 @@ def _check_listed(path: Path, contents: ArchiveContents, members: Members) -> No
         listed = digest.files | (digest.inputs if digest.inputs is not None else {})
         for name, expected in listed.items():
             member = f"{digest.run}/{name}"
-            found = members.digests.get(member)
-            if found is None and (name in (digest.inputs or ()) or PurePosixPath(name).name in (PLAN, RESULTS)):
+            actual = members.digests.get(member)
+            if actual is None and (name in (digest.inputs or ()) or PurePosixPath(name).name in (PLAN, RESULTS)):
                 raise ResultError(
                     f"{path}: {member}: found no such file; expected the file that {CONTENTS} lists. {AGAIN}"
                 )
-            if found not in (None, expected):
+            if actual not in (None, expected):
                 raise ResultError(
                     f"{path}: {member}: found another one; expected the file that {CONTENTS} lists, by its SHA-256. "
                     f"{AGAIN}"
@@ -229,7 +229,7 @@ def _files_of_cells(run: Path) -> list[Path]:
 
 
 def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> ArchivedRun:
-    found: dict[str, Plan] = {}
+    by_cell: dict[str, Plan] = {}
     for name in digest.files:
         member = f"{digest.run}/{name}"
         if PurePosixPath(name).name != PLAN:
@@ -240,15 +240,15 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
             raise ResultError(f"{path}: {member}: {error}. {AGAIN}") from error
         if name != f"{CELLS}/{plan.cell.id}/{PLAN}":
             raise ResultError(f"{path}: {member}: found the plan of cell {plan.cell.id}; {EXPECTED}")
-        found[plan.cell.id] = plan
-    if not found:
+        by_cell[plan.cell.id] = plan
+    if not by_cell:
         raise ResultError(f"{path}: {digest.run}: found no plan; expected at least one. Export the run again.")
     own = {
         name: files[member]
         for name in digest.inputs or ()
         if _is_input_of_plans(name) and (member := f"{digest.run}/{name}") in files
     }
-    return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files), own)
+    return ArchivedRun(digest, by_cell, _resolved(path, digest, files), _manifest(path, digest, files), own)
 
 
 def _is_input_of_plans(name: str) -> bool:

@@ -199,8 +199,8 @@ class RunFolder:
         removed.
         """
         for kind in (FIGURES, CLAIMS):
-            found = sorted((folder / kind).glob("*.yaml"))
-            own = {path.name: path for path in found if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
+            files = sorted((folder / kind).glob("*.yaml"))
+            own = {path.name: path for path in files if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
             place = self.path / kind
             if own or place.is_symlink():
                 own_folder(place)
@@ -220,8 +220,8 @@ class RunFolder:
             *(self.path / CLAIMS).glob("*.yaml"),
             *(self.path / VECTORS).glob("*"),
         ]
-        found = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
-        return sorted(path for path in found if is_own(self.path, path))
+        candidates = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
+        return sorted(path for path in candidates if is_own(self.path, path))
 
     def is_run(self) -> bool:
         """Whether there is a manifest and at least one cell.
@@ -406,12 +406,12 @@ def runs_of(named: Sequence[str], runs: Path = RUNS) -> list[Path]:
             been interrupted.
     """
     folders = [find_run(word, runs) for word in named] if named else [run.path for run in RunFolder.all_in(runs)]
-    found: dict[Path, RunFolder] = {}
+    members: dict[Path, RunFolder] = {}
     for folder in folders:
-        found |= {member.path.resolve(): member for member in _members(folder) if member.is_run()}
+        members |= {member.path.resolve(): member for member in _members(folder) if member.is_run()}
     return [
         run.path
-        for run in sorted(found.values(), key=lambda run: (-run.manifest_file.stat().st_mtime_ns, run.path.name))
+        for run in sorted(members.values(), key=lambda run: (-run.manifest_file.stat().st_mtime_ns, run.path.name))
     ]
 
 

@@ -113,8 +113,8 @@ CARRIED = (*PARTS, STACK, APPLIANCE)
 
 def cache_dir() -> Path:
     """The folder of all built parts and cached results."""
-    if given := os.environ.get("SCPSLAB_CACHE"):
-        return Path(given).absolute()
+    if named := os.environ.get("SCPSLAB_CACHE"):
+        return Path(named).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "scpslab"
 
 
@@ -310,8 +310,8 @@ def compare(part: Built, cache: Path) -> published.Judgement | None:
     Raises:
         CapabilityError: the file of published parts is damaged.
     """
-    found = made(part, cache)
-    return None if found is None else published.judge(part.title, *found, published.read(PROJECT / PUBLISHED))
+    product = made(part, cache)
+    return None if product is None else published.judge(part.title, *product, published.read(PROJECT / PUBLISHED))
 
 
 class PartFacts(TypedDict):
@@ -330,8 +330,8 @@ def parts_facts(cache: Path) -> dict[str, PartFacts]:
     facts: dict[str, PartFacts] = {}
     entries = published.read(PROJECT / PUBLISHED)
     for part in (*PARTS, STACK):
-        if found := made(part, cache):
-            entry, differs = found
+        if product := made(part, cache):
+            entry, differs = product
             is_same = published.judge(part.title, entry, differs, entries).same
             facts[part.name] = {"sha256": entry.sha256, "published": is_same, "tools": entry.tools, "differs": differs}
     return facts

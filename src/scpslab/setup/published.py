@@ -56,12 +56,12 @@ def read(file: Path) -> list[Entry]:
     ):
         if not line or line.startswith("#"):
             continue
-        found = LINE.fullmatch(line)
-        if found is None:
+        match = LINE.fullmatch(line)
+        if match is None:
             raise CapabilityError(
                 f'{file}:{number}: found "{line}"; expected PART RECIPE SHA256 TOOLS. Run: make published.'
             )
-        entries.append(Entry(*found.groups()))
+        entries.append(Entry(*match.groups()))
     return entries
 
 
@@ -76,7 +76,7 @@ def text(entries: list[Entry]) -> str:
 
 def tools(programs: tuple[str, ...]) -> str:
     """The first line that each program says of its version."""
-    said = []
+    versions = []
     environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
     for program in programs:
         try:
@@ -84,10 +84,10 @@ def tools(programs: tuple[str, ...]) -> str:
                 [program, "--version"], capture_output=True, text=True, errors="replace", env=environment, check=False
             )
         except OSError:
-            said.append(f"no {program}")
+            versions.append(f"no {program}")
         else:
-            said.append((done.stdout.strip().splitlines() or [program])[0])
-    return "; ".join(said)
+            versions.append((done.stdout.strip().splitlines() or [program])[0])
+    return "; ".join(versions)
 
 
 def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> Judgement:

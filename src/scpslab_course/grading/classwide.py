@@ -38,12 +38,12 @@ def numbers(right: Expected, parameters: Mapping[str, AxisValue], reruns: Mappin
     its runs.
     """
     based = {name: base_value(value) for name, value in parameters.items()}
-    found = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
-    found |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
-    found |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
+    values = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
+    values |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
+    values |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
     cells = ((name, row) for name, one in reruns.items() for row in one.rows)
-    found |= {f"{name} {row['cell']} {column}": _number(row[column]) for name, row in cells for column in row}
-    return {name: value for name, value in found.items() if math.isfinite(value) and value}
+    values |= {f"{name} {row['cell']} {column}": _number(row[column]) for name, row in cells for column in row}
+    return {name: value for name, value in values.items() if math.isfinite(value) and value}
 
 
 def findings(one: Grade, grades: Sequence[Grade]) -> Iterator[Concern]:
@@ -131,12 +131,12 @@ def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     answered = ("prediction", "answer")
     numbers = ((name, value, other.student) for other in others for name, value in other.numbers.items())
     theirs = _Index((value, student) for name, value, student in numbers if name.startswith(answered))
-    found: dict[str, list[str]] = {other.student: [] for other in others}
+    shared: dict[str, list[str]] = {other.student: [] for other in others}
     for text in one.foreign:
         for student in theirs.rounded_to(text):
-            found[student].append(text)
+            shared[student].append(text)
     # Who was copied from comes before whom chance brings in.
-    for student, same in sorted(found.items(), key=lambda item: -sum(map(_digits, item[1]))):
+    for student, same in sorted(shared.items(), key=lambda item: -sum(map(_digits, item[1]))):
         if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
             said = f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}"
             yield Concern(Code.COPIED_NUMBERS, f"{said}; expected one's own")

@@ -55,11 +55,11 @@ def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]
     """
     if said := unfit(variant, assignment):
         raise UsageError(f"{variant.assignment}: {said}. Grade with the files that were issued.")
-    found = {}
+    by_scenario = {}
     for name in assignment.scenario_names:
         loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
-        found[name] = planning.plans(scenario.cells(loaded))
-    return found
+        by_scenario[name] = planning.plans(scenario.cells(loaded))
+    return by_scenario
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def rerun(
         LabError: a cell failed here; that is the grader's fault, not the student's.
         CapabilityError: this machine cannot run labs.
     """
-    found = {}
+    reruns = {}
     for name, cells in chosen.items():
         loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
         wanted = {cell: plans[name][cell] for cell in cells}
@@ -122,8 +122,8 @@ def rerun(
             raise LabError(f"{run.folder}: found cells that failed while grading; expected results. {advice}")
         rows, manifest = results.table.read_results(run.folder).rows, RunFolder(run.folder).manifest()
         for_formulas, is_whole = rows_of({"": run.folder})[""], len(cells) == len(plans[name])
-        found[name] = Rerun(digests_of(run.folder), rows, for_formulas, cells, is_whole, manifest)
-    return found
+        reruns[name] = Rerun(digests_of(run.folder), rows, for_formulas, cells, is_whole, manifest)
+    return reruns
 
 
 def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None:
@@ -220,20 +220,20 @@ def _differing(run: ArchivedRun, mine: Rerun) -> Iterator[str]:
 
 
 def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
-    found = []
+    differences = []
     by_cell = {row.get("cell", ""): row for row in submitted}
     for row in mine.rows:
         other = by_cell.get(row["cell"])
         if other is None:
-            found.append(f"no line of cell {row['cell']}")
+            differences.append(f"no line of cell {row['cell']}")
             continue
         # Without the other cells of the scenario, columns that only these fill are missing here.
         for column in (column for column in row if other.get(column) != row[column]):
             said = f"{column} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']}"
-            found.append(f"{said} (a run gives {row[column]})")
+            differences.append(f"{said} (a run gives {row[column]})")
     if mine.is_whole and len(submitted) != len(mine.rows):
-        found.append(f"{len(submitted)} lines for {len(mine.rows)} cells")
-    return found
+        differences.append(f"{len(submitted)} lines for {len(mine.rows)} cells")
+    return differences
 
 
 def _other_version(run: ArchivedRun, mine: Rerun) -> str:

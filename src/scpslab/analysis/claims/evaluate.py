@@ -83,14 +83,14 @@ class Verdict:
             return Outcome.NOT_TESTABLE
         if era is None:
             return self.outcome("period") or self.outcome("modern")
-        found = [result.outcome for result in self.results if result.check.era == era]
-        return together(found) if found else None
+        outcomes = [result.outcome for result in self.results if result.check.era == era]
+        return together(outcomes) if outcomes else None
 
 
 def together(outcomes: Iterable[Outcome]) -> Outcome:
     """The outcome of several things that must all hold."""
-    found = set(outcomes)
-    return next(outcome for outcome in DECIDES if outcome in found)
+    different = set(outcomes)
+    return next(outcome for outcome in DECIDES if outcome in different)
 
 
 def evaluate(papers: Sequence[Paper], evidence: Evidence) -> list[Verdict]:

@@ -74,7 +74,7 @@ class Evidence:
         Raises:
             ResultError: a run that cannot be read.
         """
-        changed = {run: found for run in runs if (found := changes_of(run))}
+        changed = {run: changes for run in runs if (changes := changes_of(run))}
         return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
 
     def select(
@@ -87,11 +87,11 @@ class Evidence:
         another had not. A condition on a metric lets a cell without that metric pass when it did not complete: it has
         no metrics at all.
         """
-        found: dict[tuple[object, ...], EvidenceRow] = {}
+        rows: dict[tuple[object, ...], EvidenceRow] = {}
         for row in self._of_series(series):
-            if _fits(row, at) and (row.identity not in found or _has_only(row, found[row.identity], metric)):
-                found[row.identity] = row
-        return tuple(found.values())
+            if _fits(row, at) and (row.identity not in rows or _has_only(row, rows[row.identity], metric)):
+                rows[row.identity] = row
+        return tuple(rows.values())
 
     def sample(
         self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None
@@ -131,13 +131,13 @@ def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterab
     results = read_results(run, warn=warn)
     asked, _, asked_variant = scenario_of(run).partition(":")
     # Of a scenario of a user's own, only its run says whether its cells are evidence.
-    said = manifest_of(run).evidence
+    stated = manifest_of(run).evidence
     for values in results.rows:
         # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the
         # variant.
         scenario, _, variant = current_name(values["scenario"]).partition(":")
         variant = variant or (asked_variant if asked == scenario else "")
-        is_evidence = variant in evidence_variants(scenario) if said is None else said
+        is_evidence = variant in evidence_variants(scenario) if stated is None else stated
         yield EvidenceRow(
             run,
             scenario,
@@ -161,11 +161,11 @@ def _fits(row: EvidenceRow, at: Mapping[str, tuple[AxisValue, ...]]) -> bool:
 
 
 def _has(row: EvidenceRow, name: str, wanted: tuple[AxisValue, ...]) -> bool:
-    found = row.values.get(name)
-    if not found:
+    text = row.values.get(name)
+    if not text:
         # Nothing in a column that some row has: a metric of a transfer that did not complete.
-        return found == "" and row.values["status"] == "incomplete"
-    return any(same(found, value) for value in wanted)
+        return text == "" and row.values["status"] == "incomplete"
+    return any(same(text, value) for value in wanted)
 
 
 def same(found: str, wanted: AxisValue) -> bool:

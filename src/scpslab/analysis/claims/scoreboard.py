@@ -170,8 +170,8 @@ def _records(verdicts: Sequence[Verdict]) -> list[Sequence[object]]:
             era = result.check.era
             for finding in result.findings:
                 judged = [era, verdict.outcome(era), subject(result), finding.outcome, at_text(finding)]
-                found = [nine_digits(number) for number in (finding.number, finding.low, finding.high)]
-                records.append([*named, *judged, *found, band(result.check), claim.paper, finding.text])
+                digits = [nine_digits(number) for number in (finding.number, finding.low, finding.high)]
+                records.append([*named, *judged, *digits, band(result.check), claim.paper, finding.text])
     return records
 
 

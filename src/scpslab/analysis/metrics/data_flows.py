@@ -180,8 +180,8 @@ def data_connection(cell: RunCell, workload: Transfer, probe: str) -> Connection
     packets = cell.packets(probe)
     if packets is None:
         return None
-    found = split_connections(packets, cell.epoch_realtime_ns)
-    data = [connection for connection in found if workload.port not in (connection.server_port, connection.client_port)]
+    every = split_connections(packets, cell.epoch_realtime_ns)
+    data = [connection for connection in every if workload.port not in (connection.server_port, connection.client_port)]
     return max(data, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
 
 

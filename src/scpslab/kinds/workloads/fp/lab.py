@@ -231,16 +231,16 @@ class Fp(Workload[planned.Fp]):
         """Records what arrived beside what was sent; returns it."""
         path = self._target(FILE)
         arrived = path.read_bytes() if path.exists() else b""
-        found = compare(self.data, arrived)
+        damage = compare(self.data, arrived)
         self.records.write(
             event="file",
             bytes=len(arrived),
             expected_bytes=len(self.data),
             sha256=hashlib.sha256(arrived).hexdigest(),
             sent_sha256=hashlib.sha256(self.data).hexdigest(),
-            lost_bytes=found.lost,
-            duplicated_bytes=found.duplicated,
-            damaged_bytes=found.damaged,
+            lost_bytes=damage.lost,
+            duplicated_bytes=damage.duplicated,
+            damaged_bytes=damage.damaged,
             part_left=self._target(PART).exists(),
         )
         self.records.write(event="sender", **self._sender_counts())
@@ -322,7 +322,7 @@ def _matches(sent: bytes, arrived: bytes) -> list[tuple[int, int, int]]:
     `arrived`.
     """
     rows = {sent[at : at + ROW_BYTES]: at for at in range(0, len(sent) - ROW_BYTES + 1, ROW_BYTES)}
-    found: list[tuple[int, int, int]] = []
+    matches: list[tuple[int, int, int]] = []
     at, settled = 0, 0
     while at + ROW_BYTES <= len(arrived):
         source = rows.get(arrived[at : at + ROW_BYTES])
@@ -333,9 +333,9 @@ def _matches(sent: bytes, arrived: bytes) -> list[tuple[int, int, int]]:
         while start > settled and source > 0 and arrived[start - 1] == sent[source - 1]:
             start, source = start - 1, source - 1
         length = _alike(sent, source, arrived, start)
-        found.append((start, source, length))
+        matches.append((start, source, length))
         at = settled = start + length
-    return found
+    return matches
 
 
 def _alike(sent: bytes, source: int, arrived: bytes, at: int) -> int:
