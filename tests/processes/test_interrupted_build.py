@@ -18,7 +18,7 @@ PROGRAM = """
 import runpy, sys
 from scpslab.setup import images
 BUILD = ["sh", "-c", f"exec 3>{sys.argv[1]}; sleep 600 & echo ready >&3; wait"]
-images.PARTS = (images.Part("tools", "tools", "images/guest/tools", lambda job: job.run(BUILD), "bin", images.files_of),)
+images.PARTS = (images.Built("tools", "tools", "images/guest/tools", lambda job: job.run(BUILD), "bin", images.files_of),)
 images.NEEDED_BYTES = 1
 sys.argv = ["scpslab.setup"]
 runpy.run_module("scpslab.setup", run_name="__main__")

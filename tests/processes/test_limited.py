@@ -9,11 +9,11 @@ import time
 import pytest
 
 from scpslab.core.errors import LimitError, NewerFormat, ResultError
-from scpslab.core.limited import Limits, limited
+from scpslab.core.limited import WorkLimits, limited
 
 pytestmark = pytest.mark.slow
 
-SMALL = Limits(memory_bytes=128 << 20, cpu_s=1, wall_s=20, answer_bytes=1 << 20)
+SMALL = WorkLimits(memory_bytes=128 << 20, cpu_s=1, wall_s=20, answer_bytes=1 << 20)
 
 
 def _allocate():
@@ -59,7 +59,7 @@ def test_what_ends_the_work_is_said_and_ends_nothing_else(work, says):
 
 def test_work_that_only_waits_is_ended_too():
     with pytest.raises(LimitError, match=r"found no end within 0.2 s"):
-        limited(lambda: time.sleep(600), Limits(wall_s=0.2))
+        limited(lambda: time.sleep(600), WorkLimits(wall_s=0.2))
 
 
 def test_errors_of_ours_keep_their_class_and_text():
@@ -97,4 +97,4 @@ def test_no_child_is_left(monkeypatch):
 
 def test_limits_within_limits_are_the_lower_ones():
     with pytest.raises(LimitError, match="memory"):
-        limited(lambda: limited(_allocate, Limits(memory_bytes=1 << 40)), SMALL)
+        limited(lambda: limited(_allocate, WorkLimits(memory_bytes=1 << 40)), SMALL)

@@ -12,7 +12,7 @@ import pytest
 
 from scpslab.core import limited as limited_module
 from scpslab.core.errors import ResultError
-from scpslab.core.limited import Limits, limited
+from scpslab.core.limited import WorkLimits, limited
 from scpslab.running import RunOptions
 from scpslab.running import verify as module
 from scpslab.running.verify import verify
@@ -112,9 +112,9 @@ def test_an_archive_of_any_content_takes_little_memory_and_time(members, tmp_pat
 
     # In children, whose peaks begin with what this process has in memory already: after thousands of tests that alone
     # may be more than the limit, and then a child still has its least.
-    limited(make, Limits(memory_bytes=4 << 30))
+    limited(make, WorkLimits(memory_bytes=4 << 30))
     has_already = limited_module.resident_bytes()
-    said, resident, cpu_s = limited(work, Limits(memory_bytes=4 << 30, cpu_s=120))
+    said, resident, cpu_s = limited(work, WorkLimits(memory_bytes=4 << 30, cpu_s=120))
     assert says in said
     assert resident <= max(512 * MIB, has_already + limited_module.LEAST_BYTES)
     assert cpu_s <= 60

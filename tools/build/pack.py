@@ -15,7 +15,7 @@ from scpslab.setup.images import (
     APPLIANCE,
     CARRIED,
     MADE,
-    Part,
+    Built,
     cache_dir,
     ensure,
     ensure_appliance,
@@ -61,7 +61,7 @@ def pack(folder: Path, say: Say, *, with_appliance: bool = True) -> None:
     say(f"{folder}: {sum((folder / part.archive).stat().st_size for part in parts) / 1e6:.1f} MB")
 
 
-def _pack(part: Part, folder: Path, say: Say) -> Packed:
+def _pack(part: Built, folder: Path, say: Say) -> Packed:
     """Packs one part: its product, the notices of copyright, and the note of what it was made with."""
     cache = cache_dir()
     base = place(part, cache)

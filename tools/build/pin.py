@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.setup import Say, published
-from scpslab.setup.images import CARRIED, GUEST, KERNEL, PROJECT, PUBLISHED, Part, cache_dir, made
+from scpslab.setup.images import CARRIED, GUEST, KERNEL, PROJECT, PUBLISHED, Built, cache_dir, made
 from tools.build import guest, kernel, versions
 from tools.build.apt import Apt, Place, mirror, sources_line
 from tools.build.job import Job
@@ -54,11 +54,11 @@ def publish(say: Say) -> None:
     say(f"{file}: {', '.join(entry.part for entry in mine) or 'no part is built here with the versions of its recipe'}")
 
 
-def _job(part: Part, folder: Path, say: Say) -> Job:
+def _job(part: Built, folder: Path, say: Say) -> Job:
     return Job(part.title, PROJECT / part.recipe, folder / part.product, cache_dir() / "pin.log", say)
 
 
-def _write(part: Part, found: Versions, title: str, say: Say) -> None:
+def _write(part: Built, found: Versions, title: str, say: Say) -> None:
     file = PROJECT / part.recipe / versions.FILE
     changed = (
         versions.differences(versions.read(file), {package.name: package.version for package in found.packages})

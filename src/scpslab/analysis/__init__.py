@@ -9,5 +9,3 @@ report.py. All that commands show is a Report (output.py).
 from scpslab.analysis import checks, table
 from scpslab.analysis.collect import collect
 from scpslab.analysis.run import open_cell
-
-__all__ = ["checks", "collect", "open_cell", "table"]

@@ -57,7 +57,7 @@ TIMESTAMP_PATTERN = (
 
 
 @dataclass(frozen=True)
-class Records:
+class PacketRecords:
     """A capture file, n records; every array is int64[n].
 
     `t_ns` since 1970; `start` the offset of the frame in `content`; `captured` and `whole` its length in the file and
@@ -174,7 +174,7 @@ def parse_packets(content: bytes, where: str) -> Packets:
     return decode(read_records(content, where))
 
 
-def read_records(content: bytes, where: str) -> Records:
+def read_records(content: bytes, where: str) -> PacketRecords:
     """Every whole record of a capture file; `where` names it in errors.
 
     Raises:
@@ -196,26 +196,26 @@ def read_records(content: bytes, where: str) -> Records:
             f"{where}: found link type {link_type}; expected one of {', '.join(map(str, sorted(LINK_HEADERS)))}."
         )
     t_ns, start, captured, whole, is_truncated = _records(content, order, unit_ns, where)
-    return Records(content, link_type, snaplen, t_ns, start, captured, whole, is_truncated)
+    return PacketRecords(content, link_type, snaplen, t_ns, start, captured, whole, is_truncated)
 
 
 def _records(content: bytes, order: str, unit_ns: int, where: str) -> tuple[Ints, Ints, Ints, Ints, bool]:
     """Time, offset, captured length and length on the wire of every whole record."""
     header = struct.Struct(order + "IIII").unpack_from
     at, size = 24, len(content)
-    found: list[tuple[int, int, int, int]] = []
+    records: list[tuple[int, int, int, int]] = []
     while at + 16 <= size:
         seconds, fraction, captured, whole = header(content, at)
         if captured > LARGEST_RECORD_BYTES:
             raise ResultError(
-                f"{where}: record {len(found) + 1} at byte {at}: found a length of {captured}; "
+                f"{where}: record {len(records) + 1} at byte {at}: found a length of {captured}; "
                 f"expected at most {LARGEST_RECORD_BYTES}."
             )
         if at + 16 + captured > size:
             break
-        found.append((seconds * 10**9 + fraction * unit_ns, at + 16, captured, whole))
+        records.append((seconds * 10**9 + fraction * unit_ns, at + 16, captured, whole))
         at += 16 + captured
-    table = np.array(found, dtype=np.int64).reshape(-1, 4)
+    table = np.array(records, dtype=np.int64).reshape(-1, 4)
     return table[:, 0], table[:, 1], table[:, 2], table[:, 3], at != size
 
 
@@ -237,7 +237,7 @@ class _Bytes:
         return self.u16(at) << 16 | self.u16(at + 2)
 
 
-def _network_header(octets: _Bytes, records: Records) -> tuple[Ints, Bools]:
+def _network_header(octets: _Bytes, records: PacketRecords) -> tuple[Ints, Bools]:
     """The offset of each record's network header, and whether that is IPv4."""
     header_bytes, type_at = LINK_HEADERS[records.link_type]
     network = records.start + header_bytes
@@ -252,7 +252,7 @@ def _network_header(octets: _Bytes, records: Records) -> tuple[Ints, Bools]:
     return network, (ether_type == ETHERTYPE_IPV4) & (octets.u8(network) >> 4 == 4)
 
 
-def read_ip_headers(records: Records) -> IpHeaders:
+def read_ip_headers(records: PacketRecords) -> IpHeaders:
     """The IPv4 packets among the records, those included that are neither TCP nor UDP."""
     octets = _Bytes(records.content)
     network, is_ip = _network_header(octets, records)
@@ -268,7 +268,7 @@ def read_ip_headers(records: Records) -> IpHeaders:
     )
 
 
-def decode(records: Records) -> Packets:
+def decode(records: PacketRecords) -> Packets:
     """The packets among the records."""
     content, t_ns = records.content, records.t_ns
     octets = _Bytes(content)
@@ -462,7 +462,7 @@ def _scale(scale: Ints, flags: Ints, mine: Bools) -> int:
     return int(scale[syn[0]]) if len(syn) else ABSENT
 
 
-def annotated(records: Records, interface: str, comments: Mapping[int, str]) -> bytes:
+def annotated(records: PacketRecords, interface: str, comments: Mapping[int, str]) -> bytes:
     """The file's bytes: every record as it was, in its order, with the comments of the frames (counted from 1) that
     have one.
     """
@@ -482,8 +482,8 @@ def annotated(records: Records, interface: str, comments: Mapping[int, str]) -> 
         packet = struct.pack("<IIIII", 0, t_ns >> 32, t_ns & 0xFFFFFFFF, captured, whole) + _padded(
             records.content[start : start + captured]
         )
-        said = comments.get(frame)
-        blocks.append(_block(ENHANCED_PACKET, packet + (_pcapng_options([(COMMENT, said.encode())]) if said else b"")))
+        text = comments.get(frame)
+        blocks.append(_block(ENHANCED_PACKET, packet + (_pcapng_options([(COMMENT, text.encode())]) if text else b"")))
     return b"".join(blocks)
 
 

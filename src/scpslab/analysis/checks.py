@@ -22,7 +22,7 @@ CELLS_NAMED = 3
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckVerdict:
     """One check over all cells: its words, and the cells that do not hold it with the value found there."""
 
     words: str
@@ -37,7 +37,7 @@ class Verdict:
         return f"check {self.words}: not {len(self.missed)} of {self.cells} cells ({named}{more})"
 
 
-def evaluate(run_dir: Path, checks: Iterable[Check]) -> list[Verdict]:
+def evaluate(run_dir: Path, checks: Iterable[Check]) -> list[CheckVerdict]:
     """The verdict on every check. A cell that did not complete does not hold it.
 
     Raises:
@@ -73,7 +73,7 @@ def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[Key
                 yield ("checks", index, "at_most"), f"{found}; expected more. Correct a bound."
 
 
-def _verdict(check: Check, rows: Sequence[ResultRow]) -> Verdict:
+def _verdict(check: Check, rows: Sequence[ResultRow]) -> CheckVerdict:
     column = _column(check, rows[0] if rows else {})
     if column is None:
         raise ResultError(
@@ -90,7 +90,7 @@ def _verdict(check: Check, rows: Sequence[ResultRow]) -> Verdict:
         if bound is not None
     )
     missed = [(row["cell"], row[column] or row["status"]) for row in rows if not _holds(row, column, least, most)]
-    return Verdict(words, len(rows), tuple(missed))
+    return CheckVerdict(words, len(rows), tuple(missed))
 
 
 def _column(check: Check, columns: Container[str]) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scpslab.analysis.metrics.base import Column, Family, Subject, Value
+from scpslab.analysis.metrics.base import Family, MetricColumn, Subject, Value
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.analysis.output import csv_text
@@ -30,7 +30,7 @@ AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
 OWN_COLUMNS = frozenset((*BEFORE_AXES, *AFTER_AXES)) - {"stack"}
 DEFAULT_DECIMALS = 9
 # The columns of a cell by family, each with its name in the table.
-Columns = tuple[tuple[tuple[str, Column], ...], ...]
+Columns = tuple[tuple[tuple[str, MetricColumn], ...], ...]
 
 
 def collect(run_dir: Path, warn: Callable[[str], None] = lambda _: None) -> Path:
@@ -76,12 +76,12 @@ def rows_as_csv(cells: Iterable[RunCell], warn: Callable[[str], None] = lambda _
     Of each cell only its row is kept: plans of a hundred thousand cells would need gigabytes.
     """
     known: dict[Columns, Columns] = {}
-    found = sorted((_row(cell, known, warn) for cell in cells), key=lambda row: row.order)
-    axes = list(dict.fromkeys(axis for row in found for axis in row.axes))
-    columns = _merged([row.columns for row in found])
+    of_cells = sorted((_row(cell, known, warn) for cell in cells), key=lambda row: row.order)
+    axes = list(dict.fromkeys(axis for row in of_cells for axis in row.axes))
+    columns = _merged([row.columns for row in of_cells])
     header = [*BEFORE_AXES, *axes, *(name for name in AFTER_AXES if name not in axes), *columns]
     rows: list[list[object]] = [[*header]]
-    rows += [[_written(row.values.get(name), columns.get(name)) for name in header] for row in found]
+    rows += [[_written(row.values.get(name), columns.get(name)) for name in header] for row in of_cells]
     return csv_text(rows)
 
 
@@ -180,7 +180,7 @@ def _columns(plan: Plan) -> Columns:
     return (*families, tuple((column.name, column) for of_plan in OF_PLANS for column in of_plan.columns(plan)))
 
 
-def _merged(cells: Sequence[Columns]) -> dict[str, Column]:
+def _merged(cells: Sequence[Columns]) -> dict[str, MetricColumn]:
     """Metric columns of all cells, family by family."""
     distinct = list(dict.fromkeys(cells))
     return {
@@ -188,11 +188,7 @@ def _merged(cells: Sequence[Columns]) -> dict[str, Column]:
     }
 
 
-def _written(value: Value, column: Column | None) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
+def _written(value: Value, column: MetricColumn | None) -> Value:
     if isinstance(value, float) and column is not None:
         return f"{value:.{DEFAULT_DECIMALS if column.decimals is None else column.decimals}f}"
-    return str(value)
+    return value

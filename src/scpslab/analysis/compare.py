@@ -37,6 +37,7 @@ NAMES_OF_CELLS = ("id", "scenario", "axes", "repeat")
 SEEDS = ("kernel_seed", "seed", "seeds", "payload_seed", "rates_bps")
 
 Key = tuple[str, ...]
+Rows = tuple[list[ResultRow], list[ResultRow]]
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,8 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
     shared = tuple(name for name in runs[0].axes if all(name in run.axes for run in runs))
     by = tuple(options.by) or shared
     asked = tuple(options.metrics)
-    found = [summarise(run, by, asked).metrics for run in runs]
-    wanted = asked or _independent(name for name in found[0] if all(name in run.metrics for run in runs))
+    chosen = [summarise(run, by, asked).metrics for run in runs]
+    wanted = asked or _independent(name for name in chosen[0] if all(name in run.metrics for run in runs))
     names = _names(runs)
     sides = [Side(name, run.rows, plans_of(run)) for name, run in zip(names, runs, strict=True)]
     comparison = _compare(sides, by, [name for name in shared if name not in by], wanted, options)
@@ -164,7 +165,7 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
         conditions=tuple(conditions),
         metrics_left_out={
             name: tuple(column for column in _independent(had) if column not in wanted)
-            for name, had in zip(names, found, strict=True)
+            for name, had in zip(names, chosen, strict=True)
         },
         is_same=len({tuple(tuple(row.values()) for row in run.rows) for run in runs}) == 1,
     )
@@ -199,8 +200,8 @@ def compare_axis(results: Results, axis: str, against: str | None = None, option
         values = [against, *(value for value in values if value != against)]
     others = tuple(name for name in results.axes if name != axis)
     by = tuple(options.by) or others
-    found = summarise(results, (axis, *by), options.metrics).metrics
-    wanted = tuple(options.metrics) or _independent(found)
+    chosen = summarise(results, (axis, *by), options.metrics).metrics
+    wanted = tuple(options.metrics) or _independent(chosen)
     planned = plans_of(results)
     sides = [Side(value, tuple(row for row in results.rows if row[axis] == value), planned) for value in values]
     comparison = _compare(sides, by, [name for name in others if name not in by], wanted, options)
@@ -277,9 +278,7 @@ def _contrasts(sides: Iterable[int], *, all_pairs: bool) -> list[tuple[int, int]
     return [(one, other) for one, other in itertools.combinations(sides, 2) if all_pairs or one == 0]
 
 
-def _paired(
-    sides: tuple[Side, Side], rows: tuple[list[ResultRow], list[ResultRow]], pooled: Sequence[str]
-) -> tuple[tuple[list[ResultRow], list[ResultRow]], Pairing]:
+def _paired(sides: tuple[Side, Side], rows: Rows, pooled: Sequence[str]) -> tuple[Rows, Pairing]:
     """The rows of a point in pairs (same repeat, same draws) if that is what they are; otherwise as they came, with the
     reason.
     """
@@ -302,27 +301,18 @@ def _paired(
     return ([first for first, _ in pairs], [second for _, second in pairs]), Pairing(is_paired=True, why=SAME_DRAWS)
 
 
-def _pair(
-    key: Key,
-    names: tuple[str, str],
-    metric: str,
-    rows: tuple[list[ResultRow], list[ResultRow]],
-    pairing: Pairing,
-    test: Method,
-) -> Pair:
+def _pair(key: Key, names: tuple[str, str], metric: str, rows: Rows, pairing: Pairing, test: Method) -> Pair:
     columns = [[row.numbers.get(metric) if row.has_completed else None for row in part] for part in rows]
     if pairing.is_paired:
         both = [(a, b) for a, b in zip(*columns, strict=True) if a is not None and b is not None]
         first, second = [a for a, _ in both], [b for _, b in both]
     else:
         first, second = ([value for value in part if value is not None] for part in columns)
-    found = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
-    return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, found)
+    difference = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
+    return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, difference)
 
 
-def _completion(
-    key: Key, names: tuple[str, str], rows: tuple[list[ResultRow], list[ResultRow]], pairing: Pairing
-) -> Pair:
+def _completion(key: Key, names: tuple[str, str], rows: Rows, pairing: Pairing) -> Pair:
     """Shares of transfers that completed, in percent.
 
     Cells that failed say nothing about a protocol; of a pair, both must have ended.
@@ -339,8 +329,8 @@ def _completion(
         for part in done
     ]
     p, least_p = completion_p(done[0], done[1], paired=pairing.is_paired)
-    found = Effect(sum_of([parts[1]], [parts[0]]), None, p, least_p) if p is not None else NO_EFFECT
-    return Pair(key, names, COMPLETION, parts[0], parts[1], pairing, found)
+    difference = Effect(sum_of([parts[1]], [parts[0]]), None, p, least_p) if p is not None else NO_EFFECT
+    return Pair(key, names, COMPLETION, parts[0], parts[1], pairing, difference)
 
 
 def _half_of(done: int, tried: int) -> float:

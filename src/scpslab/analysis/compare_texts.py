@@ -84,26 +84,26 @@ def _notes(comparison: Comparison) -> list[str]:
         f"{certain} of {tested} differences are certain: p below {SIGNIFICANT} after Holm's correction for "
         f"{_counted(tested, 'comparison')}"
     )
-    found = [
+    notes = [
         f"{certainty}. {TESTS[comparison.options.test]}.",
         *_pairings(comparison),
         *_too_few(comparison, tested),
         *_missing(comparison),
     ]
     if comparison.is_same:
-        found.append("Both runs have the same rows." if len(comparison.names) == 2 else "All runs have the same rows.")
+        notes.append("Both runs have the same rows." if len(comparison.names) == 2 else "All runs have the same rows.")
     if comparison.pooled:
-        found.append(
+        notes.append(
             f"taken together: all values of {', '.join(comparison.pooled)}. The numbers are of the mixture, not of "
             "repeats under one condition."
         )
-    found += [f"only in {name}: {_points(keys)}" for name, keys in comparison.not_shared.items() if keys]
-    found += [
+    notes += [f"only in {name}: {_points(keys)}" for name, keys in comparison.not_shared.items() if keys]
+    notes += [
         f"not in every run: {', '.join(names)} of {name}"
         for name, names in comparison.metrics_left_out.items()
         if names
     ]
-    return found + list(_conditions(comparison.conditions))
+    return notes + list(_conditions(comparison.conditions))
 
 
 def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:

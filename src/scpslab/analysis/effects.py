@@ -149,11 +149,11 @@ def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]
     """Second less first, pair by pair; differences that are equal but for rounding are made equal, or their spread
     would be that of the rounding.
     """
-    found = [b - a for a, b in zip(first, second, strict=True)]
+    differences = [b - a for a, b in zip(first, second, strict=True)]
     size = max(abs(value) for value in (*first, *second))
-    if max(found) - min(found) <= ROUNDING * size:
-        return [0.0 if abs(found[0]) <= ROUNDING * size else found[0]] * len(found)
-    return found
+    if max(differences) - min(differences) <= ROUNDING * size:
+        return [0.0 if abs(differences[0]) <= ROUNDING * size else differences[0]] * len(differences)
+    return differences
 
 
 def _exp(estimate: Estimate) -> Estimate:
@@ -237,24 +237,24 @@ def doubled_ranks(values: Sequence[float]) -> list[int]:
 @cache
 def _sums_of_signs(ranks: tuple[int, ...]) -> Weights:
     """The probability of every sum of the ranks whose sign is positive."""
-    found = np.zeros(sum(ranks) + 1)
-    found[0] = 1.0
+    ways = np.zeros(sum(ranks) + 1)
+    ways[0] = 1.0
     for rank in ranks:
-        found[rank:] += found[:-rank].copy()
-        found /= 2
-    return found
+        ways[rank:] += ways[:-rank].copy()
+        ways /= 2
+    return ways
 
 
 @cache
 def _sums_of_groups(ranks: tuple[int, ...], size: int) -> Weights:
     """The probability of every sum of `size` of the ranks."""
     # Row k: the share of all choices of k ranks so far, weighted so that the last row sums up to 1.
-    found = np.zeros((size + 1, sum(ranks) + 1))
-    found[0, 0] = 1.0
+    ways = np.zeros((size + 1, sum(ranks) + 1))
+    ways[0, 0] = 1.0
     for rank in ranks:
-        found[1:, rank:] += found[:-1, :-rank].copy()
-    found[size] /= math.comb(len(ranks), size)
-    last: Weights = found[size]
+        ways[1:, rank:] += ways[:-1, :-rank].copy()
+    ways[size] /= math.comb(len(ranks), size)
+    last: Weights = ways[size]
     return last
 
 

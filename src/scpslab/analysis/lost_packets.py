@@ -30,8 +30,8 @@ from scpslab.analysis.capture import (
     Connection,
     Ints,
     IpHeaders,
+    PacketRecords,
     Packets,
-    Records,
     decode,
     read_ip_headers,
     read_records,
@@ -111,7 +111,7 @@ class _Seen:
 
     name: str
     epoch_ns: int
-    records: Records
+    records: PacketRecords
     headers: IpHeaders
     packets: Packets
     connections: list[Connection]
@@ -175,18 +175,18 @@ def find_losses(cell: RunCell, run: str) -> Losses:
     directions = {
         (link.name, direction.name): direction for link in cell.plan.network.links for direction in link.directions
     }
-    found: list[Lost] = []
+    losses: list[Lost] = []
     for place in dict.fromkeys((*logs, *accounts)):
         if place not in directions:
             continue
         way = _Way(cell.plan, place[0], directions[place], accounts.get(place, {}))
         if place in logs:
-            lost, said = _logged(way, cell.records(logs[place]), captures)
+            lost, remarks = _logged(way, cell.records(logs[place]), captures)
         else:
-            lost, said = _without_log(way, captures)
-        found += lost
-        notes += said
-    repaired = sorted(_repaired(found, captures), key=lambda lost: (lost.t_s, lost.link, lost.direction))
+            lost, remarks = _without_log(way, captures)
+        losses += lost
+        notes += remarks
+    repaired = sorted(_repaired(losses, captures), key=lambda lost: (lost.t_s, lost.link, lost.direction))
     return Losses(run, cell.id, tuple(repaired), tuple(notes))
 
 
@@ -205,7 +205,7 @@ def _read(cell: RunCell, name: str) -> _Seen:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _LogEntry:
     """A packet in a verdict log: its `ordinal` among those that reached the queue (cause `queue`) or the far end."""
 
     t_s: float
@@ -225,11 +225,11 @@ class _Entry:
 def _logged(way: _Way, records: Sequence[JsonObject], captures: Sequence[_Seen]) -> tuple[list[Lost], list[str]]:
     """The losses in one verdict log, identified in a capture if there is one that saw the direction whole."""
     notes: list[str] = []
-    entries: list[_Entry] = []
+    entries: list[_LogEntry] = []
     for line in records:
         if line.get("event") == "log-full":
             notes.append(f"{way.where}: the verdict log was full; {line.get('missing')} losses are not in it.")
-        elif entry := _Entry.of(line):
+        elif entry := _LogEntry.of(line):
             entries.append(entry)
     if not entries:
         return [], notes
@@ -247,12 +247,12 @@ def _logged(way: _Way, records: Sequence[JsonObject], captures: Sequence[_Seen])
         indices = _same_packets(way, seen, entries)
         if indices is not None:
             return [_identified(item, seen, index) for item, index in zip(lost, indices, strict=True)], notes
-    said = "no capture saw every packet of this direction before the loss, so the packets are not identified."
+    why = "no capture saw every packet of this direction before the loss, so the packets are not identified."
     advice = "Add a capture without filter on the sending side (the host, or the monitor of its switch)."
-    return lost, [*notes, f"{way.where}: {said} {advice}"]
+    return lost, [*notes, f"{way.where}: {why} {advice}"]
 
 
-def _bare(entry: _Entry, way: _Way) -> Lost:
+def _bare(entry: _LogEntry, way: _Way) -> Lost:
     """What the log alone says."""
     size = entry.wire_bytes - way.direction.overhead_bytes
     return Lost(entry.t_s, entry.cause, way.link, way.direction.name, _place_of(entry.cause), size)
@@ -262,7 +262,7 @@ def _place_of(cause: str) -> str:
     return QUEUE if cause == QUEUE else ARRIVAL
 
 
-def _same_packets(way: _Way, seen: _Seen, entries: Sequence[_Entry]) -> list[int] | None:
+def _same_packets(way: _Way, seen: _Seen, entries: Sequence[_LogEntry]) -> list[int] | None:
     """For each packet of the log, the index among the capture's IP headers of the packet that it speaks of; None unless
     everything agrees.
     """
@@ -392,7 +392,7 @@ def _without_log(way: _Way, captures: Sequence[_Seen]) -> tuple[list[Lost], list
     counts = {cause: packets for cause in LOSS_CAUSES if (packets := count(way.account, f"{cause}_packets"))}
     if not counts:
         return [], []
-    said = ", ".join(f"{packets} {cause}" for cause, packets in counts.items())
+    losses = ", ".join(f"{packets} {cause}" for cause, packets in counts.items())
     # With one cause, it is the cause of each; with several, the captures do not tell them apart.
     cause, place = " or ".join(counts), " or ".join(dict.fromkeys(map(_place_of, counts)))
     for before in captures:
@@ -403,11 +403,11 @@ def _without_log(way: _Way, captures: Sequence[_Seen]) -> tuple[list[Lost], list
             missing = _missing(way, before, behind, offered)
             if behind is not before and len(missing) == sum(counts.values()):
                 bare = Lost(0.0, cause, way.link, way.direction.name, place, 0)
-                found = f"these packets are found by comparing the captures {before.name} and {behind.name}."
-                note = f"{way.where}: {said}; no verdict log, so {found} Their time is that of their sending."
+                how = f"these packets are found by comparing the captures {before.name} and {behind.name}."
+                note = f"{way.where}: {losses}; no verdict log, so {how} Their time is that of their sending."
                 return [_compared(before, index, bare) for index in missing], [note]
     probe = f"{{kind: verdicts, link: {way.link}, direction: {way.direction.name}}}"
-    note = f"{way.where}: {said}, not in this list: the scenario has no verdict log there."
+    note = f"{way.where}: {losses}, not in this list: the scenario has no verdict log there."
     return [], [f"{note} Add a probe {probe}."]
 
 

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
-from scpslab.analysis.claims.evaluate import CheckResult, Finding
+from scpslab.analysis.claims.evaluate import CheckFinding, CheckResult
 from scpslab.analysis.claims.evidence import scenario_of
 from scpslab.analysis.claims.load import load_contradictions
 from scpslab.analysis.claims.model import Contradiction, Era
@@ -102,11 +102,6 @@ class RunPart:
         return safe_command(self.manifest.command)
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """What --set set."""
-        return self.manifest.settings
-
-    @property
     def program(self) -> str | None:
         """The version of scpslab and the commit that ran it; None: not recorded."""
         program = self.manifest.program
@@ -154,11 +149,11 @@ class Content:
 
     def by_paper(self) -> list[tuple[str, str, list[Verdict]]]:
         """Title and reference of each paper with its verdicts."""
-        found: dict[str, tuple[str, str, list[Verdict]]] = {}
+        papers: dict[str, tuple[str, str, list[Verdict]]] = {}
         for verdict in self.verdicts:
             file = verdict.paper.file
-            found.setdefault(verdict.paper.name, (file.title, file.reference, []))[2].append(verdict)
-        return list(found.values())
+            papers.setdefault(verdict.paper.name, (file.title, file.reference, []))[2].append(verdict)
+        return list(papers.values())
 
     def picture_of(self, verdict: Verdict) -> Picture | None:
         """The figure that shows a claim, if a run of the report has drawn it."""
@@ -219,7 +214,7 @@ def check_lines(verdict: Verdict) -> list[tuple[CheckResult, list[str]]]:
     ]
 
 
-def _in_words(finding: Finding, era: Era) -> str:
+def _in_words(finding: CheckFinding, era: Era) -> str:
     at = scoreboard.at_text(finding)
     return f"{at + ': ' if at else ''}{finding.text} – {scoreboard.word(finding.outcome, era)}"
 
@@ -267,8 +262,8 @@ def _yaml(path: Path) -> Mapping[str, object]:
     try:
         fields = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise ResultError(f"{path}: {said}; expected the scenario that was run. {AGAIN}") from error
+        problem = " ".join(str(error).split())[:200]
+        raise ResultError(f"{path}: {problem}; expected the scenario that was run. {AGAIN}") from error
     return fields if isinstance(fields, dict) else {}
 
 

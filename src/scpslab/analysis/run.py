@@ -119,10 +119,9 @@ def cut_short(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder: its manifest and the cells that are there, in the order of the sweep."""
+    """A run folder: the cells that are there, at least one, in the order of the sweep."""
 
     folder: Path
-    manifest: Manifest
     cells: tuple[RunCell, ...]
 
     @property
@@ -133,9 +132,7 @@ class Run:
     @property
     def scenario(self) -> str:
         """The scenario's name."""
-        if self.cells:
-            return self.cells[0].plan.cell.scenario
-        return self.manifest.scenario or self.id.rpartition("-")[0]
+        return self.cells[0].plan.cell.scenario
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -150,8 +147,7 @@ def open_run(folder: Path) -> Run:
     Raises:
         ResultError: no run, an unreadable file, or one of another format.
     """
-    manifest, cells = _files(folder)
-    return Run(folder, manifest, tuple(sorted(map(open_cell, cells), key=order)))
+    return Run(folder, tuple(sorted(each_cell(folder), key=order)))
 
 
 def each_cell(folder: Path) -> Iterator[RunCell]:
@@ -160,12 +156,10 @@ def each_cell(folder: Path) -> Iterator[RunCell]:
     Raises:
         ResultError: as `open_run`.
     """
-    _, cells = _files(folder)
-    yield from map(open_cell, cells)
+    yield from map(open_cell, _folders_of_cells(folder))
 
 
-def _files(folder: Path) -> tuple[Manifest, list[Path]]:
-    """The manifest of a run, and the folders of its cells."""
+def _folders_of_cells(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
     if is_campaign(folder):
@@ -175,10 +169,12 @@ def _files(folder: Path) -> tuple[Manifest, list[Path]]:
             "claims and report take campaigns too."
         )
     run = RunFolder(folder)
-    manifest, cells = run.manifest(), run.planned_cells()
+    # A run that has none, or one of a newer program, is none to read.
+    run.manifest()
+    cells = run.planned_cells()
     if not cells:
         raise ResultError(f"{run.cells}: found no cell with a plan.json; expected at least one. {AGAIN}")
-    return manifest, [cell.path for cell in cells]
+    return [cell.path for cell in cells]
 
 
 def open_cell(folder: Path) -> RunCell:

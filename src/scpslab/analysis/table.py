@@ -75,7 +75,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         raise ResultError(f'{path}: found the columns "{found}"; expected those of this program. {DELETE}')
     middle = columns[len(BEFORE_AXES) : columns.index("reason")]
     axes = tuple(name for name in middle if name not in AFTER_AXES)
-    if "stack" in middle and (middle.index("stack") < len(axes) or _values(rows, "stack") > 1):
+    if "stack" in middle and (middle.index("stack") < len(axes) or len({row["stack"] for row in rows}) > 1):
         # An axis called stack stands among the axes; without one the column says what the plans say.
         axes = tuple(name for name in middle if name in axes or name == "stack")
     return Results(run_dir, columns, axes, columns[columns.index("reason") + 1 :], rows)
@@ -202,10 +202,6 @@ def _significant(value: float) -> str:
 def _exponent(value: float) -> int:
     """Decimal exponent of a number: 2 for 450."""
     return int(f"{value:e}".partition("e")[2]) if value else 0
-
-
-def _values(rows: Sequence[ResultRow], column: str) -> int:
-    return len({row[column] for row in rows})
 
 
 def _is_stale(run_dir: Path) -> bool:

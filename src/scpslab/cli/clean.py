@@ -118,10 +118,10 @@ def _labs() -> None:
     dead = hostlab.dead_labs()
     for lab in dead:
         try:
-            found = hostlab.remove(lab)
+            removed = hostlab.remove(lab)
         except OSError as error:
             raise LabError(f"{lab}: {error}. Then repeat the command.") from error
-        typer.echo(f"removed lab {lab}: {', '.join(found) or 'its folder'}")
+        typer.echo(f"removed lab {lab}: {', '.join(removed) or 'its folder'}")
     for lab in hostlab.labs():
         typer.echo(f"kept lab {lab}: it is running")
 

@@ -46,10 +46,10 @@ def losses(
     """
     opened = open_run(find_run(run))
     chosen = _cell(opened, cell)
-    found = find_losses(chosen, opened.id)
+    lost = find_losses(chosen, opened.id)
     if pcapng is not None or capture is not None:
-        _write_pcapng(chosen, found, pcapng, capture)
-    print_report(report(found), format_)
+        _write_pcapng(chosen, lost, pcapng, capture)
+    print_report(report(lost), format_)
 
 
 def _cell(run: Run, name: str | None) -> RunCell:

@@ -207,9 +207,9 @@ def _say(folder: Path) -> bool:
         text = file.read(MOST_SAID_BYTES).decode(errors="replace").replace("\r", "")
     # What comes behind it is the kernel's.
     before, end, _ = text.rpartition(END_OF_SCRIPT)
-    said = harmless(before if end else text).rstrip("\n")
-    if said:
-        typer.echo(said)
+    line = harmless(before if end else text).rstrip("\n")
+    if line:
+        typer.echo(line)
     if path.stat().st_size > MOST_SAID_BYTES:
         warn(f"found {path.stat().st_size} bytes of output; these are the first {MOST_SAID_BYTES}")
-    return bool(said)
+    return bool(line)

@@ -131,7 +131,7 @@ def _sources(times: Measured) -> str:
 
 def _measured(runs: Path) -> dict[str, float]:
     """The mean bytes of a cell, for each scenario that has a run in a folder."""
-    found: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     for folder in RunFolder.all_in(runs):
         cells = folder.planned_cells()[:MOST_MEASURED]
         try:
@@ -139,7 +139,7 @@ def _measured(runs: Path) -> dict[str, float]:
         except ResultError:
             continue
         if cells and name is not None:
-            found[name] = sum(
+            sizes[name] = sum(
                 path.stat().st_size for cell in cells for path in cell.path.rglob("*") if path.is_file()
             ) / len(cells)
-    return found
+    return sizes

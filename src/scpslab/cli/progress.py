@@ -182,24 +182,14 @@ class ConsoleProgress:
         if self.bar:
             self.bar.update(self.task, advance=1, description=self._pace())
         else:
-            origin = (
-                "from the cache"
-                if event.cached
-                else f"{status.virtual_s or 0.0:.1f} {'virtual s' if self.is_virtual else 's'}"
-            )
+            unit = "virtual s" if self.is_virtual else "s"
+            origin = "from the cache" if event.cached else f"{status.virtual_s or 0.0:.1f} {unit}"
             place = f"{self.scenario} {event.cell}" if self.scenario else event.cell
-            self.console.print(
-                f"[{self.tally.done}/{self.total}] {place}: {status.status}, {origin}",
-                highlight=False,
-                soft_wrap=True,
-            )
+            line = f"[{self.tally.done}/{self.total}] {place}: {status.status}, {origin}"
+            self.console.print(line, highlight=False, soft_wrap=True)
         if status.status in ("failed", "unsupported"):
-            self.console.print(
-                f"cell {event.cell} {status.status}: {status.reason}",
-                style="red",
-                highlight=False,
-                soft_wrap=True,
-            )
+            reason = f"cell {event.cell} {status.status}: {status.reason}"
+            self.console.print(reason, style="red", highlight=False, soft_wrap=True)
 
     def _pace(self) -> str:
         """Virtual seconds per wall second so far; nothing where time is real."""

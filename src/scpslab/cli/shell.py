@@ -113,20 +113,20 @@ def shell(
 
 
 def _given(texts: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(
                 f'--set: found "{text}"; expected PARAMETER=VALUE, such as data_rate="9600 bit/s". Correct the option.'
             )
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _stacks(texts: list[str], kind: Prompt) -> dict[str, dict[str, str]]:
     """What a scenario says of the hosts, by their names; "*" is all of them."""
-    found: dict[str, dict[str, str]] = {}
+    stacks: dict[str, dict[str, str]] = {}
     if texts and kind == "bash":
         raise UsageError(
             "--stack: found it beside --bash; expected the prompt, where hosts have stacks. Leave one of them out."
@@ -139,8 +139,8 @@ def _stacks(texts: list[str], kind: Prompt) -> dict[str, dict[str, str]]:
                 f'--stack: found "{text}"; expected HOST=STACK or HOST=STACK:PRESET, such as ws1=scps:fy97-rate. '
                 "Correct the option."
             )
-        found[host] = {"stack": stack, **({"preset": preset} if preset else {})}
-    return found
+        stacks[host] = {"stack": stack, **({"preset": preset} if preset else {})}
+    return stacks
 
 
 def _of_hosts(stacks: dict[str, dict[str, str]], hosts: list[str]) -> dict[str, dict[str, str]]:
@@ -163,8 +163,8 @@ def shell_plan(
         ScenarioError: unknown topology, parameter, host, stack or preset.
     """
     try:
-        found = OnDisk(is_trusted=is_trusted).find(topology, Path())
-        network = found.describe(found.parameters.read(given))
+        topology_file = OnDisk(is_trusted=is_trusted).find(topology, Path())
+        network = topology_file.describe(topology_file.parameters.read(given))
     except TopologyError as error:
         raise ScenarioError(f"topology: {error}") from error
     except units.UnitError as error:

@@ -13,7 +13,7 @@ from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless, printable
 from scpslab.core.errors import FAILED_EXIT
 from scpslab.running import RunOptions
-from scpslab.running.verify import LONGEST_WALL_S, Comparison, Sample
+from scpslab.running.verify import LONGEST_WALL_S, Sample, Verification
 from scpslab.running.verify import verify as run_again
 from scpslab.runs import find_run
 
@@ -73,7 +73,7 @@ def verify(
         raise typer.Exit(FAILED_EXIT)
 
 
-def _say(comparison: Comparison) -> None:
+def _say(comparison: Verification) -> None:
     if comparison.is_same:
         for note in comparison.notes:
             typer.echo(harmless(f"{comparison.run}: {note}"))
@@ -104,6 +104,6 @@ def _say(comparison: Comparison) -> None:
     )
 
 
-def _cells(comparison: Comparison) -> str:
+def _cells(comparison: Verification) -> str:
     number = len(comparison.cells)
     return f"{number} of {comparison.of} cells" if number < comparison.of else f"all {number} cells"

@@ -34,7 +34,7 @@ Member = tuple[str, tarfile.TarInfo, IO[bytes] | None]
 
 
 @dataclass(frozen=True)
-class Limits:
+class ArchiveLimits:
     """How much an archive may hold: members, unpacked bytes, and of what is kept in memory the bytes of one and all."""
 
     members: int
@@ -44,8 +44,8 @@ class Limits:
 
 
 # A whole campaign with captures, and a cell or a built part; what is more is not looked at to its end.
-OF_RUNS = Limits(members=500_000, bytes=64 * 10**9, kept_bytes=64 << 20, kept_sum=1 << 30)
-OF_A_FOLDER = Limits(members=10_000, bytes=16 * 10**9)
+OF_RUNS = ArchiveLimits(members=500_000, bytes=64 * 10**9, kept_bytes=64 << 20, kept_sum=1 << 30)
+OF_A_FOLDER = ArchiveLimits(members=10_000, bytes=16 * 10**9)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def pack(stream: IO[bytes] | gzip.GzipFile, files: Iterable[tuple[str, Path | by
                 archive.addfile(entry, content)
 
 
-def read_members(source: Path | bytes, wanted: Collection[str], limits: Limits | None = None) -> Members:
+def read_members(source: Path | bytes, wanted: Collection[str], limits: ArchiveLimits | None = None) -> Members:
     """Every file of a gzipped archive; the contents of those whose names are `wanted`, in whatever folder.
 
     In a wanted name, * stands for anything. Default limits: OF_RUNS.
@@ -106,7 +106,7 @@ def read_members(source: Path | bytes, wanted: Collection[str], limits: Limits |
 def unpack_members(
     source: BinaryIO,
     folder: Path,
-    limits: Limits = OF_A_FOLDER,
+    limits: ArchiveLimits = OF_A_FOLDER,
     opened: Opener = _gunzipped,
     *,
     with_modes: bool = False,
@@ -189,7 +189,7 @@ class _Limited(io.RawIOBase):
         return data
 
 
-def _members(raw: BinaryIO, limits: Limits, opened: Opener = _gunzipped) -> Iterator[Member]:
+def _members(raw: BinaryIO, limits: ArchiveLimits, opened: Opener = _gunzipped) -> Iterator[Member]:
     """Name, header and content of every member; folders have no content.
 
     Raises:

@@ -50,18 +50,18 @@ def commit() -> Commit | None:
         return commit_of(ROOT)
     if not PARTS_INDEX.is_file():
         return None
-    found = json.loads(PARTS_INDEX.read_text())["program"]
-    return Commit(found["commit"], found["changed"]) if found["commit"] else None
+    program = json.loads(PARTS_INDEX.read_text())["program"]
+    return Commit(program["commit"], program["changed"]) if program["commit"] else None
 
 
 def commit_of(root: Path) -> Commit | None:
     """The commit of the clone `root`; None if `root` is none."""
     top = _git(root, "rev-parse", "--show-toplevel")
-    found = _git(root, "rev-parse", "HEAD")
+    head = _git(root, "rev-parse", "HEAD")
     # An installation may lie in a clone of something else.
-    if top is None or found is None or Path(top).resolve() != root.resolve():
+    if top is None or head is None or Path(top).resolve() != root.resolve():
         return None
-    return Commit(found, _git(root, "status", "--porcelain", "--", *PROGRAM) != "")
+    return Commit(head, _git(root, "status", "--porcelain", "--", *PROGRAM) != "")
 
 
 def _git(root: Path, *words: str) -> str | None:

@@ -27,7 +27,7 @@ DONE, RAISED, FAILED = "done", "raised", "failed"
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkLimits:
     """What the work may take: resident memory in bytes (with what this process has already), CPU time and wall time in
     seconds, bytes of the answer.
     """
@@ -38,7 +38,7 @@ class Limits:
     answer_bytes: int = 64 << 20
 
 
-def limited(work: Callable[[], Any], limits: Limits | None = None) -> Any:
+def limited(work: Callable[[], Any], limits: WorkLimits | None = None) -> Any:
     """Calls `work` in a forked child, and returns what it returned as JSON gives it back: tuples are lists, keys are
     text.
 
@@ -50,7 +50,7 @@ def limited(work: Callable[[], Any], limits: Limits | None = None) -> Any:
             JSON.
         ScpslabError: the one that it raised, of the same class.
     """
-    limits = limits or Limits()
+    limits = limits or WorkLimits()
     # Before the fork: a child's count lacks the pages of files that it has not touched yet.
     room = max(limits.memory_bytes - resident_bytes(), LEAST_BYTES)
     reading, writing = os.pipe()
@@ -73,22 +73,22 @@ def limited(work: Callable[[], Any], limits: Limits | None = None) -> Any:
     return _answer(content, status, limits)
 
 
-def _work(work: Callable[[], Any], limits: Limits, room: int, writing: int) -> NoReturn:
+def _work(work: Callable[[], Any], limits: WorkLimits, room: int, writing: int) -> NoReturn:
     """The child: it says how the work ended, and leaves without what its parent does at its end."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         _limit(limits, room)
         try:
-            said = json.dumps([DONE, work()])
+            message = json.dumps([DONE, work()])
         except errors.ScpslabError as error:
             kind = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
-            said = json.dumps([RAISED, kind, str(error)])
+            message = json.dumps([RAISED, kind, str(error)])
         except MemoryError:
-            said = json.dumps([FAILED, _memory(limits)])
+            message = json.dumps([FAILED, _memory(limits)])
         except Exception as error:
-            said = json.dumps([FAILED, f"found {type(error).__name__}{_place(error)}: {str(error)[:200]}"])
+            message = json.dumps([FAILED, f"found {type(error).__name__}{_place(error)}: {str(error)[:200]}"])
         with os.fdopen(writing, "wb") as pipe:
-            pipe.write(said.encode())
+            pipe.write(message.encode())
     finally:
         os._exit(1)
 
@@ -98,7 +98,7 @@ def resident_bytes() -> int:
     return int(STATM.read_text().split()[1]) * PAGE_BYTES
 
 
-def _limit(limits: Limits, room: int) -> None:
+def _limit(limits: WorkLimits, room: int) -> None:
     for ends in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGXCPU):
         signal.signal(ends, signal.SIG_DFL)
     _lower(resource.RLIMIT_AS, int(STATM.read_text().split()[0]) * PAGE_BYTES + room)
@@ -112,19 +112,19 @@ def _lower(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value if soft == resource.RLIM_INFINITY else min(value, soft), hard))
 
 
-def _answer(content: bytes, status: int, limits: Limits) -> Any:
+def _answer(content: bytes, status: int, limits: WorkLimits) -> Any:
     try:
-        kind, *said = json.loads(content)
+        kind, *values = json.loads(content)
     except ValueError:
         raise LimitError(_ended(status, limits)) from None
     if kind == RAISED:
-        raise getattr(errors, said[0])(said[1])
+        raise getattr(errors, values[0])(values[1])
     if kind == FAILED:
-        raise LimitError(said[0])
-    return said[0]
+        raise LimitError(values[0])
+    return values[0]
 
 
-def _ended(status: int, limits: Limits) -> str:
+def _ended(status: int, limits: WorkLimits) -> str:
     if status == -signal.SIGXCPU:
         return f"found no end within {limits.cpu_s:g} s of CPU time"
     if status == -signal.SIGALRM:
@@ -133,7 +133,7 @@ def _ended(status: int, limits: Limits) -> str:
     return _memory(limits) if status == -signal.SIGABRT else f"found an end without an answer ({status})"
 
 
-def _memory(limits: Limits) -> str:
+def _memory(limits: WorkLimits) -> str:
     return f"found a need for more than {limits.memory_bytes >> 20} MiB of memory"
 
 

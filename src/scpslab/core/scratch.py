@@ -55,8 +55,8 @@ def memory_places() -> tuple[Path, ...]:
     """The folders for the guests' memory, in the order in which they are tried: that of the user alone, or that of the
     system and those for temporary files.
     """
-    if given := os.environ.get("SCPSLAB_MEMORY"):
-        return (Path(given).absolute(),)
+    if named := os.environ.get("SCPSLAB_MEMORY"):
+        return (Path(named).absolute(),)
     return tuple(dict.fromkeys((MEMORY, Path(tempfile.gettempdir()), LARGE)))
 
 

@@ -1,7 +1,7 @@
 """Strict reading of JSON from outside: UTF-8, no key twice, no NaN, nothing that cannot be written again.
 
-An error is a ValueError in one line. A value of JSON is a `Json`; `text`, `number`, `count`, `section`, `texts` and
-`sections` read a field of an object whose writer is not trusted.
+An error is a ValueError in one line. A value of JSON is a `Json`; `text`, `number`, `count`, `section` and `items`
+read a field of an object whose writer is not trusted.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias, TypeVar
 
+T = TypeVar("T")
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]
 # Each may take 250 bytes: an object with one key.
@@ -94,16 +95,10 @@ def section(fields: Mapping[str, Json], key: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def texts(fields: Mapping[str, Json], key: str) -> list[str]:
-    """The texts of the list under `key`."""
+def items(fields: Mapping[str, Json], key: str, kind: type[T]) -> list[T]:
+    """The values of a kind in the list under `key`; none for anything else."""
     value = fields.get(key)
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def sections(fields: Mapping[str, Json], key: str) -> list[JsonObject]:
-    """The objects of the list under `key`."""
-    value = fields.get(key)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, kind)] if isinstance(value, list) else []
 
 
 def _object(pairs: Sequence[tuple[str, Json]]) -> JsonObject:

@@ -11,18 +11,3 @@ from scpslab.documents.document import Complaint, Document, complaints, load, re
 from scpslab.documents.parts import Part, key
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import Form, KeyPath, dotted
-
-__all__ = [
-    "Complaint",
-    "Document",
-    "Form",
-    "KeyPath",
-    "Part",
-    "Places",
-    "complaints",
-    "dotted",
-    "key",
-    "load",
-    "read",
-    "validated",
-]

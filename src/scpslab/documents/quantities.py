@@ -48,12 +48,12 @@ class Quantity(int):
         if isinstance(value, Quantity):
             value = value.text
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
-        found = super().__new__(cls, units.parse(cls.kind, value) if number is None else number)
-        if found < cls.least:
+        quantity = super().__new__(cls, units.parse(cls.kind, value) if number is None else number)
+        if quantity < cls.least:
             above = "above 0" if cls.least == 1 else f"of at least {units.text(cls.kind, cls.least)}"
             raise ValueError(f'found "{value}"; expected a {cls.kind} {above}, such as "{units.EXAMPLES[cls.kind]}"')
-        found.text = str(value) if number is None else units.text(cls.kind, found)
-        return found
+        quantity.text = str(value) if number is None else units.text(cls.kind, quantity)
+        return quantity
 
     @classmethod
     def of_file(cls, value: object) -> Self:
@@ -140,10 +140,10 @@ def _queue_limit(value: object) -> Size | Packets:
             raise ValueError(f'found "{value}"; expected at least "1 packet"')
         return Packets(match[1])
     try:
-        found = units.parse("size", value)
+        size_bytes = units.parse("size", value)
     except units.UnitError as error:
         raise ValueError(f'{error} or a number of packets such as "50 packets"') from error
-    if found == 0:
+    if size_bytes == 0:
         raise ValueError(f'found "{value}"; expected a limit above 0, such as "132.5 kB" or "50 packets"')
     return Size(value)
 

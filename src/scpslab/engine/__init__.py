@@ -14,5 +14,3 @@ NAMES = (
 DEFAULT = NAMES[0]
 ENGINES: dict[str, type[Engine]] = {name: import_module(f"{__name__}.{name}").KIND for name in NAMES}
 INTERACTIVE = {name: engine for name, engine in ENGINES.items() if engine.interactive}
-
-__all__ = ["DEFAULT", "ENGINES", "INTERACTIVE", "CellRun", "CellSample", "Engine"]

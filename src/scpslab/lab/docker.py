@@ -39,7 +39,7 @@ class DockerError(OSError):
         self.status = status
 
 
-class Connection(http.client.HTTPConnection):
+class DaemonConnection(http.client.HTTPConnection):
     """HTTP over the daemon's socket."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ def ask(method: str, path: str, body: Any = None) -> Any:
     Raises:
         DockerError: the daemon refused, or does not run.
     """
-    connection = Connection()
+    connection = DaemonConnection()
     try:
         if body is None or isinstance(body, dict):
             connection.request(
@@ -76,8 +76,8 @@ def ask(method: str, path: str, body: Any = None) -> Any:
     finally:
         connection.close()
     if answer.status >= http.client.BAD_REQUEST:
-        said = json.loads(text).get("message", "") if text[:1] == b"{" else text.decode(errors="replace")
-        raise DockerError(f"docker: {said or answer.reason}", answer.status)
+        message = json.loads(text).get("message", "") if text[:1] == b"{" else text.decode(errors="replace")
+        raise DockerError(f"docker: {message or answer.reason}", answer.status)
     return json.loads(text) if text[:1] in (b"{", b"[") and b"\n{" not in text else None
 
 
@@ -165,10 +165,10 @@ class Container:
         }
         self.id: str = ask("POST", f"/containers/create?name={LAB_ID}-{node}", wanted)["Id"]
         ask("POST", f"/containers/{self.id}/start")
-        found = ask("GET", f"/containers/{self.id}/json")
-        self.pid: int = found["State"]["Pid"]
-        self.user: str = found["Config"]["User"].partition(":")[0]
-        self.environment: list[str] = found["Config"]["Env"] or []
+        facts = ask("GET", f"/containers/{self.id}/json")
+        self.pid: int = facts["State"]["Pid"]
+        self.user: str = facts["Config"]["User"].partition(":")[0]
+        self.environment: list[str] = facts["Config"]["Env"] or []
 
     def remove(self) -> None:
         """Ends and removes it."""

@@ -224,11 +224,11 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
 
     def end(self, name: str, port: int | None, both: Params, number: int, shaped: bool) -> JsonObject:
         """An end of a link as it is described."""
-        given, ports = self.given[name], self.ports[name]
+        own_params, ports = self.given[name], self.ports[name]
         first_port = 1 if self.planned[name]["kind"] == "switch" else 0
         port = max(ports, default=first_port - 1) + 1 if port is None else port
         # Mininet gives a host's address to its first interface.
-        own = {} if ports or first_port else given
+        own = {} if ports or first_port else own_params
         ports.append(port)
         params = {**both, **(both.get(f"params{number}") or {})}
         ip = params.get("ip") or own.get("ip")
@@ -246,8 +246,8 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         if words and not shaped:
             self.note(f"{', '.join(sorted(words))}: ignored, as in Mininet, on a link that is no TCLink")
             words = {}
-        if found := [name for name in REFUSED if name in words]:
-            raise refuse(found[0], "a drop-tail queue; a scenario has RED, CoDel and ECN")
+        if refused := [name for name in REFUSED if name in words]:
+            raise refuse(refused[0], "a drop-tail queue; a scenario has RED, CoDel and ECN")
         bw, loss, queue = (
             _number(name, words.pop(name, default))
             for name, default in (("bw", 0), ("loss", 0), ("max_queue_size", DEFAULT_QUEUE))
@@ -273,12 +273,12 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         }
 
     def _time(self, name: str, value: Any) -> int:
-        found = TIME.fullmatch(str(value))
-        if found is None or found[2] not in UNITS_NS:
+        match = TIME.fullmatch(str(value))
+        if match is None or match[2] not in UNITS_NS:
             raise refuse(_given(name, value), "a time such as '5ms'")
-        if (time_ns := float(found[1]) * UNITS_NS[found[2]]) > LARGEST:
+        if (time_ns := float(match[1]) * UNITS_NS[match[2]]) > LARGEST:
             raise refuse(_given(name, value), f"a time of at most {LARGEST // 10**9} s")
-        if value and not found[2]:
+        if value and not match[2]:
             self.note(f"{name}={value}: microseconds, as tc reads a time without a unit")
         return round(time_ns)
 
@@ -348,11 +348,11 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         client, server = hosts or (self.hosts[0], self.hosts[-1])
         rate = udpBw if l4Type == "UDP" else ""
         try:
-            found = iperf.measure(client, server, server.IP(), rate, seconds)
+            rates = iperf.measure(client, server, server.IP(), rate, seconds)
         except iperf.IperfError as error:
             raise SystemExit(str(error)) from error
-        mininet.net.output(f"*** Iperf: {l4Type} between {client} and {server}: {found}\n")
-        return [rate, *found] if rate else found
+        mininet.net.output(f"*** Iperf: {l4Type} between {client} and {server}: {rates}\n")
+        return [rate, *rates] if rate else rates
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
         """Takes a link down, or up."""

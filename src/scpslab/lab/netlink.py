@@ -44,15 +44,15 @@ def attribute(kind: int, payload: bytes) -> bytes:
 
 def attributes(data: bytes) -> dict[int, bytes]:
     """The attributes of a message body, by kind (the last one of a kind counts)."""
-    found: dict[int, bytes] = {}
+    values: dict[int, bytes] = {}
     at = 0
     while at + 4 <= len(data):
         length, kind = struct.unpack_from("=HH", data, at)
         if length < 4:
             break
-        found[kind & 0x3FFF] = data[at + 4 : at + length]
+        values[kind & 0x3FFF] = data[at + 4 : at + length]
         at += (length + 3) & ~3
-    return found
+    return values
 
 
 def _route_head(fields: tuple[int, ...]) -> bytes:

@@ -272,7 +272,7 @@ class LabNetwork:
         """Packets that a queue of the kernel's dropped and marked, by link and direction; stage 1 counts what it drops
         by itself.
         """
-        found: dict[tuple[str, str], tuple[int, int]] = {}
+        counts: dict[tuple[str, str], tuple[int, int]] = {}
         for direction in self.directions:
             queue = direction.plan.queue
             if queue is None or queue.serialises:
@@ -285,8 +285,8 @@ class LabNetwork:
             drops = sum(qdisc.drops for qdisc in qdiscs if qdisc.parent == ROOT)
             inner = [qdisc.own for qdisc in qdiscs if qdisc.parent == INSIDE]
             marks = 0 if marks_at is None else sum(struct.unpack_from("=I", own, marks_at)[0] for own in inner)
-            found[direction.link, direction.name] = drops, marks
-        return found
+            counts[direction.link, direction.name] = drops, marks
+        return counts
 
     def disciplines(self) -> dict[int, dict[int, tuple[bytes, bytes]]]:
         """What `tc` can replace: the queue disciplines of every interface of a stage, by its index; by parent their
@@ -306,13 +306,13 @@ class LabNetwork:
 
 def first_addresses(network: NetworkPlan) -> dict[str, str]:
     """The first address of every node that has one."""
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     ends = [(end.node, end.ip) for link in network.links for end in link.ends]
     ends += [(end.node, end.ip) for serial in network.serial_links for end in serial.ends]
     for node, ip in ends:
         if ip:
-            found.setdefault(node, ip.partition("/")[0])
-    return found
+            addresses.setdefault(node, ip.partition("/")[0])
+    return addresses
 
 
 def _subnet(cidr: str) -> str:
@@ -347,7 +347,7 @@ def write_environment(path: Path, network: LabNetwork) -> None:
     """Writes environment.json: only facts that depend on the plan and the images, the same on every machine."""
     # Mininet does not know the interfaces that pppd makes.
     serial = [end for link in network.plan.serial_links for end in link.ends]
-    found = {
+    facts = {
         "kernel": platform.release(),
         "congestion_controls": Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split(),
         "python": platform.python_version(),
@@ -356,7 +356,7 @@ def write_environment(path: Path, network: LabNetwork) -> None:
             node.name: _node(network, node.name, serial) for node in network.plan.nodes if not isinstance(node, Switch)
         },
     }
-    path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    path.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
 
 def _packages() -> dict[str, str]:

@@ -92,10 +92,10 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
 
     def late_output(self) -> str:
         """What the shell printed after its last command had ended: the output of commands that still run."""
-        found = ""
+        output = ""
         while self.shell is not None and select.select([self.stdout], [], [], 0)[0]:
-            found += self.read(1024)
-        return found.replace(END_OF_COMMAND, "")
+            output += self.read(1024)
+        return output.replace(END_OF_COMMAND, "")
 
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[bytes]:
         """Starts a program inside the node."""

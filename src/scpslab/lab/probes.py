@@ -58,10 +58,10 @@ class Sampler(Probe[Sampled]):
         """Takes one sample."""
         raise NotImplementedError
 
-    def record(self, t_s: float, **fields: Json) -> None:
+    def record(self, **fields: Json) -> None:
         """Writes a record of a sample, which the live stream may tell too."""
-        self.records.write(t_s=t_s, **fields)
-        self.context.live.copy(self.name, t_s, fields)
+        self.records.write(**fields)
+        self.context.live.copy(self.name, fields)
 
     def stop(self) -> None:
         """Takes no further sample."""

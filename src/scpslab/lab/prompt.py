@@ -231,14 +231,14 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         self.note(do="run", node=server.name, command=" ".join(iperf.server_words(bool(udp_rate))), required=False)
         self.note(do="run", node=client.name, command=" ".join(iperf.client_words(ip, udp_rate)))
         try:
-            found = iperf.measure(client, server, ip, udp_rate)
+            rates = iperf.measure(client, server, ip, udp_rate)
         except KeyboardInterrupt:
             self.note(do="interrupted")
             raise
         except iperf.IperfError as error:
             print(error)
             return
-        print(f"*** Results: {[udp_rate, *found] if udp_rate else found}")
+        print(f"*** Results: {[udp_rate, *rates] if udp_rate else rates}")
 
     def do_link(self, line: str) -> None:
         """link: show all links. link NAME [DIRECTION] CHANGE: change a link while traffic flows. link NODE NODE down |
@@ -422,9 +422,9 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         if node.shell is None:
             return ""
         before, _, answer = str(node.cmd(f"printf '\\002%s\\002' {word}")).partition(MARK)
-        found, _, after = answer.partition(MARK)
+        shown, _, after = answer.partition(MARK)
         print(before + after, end="")
-        return found
+        return shown
 
     def waitForNode(self, node: LabNode) -> None:  # Mininet's name
         """Shows a command's output, and passes on the user's keys, until the command has ended."""

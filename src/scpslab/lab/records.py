@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from scpslab.core.names import file_name
-from scpslab.core.strict_json import Json, JsonObject
+from scpslab.core.strict_json import JsonObject, number
 from scpslab.lab.loop import Epoch, Loop
 
 # How a line of the live stream begins (RFC 7464 section 2.2); and its longest line, in bytes.
@@ -61,12 +60,13 @@ class Live:
         # Of each source: how many of its instants were told, and the last one.
         self._told: dict[str, tuple[int, float]] = {}
 
-    def copy(self, source: str, t_s: float, record: Mapping[str, Json]) -> None:
+    def copy(self, source: str, record: JsonObject) -> None:
         """Tells a record of a probe, unless it comes too soon after another instant of the probe."""
+        t_s = number(record, "t_s") or 0.0
         told, last_s = self._told.get(source, (0, float("-inf")))
         if t_s == last_s or t_s >= last_s + (1 << told // COPIES):
             self._told[source] = (told + (t_s != last_s), t_s)
-            self._add({"source": source, "t_s": t_s, **record}, is_due=True)
+            self._add({"source": source, **record}, is_due=True)
 
     def state(self, source: str, state: str) -> None:
         """Tells what has become of a workload."""

@@ -207,13 +207,13 @@ class SerialLink:
         node = self.network.node(end.node)
         options = end.route
         values = {name: getattr(options, name) for name in ("initcwnd", "initrwnd", "advmss", "quickack")}
-        given = [word for name, value in values.items() if value is not None for word in (name, str(value))]
+        words = [word for name, value in values.items() if value is not None for word in (name, str(value))]
         if options.rto_min_ms is not None:
-            given += ["rto_min", f"{options.rto_min_ms}ms"]
-        if given:
+            words += ["rto_min", f"{options.rto_min_ms}ms"]
+        if words:
             # pppd has made the route to the peer; it gets the host's options.
             argv = ["ip", "route", "change", f"{other}/32", "dev", end.interface]
-            argv += ["proto", "kernel", "scope", "link", "src", own, *given]
+            argv += ["proto", "kernel", "scope", "link", "src", own, *words]
             process = node.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             _, complaint = process.communicate()
             if process.returncode:

@@ -163,8 +163,8 @@ class Service:
         """The end of its log, and where it is."""
         content = self.log.read_bytes()[-TAIL_BYTES:].decode(errors="replace") if self.log.exists() else ""
         lines = " | ".join(line for line in content.splitlines() if line.strip()).split(" | ")[-LINES_SHOWN:]
-        said = " | ".join(lines)[-LETTERS_SHOWN:]
-        return f"; see logs/{self.log.name}" + (f", which ends: {said}" if said else ", which is empty")
+        tail = " | ".join(lines)[-LETTERS_SHOWN:]
+        return f"; see logs/{self.log.name}" + (f", which ends: {tail}" if tail else ", which is empty")
 
 
 class Talking(Service):
@@ -237,5 +237,3 @@ def listens(pid: int, port: int) -> bool:
 
 
 KINDS: Layer[Any] = Layer("services", "lab")
-
-__all__ = ["KINDS", "Service", "Services"]

@@ -270,13 +270,13 @@ class Stages:
         count = struct.unpack("=Q", self.verdict_count.read(0, 8))[0]
         kept = min(count, self.space.verdicts)
         data = self.verdicts.read(0, kept * self.verdicts.stride)
-        found = []
+        verdicts = []
         for at_ns, ordinal, slot, wire_bytes, number, bit_errors in VERDICT.iter_unpack(data):
             word = VERDICTS[number]
             # A queue drops where packets enter; everything else happens where they arrive.
             if slot == slot_of(direction.entering if word == QUEUE else direction.arriving):
-                found.append(Verdict(at_ns, ordinal, wire_bytes, word, bit_errors))
-        return found, count - kept
+                verdicts.append(Verdict(at_ns, ordinal, wire_bytes, word, bit_errors))
+        return verdicts, count - kept
 
 
 def _errors(impairment: Impairment | None) -> Errors | None:

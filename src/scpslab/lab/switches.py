@@ -55,11 +55,11 @@ class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
         """The interface's address as the kernel has it now; Mininet would ask ifconfig, which not every image has."""
         with inside(node_pid(self.node)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
-                found = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("16s24x", self.name.encode()))
+                answer = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("16s24x", self.name.encode()))
             except OSError:  # no address, or no such interface
                 self.ip = None
             else:
-                self.ip = socket.inet_ntoa(found[20:24])
+                self.ip = socket.inet_ntoa(answer[20:24])
         return self.ip
 
 

@@ -69,8 +69,8 @@ class Watch:
         """Takes one look. It visits network namespaces: nothing may interrupt it."""
         directions = tuple(self._direction(one) for one in self.network.directions if one.plan.rate_bps)
         nodes = sorted(node.name for node in self.network.mininet.hosts)
-        found = tuple((node, connection) for node in nodes for connection in self._connections(node))
-        return Sample(time.monotonic(), directions, found)
+        of_nodes = tuple((node, connection) for node in nodes for connection in self._connections(node))
+        return Sample(time.monotonic(), directions, of_nodes)
 
     def _direction(self, direction: DirectionStages) -> DirectionSample:
         counters = self.network.stages.account(direction)
@@ -84,9 +84,9 @@ class Watch:
     def _connections(self, node: str) -> list[Connection]:
         with inside(self.network.pid(node)):
             here = Netlink(INET_DIAG)
-            found = list(connections(here))
+            open_ones = list(connections(here))
             here.close()
-        return found
+        return open_ones
 
 
 class View:

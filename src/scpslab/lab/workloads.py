@@ -110,20 +110,13 @@ class Workload(Generic[Planned]):
         return self.run_command(node, [*self.network.node(node).prefix, *argv], on_line, on_exit, keep)
 
     def run_command(
-        self,
-        node: str,
-        command: list[str],
-        on_line: OnLine,
-        on_exit: OnExit,
-        keep: int | None = None,
-        stdin: int = subprocess.DEVNULL,
+        self, node: str, command: list[str], on_line: OnLine, on_exit: OnExit, keep: int | None = None, **given: int
     ) -> Process:
-        """As `run`, for a command that enters the node by itself."""
+        """As `run`, for a command that enters the node by itself. `given`: its `stdin`, if it has one."""
         with (self.context.folders.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
             kept = () if keep is None else (keep,)
-            process = subprocess.Popen(
-                command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, pass_fds=kept, cwd="/tmp"
-            )
+            stdin, stdout = given.get("stdin", subprocess.DEVNULL), subprocess.PIPE
+            process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=errors, pass_fds=kept, cwd="/tmp")
         assert process.stdout is not None
         self.context.loop.on_lines(process.stdout, on_line)
         self.context.loop.on_exit(process, on_exit)

@@ -21,8 +21,6 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
 from scpslab.plan.schema import PlanError
 
-__all__ = ["FORMAT", "NetworkPlan", "Plan", "PlanError", "parse", "read", "read_network", "text", "write"]
-
 
 def read(fields: object) -> Plan:
     """The plan that JSON's value states.

@@ -113,19 +113,19 @@ class Paths:
 
     def _chosen(self, node: str, to_ip: str) -> NextHop:
         wanted = IPv4Address(to_ip)
-        found: tuple[int, Route | _Attachment] | None = None
+        best: tuple[int, Route | _Attachment] | None = None
         for attachment in reversed(self._attached[node]):
-            if wanted in attachment.reaches and (found is None or attachment.reaches.prefixlen >= found[0]):
-                found = attachment.reaches.prefixlen, attachment
+            if wanted in attachment.reaches and (best is None or attachment.reaches.prefixlen >= best[0]):
+                best = attachment.reaches.prefixlen, attachment
         for route in self._routes(node):
             prefix = _prefix(route.to)
-            if wanted in prefix and (found is None or prefix.prefixlen >= found[0]):
-                found = prefix.prefixlen, route
-        if found is None:
+            if wanted in prefix and (best is None or prefix.prefixlen >= best[0]):
+                best = prefix.prefixlen, route
+        if best is None:
             raise NoPathError(node, f"{node} has no route to {to_ip}")
-        if isinstance(found[1], _Attachment):
-            return NextHop(found[1].link, to_ip, str(found[1].own))
-        return self._by(node, found[1], to_ip)
+        if isinstance(best[1], _Attachment):
+            return NextHop(best[1].link, to_ip, str(best[1].own))
+        return self._by(node, best[1], to_ip)
 
     def _by(self, node: str, route: Route, to_ip: str) -> NextHop:
         if route.via is None:
@@ -146,11 +146,11 @@ class Paths:
             # Out by the interface of the route, and through nothing but switches.
             if (link is step.link if direction.from_ == node else isinstance(self._nodes.get(direction.from_), Switch))
         ]
-        if owner is None or owner == node or not (found := fewest(steps, node, owner)):
+        if owner is None or owner == node or not (hops := fewest(steps, node, owner)):
             raise NoPathError(
                 node, f"{node} sends to {step.ip} on link {step.link.name}, where no node has this address"
             )
-        return found
+        return hops
 
     @property
     def _has_np(self) -> bool:
@@ -170,12 +170,12 @@ class Paths:
             raise
 
     def _routes(self, node: str) -> tuple[Route, ...]:
-        found = self._nodes[node]
-        return () if isinstance(found, Switch) else found.routes
+        plan = self._nodes[node]
+        return () if isinstance(plan, Switch) else plan.routes
 
     def _forwards(self, node: str) -> bool:
-        found = self._nodes[node]
-        return not isinstance(found, Host) or found.sysctls.get(FORWARDS) == "1"
+        plan = self._nodes[node]
+        return not isinstance(plan, Host) or plan.sysctls.get(FORWARDS) == "1"
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,9 @@ class Range:
 
     def words(self) -> str:
         """The bounds as an error message states them."""
-        said = [f"of at least {self.least}"] if self.least is not None else []
-        said += [f"above {self.above}"] if self.above is not None else []
-        return " and ".join([*said, *([f"at most {self.most}"] if self.most is not None else [])])
+        bounds = [f"of at least {self.least}"] if self.least is not None else []
+        bounds += [f"above {self.above}"] if self.above is not None else []
+        return " and ".join([*bounds, *([f"at most {self.most}"] if self.most is not None else [])])
 
 
 @dataclass(frozen=True)
@@ -179,22 +179,22 @@ def keys_of(kind: Any) -> dict[str, Key]:
 @cache
 def _keys_of(kind: Any) -> dict[str, Key]:
     hints = get_type_hints(kind, include_extras=True)
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for declared in dataclasses.fields(kind):
         may_be_missing = declared.default is None
         hint = _without_none(hints[declared.name]) if may_be_missing else hints[declared.name]
         # "from", "bytes" and "filter" are words of Python: the fields have an underscore behind them.
         name = declared.name.removesuffix("_")
-        found[name] = Key(name, declared.name, form_of(hint), may_be_missing)
-    return found
+        keys[name] = Key(name, declared.name, form_of(hint), may_be_missing)
+    return keys
 
 
 def form_of(hint: Any) -> Form:
     """The form of a type."""
     rules: tuple[Any, ...] = ()
     if get_origin(hint) is Annotated:
-        hint, *found = get_args(hint)
-        rules = tuple(found)
+        hint, *added = get_args(hint)
+        rules = tuple(added)
     for rule in rules:
         if isinstance(rule, Kinds):
             return _by_kind(rule)

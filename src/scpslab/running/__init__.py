@@ -2,5 +2,3 @@
 
 from scpslab.running.run_plan import RunOptions, RunPlan, plan_run
 from scpslab.running.runner import execute, run_campaign, run_scenario
-
-__all__ = ["RunOptions", "RunPlan", "execute", "plan_run", "run_campaign", "run_scenario"]

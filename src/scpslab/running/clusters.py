@@ -77,9 +77,9 @@ def opened(cluster: str) -> Iterator[tuple[str, Any]]:
 
     if cluster == LOCAL:
         with _local() as contact:
-            yield contact.pop("address"), Security(require_encryption=True, **contact)  # type: ignore[no-untyped-call]
+            yield contact.pop("address"), Security(require_encryption=True, **contact)
         return
-    security: Any = Security()  # type: ignore[no-untyped-call]
+    security: Any = Security()
     if not (security.tls_ca_file and security.tls_client_cert and security.tls_client_key):
         raise UsageError(
             f"--cluster: found no certificates in Dask's settings; expected {CERTIFICATES}. "
@@ -141,9 +141,9 @@ def refuse() -> None:
     instead = SimpleNamespace(**(vars(pickle) | {"loads": _loads, "load": _loads, "Unpickler": _loads}))
     for module in (loader, client):
         setattr(module, "pickle", instead)  # noqa: B010 (no type that mypy knows)
-    for message in (Serialize(RefusedError()), ToPickle(RefusedError())):  # type: ignore[no-untyped-call]
+    for message in (Serialize(RefusedError()), ToPickle(RefusedError())):
         try:
-            core.loads(core.dumps({"message": message}))  # type: ignore[no-untyped-call]
+            core.loads(core.dumps({"message": message}))
         except RefusedError:
             continue
         raise CapabilityError(
@@ -185,14 +185,8 @@ def main() -> None:
     workers = len(os.sched_getaffinity(0))
     # A guest's memory is not the worker's, so Dask must not judge it.
     try:
-        cluster = LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=workers,
-            threads_per_worker=1,
-            security=True,
-            dashboard_address=None,
-            memory_limit=0,
-            silence_logs=50,
-        )
+        quiet = {"dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, security=True, **quiet)
     except (OSError, RuntimeError, ValueError) as error:
         _say({"error": str(error)})
         return

@@ -147,7 +147,7 @@ class _Run:
             try:
                 return Client(
                     address, security=security, timeout=self.patience.answer_s, set_as_default=False, name="scpslab"
-                )  # type: ignore[no-untyped-call]
+                )
             except (OSError, RefusedError) as error:
                 if time.monotonic() - began > self.patience.workers_s:
                     raise LabError(

@@ -20,7 +20,7 @@ from scpslab.analysis.collect import rows_as_csv
 from scpslab.analysis.run import each_cell
 from scpslab.core.errors import LimitError, ResultError, ScenarioError, UsageError
 from scpslab.core.folders import TOPOLOGIES
-from scpslab.core.limited import Limits, limited
+from scpslab.core.limited import WorkLimits, limited
 from scpslab.core.names import shown
 from scpslab.core.scratch import scratch
 from scpslab.engine import ENGINES
@@ -79,7 +79,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Verification:
     """A run of an archive compared with its re-run: files that are the same, differ, are missing or are new; and
     whether the inputs were the same.
 
@@ -120,7 +120,7 @@ def verify(
     keep: Path | None = None,
     longest_wall_s: int = LONGEST_WALL_S,
     sample: Sample | None = None,
-) -> list[Comparison]:
+) -> list[Verification]:
     """Runs every plan of an archive or run folder, or a sample of its cells, without the result cache, and compares.
 
     The re-run is in the folder `keep`, or in a folder that is removed afterwards.
@@ -135,7 +135,7 @@ def verify(
     """
     # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its
     # scenarios again in a child.
-    limits = Limits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, _size(path) / CPU_BYTES), wall_s=WALL_S)
+    limits = WorkLimits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, _size(path) / CPU_BYTES), wall_s=WALL_S)
     _within(path, limits, lambda: len(_read(path, longest_wall_s)))
     archived = _read(path, longest_wall_s)
     found = _within(path, limits, lambda: [contradictions(run, is_trusted=options.trust) for run in archived])
@@ -149,7 +149,7 @@ def verify(
         return [_one(run, chosen[run.digest.run], options, listeners, out, folder, wrong) for run, wrong in pairs]
 
 
-def _within(path: Path, limits: Limits, work: Callable[[], Any]) -> Any:
+def _within(path: Path, limits: WorkLimits, work: Callable[[], Any]) -> Any:
     """What `work` finds of an archive, in a child with limits: whoever wrote it chose how much there is to read and to
     plan.
     """
@@ -217,7 +217,7 @@ def _one(
     out: Path,
     folder: Path | None,
     found_contradictions: Sequence[str],
-) -> Comparison:
+) -> Verification:
     """`folder`: where the run is, if it is not in an archive; its results.csv is then derived again too."""
     digest = archived.digest
     mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
@@ -237,7 +237,7 @@ def _one(
         if folder is not None:
             expected[RESULTS] = digest.files[RESULTS]
             found[RESULTS] = hashlib.sha256(rows_as_csv(each_cell(folder)).encode()).hexdigest()
-    return Comparison(
+    return Verification(
         digest.run,
         tuple(name for name in expected if found.get(name) == expected[name]),
         tuple(name for name in expected if name in found and found[name] != expected[name]),

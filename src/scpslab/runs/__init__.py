@@ -7,16 +7,3 @@ docs/results.md and docs/plan-format.md explain the files. scpslab.analysis read
 
 from scpslab.runs.cell import AGAIN, FORMAT, STATUSES, CellFiles
 from scpslab.runs.run import CampaignFolder, RunFolder, find_run, held, is_campaign, runs_of
-
-__all__ = [
-    "AGAIN",
-    "FORMAT",
-    "STATUSES",
-    "CampaignFolder",
-    "CellFiles",
-    "RunFolder",
-    "find_run",
-    "held",
-    "is_campaign",
-    "runs_of",
-]

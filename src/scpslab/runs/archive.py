@@ -19,7 +19,7 @@ from typing import Annotated
 
 from scpslab import plan as plans
 from scpslab.core import strict_json
-from scpslab.core.archive import Limits, Members, is_member_name, pack, read_members
+from scpslab.core.archive import ArchiveLimits, Members, is_member_name, pack, read_members
 from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.folders import TOPOLOGIES, is_own
 from scpslab.plan import Plan, schema
@@ -62,7 +62,7 @@ class RunDigest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contents:
+class ArchiveContents:
     """archive.json."""
 
     format_: Annotated[int, Range(FORMAT, FORMAT)]
@@ -96,7 +96,7 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
         ResultError: a run that is not complete or cannot be read.
     """
     digests = [_digest(run) for run in runs]
-    contents = Contents(format_=FORMAT, how=HOW, runs=tuple(digests))
+    contents = ArchiveContents(format_=FORMAT, how=HOW, runs=tuple(digests))
     part = target.with_name(f"{target.name}.part")
     try:
         text = json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n"
@@ -110,7 +110,7 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
     return target
 
 
-def read_archive(path: Path, content: bytes | None = None, limits: Limits | None = None) -> list[ArchivedRun]:
+def read_archive(path: Path, content: bytes | None = None, limits: ArchiveLimits | None = None) -> list[ArchivedRun]:
     """The runs of an archive, every plan of it checked.
 
     Nothing is unpacked to disk. `content`: an archive in memory, which messages call `path`.
@@ -135,19 +135,19 @@ def read_archive(path: Path, content: bytes | None = None, limits: Limits | None
     return [_archived(path, digest, members.contents) for digest in contents.runs]
 
 
-def _check_listed(path: Path, contents: Contents, members: Members) -> None:
+def _check_listed(path: Path, contents: ArchiveContents, members: Members) -> None:
     """Refuses an archive whose files are not those that it lists."""
     unlisted = set(members.digests) - {CONTENTS}
     for digest in contents.runs:
         listed = digest.files | (digest.inputs if digest.inputs is not None else {})
         for name, expected in listed.items():
             member = f"{digest.run}/{name}"
-            found = members.digests.get(member)
-            if found is None and (name in (digest.inputs or ()) or PurePosixPath(name).name in (PLAN, RESULTS)):
+            actual = members.digests.get(member)
+            if actual is None and (name in (digest.inputs or ()) or PurePosixPath(name).name in (PLAN, RESULTS)):
                 raise ResultError(
                     f"{path}: {member}: found no such file; expected the file that {CONTENTS} lists. {AGAIN}"
                 )
-            if found not in (None, expected):
+            if actual not in (None, expected):
                 raise ResultError(
                     f"{path}: {member}: found another one; expected the file that {CONTENTS} lists, by its SHA-256. "
                     f"{AGAIN}"
@@ -158,7 +158,7 @@ def _check_listed(path: Path, contents: Contents, members: Members) -> None:
         raise ResultError(f"{path}: {min(unlisted)}: found a file that {CONTENTS} does not list; {EXPECTED}")
 
 
-def _contents(path: Path, content: bytes) -> Contents:
+def _contents(path: Path, content: bytes) -> ArchiveContents:
     try:
         fields = strict_json.loads(content)
         found = fields.get("format") if isinstance(fields, dict) else None
@@ -167,7 +167,7 @@ def _contents(path: Path, content: bytes) -> Contents:
                 f"{path}: format: found {schema.shown(found)}; expected at most {FORMAT}. "
                 "It was written by a newer scpslab: use that one."
             )
-        return schema.read(Contents, fields)
+        return schema.read(ArchiveContents, fields)
     except strict_json.JsonError as error:
         raise ResultError(f"{path}: {CONTENTS}: {error}; {EXPECTED}") from error
     except PlanError as error:
@@ -229,7 +229,7 @@ def _files_of_cells(run: Path) -> list[Path]:
 
 
 def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> ArchivedRun:
-    found: dict[str, Plan] = {}
+    by_cell: dict[str, Plan] = {}
     for name in digest.files:
         member = f"{digest.run}/{name}"
         if PurePosixPath(name).name != PLAN:
@@ -240,15 +240,15 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
             raise ResultError(f"{path}: {member}: {error}. {AGAIN}") from error
         if name != f"{CELLS}/{plan.cell.id}/{PLAN}":
             raise ResultError(f"{path}: {member}: found the plan of cell {plan.cell.id}; {EXPECTED}")
-        found[plan.cell.id] = plan
-    if not found:
+        by_cell[plan.cell.id] = plan
+    if not by_cell:
         raise ResultError(f"{path}: {digest.run}: found no plan; expected at least one. Export the run again.")
     own = {
         name: files[member]
         for name in digest.inputs or ()
         if _is_input_of_plans(name) and (member := f"{digest.run}/{name}") in files
     }
-    return ArchivedRun(digest, found, _resolved(path, digest, files), _manifest(path, digest, files), own)
+    return ArchivedRun(digest, by_cell, _resolved(path, digest, files), _manifest(path, digest, files), own)
 
 
 def _is_input_of_plans(name: str) -> bool:

@@ -20,7 +20,7 @@ from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.folders import TOPOLOGIES, is_own, own_folder
 from scpslab.core.names import UNFINISHED, file_label, file_name
 from scpslab.core.scratch import replace_bytes, replace_text
-from scpslab.core.strict_json import JsonObject, count, number, section, sections, text, texts
+from scpslab.core.strict_json import JsonObject, count, items, number, section, text
 from scpslab.runs.cell import AGAIN, FORMAT, PLAN, CellFiles, check_format, json_object
 
 # Where runs are, if nobody names another folder.
@@ -42,7 +42,7 @@ MOST_S = 366 * 86_400
 LARGEST_OWN = 1 << 20
 
 
-class Entry(TypedDict):
+class CellEntry(TypedDict):
     """What a manifest says of a cell: the key of its result, and how it ended."""
 
     key: str
@@ -85,34 +85,33 @@ class Manifest:
     file: str | None = None
     evidence: bool | None = None
     is_shard: bool = False
-    cells: Mapping[str, Entry] = field(default_factory=dict)
+    cells: Mapping[str, CellEntry] = field(default_factory=dict)
     took_s: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, fields: JsonObject) -> Self:
         """The manifest in a file's JSON."""
         cells, took_s = section(fields, "cells"), section(fields, "took_s")
-        evidence = fields.get("evidence")
         entries = {cell: _entry(section(cells, cell)) for cell in cells}
         times = {cell: number(took_s, cell) for cell in took_s}
         return cls(
             status=text(fields, "status"),
             scenario=text(fields, "scenario"),
             engine=text(fields, "engine"),
-            engine_hashes=texts(fields, "engine_hashes"),
+            engine_hashes=items(fields, "engine_hashes", str),
             seed=count(fields, "seed"),
             command=text(fields, "command"),
-            settings=tuple(texts(fields, "settings")),
+            settings=tuple(items(fields, "settings", str)),
             program=Program.of(section(fields, "program")) if section(fields, "program") else None,
             file=text(fields, "file"),
-            evidence=evidence if isinstance(evidence, bool) else None,
+            evidence=fields["evidence"] is True if "evidence" in fields else None,
             is_shard="shard" in fields,
             cells={cell: entry for cell, entry in entries.items() if entry},
             took_s={cell: time_s for cell, time_s in times.items() if time_s is not None and 0 <= time_s < MOST_S},
         )
 
 
-def _entry(fields: JsonObject) -> Entry | None:
+def _entry(fields: JsonObject) -> CellEntry | None:
     key, status = text(fields, "key"), text(fields, "status")
     return None if key is None or status is None else {"key": key, "status": status}
 
@@ -122,7 +121,7 @@ class Progress:
     """What the manifest of a run says while the run is carried out: facts, and the cells that have ended so far."""
 
     facts: Mapping[str, object]
-    cells: dict[str, Entry]
+    cells: dict[str, CellEntry]
     took_s: dict[str, float]
     status: str = "running"
     wall_s: float | None = None
@@ -200,8 +199,8 @@ class RunFolder:
         removed.
         """
         for kind in (FIGURES, CLAIMS):
-            found = sorted((folder / kind).glob("*.yaml"))
-            own = {path.name: path for path in found if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
+            files = sorted((folder / kind).glob("*.yaml"))
+            own = {path.name: path for path in files if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
             place = self.path / kind
             if own or place.is_symlink():
                 own_folder(place)
@@ -221,8 +220,8 @@ class RunFolder:
             *(self.path / CLAIMS).glob("*.yaml"),
             *(self.path / VECTORS).glob("*"),
         ]
-        found = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
-        return sorted(path for path in found if is_own(self.path, path))
+        candidates = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
+        return sorted(path for path in candidates if is_own(self.path, path))
 
     def is_run(self) -> bool:
         """Whether there is a manifest and at least one cell.
@@ -297,8 +296,8 @@ class CampaignFolder:
         fields = json_object(self.file)
         check_format(self.file, fields.get("format", FORMAT))
         title, status = text(fields, "title"), text(fields, "status")
-        runs = [path for entry in sections(fields, "runs") if (path := text(entry, "run")) is not None]
-        left_out = texts(fields, "left_out")
+        runs = [path for entry in items(fields, "runs", dict) if (path := text(entry, "run")) is not None]
+        left_out = items(fields, "left_out", str)
         is_whole = [len(runs), len(left_out)] == [_length(fields.get("runs")), _length(fields.get("left_out", []))]
         if title is None or status is None or text(fields, "campaign") is None or not is_whole:
             expected = (
@@ -407,12 +406,12 @@ def runs_of(named: Sequence[str], runs: Path = RUNS) -> list[Path]:
             been interrupted.
     """
     folders = [find_run(word, runs) for word in named] if named else [run.path for run in RunFolder.all_in(runs)]
-    found: dict[Path, RunFolder] = {}
+    members: dict[Path, RunFolder] = {}
     for folder in folders:
-        found |= {member.path.resolve(): member for member in _members(folder) if member.is_run()}
+        members |= {member.path.resolve(): member for member in _members(folder) if member.is_run()}
     return [
         run.path
-        for run in sorted(found.values(), key=lambda run: (-run.manifest_file.stat().st_mtime_ns, run.path.name))
+        for run in sorted(members.values(), key=lambda run: (-run.manifest_file.stat().st_mtime_ns, run.path.name))
     ]
 
 

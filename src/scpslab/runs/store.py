@@ -143,10 +143,10 @@ class Store:
         """Every result that is kept. Others may remove results meanwhile."""
         for path in self.root.glob(f"[0-9a-f][0-9a-f]/*{SUFFIX}"):
             try:
-                found = path.stat()
+                stat = path.stat()
             except FileNotFoundError:
                 continue
-            yield Entry(path, found.st_size, found.st_mtime)
+            yield Entry(path, stat.st_size, stat.st_mtime)
 
     def trim(self, older_than_s: float | None = None, most_bytes: int | None = None) -> tuple[int, int]:
         """Removes results that nobody has used for so long, then those used longest ago until the others fit; returns

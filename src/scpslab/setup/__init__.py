@@ -18,16 +18,3 @@ from scpslab.setup.images import (
     silent,
     system_cache,
 )
-
-__all__ = [
-    "Images",
-    "Program",
-    "Say",
-    "cache_dir",
-    "ensure",
-    "ensure_appliance",
-    "ensure_stack",
-    "ensure_tools",
-    "silent",
-    "system_cache",
-]

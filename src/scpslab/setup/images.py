@@ -67,7 +67,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Part:
+class Built:
     """One part to build: a function builds it from a recipe folder into a file or folder of that name.
 
     `sources`: the recipe's files.
@@ -84,11 +84,11 @@ class Part:
     made_with: tuple[str, ...] = ()
 
 
-TOOLS = Part("tools", "guest programs", "images/guest/tools", built_by("programs"), "bin", files_of, ("gcc", "clang"))
-GUEST = Part("guest", "guest image", "images/guest", built_by("guest"), "guest.erofs", files_of, ("mkfs.erofs",))
-KERNEL = Part("kernel", "lab kernel", "images/lab-kernel", built_by("kernel"), "linux", files_of, ("gcc", "ld"))
-STACK = Part("stack", "SCPS stack", "stack", built_by("stack"), "scps", recipes.stack_files, ("rustc", "gcc"))
-APPLIANCE = Part(
+TOOLS = Built("tools", "guest programs", "images/guest/tools", built_by("programs"), "bin", files_of, ("gcc", "clang"))
+GUEST = Built("guest", "guest image", "images/guest", built_by("guest"), "guest.erofs", files_of, ("mkfs.erofs",))
+KERNEL = Built("kernel", "lab kernel", "images/lab-kernel", built_by("kernel"), "linux", files_of, ("gcc", "ld"))
+STACK = Built("stack", "SCPS stack", "stack", built_by("stack"), "scps", recipes.stack_files, ("rustc", "gcc"))
+APPLIANCE = Built(
     "appliance",
     "appliance's kernel",
     "images/appliance",
@@ -97,7 +97,7 @@ APPLIANCE = Part(
     recipes.appliance_files,
     ("gcc", "ld"),
 )
-DOCKER = Part(
+DOCKER = Built(
     "docker",
     "Docker and the images of nodes, for guests",
     ".",
@@ -113,8 +113,8 @@ CARRIED = (*PARTS, STACK, APPLIANCE)
 
 def cache_dir() -> Path:
     """The folder of all built parts and cached results."""
-    if given := os.environ.get("SCPSLAB_CACHE"):
-        return Path(given).absolute()
+    if named := os.environ.get("SCPSLAB_CACHE"):
+        return Path(named).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "scpslab"
 
 
@@ -136,7 +136,7 @@ def system_cache() -> Path | None:
     return folder
 
 
-def recipe_hash(part: Part) -> str:
+def recipe_hash(part: Built) -> str:
     """Hash of a recipe: its files with their names."""
     folder = PROJECT / part.recipe
     digest = hashlib.sha256()
@@ -145,7 +145,7 @@ def recipe_hash(part: Part) -> str:
     return digest.hexdigest()[:16]
 
 
-def place(part: Part, cache: Path, machine: str = LAB_KERNEL_MACHINE) -> Path:
+def place(part: Built, cache: Path, machine: str = LAB_KERNEL_MACHINE) -> Path:
     """The folder of a part for a kind of machine in the cache, whether it exists or not: machines of several kinds may
     share a home folder, and the cache.
 
@@ -158,7 +158,7 @@ def place(part: Part, cache: Path, machine: str = LAB_KERNEL_MACHINE) -> Path:
     return cache / part.name / (f"{own.recipe}-{own.sha256[:16]}" if own else f"{recipe_hash(part)}{kind}")
 
 
-def packed_of(part: Part, machine: str = LAB_KERNEL_MACHINE) -> packed.Packed | None:
+def packed_of(part: Built, machine: str = LAB_KERNEL_MACHINE) -> packed.Packed | None:
     """The part as this installation carries it; None in a clone, and for machines of other kinds."""
     return packed.index(project.PACKED_PARTS).get(part.name) if machine == LAB_KERNEL_MACHINE else None
 
@@ -168,7 +168,7 @@ def carried() -> bool:
     return all(packed_of(part) for part in PARTS)
 
 
-def find(part: Part, cache: Path, say: Say = silent, machine: str = LAB_KERNEL_MACHINE) -> Path | None:
+def find(part: Built, cache: Path, say: Say = silent, machine: str = LAB_KERNEL_MACHINE) -> Path | None:
     """The path of a part in the cache or the system cache; None if it must be built.
 
     A part that the installation carries is unpacked at first use.
@@ -188,7 +188,7 @@ def find(part: Part, cache: Path, say: Say = silent, machine: str = LAB_KERNEL_M
     return trust.check(product)
 
 
-def _in_system_cache(part: Part, cache: Path, machine: str) -> Path | None:
+def _in_system_cache(part: Built, cache: Path, machine: str) -> Path | None:
     """The path of a part in the system cache, as it is there; None if it is not."""
     folder = system_cache()
     if folder is None or folder == cache:
@@ -197,7 +197,7 @@ def _in_system_cache(part: Part, cache: Path, machine: str) -> Path | None:
     return product if product.exists() else None
 
 
-def _folder(part: Part, cache: Path) -> Path:
+def _folder(part: Built, cache: Path) -> Path:
     """The folder that a part is in, with what was noted of it."""
     own = place(part, cache)
     shared = None if own.exists() else _in_system_cache(part, cache, LAB_KERNEL_MACHINE)
@@ -285,13 +285,13 @@ def _writing(folder: Path | None = None) -> Iterator[Path]:
         ) from error
 
 
-def timings(part: Part, cache: Path) -> list[tuple[str, float]]:
+def timings(part: Built, cache: Path) -> list[tuple[str, float]]:
     """The steps of a part's build, with their seconds."""
     note = _folder(part, cache) / "timings.json"
     return [(title, taken_s) for title, taken_s in json.loads(note.read_text())] if note.exists() else []
 
 
-def made(part: Part, cache: Path) -> tuple[published.Entry, list[str]] | None:
+def made(part: Built, cache: Path) -> tuple[published.Entry, list[str]] | None:
     """A built part as it would be published, and where its versions differ; None where it is not built, or was by a
     scpslab that took no note.
     """
@@ -304,14 +304,14 @@ def made(part: Part, cache: Path) -> tuple[published.Entry, list[str]] | None:
     return entry, note["differs"]
 
 
-def compare(part: Part, cache: Path) -> published.Verdict | None:
+def compare(part: Built, cache: Path) -> published.Judgement | None:
     """Is a part the published one? None where `made` is.
 
     Raises:
         CapabilityError: the file of published parts is damaged.
     """
-    found = made(part, cache)
-    return None if found is None else published.judge(part.title, *found, published.read(PROJECT / PUBLISHED))
+    product = made(part, cache)
+    return None if product is None else published.judge(part.title, *product, published.read(PROJECT / PUBLISHED))
 
 
 class PartFacts(TypedDict):
@@ -330,8 +330,8 @@ def parts_facts(cache: Path) -> dict[str, PartFacts]:
     facts: dict[str, PartFacts] = {}
     entries = published.read(PROJECT / PUBLISHED)
     for part in (*PARTS, STACK):
-        if found := made(part, cache):
-            entry, differs = found
+        if product := made(part, cache):
+            entry, differs = product
             is_same = published.judge(part.title, entry, differs, entries).same
             facts[part.name] = {"sha256": entry.sha256, "published": is_same, "tools": entry.tools, "differs": differs}
     return facts
@@ -358,7 +358,7 @@ def _digest(product: Path) -> str:
     return digest.hexdigest()
 
 
-def _have(part: Part, cache: Path, say: Say, machine: str = LAB_KERNEL_MACHINE) -> Path:
+def _have(part: Built, cache: Path, say: Say, machine: str = LAB_KERNEL_MACHINE) -> Path:
     """A part for a kind of machine: found, or built if this is one."""
     if found := find(part, cache, say, machine):
         return found
@@ -372,7 +372,7 @@ def _have(part: Part, cache: Path, say: Say, machine: str = LAB_KERNEL_MACHINE) 
     return _build(part, cache, say)
 
 
-def _build(part: Part, cache: Path, say: Say) -> Path:
+def _build(part: Built, cache: Path, say: Say) -> Path:
     target = place(part, cache, platform.machine())
     with _locked(cache, part, say):
         if target.exists():
@@ -413,7 +413,7 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def unpack(part: Part, own: packed.Packed, folder: Path, cache: Path, say: Say) -> None:
+def unpack(part: Built, own: packed.Packed, folder: Path, cache: Path, say: Say) -> None:
     """Unpacks a part from a folder of packed parts into the cache: whole, and with the bytes that the wheel was made
     with, or not at all.
 
@@ -447,7 +447,7 @@ def _check_room(cache: Path, needed_bytes: int, purpose: str) -> None:
 
 
 @contextmanager
-def _locked(cache: Path, part: Part, say: Say) -> Iterator[None]:
+def _locked(cache: Path, part: Built, say: Say) -> Iterator[None]:
     """Lets one process at a time build or unpack a part."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{part.name}.lock").open("w") as lock:

@@ -36,7 +36,7 @@ def find_image(name: str) -> OwnImage:
         CapabilityError: this machine's Docker does not answer, has no such image, or the image's user is not a number.
     """
     try:
-        found = docker.ask("GET", f"/images/{quote(name, safe='/:@')}/json")
+        image = docker.ask("GET", f"/images/{quote(name, safe='/:@')}/json")
     except docker.DockerError as error:
         if error.status == 0:
             raise CapabilityError(
@@ -47,14 +47,14 @@ def find_image(name: str) -> OwnImage:
             f"image {name}: found no such image in this machine's Docker; expected it there. Run: "
             f"docker build --tag {name} FOLDER, or docker pull {name}."
         ) from error
-    user = found["Config"].get("User") or ""
+    user = image["Config"].get("User") or ""
     if user and not user.partition(":")[0].isdigit():
         raise CapabilityError(
             f'image {name}: found the user "{user}"; expected a number, because programs start without the image\'s '
             "list of users. "
             "Write it in the Dockerfile: USER 1000."
         )
-    return OwnImage(name, found["Id"].removeprefix("sha256:")[:ID_DIGITS], found["Size"])
+    return OwnImage(name, image["Id"].removeprefix("sha256:")[:ID_DIGITS], image["Size"])
 
 
 def archive(image: OwnImage, cache: Path, say: Callable[[str], None]) -> Path:

@@ -49,10 +49,10 @@ def index(folder: Path) -> dict[str, Packed]:
     if not file.is_file():
         return {}
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found["format"] != FORMAT:
-            raise _damaged(file, f"format {found['format']}")
-        return {part["name"]: Packed(**part) for part in found["parts"]}
+        fields = json.loads(file.read_text(encoding="utf-8"))
+        if fields["format"] != FORMAT:
+            raise _damaged(file, f"format {fields['format']}")
+        return {part["name"]: Packed(**part) for part in fields["parts"]}
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(file, f"{type(error).__name__}: {error}") from error
 

@@ -34,7 +34,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """`same`: whether a part is the published one, None where none is published for its recipe.
 
     `text` says it in words.
@@ -56,12 +56,12 @@ def read(file: Path) -> list[Entry]:
     ):
         if not line or line.startswith("#"):
             continue
-        found = LINE.fullmatch(line)
-        if found is None:
+        match = LINE.fullmatch(line)
+        if match is None:
             raise CapabilityError(
                 f'{file}:{number}: found "{line}"; expected PART RECIPE SHA256 TOOLS. Run: make published.'
             )
-        entries.append(Entry(*found.groups()))
+        entries.append(Entry(*match.groups()))
     return entries
 
 
@@ -76,7 +76,7 @@ def text(entries: list[Entry]) -> str:
 
 def tools(programs: tuple[str, ...]) -> str:
     """The first line that each program says of its version."""
-    said = []
+    versions = []
     environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
     for program in programs:
         try:
@@ -84,34 +84,34 @@ def tools(programs: tuple[str, ...]) -> str:
                 [program, "--version"], capture_output=True, text=True, errors="replace", env=environment, check=False
             )
         except OSError:
-            said.append(f"no {program}")
+            versions.append(f"no {program}")
         else:
-            said.append((done.stdout.strip().splitlines() or [program])[0])
-    return "; ".join(said)
+            versions.append((done.stdout.strip().splitlines() or [program])[0])
+    return "; ".join(versions)
 
 
-def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> Verdict:
+def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> Judgement:
     """The verdict on a built part called `title`. `differs`: see `Job`."""
     there = [entry for entry in entries if (entry.part, entry.recipe) == (made.part, made.recipe)]
     if differs:
         more = f" and {len(differs) - MOST_NAMED} more" if len(differs) > MOST_NAMED else ""
         named = f"{', '.join(differs[:MOST_NAMED])}{more}"
         advice = "SCPSLAB_SNAPSHOT may name a place that has them (README.md)"
-        return Verdict(
+        return Judgement(
             False,
             f"{title}: other versions than published: {named}; results may differ from the published ones. {advice}",
         )
     if not there:
-        return Verdict(None, f"{title}: nothing published for this recipe")
+        return Judgement(None, f"{title}: nothing published for this recipe")
     if any(entry.sha256 == made.sha256 for entry in there):
-        return Verdict(True, f"{title}: as published")
+        return Judgement(True, f"{title}: as published")
     others = " or ".join(entry.tools for entry in there)
     cause = (
         f"made with {made.tools}, the published one with {others}"
         if made.tools not in {entry.tools for entry in there}
         else "from the same versions"
     )
-    return Verdict(
+    return Judgement(
         False,
         (
             f"{title}: SHA-256 {made.sha256[:12]} is not the published {there[0].sha256[:12]}: {cause}; "

@@ -44,9 +44,9 @@ def check(product: Path) -> Path:
     """
     if os.geteuid() != ROOT or (path := stranger(product)) is None:
         return product
-    found = path.lstat()
+    stat = path.lstat()
     raise CapabilityError(
-        f"{path}: found it {_whose(found)}; expected a path that only root owns and may change, because root runs "
+        f"{path}: found it {_whose(stat)}; expected a path that only root owns and may change, because root runs "
         f"the programs in {product.parent}. "
         "Remove that folder, or set SCPSLAB_CACHE to a folder that only root may change; "
         "root then builds its own programs."
@@ -96,11 +96,11 @@ def check_shared(product: Path, cache: Path, expected: str | None, digest_of: Ca
 
 def _files(product: Path) -> list[list[str | int]]:
     """What changes when a product's files do."""
-    found: list[list[str | int]] = []
+    files: list[list[str | int]] = []
     for file in sorted(product.iterdir()) if product.is_dir() else [product]:
         facts = file.stat()
-        found.append([file.name, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino])
-    return found
+        files.append([file.name, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino])
+    return files
 
 
 def _damaged(product: Path, found: str) -> CapabilityError:

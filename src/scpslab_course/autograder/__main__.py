@@ -25,7 +25,7 @@ from scpslab_course.course.model import Whose, drawn
 from scpslab_course.course.variant import PRACTICE
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts
-from scpslab_course.grading.grade import Code, Finding, Grade
+from scpslab_course.grading.grade import Code, Concern, Grade
 from scpslab_course.grading.submission import SUFFIX
 
 TELL = "Nothing was decided: tell your instructor"
@@ -112,7 +112,7 @@ def _of_all(one: Grade, others: Sequence[str]) -> Grade:
         return one
     names = ", ".join(map(shown, strangers))
     said = f"handed in for {names}, too; the variant was issued to {', '.join(one.members)}"
-    return replace(one, findings=(*one.findings, Finding(Code.OTHER_VARIANT, said)))
+    return replace(one, findings=(*one.findings, Concern(Code.OTHER_VARIANT, said)))
 
 
 def main(words: list[str], root: Path = ROOT) -> int:

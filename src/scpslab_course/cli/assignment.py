@@ -86,13 +86,13 @@ def start(
     The folder holds the handout, the scenarios, your parameters, and answers.yaml for your answers. The variant's
     signature is checked. With the practice variant, `check` says which answers are right; it cannot be handed in.
     """
-    found = load_assignment(find(name))
-    mine = _read_variant(variant) if variant is not None else read_practice(found).variant
+    loaded = load_assignment(find(name))
+    mine = _read_variant(variant) if variant is not None else read_practice(loaded).variant
     if key is not None and fingerprint(mine.key).replace(" ", "") != key.replace(" ", "").casefold():
         signed = f"the variant was signed with {fingerprint(mine.key)}"
         raise UsageError(f'--key: found "{key}"; {signed}. {variants.ASK}.')
-    target = into or Path(found.name)
-    workspace = folders.write_start(folders.plan_start(found, mine), found, mine, target, now())
+    target = into or Path(loaded.name)
+    workspace = folders.write_start(folders.plan_start(loaded, mine), loaded, mine, target, now())
     _say_start(workspace, target)
     typer.echo(harmless(str(target)))
 

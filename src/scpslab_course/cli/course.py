@@ -130,16 +130,16 @@ def practice(
     This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution's
     files go through all trials.
     """
-    found = load_assignment(find(name))
-    marking = load_marking(found)
+    loaded = load_assignment(find(name))
+    marking = load_marking(loaded)
     reference = _Reference(jobs)
-    variant = folders.practice_variant(found, marking, reference.rows)
-    right = expected(found, marking, variant.parameters, reference.rows(found, variant.parameters))
-    for one in planned(found, variant.parameters, marking):
-        says = reference.trial_says(found, one, variant.parameters)
+    variant = folders.practice_variant(loaded, marking, reference.rows)
+    right = expected(loaded, marking, variant.parameters, reference.rows(loaded, variant.parameters))
+    for one in planned(loaded, variant.parameters, marking):
+        says = reference.trial_says(loaded, one, variant.parameters)
         typer.echo(harmless(f"trial {one.name}: {says}"), err=True)
-    path = found.folder / PRACTICE
-    if check and not agree(read_practice(found), variant, right):
+    path = loaded.folder / PRACTICE
+    if check and not agree(read_practice(loaded), variant, right):
         said = "found another practice variant than the assignment gives; expected the same"
         raise ScenarioError(f'{path}: {said}. Run "scpslab course practice {name}".')
     if not check:
@@ -196,11 +196,11 @@ def gradescope(
     setup.sh installs if they are missing. The course's secret is not in it. Python packages are downloaded when the
     archive is made.
     """
-    found = load_course(course)
-    wanted = term or found.file.term
+    loaded = load_course(course)
+    wanted = term or loaded.file.term
     check_terms(wanted)
-    if name not in found.file.assignments:
-        known = ", ".join(found.file.assignments) or "those that you add"
+    if name not in loaded.file.assignments:
+        known = ", ".join(loaded.file.assignments) or "those that you add"
         raise UsageError(f'{course}: found no assignment "{name}" in course.yaml; expected one of {known}.')
     pythons = python or PYTHON
     for one in pythons:
@@ -208,12 +208,12 @@ def gradescope(
             raise UsageError(f'--python: found "{one[:20]}"; expected a version from 3.11 on, such as 3.11.')
     if out.suffix != ".zip" or not out.parent.is_dir() or out.is_dir():
         raise UsageError(f"--out {out}: found no place for an archive; expected FILE.zip in a folder that is there.")
-    assignment = found.assignment(name)
+    assignment = loaded.assignment(name)
     students = read_roster(roster)
     autograder.check_emails(students)
     with scratch() as folder:
         wheels = autograder.collect(wheel, pythons, folder)
-        size = autograder.write_archive(out, found, wanted, assignment, students, wheels)
+        size = autograder.write_archive(out, loaded, wanted, assignment, students, wheels)
     typer.echo(f"{size / 1e6:.1f} MB, {len(students)} students, Python {', '.join(pythons)}", err=True)
     typer.echo(harmless(str(out)))
 

@@ -92,7 +92,7 @@ def grade(
     for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
     """
     by = _submitters(submission, student, submitters)
-    found = load_course(course)
+    loaded = load_course(course)
     known = {one.id: one for one in read_roster(roster)} if roster is not None else {}
     given = Marks(marks) if marks is not None else None
     kind = FORMATS[format_]
@@ -103,7 +103,7 @@ def grade(
     target = None if out is None else _Target(out, is_folder=is_folder)
 
     def facts() -> Facts:
-        return Facts(found.file.title, settings.term, now(), known, os.environ)
+        return Facts(loaded.file.title, settings.term, now(), known, os.environ)
 
     so_far: list[Grade] = []
 
@@ -114,10 +114,10 @@ def grade(
             target.write(so_far, kind, facts())
 
     place = course / SECRETS_FILE
-    secret = found.secret() if place.exists() or place.is_symlink() else None
+    secret = loaded.secret() if place.exists() or place.is_symlink() else None
     with scratch() as folder:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
-        settings = grader.Settings(found, term or found.file.term, secret, options, by, cells)
+        settings = grader.Settings(loaded, term or loaded.file.term, secret, options, by, cells)
         grades = grader.grade(submission, settings, [_note], told)
     if given is not None:
         grades = [given.applied(one) for one in grades]

@@ -105,8 +105,8 @@ def read_predicted(asked: Prediction, given: str) -> None:
     Raises:
         GivenError: it is none.
     """
-    found = read_given(asked, given)
-    if asked.kind == "number" and isinstance(found, float) and found <= 0 and _table_of(asked.unit):
+    read = read_given(asked, given)
+    if asked.kind == "number" and isinstance(read, float) and read <= 0 and _table_of(asked.unit):
         raise GivenError(f"found {_said(given)}; expected a number above 0 in {asked.unit}")
 
 
@@ -198,17 +198,17 @@ def complaint(asked: Answer, given: object) -> str:
     if is_blank(given):
         return "found no answer; expected one. Write it behind the colon."
     try:
-        found = read_given(asked, given)
+        read = read_given(asked, given)
     except GivenError as error:
         return f"{error}. Correct the answer."
-    if asked.kind == "number" and isinstance(found, float) and asked.within is not None:
+    if asked.kind == "number" and isinstance(read, float) and asked.within is not None:
         low, high = asked.within
-        if not low <= found <= high:
+        if not low <= read <= high:
             expected = f"expected {low:g} to {high:g} {asked.unit}. Check unit and size of the number."
-            return f"found {found:g} {asked.unit}; {expected}"
-    if asked.kind == "text" and isinstance(found, str) and len(found.split()) > asked.most_words:
+            return f"found {read:g} {asked.unit}; {expected}"
+    if asked.kind == "text" and isinstance(read, str) and len(read.split()) > asked.most_words:
         expected = f"expected about {asked.words}, at most {asked.most_words}. Shorten the text."
-        return f"found {len(found.split())} words; {expected}"
+        return f"found {len(read.split())} words; {expected}"
     return ""
 
 
@@ -458,22 +458,22 @@ class Score:
 def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -> Score:
     """How much of an answer is right."""
     try:
-        found = read_given(asked, given)
+        read = read_given(asked, given)
     except GivenError as error:
         return Score(0, f"{error}.", is_readable=False)
     if isinstance(right, RightWord):
-        mistakes = _by_mistake(right.wrong, lambda mistake: mistake.value == found)
-        return Score(1, "right") if found == right.value else mistakes
-    if not isinstance(found, float):
+        mistakes = _by_mistake(right.wrong, lambda mistake: mistake.value == read)
+        return Score(1, "right") if read == right.value else mistakes
+    if not isinstance(read, float):
         return Score(0, "found no number.", is_readable=False)
     slack = abs(right.value) * ROUNDING
-    distance = abs(found - right.value)
+    distance = abs(read - right.value)
     if distance <= right.distance + slack:
         return Score(1, "right")
     # A mistake's own tolerance is the right number's, in proportion.
     relative = right.distance / abs(right.value) if right.value else 0
     mistakes = _by_mistake(
-        right.wrong, lambda one: abs(found - float(one.value)) <= abs(float(one.value)) * relative + slack
+        right.wrong, lambda one: abs(read - float(one.value)) <= abs(float(one.value)) * relative + slack
     )
     near = max(
         (one for one in right.partial if distance <= one.distance + slack), key=lambda one: one.share, default=None
@@ -486,17 +486,17 @@ def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -
 def score_prediction(asked: Prediction, scoring: model.Scoring, truth: float | str, given: object) -> Score:
     """How good a prediction was. Whether it came in time is for the caller to say."""
     try:
-        found = read_given(asked, given)
+        read = read_given(asked, given)
     except GivenError as error:
         return Score(0, f"{error}.", is_readable=False)
-    if isinstance(scoring, model.Interval) and isinstance(found, tuple) and not isinstance(truth, str):
-        low, high = found
+    if isinstance(scoring, model.Interval) and isinstance(read, tuple) and not isinstance(truth, str):
+        low, high = read
         inside = low * (1 - ROUNDING) <= truth <= high * (1 + ROUNDING)
         share = _fall(math.log(high / low), math.log(scoring.full), math.log(scoring.zero)) if inside else 0
         return Score(share, f"it was {truth:.4g}")
-    if isinstance(scoring, model.LogRatio | model.Distance) and isinstance(found, float) and not isinstance(truth, str):
-        return Score(_by_distance(scoring, found, truth), f"it was {truth:.4g}")
-    return Score(float(found == truth), f"it was {truth}")
+    if isinstance(scoring, model.LogRatio | model.Distance) and isinstance(read, float) and not isinstance(truth, str):
+        return Score(_by_distance(scoring, read, truth), f"it was {truth:.4g}")
+    return Score(float(read == truth), f"it was {truth}")
 
 
 def _by_distance(scoring: model.LogRatio | model.Distance, found: float, truth: float) -> float:
@@ -515,5 +515,5 @@ def _fall(value: float, full: float, zero: float) -> float:
 
 
 def _by_mistake(mistakes: tuple[Mistake, ...], matches: Callable[[Mistake], bool]) -> Score:
-    found = next((mistake for mistake in mistakes if matches(mistake)), None)
-    return Score(found.share, found.comment) if found else Score(0, "not right")
+    made = next((mistake for mistake in mistakes if matches(mistake)), None)
+    return Score(made.share, made.comment) if made else Score(0, "not right")

@@ -344,7 +344,7 @@ def plan_issue(
         ScenarioError: see `draw_within_bands`; or a scenario does not take what was drawn, or no variant can be so:
             nobody could start with it.
     """
-    found = []
+    planned = []
     for assignment, marking in assignments:
         material = assignment.material()
         for party in parties:
@@ -360,8 +360,8 @@ def plan_issue(
                 said = f"{str(error).removesuffix(f'. {variants.ASK}')}. Correct the roster, or the assignment."
                 raise ScenarioError(f"{assignment.name} of {party.name}: {said}") from error
             top, file = course.folder / ISSUED / term, f"{assignment.name}{variants.SUFFIX}"
-            found += [Issued(student, made, top / student.id / file) for student in party.members]
-    return found
+            planned += [Issued(student, made, top / student.id / file) for student in party.members]
+    return planned
 
 
 def practice_variant(assignment: Assignment, marking: Marking | None, reference: Reference) -> Variant:

@@ -172,29 +172,29 @@ def _value(node: ast.expr, names: Mapping[str, Value], functions: Mapping[str, F
     def of(inner: ast.expr) -> Value | bool:
         return _value(inner, names, functions)
 
-    found: Value | bool
+    result: Value | bool
     match node:
         case ast.Constant(value=str() | int() | float() as constant):
-            found = constant if isinstance(constant, str) else float(constant)
+            result = constant if isinstance(constant, str) else float(constant)
         case ast.Name(id=name):
-            found = names[name]
+            result = names[name]
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            found = functions[name](*map(of, arguments))
+            result = functions[name](*map(of, arguments))
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            found = of(body if of(test) else orelse)
+            result = of(body if of(test) else orelse)
         case ast.BinOp(left=left, op=op, right=right):
-            found = _combined(type(op), of(left), of(right))
+            result = _combined(type(op), of(left), of(right))
         case ast.UnaryOp(op=sign, operand=operand):
             value = of(operand)
-            found = OPERATIONS[type(sign)](value if isinstance(sign, ast.Not) else _number(value))
+            result = OPERATIONS[type(sign)](value if isinstance(sign, ast.Not) else _number(value))
         case ast.BoolOp(op=joint, values=values):
-            found = all(map(of, values)) if isinstance(joint, ast.And) else any(map(of, values))
+            result = all(map(of, values)) if isinstance(joint, ast.And) else any(map(of, values))
         case ast.Compare(left=left, ops=ops, comparators=rights):
             compared = [of(item) for item in (left, *rights)]
-            found = all(OPERATIONS[type(op)](*pair) for op, pair in zip(ops, pairwise(compared), strict=True))
+            result = all(OPERATIONS[type(op)](*pair) for op, pair in zip(ops, pairwise(compared), strict=True))
         case _:
             raise FormulaError(f"found {type(node).__name__} in a formula; expected {GRAMMAR}")
-    return found
+    return result
 
 
 def _combined(kind: type[ast.operator], left: Value | bool, right: Value | bool) -> Value:
@@ -202,10 +202,10 @@ def _combined(kind: type[ast.operator], left: Value | bool, right: Value | bool)
         if len(left) + len(right) > LONGEST_TEXT:
             raise FormulaError(f"found a text of {len(left) + len(right)} characters; expected at most {LONGEST_TEXT}")
         return left + right
-    found = OPERATIONS[kind](_number(left), _number(right))
-    if isinstance(found, complex):
+    result = OPERATIONS[kind](_number(left), _number(right))
+    if isinstance(result, complex):
         raise FormulaError("found the root of a negative number; expected a real one")
-    return found
+    return result
 
 
 def _number(value: Value | bool) -> float:
@@ -295,17 +295,17 @@ def _is_completed(row: Row) -> bool:
 def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
     if scenario not in rows:
         raise FormulaError(f'found the scenario "{scenario}" without results; {one_of(scenario, rows)}')
-    found = list(rows[str(scenario)])
+    rows_left = list(rows[str(scenario)])
     for condition in where:
         axis, equals, value = str(condition).partition("=")
-        if not equals or (found and axis not in found[0]):
+        if not equals or (rows_left and axis not in rows_left[0]):
             known = list(rows[str(scenario)][0])[:12] if rows[str(scenario)] else []
             expected = f"expected AXIS=VALUE with an axis of {scenario}, such as {', '.join(known)}"
             raise FormulaError(f'found the condition "{condition}"; {expected}')
-        found = [row for row in found if _same(row[axis], value)]
-    if not found:
+        rows_left = [row for row in rows_left if _same(row[axis], value)]
+    if not rows_left:
         raise FormulaError(f"found no cell of {scenario} with {' and '.join(map(str, where))}; expected at least one")
-    return found
+    return rows_left
 
 
 def _numbers(found: Sequence[Row], scenario: Value, column: Value, where: tuple[Value, ...]) -> list[float]:

@@ -120,14 +120,14 @@ def rows_of(folders: Mapping[str, Path]) -> Rows:
     """What formulas read of each scenario's run: the rows of results.csv, and of traced transfers why packets were sent
     again, which no file tells students.
     """
-    found = {}
+    rows_by_name = {}
     for name, folder in folders.items():
         opened = open_run(folder)
         columns = {cell.id: resend_columns(cell, opened.id) for cell in opened.cells}
         every = dict.fromkeys(column for one in columns.values() for column in one)
         rows = results.table.read_results(folder).rows
-        found[name] = [{**row, **dict.fromkeys(every, ""), **columns.get(row["cell"], {})} for row in rows]
-    return found
+        rows_by_name[name] = [{**row, **dict.fromkeys(every, ""), **columns.get(row["cell"], {})} for row in rows]
+    return rows_by_name
 
 
 @dataclass(frozen=True)

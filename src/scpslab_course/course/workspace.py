@@ -184,13 +184,13 @@ def changed_files(folder: Path, original: Assignment) -> dict[str, bytes]:
     What a student may write in does not count.
     """
     own = {deliverable.file for deliverable in original.file.deliverables}
-    found = {}
+    changed = {}
     for name, content in handed_out(original.folder):
         path = folder / name
         is_writable = name.startswith(f"{STARTER}/") or name in own or (path.suffix == NOTES and path.is_file())
         if not is_writable and (not path.is_file() or path.read_bytes() != content):
-            found[name] = content
-    return found
+            changed[name] = content
+    return changed
 
 
 def put_back(folder: Path, name: str, content: bytes) -> Path | None:
@@ -349,11 +349,11 @@ def original(variant: Variant, folder: Path | None) -> Assignment:
         ScenarioError: there is none.
         UsageError: it is another edition than the variant's.
     """
-    found = load_assignment(find(str(folder or variant.assignment)), variant.assignment)
-    if said := variants.unfit(variant, found):
+    loaded = load_assignment(find(str(folder or variant.assignment)), variant.assignment)
+    if said := variants.unfit(variant, loaded):
         advice = "Name the folder of the assignment that you were given: --from FOLDER."
-        raise UsageError(f"{found.folder}: {said}. {advice}")
-    return found
+        raise UsageError(f"{loaded.folder}: {said}. {advice}")
+    return loaded
 
 
 def _changed(folder: Path, variant: Variant) -> str:

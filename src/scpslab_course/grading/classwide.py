@@ -21,7 +21,7 @@ from scpslab_course.course.answers import Expected
 from scpslab_course.course.formulas import base_value
 from scpslab_course.course.workspace import BLANK_WRITE_UP
 from scpslab_course.grading.compare import Rerun
-from scpslab_course.grading.grade import Code, Finding, Grade
+from scpslab_course.grading.grade import Code, Concern, Grade
 
 # A number in a text, without one that is a part of a name, a version or a date.
 NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,12}(?:\.\d{1,12})?(?![\w:/-]|\.\d|,\d)", re.ASCII)
@@ -38,15 +38,15 @@ def numbers(right: Expected, parameters: Mapping[str, AxisValue], reruns: Mappin
     its runs.
     """
     based = {name: base_value(value) for name, value in parameters.items()}
-    found = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
-    found |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
-    found |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
+    values = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
+    values |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
+    values |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
     cells = ((name, row) for name, one in reruns.items() for row in one.rows)
-    found |= {f"{name} {row['cell']} {column}": _number(row[column]) for name, row in cells for column in row}
-    return {name: value for name, value in found.items() if math.isfinite(value) and value}
+    values |= {f"{name} {row['cell']} {column}": _number(row[column]) for name, row in cells for column in row}
+    return {name: value for name, value in values.items() if math.isfinite(value) and value}
 
 
-def findings(one: Grade, grades: Sequence[Grade]) -> Iterator[Finding]:
+def findings(one: Grade, grades: Sequence[Grade]) -> Iterator[Concern]:
     """What one submission has in common with others of the same assignment."""
     if one.expected is None:
         return
@@ -73,14 +73,14 @@ def wrote(one: Grade, write_up: str) -> Grade:
     return replace(one, texts=_texts(one), foreign=tuple(text for text in long if not own.rounded_to(text)))
 
 
-def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     theirs: dict[str, list[str]] = defaultdict(list)
     for other in others:
         for digest in other.texts.values():
             theirs[digest].append(other.student)
     for name, digest in one.texts.items():
         if students := theirs.get(digest):
-            yield Finding(Code.EQUAL_TEXTS, f"{name}: found the text of {_names(students)}; expected one's own")
+            yield Concern(Code.EQUAL_TEXTS, f"{name}: found the text of {_names(students)}; expected one's own")
 
 
 def _texts(grade: Grade) -> dict[str, str]:
@@ -100,14 +100,14 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     mine = _predicted(one)
     if len(mine) < ENOUGH_NUMBERS or sum(map(_digits, mine.values())) < ENOUGH_DIGITS:
         return
     alike = (other for other in others if _predicted(other) == mine and not _have_alike_variants(one, other))
     if same := [other.student for other in alike]:
         said = f"found the predictions of {_names(same)}, each with the same digits; expected one's own"
-        yield Finding(Code.EQUAL_LOGS, said)
+        yield Concern(Code.EQUAL_LOGS, said)
 
 
 def _have_alike_variants(one: Grade, other: Grade) -> bool:
@@ -127,19 +127,19 @@ def _predicted(grade: Grade) -> dict[str, str]:
     return {part.name: part.given for part in grade.parts if part.kind == "prediction" and part.given}
 
 
-def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Finding]:
+def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     answered = ("prediction", "answer")
     numbers = ((name, value, other.student) for other in others for name, value in other.numbers.items())
     theirs = _Index((value, student) for name, value, student in numbers if name.startswith(answered))
-    found: dict[str, list[str]] = {other.student: [] for other in others}
+    shared: dict[str, list[str]] = {other.student: [] for other in others}
     for text in one.foreign:
         for student in theirs.rounded_to(text):
-            found[student].append(text)
+            shared[student].append(text)
     # Who was copied from comes before whom chance brings in.
-    for student, same in sorted(found.items(), key=lambda item: -sum(map(_digits, item[1]))):
+    for student, same in sorted(shared.items(), key=lambda item: -sum(map(_digits, item[1]))):
         if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
             said = f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}"
-            yield Finding(Code.COPIED_NUMBERS, f"{said}; expected one's own")
+            yield Concern(Code.COPIED_NUMBERS, f"{said}; expected one's own")
 
 
 class _Index:

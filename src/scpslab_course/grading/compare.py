@@ -34,7 +34,7 @@ from scpslab_course.course.formulas import OF_RESULTS, Row
 from scpslab_course.course.runs import rows_of
 from scpslab_course.course.variant import Secret, Variant, unfit
 from scpslab_course.course.workspace import Line, LogError, read_log, recorded_results, was_interrupted
-from scpslab_course.grading.grade import Code, Finding
+from scpslab_course.grading.grade import Code, Concern
 from scpslab_course.grading.submission import RUNS_LIMITS
 
 # The parts of marking.yaml whose formulas decide what is right; those of `difficulty` only chose the variant.
@@ -55,11 +55,11 @@ def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]
     """
     if said := unfit(variant, assignment):
         raise UsageError(f"{variant.assignment}: {said}. Grade with the files that were issued.")
-    found = {}
+    by_scenario = {}
     for name in assignment.scenario_names:
         loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
-        found[name] = planning.plans(scenario.cells(loaded))
-    return found
+        by_scenario[name] = planning.plans(scenario.cells(loaded))
+    return by_scenario
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def rerun(
         LabError: a cell failed here; that is the grader's fault, not the student's.
         CapabilityError: this machine cannot run labs.
     """
-    found = {}
+    reruns = {}
     for name, cells in chosen.items():
         loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
         wanted = {cell: plans[name][cell] for cell in cells}
@@ -122,8 +122,8 @@ def rerun(
             raise LabError(f"{run.folder}: found cells that failed while grading; expected results. {advice}")
         rows, manifest = results.table.read_results(run.folder).rows, RunFolder(run.folder).manifest()
         for_formulas, is_whole = rows_of({"": run.folder})[""], len(cells) == len(plans[name])
-        found[name] = Rerun(digests_of(run.folder), rows, for_formulas, cells, is_whole, manifest)
-    return found
+        reruns[name] = Rerun(digests_of(run.folder), rows, for_formulas, cells, is_whole, manifest)
+    return reruns
 
 
 def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None:
@@ -140,7 +140,7 @@ def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None
         raise LabError(f"{found}; expected the same. {advice}")
 
 
-def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Finding]:
+def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Concern]:
     """Runs that are not those of the variant: missing ones, and plans that differ from the grader's.
 
     Nothing is run for it.
@@ -148,20 +148,20 @@ def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Fin
     for name, mine in plans.items():
         run = runs.get(name)
         if run is None:
-            yield Finding(Code.MISSING_RUN, f"found no run of {name}; expected one of every scenario")
+            yield Concern(Code.MISSING_RUN, f"found no run of {name}; expected one of every scenario")
             continue
         if run.digest.engine != DEFAULT:
             said = f"{name}: found a run of engine {shown(run.digest.engine)}; expected {DEFAULT}"
-            yield Finding(Code.SWAPPED_PLAN, said)
+            yield Concern(Code.SWAPPED_PLAN, said)
         wrong = [cell for cell, plan in run.plans.items() if mine.get(cell) != plan]
         if wrong := [*wrong, *(cell for cell in mine if cell not in run.plans)]:
             said = f"found other plans than this variant's in {_some(wrong)}; expected the variant's scenario"
-            yield Finding(Code.SWAPPED_PLAN, f"{name}: {said}")
+            yield Concern(Code.SWAPPED_PLAN, f"{name}: {said}")
 
 
 def against_rerun(
     runs: Mapping[str, ArchivedRun], submitted: Mapping[str, list[dict[str, str]]], reruns: Mapping[str, Rerun]
-) -> Iterator[Finding]:
+) -> Iterator[Concern]:
     """Cells whose bytes are not those that the grader's run gave, and lines of results.csv that it did not give.
 
     A run of another version of the laboratory has other bytes without anybody's fault, so the finding is another one.
@@ -176,7 +176,7 @@ def against_rerun(
         if (differing or rows) and (
             said := other_vectors(run.manifest.program, run.plans.values()) or _other_version(run, mine)
         ):
-            yield Finding(Code.OTHER_VERSION, f"{name}: {said}. {UPDATE}: run again with it")
+            yield Concern(Code.OTHER_VERSION, f"{name}: {said}. {UPDATE}: run again with it")
             continue
         captures = [path for path in differing if CAPTURES in PurePosixPath(path).parts]
         records = [path for path in differing if path not in captures]
@@ -184,9 +184,9 @@ def against_rerun(
         for code, what, paths in edited:
             if paths:
                 said = f"found other bytes than a run gives in {_some(paths)}; expected the {what} of the run"
-                yield Finding(code, f"{name}: {said}")
+                yield Concern(code, f"{name}: {said}")
         if rows:
-            yield Finding(Code.EDITED_RESULTS, f"{name}: {RESULTS}: found {_some(rows)}; expected what the run gives")
+            yield Concern(Code.EDITED_RESULTS, f"{name}: {RESULTS}: found {_some(rows)}; expected what the run gives")
 
 
 def results_of(content: bytes, runs: Mapping[str, ArchivedRun]) -> dict[str, list[dict[str, str]]]:
@@ -220,20 +220,20 @@ def _differing(run: ArchivedRun, mine: Rerun) -> Iterator[str]:
 
 
 def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
-    found = []
+    differences = []
     by_cell = {row.get("cell", ""): row for row in submitted}
     for row in mine.rows:
         other = by_cell.get(row["cell"])
         if other is None:
-            found.append(f"no line of cell {row['cell']}")
+            differences.append(f"no line of cell {row['cell']}")
             continue
         # Without the other cells of the scenario, columns that only these fill are missing here.
         for column in (column for column in row if other.get(column) != row[column]):
             said = f"{column} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']}"
-            found.append(f"{said} (a run gives {row[column]})")
+            differences.append(f"{said} (a run gives {row[column]})")
     if mine.is_whole and len(submitted) != len(mine.rows):
-        found.append(f"{len(submitted)} lines for {len(mine.rows)} cells")
-    return found
+        differences.append(f"{len(submitted)} lines for {len(mine.rows)} cells")
+    return differences
 
 
 def _other_version(run: ArchivedRun, mine: Rerun) -> str:
@@ -251,7 +251,7 @@ def _some(names: list[str]) -> str:
     return f"{', '.join(name[:160] for name in names[:MOST_SHOWN])}{more}"
 
 
-def lines_of(content: bytes, variant: Variant) -> tuple[list[Line], list[Finding]]:
+def lines_of(content: bytes, variant: Variant) -> tuple[list[Line], list[Concern]]:
     """The lines of a log, and what is wrong with the chain.
 
     A chain that does not begin with this variant is the log of something else.
@@ -260,12 +260,12 @@ def lines_of(content: bytes, variant: Variant) -> tuple[list[Line], list[Finding
         return read_log(content, variant.digest), []
     except LogError as error:
         is_chain = "line 1:" in str(error) and content.startswith(b"{")
-        return [], [Finding(Code.REPLAYED_LOG if is_chain else Code.BROKEN_LOG, f"{error}")]
+        return [], [Concern(Code.REPLAYED_LOG if is_chain else Code.BROKEN_LOG, f"{error}")]
 
 
 def against_runs(
     lines: Sequence[Line], runs: Mapping[str, ArchivedRun], reruns: Mapping[str, Rerun]
-) -> Iterator[Finding]:
+) -> Iterator[Concern]:
     """Runs that the log records with other results.
 
     The grader's own results count, where it has them all: edited results are another finding.
@@ -285,4 +285,4 @@ def against_runs(
         elif recorded is not None:
             wanted = " or ".join(sorted(digest[:12] for digest in known if digest))
             said = f"the log records results {recorded[:12] or 'none'}; expected those of this variant, {wanted}"
-        yield Finding(code, f"{name}: {said}")
+        yield Concern(code, f"{name}: {said}")

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from scpslab.analysis.output import csv_text, no_formula
 from scpslab_course.course.folder import Student
-from scpslab_course.grading.grade import Grade, Part, Status
+from scpslab_course.grading.grade import Grade, Graded, Status
 
 LONGEST = 2000
 # Key of Classroom 50's result to the variable that it sets.
@@ -288,7 +288,7 @@ def _row(grade: Grade) -> tuple[str, ...]:
     return grade.status, *numbers, line(grade.submitter or grade.student or "-", 60), line(str(grade.path), 200)
 
 
-def _marked(grade: Grade) -> list[tuple[Part, float]]:
+def _marked(grade: Grade) -> list[tuple[Graded, float]]:
     """The parts that have points, with these points."""
     return [(part, part.earned) for part in grade.parts if part.earned is not None]
 

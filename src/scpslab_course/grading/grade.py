@@ -66,7 +66,7 @@ REMARKS = frozenset(
 
 
 @dataclass(frozen=True)
-class Finding:
+class Concern:
     """Something that a person should see: its name, and a sentence with what was found and what was expected."""
 
     code: Code
@@ -79,7 +79,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Part:
+class Graded:
     """A prediction, answer, deliverable or write-up. `earned` is None where a person gives the points, by `rubric`.
 
     `given` is what the student wrote, `right` the right value with its unit, for who marks.
@@ -119,8 +119,8 @@ class Grade:
     student: str = ""
     members: tuple[str, ...] = ()
     reason: str = ""
-    findings: tuple[Finding, ...] = ()
-    parts: tuple[Part, ...] = ()
+    findings: tuple[Concern, ...] = ()
+    parts: tuple[Graded, ...] = ()
     cells: tuple[str, ...] = ()
     seconds: float = 0.0
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class Marks:
                 self.problems[other.line] = f"found the part {shown(label)}; {one_of(label, sorted(known))}"
         return replace(grade, parts=parts, is_accepted=accepted)
 
-    def _part(self, grade: Grade, part: Part) -> Part:
+    def _part(self, grade: Grade, part: Graded) -> Graded:
         mark = self._lines.get((_key(grade), part.label))
         if mark is None or not mark.points:
             return part

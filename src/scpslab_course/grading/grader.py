@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from scpslab.core.choices import one_of
 from scpslab.core.errors import LimitError, ScpslabError, UsageError
-from scpslab.core.limited import Limits, limited
+from scpslab.core.limited import WorkLimits, limited
 from scpslab.core.names import shown
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
@@ -34,12 +34,12 @@ from scpslab_course.course.variant import Secret, Variant, VariantError
 from scpslab_course.course.workspace import WRITE_UP, Line, given_predictions, late
 from scpslab_course.grading import classwide, compare, submission
 from scpslab_course.grading.compare import Rerun, choose, plans, rerun, rerun_alike
-from scpslab_course.grading.grade import Code, Finding, Grade, Part
+from scpslab_course.grading.grade import Code, Concern, Grade, Graded
 from scpslab_course.grading.submission import Submission
 
 BROKEN = "found an error of the grader's own"
 # Of what a submission may take to be read, and to be marked. Those of the project's assignments take a few seconds.
-LIMITS = Limits(memory_bytes=512 << 20, cpu_s=60, wall_s=300)
+LIMITS = WorkLimits(memory_bytes=512 << 20, cpu_s=60, wall_s=300)
 LIMITED = "expected a submission that is read and marked within these limits"
 # A trial's file that is longer is refused by its length.
 MOST_TRIED_BYTES = 1 << 20
@@ -110,18 +110,18 @@ class Settings:
         except ScpslabError:
             return True
 
-    def not_theirs(self, submission: Submission, variant: Variant) -> Iterator[Finding]:
+    def not_theirs(self, submission: Submission, variant: Variant) -> Iterator[Concern]:
         """Signs that a variant is not that of who handed it in."""
         submitter, says = self.submitters.get(submission.path), submission.contents.student
         if variant.term != self.term:
             said = f"found a variant of the term {shown(variant.term)}; expected {shown(self.term)}"
-            yield Finding(Code.OTHER_VARIANT, said)
+            yield Concern(Code.OTHER_VARIANT, said)
         if says != variant.student:
             said = f"the submission says {shown(says)}; its variant was drawn for {shown(variant.student)}"
-            yield Finding(Code.OTHER_VARIANT, said)
+            yield Concern(Code.OTHER_VARIANT, said)
         if submitter is not None and submitter not in variant.members:
             said = f"handed in by {shown(submitter)}; the variant was issued to {', '.join(variant.members)}"
-            yield Finding(Code.OTHER_VARIANT, said)
+            yield Concern(Code.OTHER_VARIANT, said)
 
 
 def grade(
@@ -169,7 +169,7 @@ class _Opened:
     archived: dict[str, ArchivedRun]
     submitted: dict[str, list[dict[str, str]]]
     given: Mapping[str, Any]
-    findings: Sequence[Finding]
+    findings: Sequence[Concern]
 
 
 def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
@@ -240,7 +240,9 @@ def _opened(path: Path, content: bytes, settings: Settings) -> _Opened:
     return _Opened(handed_in, bound, archived, submitted, given, [*findings, *others])
 
 
-def _trials(bound: Bound, files: Mapping[str, bytes], options: RunOptions, told: Sequence[Listener]) -> Iterator[Part]:
+def _trials(
+    bound: Bound, files: Mapping[str, bytes], options: RunOptions, told: Sequence[Listener]
+) -> Iterator[Graded]:
     """The points of all trials, carried out with the files of a submission.
 
     Raises:
@@ -252,10 +254,10 @@ def _trials(bound: Bound, files: Mapping[str, bytes], options: RunOptions, told:
         mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
         trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), parameters, mine, told)
         earned = None if outcome.share is None else trial.points * outcome.share
-        yield Part("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
+        yield Graded("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
 
 
-def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Part]) -> Grade:
+def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded]) -> Grade:
     handed_in, bound, before = opened.handed_in, opened.bound, list(opened.findings)
     variant, assignment, marking = bound.variant, bound.assignment, bound.marking
     # Runs of other plans have other bytes, which says nothing new.
@@ -300,14 +302,14 @@ def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters
     found = []
     for one in grades:
         said = f"found the same variant in {twice.get(one.path)}; expected one submission of it"
-        more = [Finding(Code.OTHER_VARIANT, said)] if one.path in twice else []
+        more = [Concern(Code.OTHER_VARIANT, said)] if one.path in twice else []
         found.append(replace(one, findings=(*one.findings, *more, *classwide.findings(one, grades))))
     return found
 
 
 def predictions_of(
     assignment: Assignment, marking: Marking, right: Expected, lines: Sequence[Line] | None
-) -> tuple[list[Part], list[Finding]]:
+) -> tuple[list[Graded], list[Concern]]:
     """The parts of the predictions, and the late ones.
 
     `lines`: None if the log cannot be trusted; then a person decides.
@@ -316,12 +318,12 @@ def predictions_of(
     for name, asked in assignment.file.predictions.items():
         line, truth = made.get(name), right.predictions[name]
         shown_right = right_value(truth, asked)
-        part = Part("prediction", name, asked.question, asked.points, 0.0, NO_PREDICTION, right=shown_right)
+        part = Graded("prediction", name, asked.question, asked.points, 0.0, NO_PREDICTION, right=shown_right)
         if lines is None:
             part = replace(part, earned=None, comment="the log cannot be trusted")
         elif line is not None and late(lines, line.number, assignment.before(name)):
             said = f"{name}: found {shown(line.value)} after the run; expected a prediction before it"
-            findings.append(Finding(Code.LATE_PREDICTION, said))
+            findings.append(Concern(Code.LATE_PREDICTION, said))
             part = replace(part, comment=LATE, given=line.value)
         elif line is not None:
             score = written.score_prediction(asked, marking.file.predictions[name], truth, line.value)
@@ -332,12 +334,12 @@ def predictions_of(
     return parts, findings
 
 
-def answers_of(assignment: Assignment, marking: Marking, right: Expected, given: Mapping[str, Any]) -> Iterator[Part]:
+def answers_of(assignment: Assignment, marking: Marking, right: Expected, given: Mapping[str, Any]) -> Iterator[Graded]:
     """The parts of the answers."""
     for name, asked in assignment.file.answers.items():
         text, marked, wanted = _text(given.get(name)), marking.file.answers[name], right.answers.get(name)
         shown_right = right_value(wanted.value, asked, wanted) if wanted is not None else ""
-        part = Part("answer", name, asked.question, asked.points, None, BY_A_PERSON, text, right=shown_right)
+        part = Graded("answer", name, asked.question, asked.points, None, BY_A_PERSON, text, right=shown_right)
         if not text.strip():
             part = replace(part, earned=0.0, comment=NO_ANSWER, given="")
         elif isinstance(marked, MarkedText):
@@ -351,7 +353,7 @@ def answers_of(assignment: Assignment, marking: Marking, right: Expected, given:
         yield part
 
 
-def others_of(assignment: Assignment, marking: Marking, write_up: str, files: Mapping[str, bytes]) -> Iterator[Part]:
+def others_of(assignment: Assignment, marking: Marking, write_up: str, files: Mapping[str, bytes]) -> Iterator[Graded]:
     """Write-up and deliverables: a person marks them."""
     for asked in assignment.file.deliverables:
         content = files.get(asked.file)
@@ -364,11 +366,11 @@ def others_of(assignment: Assignment, marking: Marking, write_up: str, files: Ma
         # The rest of its points is for trials.
         points = sum(item.points for item in rubric)
         earned = None if points else 0.0
-        yield Part("deliverable", asked.file, asked.says, points, earned, said, text, rubric)
+        yield Graded("deliverable", asked.file, asked.says, points, earned, said, text, rubric)
     if assignment.file.write_up:
         points, rubric = assignment.file.write_up_points, marking.file.write_up
         earned = None if points else 0.0
-        yield Part("write-up", WRITE_UP, "The write-up.", points, earned, BY_A_PERSON, write_up, rubric)
+        yield Graded("write-up", WRITE_UP, "The write-up.", points, earned, BY_A_PERSON, write_up, rubric)
 
 
 def right_value(value: float | str, asked: Answer | Prediction, right: RightNumber | RightWord | None = None) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated
 
 from scpslab.core import strict_json
-from scpslab.core.archive import Limits, is_member_name, read_members
+from scpslab.core.archive import ArchiveLimits, is_member_name, read_members
 from scpslab.core.archive import pack as pack_members
 from scpslab.core.errors import MemberError, ResultError, UsageError
 from scpslab.core.names import file_label, file_name
@@ -31,9 +31,9 @@ FORMAT = 1
 CONTENTS, ARCHIVE, FILES = "submission.json", "runs.scpslab.tar.gz", "files/"
 SUFFIX = ".submission.tar.gz"
 LARGEST_PACKED = 20 * 10**6
-LIMITS = Limits(members=200, bytes=64 << 20, kept_bytes=32 << 20, kept_sum=64 << 20)
+LIMITS = ArchiveLimits(members=200, bytes=64 << 20, kept_bytes=32 << 20, kept_sum=64 << 20)
 # Of a student's runs: plans, tables and what is said of cells, without captures and records.
-RUNS_LIMITS = Limits(members=5_000, bytes=128 << 20, kept_bytes=4 << 20, kept_sum=32 << 20)
+RUNS_LIMITS = ArchiveLimits(members=5_000, bytes=128 << 20, kept_bytes=4 << 20, kept_sum=32 << 20)
 LARGEST_TEXT = 1 << 20
 REQUIRED = (VARIANT, LOG, answers.FILE, ARCHIVE)
 KNOWN = (*REQUIRED, WRITE_UP)
@@ -43,7 +43,7 @@ MemberName = Annotated[str, Text("the path of a file in the submission", is_memb
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contents:
+class SubmittedFiles:
     """submission.json."""
 
     format_: Annotated[int, Range(FORMAT, FORMAT)]
@@ -64,7 +64,7 @@ class Submission:
 
     path: Path
     sha256: str
-    contents: Contents
+    contents: SubmittedFiles
     variant: bytes
     log: bytes
     answers: bytes
@@ -146,7 +146,7 @@ def pack(workspace: Workspace) -> bytes:
     members = _members(workspace)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
     variant = workspace.variant
-    contents = Contents(format_=FORMAT, assignment=variant.assignment, student=variant.student, members=digests)
+    contents = SubmittedFiles(format_=FORMAT, assignment=variant.assignment, student=variant.student, members=digests)
     head = (json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n").encode()
     packed = io.BytesIO()
     with gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped:
@@ -192,11 +192,11 @@ def _own(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _contents(path: Path, content: bytes | None) -> Contents:
+def _contents(path: Path, content: bytes | None) -> SubmittedFiles:
     if content is None:
         raise _refused(path, f"found no {CONTENTS}", AS_PACKED)
     try:
-        return schema.read(Contents, strict_json.loads(content))
+        return schema.read(SubmittedFiles, strict_json.loads(content))
     except strict_json.JsonError as error:
         raise _refused(path, f"{CONTENTS}: {error}", "the list of its files") from error
     except PlanError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.analysis.claims import Evidence, evaluate
-from scpslab.analysis.claims.evidence import Row
+from scpslab.analysis.claims.evidence import EvidenceRow
 from scpslab.analysis.claims.load import load
 from scpslab.analysis.statistics import ResultRow
 
@@ -44,7 +44,7 @@ def rows():
             fields |= {"status": status, metric: number}
             name, _, variant = scenario.partition(":")
             made.append(
-                Row(
+                EvidenceRow(
                     Path(run),
                     name,
                     variant != "test",

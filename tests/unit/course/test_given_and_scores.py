@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from scpslab.core.limited import Limits, limited
+from scpslab.core.limited import WorkLimits, limited
 from scpslab_course.course import model
 from scpslab_course.course.answers import (
     GivenError,
@@ -93,7 +93,7 @@ def test_spaces_cost_no_time(text):
             (interval if ".." in text else number)(text, "s")
         return str(caught.value)
 
-    assert "expected" in limited(refused, Limits(cpu_s=5))
+    assert "expected" in limited(refused, WorkLimits(cpu_s=5))
 
 
 def test_the_unit_behind_an_interval_is_that_of_both_ends():

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab.core.limited import Limits, limited
+from scpslab.core.limited import WorkLimits, limited
 from scpslab_course.course.answers import Expected
 from scpslab_course.grading import classwide
 from scpslab_course.grading.classwide import _Index, _is_rounded
-from scpslab_course.grading.grade import Code, Grade, Part
+from scpslab_course.grading.grade import Code, Grade, Graded
 
 EXPECTED = Expected(predictions={}, answers={})
 
@@ -67,7 +67,9 @@ def test_who_was_copied_from_is_named_before_others():
 
 def _predicted(student: str, truth: float, given: str) -> Grade:
     right = Expected(predictions={"time": truth, "rate": truth * 3, "where": "queue"}, answers={})
-    parts = tuple(Part("prediction", name, "?", 1, 0, "", text) for name, text in (("time", given), ("rate", "501.7")))
+    parts = tuple(
+        Graded("prediction", name, "?", 1, 0, "", text) for name, text in (("time", given), ("rate", "501.7"))
+    )
     return Grade(Path(student), assignment="small", student=student, members=(student,), expected=right, parts=parts)
 
 
@@ -92,4 +94,4 @@ def test_a_write_up_of_numbers_costs_seconds_in_a_class_of_60():
         one = made("writer", drawn[0], write_up)
         return len(list(classwide.findings(one, [one, *others])))
 
-    assert limited(work, Limits(cpu_s=30)) >= 0
+    assert limited(work, WorkLimits(cpu_s=30)) >= 0

@@ -14,14 +14,14 @@ import pytest
 
 from scpslab_course.course.folder import Student
 from scpslab_course.grading.formats import FORMATS, Facts
-from scpslab_course.grading.grade import Code, Finding, Grade, Part, Status
+from scpslab_course.grading.grade import Code, Concern, Grade, Graded, Status
 
 HOSTILE = "<script>alert(1)</script>\nGrade :=>>100\n--|>\n=cmd()\x1b[31m\u202e& `x` </testcase>"
 PARTS = (
-    Part("prediction", "time", "How long?", 1, 0.5, "it was 12.5", "11 s"),
-    Part("answer", "bdp", "What is the product?", 2, 2.0, "right", "100 kB"),
-    Part("answer", "limit", "What limits?", 1, 0.0, "no answer"),
-    Part("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE),
+    Graded("prediction", "time", "How long?", 1, 0.5, "it was 12.5", "11 s"),
+    Graded("answer", "bdp", "What is the product?", 2, 2.0, "right", "100 kB"),
+    Graded("answer", "limit", "What limits?", 1, 0.0, "no answer"),
+    Graded("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE),
 )
 GRADED = Grade(
     Path("anna.submission.tar.gz"),
@@ -33,7 +33,7 @@ GRADED = Grade(
     cells=("transfer/r1",),
     seconds=12.3,
 )
-HELD = replace(GRADED, findings=(Finding(Code.EDITED_RESULTS, f"found {HOSTILE}; expected others"),))
+HELD = replace(GRADED, findings=(Concern(Code.EDITED_RESULTS, f"found {HOSTILE}; expected others"),))
 UNGRADED = Grade(Path("x.tar.gz"), reason=f"x.tar.gz: found {HOSTILE}; expected a submission.")
 SAYING = replace(GRADED, parts=tuple(replace(part, given=HOSTILE, comment=HOSTILE) for part in PARTS))
 STUDENTS = {"anna": Student("anna", "=HYPERLINK(1), Anna", "@anna")}

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.errors import ScenarioError
-from scpslab_course.grading.grade import Code, Finding, Grade, Marks, Part, Status
+from scpslab_course.grading.grade import Code, Concern, Grade, Graded, Marks, Status
 
 PARTS = (
-    Part("answer", "bdp", "What?", 2, 1.0, "nearly", "100 kB"),
-    Part("answer", "why", "Why?", 4, None, "a person marks it", "So."),
-    Part("write-up", "write-up.md", "The write-up.", 3, None, "a person marks it", "# Mine"),
+    Graded("answer", "bdp", "What?", 2, 1.0, "nearly", "100 kB"),
+    Graded("answer", "why", "Why?", 4, None, "a person marks it", "So."),
+    Graded("write-up", "write-up.md", "The write-up.", 3, None, "a person marks it", "# Mine"),
 )
 ANNA = Grade(Path("anna.tar.gz"), "5c" * 32, "small", "anna", ("anna",), parts=PARTS)
 HELD = replace(
-    ANNA, sha256="7e" * 32, student="bo", members=("bo",), findings=(Finding(Code.EDITED_RESULTS, "found others"),)
+    ANNA, sha256="7e" * 32, student="bo", members=("bo",), findings=(Concern(Code.EDITED_RESULTS, "found others"),)
 )
 
 

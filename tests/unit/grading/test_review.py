@@ -10,7 +10,7 @@ from scpslab_course.course.folder import Student
 from scpslab_course.course.model import Item
 from scpslab_course.course.workspace import Line
 from scpslab_course.grading.formats import Facts
-from scpslab_course.grading.grade import Code, Finding, Grade, Part
+from scpslab_course.grading.grade import Code, Concern, Grade, Graded
 from scpslab_course.grading.review import overview, pages, write_review
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'{{ 7*7 }}"
@@ -22,9 +22,9 @@ LINES = tuple(Line(number=number, at=f"2026-11-22T0{number}:00:00Z", **WORDS) fo
 
 def made(student, earned, *findings):
     parts = (
-        Part("prediction", "rates", "How fast?", 1, 1.0, "it was 5", "4..6", is_inside=earned > 1),
-        Part("answer", "bdp", "What is it?", 2, earned, HOSTILE, HOSTILE),
-        Part("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE, RUBRIC, ("Guesses.",)),
+        Graded("prediction", "rates", "How fast?", 1, 1.0, "it was 5", "4..6", is_inside=earned > 1),
+        Graded("answer", "bdp", "What is it?", 2, earned, HOSTILE, HOSTILE),
+        Graded("answer", "why", "Why?", 4, None, "a person marks it", HOSTILE, RUBRIC, ("Guesses.",)),
     )
     path = Path(f"{student}.tar.gz")
     return Grade(path, "5c" * 32, "small", student, (student,), parts=parts, findings=findings, lines=LINES, seconds=6)
@@ -33,8 +33,8 @@ def made(student, earned, *findings):
 CLASS = [
     made("anna", 2.0),
     made("bo", 0.5),
-    made("di", 2.0, Finding(Code.EQUAL_TEXTS, f"why: found the text of {HOSTILE}; expected one's own")),
-    made("ed", 2.0, Finding(Code.EDITED_RESULTS, "found others; expected these")),
+    made("di", 2.0, Concern(Code.EQUAL_TEXTS, f"why: found the text of {HOSTILE}; expected one's own")),
+    made("ed", 2.0, Concern(Code.EDITED_RESULTS, "found others; expected these")),
     Grade(Path(f"{HOSTILE}.tar.gz"), reason=f"{HOSTILE}: found no submission; expected one."),
 ]
 
@@ -95,7 +95,7 @@ def test_pages_show_right_values_and_the_names_of_the_roster():
     """Who hands in somebody else's variant is named, not its owner."""
     part = replace(CLASS[0].parts[1], right="129 ± 2.58 kB")
     copied = replace(
-        CLASS[0], parts=(part,), submitter="bo", findings=(Finding(Code.OTHER_VARIANT, "handed in by bo"),)
+        CLASS[0], parts=(part,), submitter="bo", findings=(Concern(Code.OTHER_VARIANT, "handed in by bo"),)
     )
     facts = replace(FACTS, students={one.id: one for one in (Student("anna", "Bauer, Anna"), Student("bo", "Li, Bo"))})
     found = pages([CLASS[2], CLASS[0], copied], facts)

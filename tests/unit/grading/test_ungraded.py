@@ -11,7 +11,7 @@ import tarfile
 
 import pytest
 
-from scpslab.core.limited import Limits
+from scpslab.core.limited import WorkLimits
 from scpslab_course.course import variant
 from scpslab_course.course.assignment import load_marking
 from scpslab_course.course.folder import practice_variant
@@ -138,7 +138,7 @@ def test_an_error_of_the_grader_costs_nobody_a_grade(settings, members, hand_in,
 def test_a_submission_that_reaches_a_limit_is_named_and_the_next_one_is_graded(
     does, says, settings, members, hand_in, monkeypatch
 ):
-    monkeypatch.setattr(grader, "LIMITS", Limits(cpu_s=1))
+    monkeypatch.setattr(grader, "LIMITS", WorkLimits(cpu_s=1))
     costly, other = hand_in(members), hand_in(members, "other.submission.tar.gz")
     monkeypatch.setattr(submission.Submission, "runs", lambda self: does() if self.path == costly else {})
     told = []

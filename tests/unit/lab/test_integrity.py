@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from scpslab.kinds.workloads.fp.lab import Comparison, compare
+from scpslab.kinds.workloads.fp.lab import FileDamage, compare
 
 SENT = random.Random(1997).randbytes(100_000)
 
@@ -22,16 +22,16 @@ def flipped(*places: int) -> bytes:
 @pytest.mark.parametrize(
     ("arrived", "expected"),
     [
-        (SENT, Comparison(0, 0, 0)),
-        (b"", Comparison(len(SENT), 0, 0)),
-        (SENT[:40_000], Comparison(60_000, 0, 0)),
-        (SENT[:40_000] + SENT[41_400:], Comparison(1_400, 0, 0)),
-        (SENT[:40_000] + SENT[38_600:], Comparison(0, 1_400, 0)),
-        (SENT + SENT, Comparison(0, len(SENT), 0)),
-        (flipped(0, 5_000, 99_999), Comparison(0, 0, 3)),
-        (SENT[:50_000] + b"\0" * 1_000 + SENT[51_000:], Comparison(0, 0, 1_000)),
-        (SENT + b"more", Comparison(0, 0, 4)),
-        (SENT[10_000:20_000] + SENT[10_000:20_000], Comparison(90_000, 10_000, 0)),
+        (SENT, FileDamage(0, 0, 0)),
+        (b"", FileDamage(len(SENT), 0, 0)),
+        (SENT[:40_000], FileDamage(60_000, 0, 0)),
+        (SENT[:40_000] + SENT[41_400:], FileDamage(1_400, 0, 0)),
+        (SENT[:40_000] + SENT[38_600:], FileDamage(0, 1_400, 0)),
+        (SENT + SENT, FileDamage(0, len(SENT), 0)),
+        (flipped(0, 5_000, 99_999), FileDamage(0, 0, 3)),
+        (SENT[:50_000] + b"\0" * 1_000 + SENT[51_000:], FileDamage(0, 0, 1_000)),
+        (SENT + b"more", FileDamage(0, 0, 4)),
+        (SENT[10_000:20_000] + SENT[10_000:20_000], FileDamage(90_000, 10_000, 0)),
     ],
 )
 def test_every_kind_of_spoiling_is_counted_as_what_it_is(arrived, expected):
@@ -46,4 +46,4 @@ def test_several_faults_in_one_file_are_told_apart():
     """A hole, a repetition and a changed byte, far from each other."""
     arrived = SENT[:20_003] + SENT[20_103:50_000] + SENT[49_950:70_000] + flipped(80_001)[70_000:]
 
-    assert compare(SENT, arrived) == Comparison(100, 50, 1)
+    assert compare(SENT, arrived) == FileDamage(100, 50, 1)

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.errors import ScpslabError
-from scpslab.core.limited import Limits, limited
+from scpslab.core.limited import WorkLimits, limited
 from scpslab.engine.cell_folder import write_vectors
 from scpslab.running import RunOptions
 from scpslab.running.verify import verify
@@ -318,7 +318,7 @@ def test_whatever_paths_an_archive_names_nothing_outside_is_written_or_opened(ar
                 watch.is_on = True
         return ended
 
-    ended = limited(work, Limits(memory_bytes=2 << 30, cpu_s=3600, wall_s=7200))
+    ended = limited(work, WorkLimits(memory_bytes=2 << 30, cpu_s=3600, wall_s=7200))
     assert log.read_text() == ""
     # The draws reach every end.
     assert ended["different"] > DRAWS / 10

@@ -60,7 +60,7 @@ def test_a_run_that_breaks_has_its_cells_in_the_manifest(run_fake, tmp_path):
         run_fake(overrides=MANY, listeners=[broken])
 
     (folder,) = RunFolder.all_in(tmp_path / "runs")
-    assert set(folder.known_cells()) == set(done)
+    assert set(folder.manifest().cells) == set(done)
 
 
 def test_a_table_is_made_of_one_plan_after_the_other(run_fake):

@@ -9,7 +9,7 @@ import pytest
 
 from scpslab.cli import verify as command
 from scpslab.running.run_plan import program
-from scpslab.running.verify import Comparison, other_vectors
+from scpslab.running.verify import Verification, other_vectors
 from scpslab.runs.archive import read_archive, write_archive
 from scpslab.runs.run import Manifest, Program
 from scpslab.scenario.errors import VECTOR_RULES
@@ -71,7 +71,7 @@ def test_a_grader_calls_it_another_version(old):
 
 def test_verify_says_so(old, capsys):
     because = other_vectors(OLD, old.plans.values())
-    comparison = Comparison("run", (), ("a.pcap",), (), (), False, (), cells=("r1",), of=1, because=because)
+    comparison = Verification("run", (), ("a.pcap",), (), (), False, (), cells=("r1",), of=1, because=because)
 
     command._say(comparison)
 

@@ -31,7 +31,7 @@ def recipes(tmp_path, monkeypatch):
                 job.target.write_text((job.recipe / "list").read_text())
 
     parts = tuple(
-        images.Part(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of)
+        images.Built(name, name, name, build, PRODUCTS.get(name, "product"), images.files_of)
         for name in ("tools", "guest", "kernel")
     )
     monkeypatch.setattr(images, "PARTS", parts)

@@ -44,7 +44,7 @@ def test_a_failed_build_leaves_its_log_and_nothing_else(recipes, monkeypatch):
         job.run(["sh", "-c", "echo cannot do it; exit 7"])
 
     monkeypatch.setattr(
-        images, "PARTS", (*parts[:2], images.Part("kernel", "kernel", "kernel", build, "product", images.files_of))
+        images, "PARTS", (*parts[:2], images.Built("kernel", "kernel", "kernel", build, "product", images.files_of))
     )
     with pytest.raises(CapabilityError, match=r"sh: found exit code 7, last lines .cannot do it.; expected 0"):
         images.ensure(silent)

@@ -39,7 +39,7 @@ def recipe(tmp_path, monkeypatch):
         (tmp_path / "recipes" / name).mkdir(parents=True)
         (tmp_path / "recipes" / name / "list").write_text(name)
     parts = tuple(
-        images.Part(name, name, name, build, product, images.files_of)
+        images.Built(name, name, name, build, product, images.files_of)
         for name, product in (("tools", "bin"), ("guest", "guest.erofs"))
     )
     monkeypatch.setattr(images, "PROJECT", tmp_path / "recipes")

@@ -7,5 +7,3 @@ evaluate.py (verdicts), scoreboard.py (counts and tables).
 from scpslab.analysis.claims.evaluate import Outcome, Verdict, evaluate
 from scpslab.analysis.claims.evidence import Evidence
 from scpslab.analysis.claims.load import QUESTIONS, Paper, load, load_all, load_beside
-
-__all__ = ["QUESTIONS", "Evidence", "Outcome", "Paper", "Verdict", "evaluate", "load", "load_all", "load_beside"]

@@ -38,7 +38,7 @@ DECIDES = (Outcome.NOT_REPRODUCED, Outcome.DIFFERENT, Outcome.UNDECIDED, Outcome
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """A check at one combination of the values of `every`. `text` says number and interval, or what is missing."""
 
     at: Mapping[str, AxisValue]
@@ -54,7 +54,7 @@ class CheckResult:
     """A check and its findings, combination by combination."""
 
     check: Check
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
 
     @property
     def outcome(self) -> Outcome:
@@ -62,7 +62,7 @@ class CheckResult:
         return together(finding.outcome for finding in self.findings)
 
     @property
-    def deciding(self) -> Finding:
+    def deciding(self) -> CheckFinding:
         """The combination that the outcome is from."""
         return next(finding for finding in self.findings if finding.outcome is self.outcome)
 
@@ -83,14 +83,14 @@ class Verdict:
             return Outcome.NOT_TESTABLE
         if era is None:
             return self.outcome("period") or self.outcome("modern")
-        found = [result.outcome for result in self.results if result.check.era == era]
-        return together(found) if found else None
+        outcomes = [result.outcome for result in self.results if result.check.era == era]
+        return together(outcomes) if outcomes else None
 
 
 def together(outcomes: Iterable[Outcome]) -> Outcome:
     """The outcome of several things that must all hold."""
-    found = set(outcomes)
-    return next(outcome for outcome in DECIDES if outcome in found)
+    different = set(outcomes)
+    return next(outcome for outcome in DECIDES if outcome in different)
 
 
 def evaluate(papers: Sequence[Paper], evidence: Evidence) -> list[Verdict]:
@@ -110,10 +110,10 @@ def _result(check: Check, file: ClaimsFile, evidence: Evidence) -> CheckResult:
     return CheckResult(check, tuple(findings))
 
 
-def _finding(check: Check, at: Mapping[str, AxisValue], measured: Measured, rises: bool | None) -> Finding:
+def _finding(check: Check, at: Mapping[str, AxisValue], measured: Measured, rises: bool | None) -> CheckFinding:
     """`rises`: whether the means of a relation do."""
     if measured.is_missing:
-        return Finding(at, Outcome.NO_DATA, measured.text)
+        return CheckFinding(at, Outcome.NO_DATA, measured.text)
     estimate = measured.estimate
     holds = rises if isinstance(check, Order | Trend) else _holds(check, measured)
     if holds:
@@ -128,8 +128,8 @@ def _finding(check: Check, at: Mapping[str, AxisValue], measured: Measured, rise
     else:
         outcome = Outcome.UNDECIDED if holds is None else Outcome.NOT_REPRODUCED
     if estimate is None:
-        return Finding(at, outcome, measured.text)
-    return Finding(at, outcome, measured.text, estimate.number, estimate.low, estimate.high)
+        return CheckFinding(at, outcome, measured.text)
+    return CheckFinding(at, outcome, measured.text, estimate.number, estimate.low, estimate.high)
 
 
 def _holds(check: Any, measured: Measured) -> bool | None:

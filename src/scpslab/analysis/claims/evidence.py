@@ -26,7 +26,7 @@ ENDED = ("completed", "incomplete")
 
 
 @dataclass(frozen=True)
-class Row:
+class EvidenceRow:
     """One cell: where it is from, the columns that say which it is, and its line of results.csv.
 
     `counts`: whether its variant is evidence for claims.
@@ -45,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Sample:
+class Measurements:
     """The cells of an operand: values of the metric over the completed ones, and how many ended how."""
 
     values: tuple[float, ...]
@@ -61,11 +61,11 @@ class Sample:
 class Evidence:
     """All rows of some runs, in the order in which the runs were named."""
 
-    def __init__(self, rows: Iterable[Row], changed: Mapping[Path, tuple[str, ...]] | None = None) -> None:
+    def __init__(self, rows: Iterable[EvidenceRow], changed: Mapping[Path, tuple[str, ...]] | None = None) -> None:
         self.rows = tuple(rows)
         # The runs with other conditions than their scenario, and which.
         self.changed = dict(changed or {})
-        self._chosen: dict[tuple[object, ...], tuple[Row, ...]] = {}
+        self._chosen: dict[tuple[object, ...], tuple[EvidenceRow, ...]] = {}
 
     @classmethod
     def of_runs(cls, runs: Sequence[Path], warn: Callable[[str], None] = lambda _: None) -> Evidence:
@@ -74,12 +74,12 @@ class Evidence:
         Raises:
             ResultError: a run that cannot be read.
         """
-        changed = {run: found for run in runs if (found := changes_of(run))}
+        changed = {run: changes for run in runs if (changes := changes_of(run))}
         return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
 
     def select(
         self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None
-    ) -> tuple[Row, ...]:
+    ) -> tuple[EvidenceRow, ...]:
         """The rows of a series whose columns also have the values `at`, each cell once; failed cells say nothing and
         are left out.
 
@@ -87,21 +87,21 @@ class Evidence:
         another had not. A condition on a metric lets a cell without that metric pass when it did not complete: it has
         no metrics at all.
         """
-        found: dict[tuple[object, ...], Row] = {}
+        rows: dict[tuple[object, ...], EvidenceRow] = {}
         for row in self._of_series(series):
-            if _fits(row, at) and (row.identity not in found or _has_only(row, found[row.identity], metric)):
-                found[row.identity] = row
-        return tuple(found.values())
+            if _fits(row, at) and (row.identity not in rows or _has_only(row, rows[row.identity], metric)):
+                rows[row.identity] = row
+        return tuple(rows.values())
 
     def sample(
         self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None
-    ) -> Sample:
+    ) -> Measurements:
         """The values of the operand's metric, or of `metric`, where its columns also have the values `at`."""
         name = operand.metric or metric
         rows = self.select(series, {**operand.at, **at}, name)
         done = [row for row in rows if row.values.has_completed]
         values = tuple(row.values.numbers[name] for row in done if name in row.values.numbers)
-        return Sample(values, len(done), len(rows) - len(done))
+        return Measurements(values, len(done), len(rows) - len(done))
 
     def axis(
         self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], name: str
@@ -110,7 +110,7 @@ class Evidence:
         texts = {row.values.get(name, "") for row in self.select(series, {**operand.at, **at})}
         return sorted((number, text) for text in texts if (number := axis_number(text)) is not None)
 
-    def _of_series(self, series: Series) -> tuple[Row, ...]:
+    def _of_series(self, series: Series) -> tuple[EvidenceRow, ...]:
         key = (series.scenarios, tuple(sorted(series.where.items())))
         if key not in self._chosen:
             self._chosen[key] = tuple(row for row in self.rows if _is_of(row, series))
@@ -127,18 +127,18 @@ def changes_of(run: Path) -> tuple[str, ...]:
     return altered(scenario_of(run), RunFolder(run).resolved)
 
 
-def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterable[Row]:
+def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterable[EvidenceRow]:
     results = read_results(run, warn=warn)
     asked, _, asked_variant = scenario_of(run).partition(":")
     # Of a scenario of a user's own, only its run says whether its cells are evidence.
-    said = manifest_of(run).evidence
+    stated = manifest_of(run).evidence
     for values in results.rows:
         # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the
         # variant.
         scenario, _, variant = current_name(values["scenario"]).partition(":")
         variant = variant or (asked_variant if asked == scenario else "")
-        is_evidence = variant in evidence_variants(scenario) if said is None else said
-        yield Row(
+        is_evidence = variant in evidence_variants(scenario) if stated is None else stated
+        yield EvidenceRow(
             run,
             scenario,
             is_evidence and not is_changed,
@@ -147,25 +147,25 @@ def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterab
         )
 
 
-def _is_of(row: Row, series: Series) -> bool:
+def _is_of(row: EvidenceRow, series: Series) -> bool:
     return series.has(row.scenario) and row.counts and row.values["status"] in ENDED and _fits(row, series.where)
 
 
-def _has_only(row: Row, other: Row, metric: str | None) -> bool:
+def _has_only(row: EvidenceRow, other: EvidenceRow, metric: str | None) -> bool:
     """Whether a row has the metric and the other one of the same cell has not."""
     return metric in row.values.numbers and metric not in other.values.numbers
 
 
-def _fits(row: Row, at: Mapping[str, tuple[AxisValue, ...]]) -> bool:
+def _fits(row: EvidenceRow, at: Mapping[str, tuple[AxisValue, ...]]) -> bool:
     return all(_has(row, name, wanted) for name, wanted in at.items())
 
 
-def _has(row: Row, name: str, wanted: tuple[AxisValue, ...]) -> bool:
-    found = row.values.get(name)
-    if not found:
+def _has(row: EvidenceRow, name: str, wanted: tuple[AxisValue, ...]) -> bool:
+    text = row.values.get(name)
+    if not text:
         # Nothing in a column that some row has: a metric of a transfer that did not complete.
-        return found == "" and row.values["status"] == "incomplete"
-    return any(same(found, value) for value in wanted)
+        return text == "" and row.values["status"] == "incomplete"
+    return any(same(text, value) for value in wanted)
 
 
 def same(found: str, wanted: AxisValue) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from scpslab.analysis.claims.evidence import Evidence, Row
+from scpslab.analysis.claims.evidence import Evidence, EvidenceRow
 from scpslab.analysis.claims.model import ClaimsFile, Contradiction, ContradictionsFile
 from scpslab.analysis.figures.recipe import RECIPES, recipe_files
 from scpslab.analysis.figures.source import axis_number
@@ -65,7 +65,7 @@ def load_beside(runs: Sequence[Path], known: Sequence[Paper]) -> tuple[list[Pape
     """The files of claims that users put beside the scenarios of these runs (claims/*.yaml), and complaints about those
     that cannot be used.
     """
-    found: dict[str, Paper] = {}
+    papers_beside: dict[str, Paper] = {}
     wrong: list[str] = []
     for folder in dict.fromkeys(RunFolder(run).beside().resolve() / CLAIMS for run in runs):
         for path in sorted(folder.glob("*.yaml")):
@@ -74,12 +74,12 @@ def load_beside(runs: Sequence[Path], known: Sequence[Paper]) -> tuple[list[Pape
                     f"{path}: found the name of a file of {FOLDER.parent.name}/{FOLDER.name}/; "
                     "expected another name. Rename the file."
                 )
-            elif path.stem not in found:
+            elif path.stem not in papers_beside:
                 try:
-                    found[path.stem] = load(path)
+                    papers_beside[path.stem] = load(path)
                 except ScenarioError as error:
                     wrong.append(str(error))
-    return sorted(found.values(), key=lambda paper: (paper.file.year, paper.name)), wrong
+    return sorted(papers_beside.values(), key=lambda paper: (paper.file.year, paper.name)), wrong
 
 
 def _problems(file: ClaimsFile, path: Path) -> Iterator[Complaint]:
@@ -127,7 +127,7 @@ def strange_words(paper: Paper, evidence: Evidence) -> Iterator[Complaint]:
     beside = [path.stem for folder in paper.places.path.resolve().parents[:2] for path in folder.glob("*.yaml")]
     known = sorted({*names(), *beside, *(row.scenario for row in evidence.rows)})
     columns: dict[str, set[str]] = {}
-    of_series: dict[str, list[Row]] = {}
+    of_series: dict[str, list[EvidenceRow]] = {}
     for name, series in paper.file.series.items():
         for number, pattern in enumerate(series.scenarios):
             if not any(fnmatchcase(scenario, pattern) for scenario in known):

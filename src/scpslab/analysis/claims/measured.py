@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from scpslab.analysis.claims.evidence import Evidence, Sample
+from scpslab.analysis.claims.evidence import Evidence, Measurements
 from scpslab.analysis.claims.model import (
     Arithmetic,
     ClaimsFile,
@@ -84,11 +84,11 @@ class Cells:
     evidence: Evidence
     at: Mapping[str, tuple[AxisValue, ...]]
 
-    def sample(self, operand: Operand, metric: str | None) -> Sample:
+    def sample(self, operand: Operand, metric: str | None) -> Measurements:
         """The values of an operand."""
         return self.evidence.sample(self.file.series[operand.series], operand, self.at, metric)
 
-    def samples(self, operands: Sequence[Operand], metric: str) -> list[Sample]:
+    def samples(self, operands: Sequence[Operand], metric: str) -> list[Measurements]:
         """The values of all operands.
 
         Raises:
@@ -179,7 +179,7 @@ def crossover(check: Crossover, cells: Cells) -> Measured:
     interval of that place.
     """
     points: list[tuple[float, Estimate]] = []
-    samples: list[Sample] = []
+    samples: list[Measurements] = []
     for number, here in cells.along(check.of, check.along):
         pair = [here.sample(operand, check.metric) for operand in (check.of, check.to)]
         estimate = ratio_of(_means(pair[:1]), _means(pair[1:]))
@@ -267,16 +267,16 @@ def shown(number: float) -> str:
     return f"{number:.3g}"
 
 
-def _means(samples: Sequence[Sample]) -> list[Mean]:
+def _means(samples: Sequence[Measurements]) -> list[Mean]:
     return [mean_of(sample.values) for sample in samples]
 
 
-def _repeats(samples: Sequence[Sample]) -> str:
+def _repeats(samples: Sequence[Measurements]) -> str:
     counts = sorted({len(sample.values) for sample in samples})
     return f"n = {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'}"
 
 
-def _said(estimate: Estimate | None, samples: Sequence[Sample], how: str = "") -> Measured:
+def _said(estimate: Estimate | None, samples: Sequence[Measurements], how: str = "") -> Measured:
     """The number in words: with its interval and the numbers of completed and incomplete transfers."""
     if estimate is None:
         raise MissingError("no values")
@@ -287,13 +287,13 @@ def _said(estimate: Estimate | None, samples: Sequence[Sample], how: str = "") -
     return Measured(text + (f"; {incomplete} did not complete" if incomplete else ""), estimate)
 
 
-def _step(first: Sample, second: Sample, *, is_needed: bool = True) -> Step:
+def _step(first: Measurements, second: Measurements, *, is_needed: bool = True) -> Step:
     """The rise from one sample's mean to another's."""
     before, after = _means([first, second])
     return Step((after.mean or 0.0) - (before.mean or 0.0), difference_p(first.values, second.values), is_needed)
 
 
-def _relation(samples: Sequence[Sample], steps: Sequence[Step], between: str) -> Measured:
+def _relation(samples: Sequence[Measurements], steps: Sequence[Step], between: str) -> Measured:
     means = [mean.mean or 0.0 for mean in _means(samples)]
     known = [step.p for step in steps if step.is_needed and step.p is not None]
     worst = f"p = {max(known):.2g}" if known else "one repeat has no spread"

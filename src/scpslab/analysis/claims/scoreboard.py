@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from scpslab.analysis.claims.evaluate import CheckResult, Finding, Outcome, Verdict
+from scpslab.analysis.claims.evaluate import CheckFinding, CheckResult, Outcome, Verdict
 from scpslab.analysis.claims.model import Era
 from scpslab.analysis.output import Column, Document, Report, Row, nine_digits, numbers
 
@@ -73,7 +73,7 @@ def band(check: Any) -> str:
     return f"{check.direction} with {check.along}" if check.kind == "trend" else "in this order"
 
 
-def at_text(finding: Finding) -> str:
+def at_text(finding: CheckFinding) -> str:
     """The combination of values of a finding: "ber 1e-05, level 150"."""
     return ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in finding.at.items()
@@ -170,8 +170,8 @@ def _records(verdicts: Sequence[Verdict]) -> list[Sequence[object]]:
             era = result.check.era
             for finding in result.findings:
                 judged = [era, verdict.outcome(era), subject(result), finding.outcome, at_text(finding)]
-                found = [nine_digits(number) for number in (finding.number, finding.low, finding.high)]
-                records.append([*named, *judged, *found, band(result.check), claim.paper, finding.text])
+                digits = [nine_digits(number) for number in (finding.number, finding.low, finding.high)]
+                records.append([*named, *judged, *digits, band(result.check), claim.paper, finding.text])
     return records
 
 
@@ -202,7 +202,7 @@ def _document(verdicts: Sequence[Verdict]) -> Document:
     return {"format": FORMAT, "decided": decided(verdicts), "claims": claims}
 
 
-def _finding(finding: Finding) -> Document:
+def _finding(finding: CheckFinding) -> Document:
     numbers = {"number": finding.number, "ci95_low": finding.low, "ci95_high": finding.high}
     finite = {
         name: number if number is not None and abs(number) < float("inf") else None for name, number in numbers.items()
@@ -210,7 +210,7 @@ def _finding(finding: Finding) -> Document:
     return {"at": dict(finding.at), "outcome": finding.outcome, **finite, "text": finding.text}
 
 
-def _deciding(verdict: Verdict) -> tuple[CheckResult, Finding] | None:
+def _deciding(verdict: Verdict) -> tuple[CheckResult, CheckFinding] | None:
     """The check that the claim's outcome is from, and its finding."""
     era = "period" if verdict.outcome("period") else "modern"
     for result in verdict.results:

@@ -26,8 +26,6 @@ from scpslab.core.scratch import replace_text
 from scpslab.runs import RunFolder
 from scpslab.runs.cell import json_object
 
-__all__ = ["draw"]
-
 FILE = "drawn.json"
 # Another version of these may draw other bytes.
 LIBRARIES = ("matplotlib", "numpy", "pillow")

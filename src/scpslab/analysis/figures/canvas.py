@@ -293,5 +293,5 @@ def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> l
 def words_in(png: Path) -> Words | None:
     """The words of a picture that `save` wrote; None: an earlier version wrote it, without them."""
     with Image.open(png) as image:
-        found = [image.info.get(name) for name in TITLE_KEYS["png"] if name is not None]
-    return Words(*map(str, found)) if all(isinstance(text, str) for text in found) else None
+        texts = [image.info.get(name) for name in TITLE_KEYS["png"] if name is not None]
+    return Words(*map(str, texts)) if all(isinstance(text, str) for text in texts) else None

@@ -79,7 +79,7 @@ class Facts:
         """What a reader must know, part by part; what says nothing has no words."""
         delays = [units.text("duration", delay_ns) for delay_ns in self.delays_ns]
         others = ", ".join(f"{count} x {kind}" for kind, count in Counter(self.others).items())
-        found = {
+        parts = {
             "topology": self.topology,
             "transport": self.transport,
             "transfer": self._transfer(),
@@ -92,7 +92,7 @@ class Facts:
             else "",
             "others": others and f"also {others}",
         }
-        return {name: text for name, text in found.items() if text}
+        return {name: text for name, text in parts.items() if text}
 
     def _transfer(self) -> str:
         parts = [
@@ -276,7 +276,7 @@ class Conditions(Part):
 
 
 @dataclass(frozen=True)
-class Difference:
+class Mismatch:
     """One condition that a cell does not meet, with both values in words."""
 
     name: str
@@ -300,11 +300,11 @@ COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], str]]]
 }
 
 
-def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
+def differences(conditions: Conditions, plan: Plan) -> tuple[Mismatch, ...]:
     """Which conditions the plan of a cell does not meet."""
     facts = facts_of(plan)
-    found = [
-        Difference(called, "none" if fact is None else show(fact), _or(map(show, as_several(wanted))))
+    misfits = [
+        Mismatch(called, "none" if fact is None else show(fact), _or(map(show, as_several(wanted))))
         for name, (called, fact_of, show) in COMPARED.items()
         if (wanted := getattr(conditions, name)) is not None and (fact := fact_of(facts)) not in as_several(wanted)
     ]
@@ -314,19 +314,19 @@ def differences(conditions: Conditions, plan: Plan) -> tuple[Difference, ...]:
         or there is None
         or not any(math.isclose(there, wanted, rel_tol=1e-9) for wanted in conditions.ber)
     ):
-        found.append(Difference("bit error ratio", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
+        misfits.append(Mismatch("bit error ratio", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
     if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
-        found.append(Difference("error model", " and ".join(facts.models), _or(conditions.errors)))
+        misfits.append(Mismatch("error model", " and ".join(facts.models), _or(conditions.errors)))
     if not math.isclose(facts.level, conditions.level, rel_tol=1e-6):
-        found.append(Difference("congestion level", f"{facts.level:g} %", f"{conditions.level:g} %"))
+        misfits.append(Mismatch("congestion level", f"{facts.level:g} %", f"{conditions.level:g} %"))
     disturbances = [text for text in facts.disturbances if not (conditions.drops and "by order" in text)]
     if others := [*disturbances, *facts.others]:
-        found.append(Difference("other influences", ", ".join(others), "none"))
+        misfits.append(Mismatch("other influences", ", ".join(others), "none"))
     if conditions.hosts is not None and (transfer := transfer_in(plan)) is not None:
         problems = [_host(host, plan, transfer) for host in conditions.hosts]
         if all(problems):
-            found.append(Difference("hosts", problems[0], _or(map(_called, conditions.hosts))))
-    return tuple(found)
+            misfits.append(Mismatch("hosts", problems[0], _or(map(_called, conditions.hosts))))
+    return tuple(misfits)
 
 
 def _or(texts: Iterable[str]) -> str:
@@ -345,8 +345,8 @@ def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
         node = next(node for node in plan.network.nodes if node.name == name)
         if isinstance(node, Switch) or node.stack != expected.stack:
             return f"with stack {getattr(node, 'stack', 'none')}"
-        if said := _first(node.sysctls, expected.sysctls):
-            return said
+        if other := _first(node.sysctls, expected.sysctls):
+            return other
         # The routes to the prefixes of SCPS programs have no options.
         routes: list[RouteOptions | None] = [
             RouteOptions(**{option: getattr(route, option) for option in asdict(expected.route)})
@@ -360,8 +360,8 @@ def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
         ]
         if expected.scps is None and any(route != expected.route for route in routes):
             return "with other values of TCP on routes"
-        if said := _program(getattr(transfer, end_key, None), expected, plan, transfer, name):
-            return said
+        if other := _program(getattr(transfer, end_key, None), expected, plan, transfer, name):
+            return other
     return _windows(expected, transfer)
 
 
@@ -371,7 +371,7 @@ def _program(end: ScpsEnd | None, expected: NodePlan, plan: Plan, transfer: Traf
         return "" if end is None and expected.scps is None else "with another program for TCP"
     if (end.np is None, end.sp is None) != (expected.np_precedence is None, expected.sp is None):
         return "with another network layer or protection"
-    found = {setting: value for setting, value in end.settings.items() if setting not in PLANNED}
+    settings = {setting: value for setting, value in end.settings.items() if setting not in PLANNED}
     wanted = dict(expected.scps)
     if expected.paced_by_slowest_hop:
         there, back = ways(plan, transfer)
@@ -379,20 +379,20 @@ def _program(end: ScpsEnd | None, expected: NodePlan, plan: Plan, transfer: Traf
         header = header_bytes(expected)
         if slowest(hops) and (rate := rate_that_fits(end.settings, hops, header, timestamps=expected.timestamps)):
             wanted["rate"] = str(rate)
-    return _first(found, wanted)
+    return _first(settings, wanted)
 
 
 def _windows(expected: NodePlan, transfer: Traffic) -> str:
     """Where the transfer's own settings are not those that the hosts give it."""
     if getattr(transfer, "congestion", None) is not None:
         return f"with congestion control {transfer.congestion_control} for the transfer"
-    given = {
+    planned = {
         "send_window_bytes": expected.send_window_bytes,
         "receive_window_bytes": expected.receive_window_bytes,
         "delayed_ack": expected.delayed_ack,
     }
-    own = {name: getattr(transfer, name) for name in given if hasattr(transfer, name)}
-    return _first(own, {name: given[name] for name in own})
+    own = {name: getattr(transfer, name) for name in planned if hasattr(transfer, name)}
+    return _first(own, {name: planned[name] for name in own})
 
 
 def _first(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

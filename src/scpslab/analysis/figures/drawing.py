@@ -61,15 +61,15 @@ class Found:
 
 def find(run_dir: Path) -> Found:
     """The recipes for a run. A file with a mistake costs what it says: the others are found all the same."""
-    found = Found({}, {})
+    recipes = Found({}, {})
     for folder, is_own in ((RECIPES, False), (RunFolder(run_dir).beside() / "figures", True)):
         for path in recipe_files(folder):
-            found.recipes.pop(path.stem, None)
+            recipes.recipes.pop(path.stem, None)
             try:
-                found.recipes[path.stem] = load(path, is_own=is_own)
+                recipes.recipes[path.stem] = load(path, is_own=is_own)
             except ScenarioError as error:
-                found.broken[path.stem] = error
-    return found
+                recipes.broken[path.stem] = error
+    return recipes
 
 
 def refuse(text: str) -> None:

@@ -61,8 +61,8 @@ class Source:
             return [self._wanted(name) for name in self.wanted_cells]
         done = [cell for cell in self.run.cells if cell.status == "completed"]
         chosen = [next((cell for cell in done if fits(axes_of(cell), choice)), None) for choice in choices or ({},)]
-        found = list({cell.id: cell for cell in chosen if cell is not None}.values())
-        if not found:
+        distinct = list({cell.id: cell for cell in chosen if cell is not None}.values())
+        if not distinct:
             wanted = (
                 " or ".join(", ".join(f"{name} {value}" for name, value in choice.items()) for choice in choices)
                 or "any axis values"
@@ -70,7 +70,7 @@ class Source:
             raise NothingToDrawError(
                 f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another cell with --cell."
             )
-        return found
+        return distinct
 
     def _wanted(self, name: str) -> RunCell:
         for cell in self.run.cells:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scpslab.analysis.figures.canvas import Words
-from scpslab.analysis.figures.conditions import Conditions, Difference, differences, facts_of, said
+from scpslab.analysis.figures.conditions import Conditions, Mismatch, differences, facts_of, said
 from scpslab.analysis.figures.recipe import PaperSeries, Recipe
 from scpslab.analysis.figures.source import axis_number
 from scpslab.analysis.run import RunCell
@@ -29,7 +29,7 @@ def points(cells: Sequence[RunCell]) -> list[Plan]:
     return list({tuple(cell.plan.cell.axes.items()): cell.plan for cell in reversed(cells)}.values())[::-1]
 
 
-def listed(found: Sequence[Difference]) -> str:
+def listed(found: Sequence[Mismatch]) -> str:
     """Differences in words."""
     return ", ".join(dict.fromkeys(map(str, found)))
 
@@ -47,13 +47,13 @@ def origin(recipe: Recipe, plans: Sequence[Plan]) -> str:
         return ""
     if recipe.conditions is None or not plans:
         return f"Drawn like {recipe.source}."
-    found = [differences(at_point(recipe.conditions, recipe, plan), plan) for plan in plans]
-    if not any(found):
+    each = [differences(at_point(recipe.conditions, recipe, plan), plan) for plan in plans]
+    if not any(each):
         return f"As {recipe.source}."
-    nearest = min(found, key=len)
+    nearest = min(each, key=len)
     if not nearest:
         return (
-            f"As {recipe.source}, but some cells have other conditions: {listed(next(item for item in found if item))}."
+            f"As {recipe.source}, but some cells have other conditions: {listed(next(item for item in each if item))}."
         )
     return f"Drawn like {recipe.source}, under other conditions: {listed(nearest)}."
 
@@ -99,15 +99,15 @@ def _mark(paper: PaperSeries, recipe: Recipe, plans: Sequence[Plan]) -> Mark:
     drawn, reasons = [], []
     for x, y in paper.points:
         there = [plan for plan in plans if _is_at(recipe, plan, x)]
-        found = [differences(at_point(conditions, recipe, plan), plan) for plan in there]
-        if any(not item for item in found):
+        mismatches = [differences(at_point(conditions, recipe, plan), plan) for plan in there]
+        if any(not item for item in mismatches):
             drawn.append((x, y))
         else:
-            reasons.append(listed(_nearest(found)) if found else f"no cell at {x:g}")
+            reasons.append(listed(_nearest(mismatches)) if mismatches else f"no cell at {x:g}")
     return Mark(paper, tuple(drawn), tuple(dict.fromkeys(reasons)))
 
 
-def _nearest(found: Sequence[tuple[Difference, ...]]) -> tuple[Difference, ...]:
+def _nearest(found: Sequence[tuple[Mismatch, ...]]) -> tuple[Mismatch, ...]:
     """The differences of the cell that comes nearest. A cell with the right hosts is nearer than one with others."""
     return min(found, key=lambda item: (any(difference.name == "hosts" for difference in item), len(item)))
 

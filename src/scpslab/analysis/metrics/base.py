@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_near
-from scpslab.core.strict_json import JsonObject
+from scpslab.core.strict_json import JsonObject, count, items, number, section, text  # noqa: F401  # for metrics
 from scpslab.plan import Plan
 from scpslab.plan.workloads import Traffic
 
@@ -27,16 +27,16 @@ Records: TypeAlias = Callable[[str], list[JsonObject]]
 Planned_co = TypeVar("Planned_co", bound=Traffic, covariant=True)
 
 
-class Column(NamedTuple):
+class MetricColumn(NamedTuple):
     """A column of results.csv. `decimals` is how a float is written (None: whole numbers and words)."""
 
     name: str
     decimals: int | None = None
 
 
-def columns(decimals: Mapping[str, int | None]) -> tuple[Column, ...]:
+def columns(decimals: Mapping[str, int | None]) -> tuple[MetricColumn, ...]:
     """Columns by name, each with its decimals, in this order."""
-    return tuple(Column(name, number) for name, number in decimals.items())
+    return tuple(MetricColumn(name, digits) for name, digits in decimals.items())
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Subject(Generic[Planned_co]):
 class Family(Generic[Planned_co]):
     """Metrics of a kind of workload. `measure` returns values by column name; what it cannot know it leaves out."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[MetricColumn, ...]
     measure: Callable[[Subject[Planned_co]], Values]
 
 
@@ -100,9 +100,9 @@ class PlanFamily:
     values: Callable[[Plan, Records], Values]
     decimals: int | None = None
 
-    def columns(self, plan: Plan) -> tuple[Column, ...]:
+    def columns(self, plan: Plan) -> tuple[MetricColumn, ...]:
         """The columns that cells of a plan have."""
-        return tuple(Column(name, self.decimals) for name in self.values(plan, lambda _name: []))
+        return tuple(MetricColumn(name, self.decimals) for name in self.values(plan, lambda _name: []))
 
     def measure(self, cell: RunCell) -> Values:
         """Values by column name."""

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets, split_connections
-from scpslab.analysis.metrics.base import Family, Subject, Values
+from scpslab.analysis.metrics.base import Family, Subject, Values, number
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
 from scpslab.analysis.viewpoints import capture_at, queue_probe
 from scpslab.core.kinds import Layer
-from scpslab.core.strict_json import number
 from scpslab.plan import Plan
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import Hop
@@ -181,8 +180,8 @@ def data_connection(cell: RunCell, workload: Transfer, probe: str) -> Connection
     packets = cell.packets(probe)
     if packets is None:
         return None
-    found = split_connections(packets, cell.epoch_realtime_ns)
-    data = [connection for connection in found if workload.port not in (connection.server_port, connection.client_port)]
+    every = split_connections(packets, cell.epoch_realtime_ns)
+    data = [connection for connection in every if workload.port not in (connection.server_port, connection.client_port)]
     return max(data, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
 
 

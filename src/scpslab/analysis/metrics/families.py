@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scpslab.analysis.metrics.base import Family, PlanFamily, Records, Values, event
+from scpslab.analysis.metrics.base import Family, PlanFamily, Records, Values, count, event, number, section
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, told_by
-from scpslab.core.strict_json import count, number, section
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES
 

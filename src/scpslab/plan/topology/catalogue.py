@@ -25,6 +25,6 @@ def module(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"scpslab_topologies.{name}", path)
     if spec is None or spec.loader is None:
         raise KeyError(name)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded

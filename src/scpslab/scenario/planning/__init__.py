@@ -4,17 +4,3 @@ from scpslab.scenario.planning.doubts import doubts, warnings
 from scpslab.scenario.planning.estimate import Cost, Expected, expected, least_virtual_s
 from scpslab.scenario.planning.flows import open_choices, paths_text, short_paths
 from scpslab.scenario.planning.plan import plan, plans
-
-__all__ = [
-    "Cost",
-    "Expected",
-    "doubts",
-    "expected",
-    "least_virtual_s",
-    "open_choices",
-    "paths_text",
-    "plan",
-    "plans",
-    "short_paths",
-    "warnings",
-]

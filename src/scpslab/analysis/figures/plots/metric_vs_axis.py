@@ -207,8 +207,8 @@ def _counts_in(unit: str, text: str) -> bool:
 
 def _by_number(groups: list[Group]) -> list[Group]:
     """Groups by the first value of their keys, where all of these are numbers: 10 kB before 1 MB."""
-    found = [(number, group) for group in groups if (number := axis_number(group.key[0])) is not None]
-    return [group for _, group in sorted(found, key=lambda one: one[0])] if len(found) == len(groups) else groups
+    numbered = [(number, group) for group in groups if (number := axis_number(group.key[0])) is not None]
+    return [group for _, group in sorted(numbered, key=lambda one: one[0])] if len(numbered) == len(groups) else groups
 
 
 def _draw_models(

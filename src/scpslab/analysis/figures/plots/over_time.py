@@ -317,12 +317,12 @@ def new_bytes(flow: Flow) -> Ints:
     """
     edges = np.unique(np.concatenate([flow.seq, flow.end]))
     width, is_seen = np.diff(edges), np.zeros(max(len(edges) - 1, 0), dtype=np.bool_)
-    found = np.zeros(len(flow.seq), dtype=np.int64)
+    fresh = np.zeros(len(flow.seq), dtype=np.int64)
     bounds = zip(np.searchsorted(edges, flow.seq).tolist(), np.searchsorted(edges, flow.end).tolist(), strict=True)
     for index, (low, high) in enumerate(bounds):
-        found[index] = int(width[low:high][~is_seen[low:high]].sum())
+        fresh[index] = int(width[low:high][~is_seen[low:high]].sum())
         is_seen[low:high] = True
-    return found
+    return fresh
 
 
 def _losses(
@@ -344,10 +344,10 @@ def _ends(cell: RunCell) -> set[str]:
     """Both ends of the transfer's connection, as `Lost` writes them; none where no capture has it."""
     for at in ("source", "sink"):
         try:
-            found = connection_at(cell, at)
+            connection = connection_at(cell, at)
         except NothingToDrawError:
             continue
-        return {f"{found.client_ip}:{found.client_port}", f"{found.server_ip}:{found.server_port}"}
+        return {f"{connection.client_ip}:{connection.client_port}", f"{connection.server_ip}:{connection.server_port}"}
     return set()
 
 

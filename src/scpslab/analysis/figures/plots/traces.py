@@ -223,20 +223,12 @@ def _draw_sequence(axes: Axes, flow: Flow, index: int, label: str) -> None:
     style = LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)] if index >= len(COLOURS) else line_style(index)
     # The line leads through new data alone: a retransmission would draw it down to old bytes and up again.
     axes.plot(t_s[~again], kibi[~again], linestyle=style, color=colour(index), label=label)
-    _draw_marks(axes, t_s[again], kibi[again], marker(index), 4, colour(index), face="none")
+    repeated, shade = (t_s[again], kibi[again]), colour(index)
+    axes.plot(*repeated, linestyle="none", marker=marker(index), markersize=4, color=shade, markerfacecolor="none")
 
 
-def _draw_marks(
-    axes: Axes,
-    x: Floats,
-    y: Floats,
-    sign: str,
-    size: float,
-    colour: str,
-    label: str | None = None,
-    face: str = "auto",
-) -> None:
-    axes.plot(x, y, linestyle="none", marker=sign, markersize=size, color=colour, label=label, markerfacecolor=face)
+def _draw_marks(axes: Axes, x: Floats, y: Floats, sign: str, size: float, colour: str, label: str) -> None:
+    axes.plot(x, y, linestyle="none", marker=sign, markersize=size, color=colour, label=label)
 
 
 def _draw_bins(axes: Axes, middle_s: Floats, rate_bps: Floats, index: int, label: str) -> None:

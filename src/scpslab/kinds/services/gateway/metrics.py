@@ -4,8 +4,7 @@ again over the link.
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import PlanFamily, Records, Values, event
-from scpslab.core.strict_json import count, section
+from scpslab.analysis.metrics.base import PlanFamily, Records, Values, count, event, section
 from scpslab.plan import Plan
 
 from scpslab.kinds.services.gateway.plan import GatewayService

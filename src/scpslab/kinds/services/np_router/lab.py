@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from scpslab.core.names import file_name
-from scpslab.core.strict_json import JsonObject, sections
+from scpslab.core.strict_json import JsonObject, items
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Records
 from scpslab.lab.scps_end import router_file
@@ -69,7 +69,7 @@ class NpRouter(Talking):
         # The last line can still be on its way out of the pipe.
         self.loop.run_until(lambda: any(line["event"] == "counters" for line in self.events), 0)
         counters: JsonObject = next((line for line in self.events if line["event"] == "counters"), {})
-        self.counted = {str(interface["name"]): interface for interface in sections(counters, "interfaces")}
+        self.counted = {str(interface["name"]): interface for interface in items(counters, "interfaces", dict)}
 
     def write_records(self, folder: Path) -> None:
         """Writes what it said after it was ready, its counters last."""

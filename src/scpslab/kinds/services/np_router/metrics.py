@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import PlanFamily, Records, Values, event
+from scpslab.analysis.metrics.base import JsonObject, PlanFamily, Records, Values, count, event, items, section, text
 from scpslab.analysis.metrics.data_flows import told_by
-from scpslab.core.strict_json import JsonObject, count, section, sections, text
 from scpslab.plan import Plan
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
@@ -28,11 +27,11 @@ def _values(plan: Plan, records: Records) -> Values:
         counters = event(records, router.name, "counters")
         sent = section(counters, "scmp_out")
         values |= {f"{router.name}_{name}": count(sent, key) for key, name in SENT.items()}
-        interfaces = {text(interface, "name"): interface for interface in sections(counters, "interfaces")}
+        interfaces = {text(interface, "name"): interface for interface in items(counters, "interfaces", dict)}
         for line in (interface.name for interface in router.interfaces if interface.line is not None):
             counted = interfaces.get(line, {})
             values[f"{router.name}_{line}_damaged"] = count(counted, "damaged")
-            by_level = {count(level, "precedence"): level for level in sections(counted, "levels")}
+            by_level = {count(level, "precedence"): level for level in items(counted, "levels", dict)}
             # A line that never had a packet of a level does not list it.
             unlisted: JsonObject = dict.fromkeys(LEVEL, 0) if counted else {}
             for level in sorted(levels):

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from scpslab.analysis.capture import FIN, SYN, Bools, Floats, Ints
-from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, elapsed
+from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
 from scpslab.analysis.metrics.data_flows import OwnConnection, ack_bytes, load_packets, load_ports, queue_samples
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import (
@@ -22,7 +22,7 @@ from scpslab.analysis.traces import (
     transfer_times,
 )
 from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, capture_beside
-from scpslab.core.strict_json import JsonObject, count, number, section
+from scpslab.core.strict_json import JsonObject
 from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
@@ -209,15 +209,15 @@ def _rates_reached(flow: Flow) -> Values:
     reached = float(np.interp(half_s, flow.ack_t_s, highest))
     final_bps = (flow.total_bytes - reached) * 8 / (end_s - half_s) if end_s > half_s else 0.0
     bins = binned_rate(flow.t_s, flow.end - flow.seq, BIN_S, start_s, float(flow.t_s.max()))[1]
-    found: Values = {"final_rate_bps": final_bps, "peak_rate_bps": float(bins.max())}
+    values: Values = {"final_rate_bps": final_bps, "peak_rate_bps": float(bins.max())}
     _, rtt_s = round_trips(flow)
     if len(rtt_s) and final_bps > 0:
         window_s = float(rtt_s.min())
         rate_bps = (highest - np.interp(flow.ack_t_s - window_s, flow.ack_t_s, highest, left=0.0)) * 8 / window_s
         fast = np.flatnonzero(rate_bps >= NEARLY * final_bps)
         zero_s = flow.syn_t_s if flow.syn_t_s is not None else start_s
-        found["linear_from_s"] = float(flow.ack_t_s[fast[0]]) - zero_s if len(fast) else None
-    return found
+        values["linear_from_s"] = float(flow.ack_t_s[fast[0]]) - zero_s if len(fast) else None
+    return values
 
 
 def _first_ack_delay(subject: Subject[Bulk]) -> Value:
@@ -254,15 +254,15 @@ def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> Values:
     _, rtt_s = round_trips(flow)
     last = ack_t_s >= ack_t_s[-1] - END_SHARE * (ack_t_s[-1] - ack_t_s[0])
     packet_bytes = int((flow.end - flow.seq).max()) + HEADER_BYTES
-    found: Values = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
+    values: Values = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
     t_s, depth_bytes, _ = queue_samples(cell, hop)
     during: Bools = (t_s >= flow.t_s[0]) & (t_s <= ack_t_s[-1])
     if np.count_nonzero(during) > 1:
-        found["queue_mean_bytes"] = float(depth_bytes[during].mean())
+        values["queue_mean_bytes"] = float(depth_bytes[during].mean())
         true_bytes = np.interp(ack_t_s - rtt_s, t_s, depth_bytes)
         if true_bytes.std() > 0 and estimate_bytes.std() > 0:
-            found["queue_estimate_r"] = float(np.corrcoef(true_bytes, estimate_bytes)[0, 1])
-    return found
+            values["queue_estimate_r"] = float(np.corrcoef(true_bytes, estimate_bytes)[0, 1])
+    return values
 
 
 def _after_loss(flow: Flow) -> Values:
@@ -274,12 +274,12 @@ def _after_loss(flow: Flow) -> Values:
     since_s = flow.t_s[first]
     sent_s = flow.t_s[flow.t_s >= since_s]
     within = np.searchsorted(sent_s, sent_s + BURST_S, side="right") - np.arange(len(sent_s))
-    found: Values = {"burst_segments": int(within.max())}
+    values: Values = {"burst_segments": int(within.max())}
     if len(earlier):
-        found["repair_s"] = float(since_s - flow.t_s[earlier[-1]])
+        values["repair_s"] = float(since_s - flow.t_s[earlier[-1]])
     if len(sent_s) > 1:
-        found["longest_silence_s"] = float(np.diff(sent_s).max())
-    return found | _share_after(flow, again) | _growth(flow, float(since_s), again)
+        values["longest_silence_s"] = float(np.diff(sent_s).max())
+    return values | _share_after(flow, again) | _growth(flow, float(since_s), again)
 
 
 def _share_after(flow: Flow, again: Ints) -> Values:

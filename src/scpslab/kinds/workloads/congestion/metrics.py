@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import Family, Subject, Values, columns
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
 from scpslab.analysis.metrics.data_flows import Load
-from scpslab.core.strict_json import count
 
 from scpslab.kinds.workloads.congestion.plan import Congestion
 

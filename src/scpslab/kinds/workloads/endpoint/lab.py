@@ -66,17 +66,17 @@ class Endpoint(Workload[planned.Endpoint]):
     def _on_line(self, role: str, host: str) -> Callable[[str], None]:
         def take(line: str) -> None:
             try:
-                said = json.loads(line)
+                fields = json.loads(line)
             except ValueError:
-                said = None
-            if not isinstance(said, dict):
+                fields = None
+            if not isinstance(fields, dict):
                 self.fail(f"{host}: found the line {line[:80]!r} from role {role}; expected a JSON object")
                 return
-            self.listening = self.listening or (role == "receive" and said.get("event") == "listening")
-            self.last[role] = said
+            self.listening = self.listening or (role == "receive" and fields.get("event") == "listening")
+            self.last[role] = fields
             self.lines[role] += 1
             if self.lines[role] <= LINES_KEPT:
-                self.records.write(event="said", role=role, t_s=self.context.epoch.now_s(), line=said)
+                self.records.write(event="said", role=role, t_s=self.context.epoch.now_s(), line=fields)
 
         return take
 
@@ -99,11 +99,11 @@ class Endpoint(Workload[planned.Endpoint]):
         return take
 
     def _judge(self) -> None:
-        found, expected = self.last.get("receive", {}).get("bytes"), self.spec.bytes_
-        if found == expected:
+        arrived, expected = self.last.get("receive", {}).get("bytes"), self.spec.bytes_
+        if arrived == expected:
             self.finish("completed")
         else:
-            self.fail(f"found {found} bytes in the receiver's last line; expected {expected}")
+            self.fail(f"found {arrived} bytes in the receiver's last line; expected {expected}")
 
 
 KIND = Endpoint

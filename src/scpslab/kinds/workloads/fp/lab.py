@@ -231,16 +231,16 @@ class Fp(Workload[planned.Fp]):
         """Records what arrived beside what was sent; returns it."""
         path = self._target(FILE)
         arrived = path.read_bytes() if path.exists() else b""
-        found = compare(self.data, arrived)
+        damage = compare(self.data, arrived)
         self.records.write(
             event="file",
             bytes=len(arrived),
             expected_bytes=len(self.data),
             sha256=hashlib.sha256(arrived).hexdigest(),
             sent_sha256=hashlib.sha256(self.data).hexdigest(),
-            lost_bytes=found.lost,
-            duplicated_bytes=found.duplicated,
-            damaged_bytes=found.damaged,
+            lost_bytes=damage.lost,
+            duplicated_bytes=damage.duplicated,
+            damaged_bytes=damage.damaged,
             part_left=self._target(PART).exists(),
         )
         self.records.write(event="sender", **self._sender_counts())
@@ -272,7 +272,7 @@ ROW_BYTES = 16
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FileDamage:
     """Bytes sent that are missing in the file that arrived, bytes that it has more than once, and bytes in it that were
     not sent there.
     """
@@ -282,13 +282,13 @@ class Comparison:
     damaged: int
 
 
-def compare(sent: bytes, arrived: bytes) -> Comparison:
+def compare(sent: bytes, arrived: bytes) -> FileDamage:
     """Aligns the file that arrived with the file sent, row by row; a changed byte is damaged, not lost.
 
     The sent content must not repeat itself.
     """
     if arrived == sent:
-        return Comparison(0, 0, 0)
+        return FileDamage(0, 0, 0)
     covered = bytearray(len(sent))
     duplicated = damaged = 0
     gap_at = sent_end = 0
@@ -299,7 +299,7 @@ def compare(sent: bytes, arrived: bytes) -> Comparison:
         covered[source : source + length] = b"\1" * length
         gap_at, sent_end = at + length, source + length
     damaged += _wrong_in_place(sent, arrived, covered, (sent_end, len(sent)), (gap_at, len(arrived)))
-    return Comparison(covered.count(0), duplicated, damaged)
+    return FileDamage(covered.count(0), duplicated, damaged)
 
 
 def _wrong_in_place(
@@ -322,7 +322,7 @@ def _matches(sent: bytes, arrived: bytes) -> list[tuple[int, int, int]]:
     `arrived`.
     """
     rows = {sent[at : at + ROW_BYTES]: at for at in range(0, len(sent) - ROW_BYTES + 1, ROW_BYTES)}
-    found: list[tuple[int, int, int]] = []
+    matches: list[tuple[int, int, int]] = []
     at, settled = 0, 0
     while at + ROW_BYTES <= len(arrived):
         source = rows.get(arrived[at : at + ROW_BYTES])
@@ -333,9 +333,9 @@ def _matches(sent: bytes, arrived: bytes) -> list[tuple[int, int, int]]:
         while start > settled and source > 0 and arrived[start - 1] == sent[source - 1]:
             start, source = start - 1, source - 1
         length = _alike(sent, source, arrived, start)
-        found.append((start, source, length))
+        matches.append((start, source, length))
         at = settled = start + length
-    return found
+    return matches
 
 
 def _alike(sent: bytes, source: int, arrived: bytes, at: int) -> int:

@@ -4,16 +4,14 @@ what became of every byte.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Iterable
 
 import numpy as np
 
 from scpslab.analysis.capture import SYN
-from scpslab.analysis.metrics.base import Family, Subject, Values, columns
+from scpslab.analysis.metrics.base import Family, JsonObject, Subject, Values, columns, count, items, number
 from scpslab.analysis.metrics.data_flows import OF_A_FILE, FileConnection, measure_capture
 from scpslab.analysis.viewpoints import capture_at
-from scpslab.core.strict_json import JsonObject, count, number, sections, text
 
 from scpslab.kinds.workloads.fp.plan import Fp
 
@@ -50,55 +48,31 @@ def measure(subject: Subject[Fp]) -> Values:
     )
 
 
-@dataclass(frozen=True)
-class _Report:
-    """What a client reports of a command: `verb` is its first word."""
-
-    verb: str
-    seconds: float
-    octets: int
-    restarts: int
-    markers: tuple[int, ...]
-    is_whole: bool
-    filled: int
-
-    @classmethod
-    def of(cls, fields: JsonObject) -> Self:
-        """The report in a record; what it lacks counts as none."""
-        markers = fields.get("markers")
-        return cls(
-            (text(fields, "command") or "").partition(" ")[0],
-            number(fields, "seconds") or 0.0,
-            count(fields, "octets") or 0,
-            count(fields, "restarts") or 0,
-            tuple(marker for marker in markers if isinstance(marker, int)) if isinstance(markers, list) else (),
-            fields.get("integrity") == "ok",
-            count(fields, "filled") or 0,
-        )
-
-
 def _told(clients: list[JsonObject]) -> Values:
     """What the clients report. A killed one reports nothing of what it was doing."""
     if not clients:
         return {}
-    reports = [_Report.of(fields) for client in clients for fields in sections(client, "reports")]
-    transfers = [report for report in reports if report.verb in TRANSFERS]
+    reports = [items(client, "reports", dict) for client in clients]
+    transfers = [report for told in reports for report in told if str(report["command"]).split()[0] in TRANSFERS]
     if not transfers:
         return {}
-    own = [_Report.of(fields) for fields in sections(clients[-1], "reports")]
-    before_s = sum(report.seconds for report in own[: own.index(transfers[-1]) + 1])
-    began_s, again_s = number(clients[0], "start_t_s"), number(clients[-1], "start_t_s")
+    last = transfers[-1]
+    before_s = _sum("seconds", reports[-1][: reports[-1].index(last) + 1])
     continued = len(clients) - 1 if len(clients) > 1 else len(transfers) - 1
-    markers = [marker for report in transfers for marker in report.markers if marker]
+    markers = [marker for report in transfers for marker in items(report, "markers", int) if marker]
     return {
-        "transfer_s": sum(report.seconds for report in transfers) if len(clients) == 1 else None,
-        "client_total_s": None if began_s is None or again_s is None else again_s + before_s - began_s,
-        "restarts": continued + sum(report.restarts for report in transfers),
-        "moved_bytes": sum(report.octets for report in transfers),
+        "transfer_s": _sum("seconds", transfers) if len(clients) == 1 else None,
+        "client_total_s": (number(clients[-1], "start_t_s") or 0) + before_s - (number(clients[0], "start_t_s") or 0),
+        "restarts": continued + int(_sum("restarts", transfers)),
+        "moved_bytes": int(_sum("octets", transfers)),
         "resumed_at_bytes": markers[-1] if markers else None,
-        "integrity_ok": transfers[-1].is_whole,
-        "filled_bytes": sum(report.filled for report in transfers),
+        "integrity_ok": last.get("integrity") == "ok",
+        "filled_bytes": int(_sum("filled", transfers)),
     }
+
+
+def _sum(key: str, reports: Iterable[JsonObject]) -> float:
+    return sum(number(report, key) or 0.0 for report in reports)
 
 
 def _wire(subject: Subject[Fp]) -> Values:

@@ -105,20 +105,20 @@ class Ftp(Workload[planned.Ftp]):
     def _client_exit(self, code: int) -> None:
         end_t_s = self.context.epoch.now_s()
         try:
-            said = json.loads("".join(self.text))
+            report = json.loads("".join(self.text))
         except ValueError:
-            said = {}
+            report = {}
         arrived = self._arrived()
-        times = {name: said.get(key) for key, name in TIMES.items()}
+        times = {name: report.get(key) for key, name in TIMES.items()}
         self.records.write(
             event="client",
             command=self.spec.command,
             start_t_s=self.start_t_s,
             end_t_s=end_t_s,
             exit_code=code,
-            bytes=said.get("size_upload" if self.spec.command == "put" else "size_download"),
+            bytes=report.get("size_upload" if self.spec.command == "put" else "size_download"),
             **times,
-            error=said.get("errormsg"),
+            error=report.get("errormsg"),
         )
         self.records.write(
             event="file",
@@ -128,7 +128,7 @@ class Ftp(Workload[planned.Ftp]):
         )
         self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec.from_) - self.timeouts_before)
         if code:
-            self.fail(f"curl exit code {code}: {said.get('errormsg')}")
+            self.fail(f"curl exit code {code}: {report.get('errormsg')}")
         elif arrived != self.data:
             found, expected = f"{len(arrived)} bytes that differ from those sent", f"{self.spec.bytes_} bytes as sent"
             self.fail(f"found {found}; expected {expected}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import Family, Subject, Values, columns, elapsed
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, elapsed, number
 from scpslab.analysis.metrics.data_flows import OF_A_FILE, FileConnection, measure_capture
-from scpslab.core.strict_json import count, number
 
 from scpslab.kinds.services.gateway.metrics import gateway_of
 from scpslab.kinds.workloads.ftp.plan import Ftp

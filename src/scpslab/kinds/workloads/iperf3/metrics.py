@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scpslab.analysis.metrics.base import Family, Subject, Values, columns
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number, section
 from scpslab.analysis.metrics.data_flows import OwnConnection
-from scpslab.core.strict_json import count, number, section
 
 from scpslab.kinds.services.gateway.metrics import gateway_of, resends
 from scpslab.kinds.workloads.iperf3.plan import Iperf3

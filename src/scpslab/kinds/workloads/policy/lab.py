@@ -131,19 +131,19 @@ class Policy(Workload[planned.Policy]):
     def _on_line(self, line: str) -> None:
         if self.outcome:
             return
-        said = _read(line)
-        if said is None or not self.is_asked:
+        fields = _read(line)
+        if fields is None or not self.is_asked:
             self.fail(f"found the line {line[:80]!r}; {ONE_ANSWER}")
-        elif "error" in said:
-            self.fail(f"{self.spec.file}: {_shown(said['error'], 300)}")
+        elif "error" in fields:
+            self.fail(f"{self.spec.file}: {_shown(fields['error'], 300)}")
         elif not self.ready:
             # Until it was asked for the first time, a policy has nothing to say but this.
-            self.ready = said == {"ready": True}
+            self.ready = fields == {"ready": True}
             if not self.ready:
                 self.fail(f"found the line {line[:80]!r} before the first event; {ONE_ANSWER}")
         else:
             self.is_asked = False
-            self._do(said)
+            self._do(fields)
             self._ask()
 
     def _do(self, said: JsonObject) -> None:
@@ -270,10 +270,10 @@ class Policy(Workload[planned.Policy]):
 
 def _read(line: str) -> JsonObject | None:
     try:
-        said = json.loads(line) if len(line) <= LONGEST_LINE else None
+        fields = json.loads(line) if len(line) <= LONGEST_LINE else None
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
+    return fields if isinstance(fields, dict) else None
 
 
 @dataclass(frozen=True)
@@ -391,14 +391,14 @@ def content(seed: int, segment: int, size: int) -> bytes:
 
 def holes_of(missing: Sequence[bool], below: int, end: int) -> tuple[tuple[int, int], ...]:
     """The first holes from `below` up to `end`: ranges of segments that are missing, first and last."""
-    found: list[tuple[int, int]] = []
+    holes: list[tuple[int, int]] = []
     at = below
-    while at < end and len(found) < MOST_HOLES:
+    while at < end and len(holes) < MOST_HOLES:
         if missing[at]:
             last = at
             while last + 1 < end and missing[last + 1]:
                 last += 1
-            found.append((at, last))
+            holes.append((at, last))
             at = last
         at += 1
-    return tuple(found)
+    return tuple(holes)

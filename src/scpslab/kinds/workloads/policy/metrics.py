@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import Family, Subject, Values, columns
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
 from scpslab.analysis.metrics.data_flows import DataFlow
-from scpslab.core.strict_json import count, number
 
 from scpslab.kinds.workloads.policy.plan import Policy
 
