@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Tag
@@ -134,6 +135,11 @@ class HostPart(Part):
     def plan(self) -> NodePlan:
         """What a plan says of the host."""
         raise NotImplementedError
+
+    @cached_property
+    def planned(self) -> NodePlan:
+        """The same, made once."""
+        return self.plan()
 
     def problems(self) -> Iterator[Problem]:
         """Keys whose values do not fit each other."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Network
 
 from scpslab.core.installation import version
 from scpslab.core.names import node_and_link
@@ -15,7 +15,7 @@ from scpslab.plan.links import End, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Container, Host, Node, Router, ScpsRouter, Switch
 from scpslab.plan.np import SERIAL_HOP, NpEnd, NpHop, NpHost
-from scpslab.plan.paths import NoPathError, Paths
+from scpslab.plan.paths import NoPathError, Paths, parsed
 from scpslab.plan.routes import NO_OPTIONS, Route, RouteOptions
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import way
@@ -36,12 +36,12 @@ def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model
     for link in links:
         for end in link.ends:
             if end.ip and end.node in hosts:
-                subnets.setdefault(IPv4Interface(end.ip).network, set()).add(end.node)
+                subnets.setdefault(parsed(end.ip).network, set()).add(end.node)
 
     def at(end: End) -> End:
         if end.ip is None or options.get(end.node, NONE) == NONE:
             return end
-        talks = _talks(model, end.node, subnets[IPv4Interface(end.ip).network])
+        talks = _talks(model, end.node, subnets[parsed(end.ip).network])
         return replace(end, route=options[end.node]) if talks else end
 
     return tuple(replace(link, ends=(at(link.ends[0]), at(link.ends[1]))) for link in links)
@@ -81,6 +81,8 @@ def with_prefixes(network: NetworkPlan, scps: ScpsAddresses) -> NetworkPlan:
     """The network with every SCPS host's prefix routed to it; on the host itself what no program has is dropped, or it
     would go round in circles.
     """
+    if not scps.numbers:
+        return network
     ends: dict[str, list[str]] = {}
     for name, cidr in network.addresses():
         ends.setdefault(name, []).append(cidr)
@@ -118,6 +120,8 @@ def with_sources(network: NetworkPlan, pairs: list[tuple[Traffic, Planned]], set
     for workload, planned in pairs:
         for node, route in (*_source(workload, planned, setting), *_programs(workload, planned, network, setting)):
             wanted.setdefault(node, {})[route.to] = route
+    if not wanted:
+        return network
     nodes = tuple(
         node if isinstance(node, Switch) else replace(node, routes=(*node.routes, *wanted.get(node.name, {}).values()))
         for node in network.nodes
