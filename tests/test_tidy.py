@@ -211,6 +211,19 @@ def test_kinds_are_folders_that_say_nothing():
     ] == []
 
 
+def test_layers_find_kinds_by_name_and_name_none():
+    """But for the one list of columns, which has its order from all of them."""
+    wrong = [
+        f"{where(path, line)}: {module}"
+        for path in PACKAGE.rglob("*.py")
+        for module, line in imports(path)
+        if module.startswith("scpslab.kinds.")
+        and "kinds" not in path.relative_to(PACKAGE).parts
+        and path != PACKAGE / "analysis" / "metrics" / "families.py"
+    ]
+    assert wrong == []
+
+
 def test_the_laboratory_imports_nothing_of_the_course():
     wrong = [
         f"{where(path, line)}: {module}"

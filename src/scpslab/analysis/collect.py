@@ -22,8 +22,6 @@ from scpslab.plan.stacks import STACKS
 from scpslab.plan.workloads import Traffic
 from scpslab.runs import RunFolder
 
-from scpslab.kinds.services.gateway.metrics import gateway_of
-
 BEFORE_AXES = ("scenario", "topology", "cell")
 AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
 # Of these, an axis may be called stack alone.
@@ -131,8 +129,9 @@ def _stack(plan: Plan) -> str:
     node = next(node for node in plan.network.speaking if node.name == workload.from_)
     if STACKS[node.stack].runs_scps:
         # Unmodified programs have that of the host's gateway.
-        program = workload.sending_program or gateway_of(plan, node.name)
-        return f"{node.stack} {program.settings.get('preset', '') if program else ''}".strip()
+        program, gateway = workload.sending_program, plan.cell.gateway_of(node.name)
+        settings = program.settings if program else gateway.host_settings if gateway else None
+        return f"{node.stack} {(settings or {}).get('preset', '')}".strip()
     return (
         f"{node.stack} {workload.congestion_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
     )

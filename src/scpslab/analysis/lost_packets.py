@@ -37,6 +37,7 @@ from scpslab.analysis.capture import (
     read_records,
     split_connections,
 )
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.run import RunCell, cut_short
 from scpslab.core.strict_json import JsonObject, count, number
@@ -44,10 +45,6 @@ from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import NoPathError
-
-from scpslab.kinds.probes.capture.plan import Capture
-from scpslab.kinds.probes.verdicts.plan import Verdicts
-from scpslab.kinds.workloads.bulk.plan import Bulk
 
 ARRIVAL = "arrival"
 FLAG_LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (ACK, "A"))
@@ -170,8 +167,8 @@ def find_losses(cell: RunCell, run: str) -> Losses:
     accounts = {(str(line.get("link")), str(line.get("direction"))): line for line in cell.records("accounting")}
     logs: dict[tuple[str, str], str] = {}
     for probe in cell.plan.cell.probes:
-        if isinstance(probe, Verdicts):
-            logs.setdefault((probe.link, probe.direction), probe.name)
+        if probe.logged_direction:
+            logs.setdefault(probe.logged_direction, probe.name)
     directions = {
         (link.name, direction.name): direction for link in cell.plan.network.links for direction in link.directions
     }
@@ -192,7 +189,7 @@ def find_losses(cell: RunCell, run: str) -> Losses:
 
 def _captures(cell: RunCell) -> Iterable[_Seen]:
     for probe in cell.plan.cell.probes:
-        if isinstance(probe, Capture) and cell.capture_file(probe.name).is_file():
+        if probe.captured_node and cell.capture_file(probe.name).is_file():
             yield _read(cell, probe.name)
 
 
@@ -512,9 +509,9 @@ def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
         ResultError: a file of the cell is damaged.
     """
     probes = cell.plan.cell.probes
-    senders = [workload.from_ for workload in cell.plan.cell.workloads if isinstance(workload, Bulk)]
-    captures = [probe.name for probe in probes if isinstance(probe, Capture) and senders == [probe.node]]
-    if not captures or not any(isinstance(probe, Verdicts) for probe in probes) or cell.status != "completed":
+    senders = [workload.from_ for workload in cell.plan.cell.workloads if DATA_FLOWS[workload.kind].has_formulas]
+    captures = [probe.name for probe in probes if senders == [probe.captured_node]]
+    if not captures or not any(probe.logged_direction for probe in probes) or cell.status != "completed":
         return {}
     losses, seen = find_losses(cell, run), _read(cell, captures[0])
     lost = {item.frame: item.cause for item in losses.lost if item.capture == seen.name and item.frame is not None}

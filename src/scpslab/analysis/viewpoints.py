@@ -7,11 +7,9 @@ from __future__ import annotations
 from scpslab.plan import Plan
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import ways
+from scpslab.plan.probes import Observer
 from scpslab.plan.ways import Hop, slowest
 from scpslab.plan.workloads import Traffic
-
-from scpslab.kinds.probes.capture.plan import Capture
-from scpslab.kinds.probes.queue.plan import QueueDepth
 
 
 def bottleneck(plan: Plan, workload: Traffic) -> Hop | None:
@@ -25,30 +23,23 @@ def bottleneck_bps(plan: Plan, workload: Traffic) -> int | None:
     return hop.direction.rate_bps if hop else None
 
 
-def queue_probe(plan: Plan, hop: Hop) -> QueueDepth | None:
+def queue_probe(plan: Plan, hop: Hop) -> Observer | None:
     """The probe of the queue before a hop, if there is one."""
     place = (hop.link.name, hop.direction.name, "queue")
-    return next(
-        (
-            probe
-            for probe in plan.cell.probes
-            if isinstance(probe, QueueDepth) and (probe.link, probe.direction, probe.stage) == place
-        ),
-        None,
-    )
+    return next((probe for probe in plan.cell.probes if probe.measured_stage == place), None)
 
 
-def capture_at(plan: Plan, node: str) -> Capture | None:
+def capture_at(plan: Plan, node: str) -> Observer | None:
     """The capture probe on a host itself, if there is one."""
-    return next((probe for probe in plan.cell.probes if isinstance(probe, Capture) and probe.node == node), None)
+    return next((probe for probe in plan.cell.probes if probe.captured_node == node), None)
 
 
-def capture_near(plan: Plan, node: str) -> Capture | None:
+def capture_near(plan: Plan, node: str) -> Observer | None:
     """The capture that sees a host's packets as the host sends them: on the host, or on the monitor of its switch."""
     return capture_at(plan, node) or capture_beside(plan, node)
 
 
-def capture_beside(plan: Plan, node: str) -> Capture | None:
+def capture_beside(plan: Plan, node: str) -> Observer | None:
     """The capture on the monitor of a host's switch, which sees the traffic of all hosts there."""
     mirrors = {switch.name: switch.mirror_to for switch in plan.network.nodes if isinstance(switch, Switch)}
     for link in plan.network.links:

@@ -15,8 +15,6 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import find_run
 
-from scpslab.kinds.probes.capture.plan import Capture
-
 NAMED = 5
 
 
@@ -70,7 +68,7 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str |
         raise UsageError("--capture: found no --pcapng beside it; expected the file to write. Add --pcapng FILE.")
     names = captures_with_losses(found)
     if wanted is not None and not cell.capture_file(wanted).is_file():
-        captures = [probe.name for probe in cell.plan.cell.probes if isinstance(probe, Capture)]
+        captures = [probe.name for probe in cell.plan.cell.probes if probe.captured_node]
         raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; {one_of(wanted, captures)}')
     name = wanted or next(iter(names), None)
     if name is None:

@@ -17,6 +17,7 @@ from scpslab.plan import Plan
 from scpslab.scenario import planning
 from scpslab.scenario.altered import changes_conditions
 from scpslab.scenario.campaign import is_campaign, load_campaign
+from scpslab.scenario.cells import uncollected
 from scpslab.scenario.topologies import OnDisk
 
 Scenario = Annotated[
@@ -119,13 +120,14 @@ def checked_plans(loaded: scenario.Scenario) -> dict[str, Plan]:
 
     Prints a warning of what can hardly be meant: a sweep that makes no difference, keys without use.
     """
-    cells = scenario.cells(loaded)
-    planned = planning.plans(cells)
-    if wrong := list(checks.misfits(loaded.model, planned.values())):
-        raise loaded.places.error(wrong)
-    for warning in (*planning.warnings(planned, loaded.places.of(("sweep",))), *planning.doubts(cells, planned)):
-        typer.echo(harmless(warning), err=True)
-    return planned
+    with uncollected():
+        cells = scenario.cells(loaded)
+        planned = planning.plans(cells)
+        if wrong := list(checks.misfits(loaded.model, planned.values())):
+            raise loaded.places.error(wrong)
+        for warning in (*planning.warnings(planned, loaded.places.of(("sweep",))), *planning.doubts(cells, planned)):
+            typer.echo(harmless(warning), err=True)
+        return planned
 
 
 def _counted(cells: Sized) -> str:

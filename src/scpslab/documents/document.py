@@ -109,7 +109,7 @@ def validated(data: Mapping[str, Any], places: Places, model: type[Model]) -> Mo
         ScenarioError: all errors of the data, one line each.
     """
     try:
-        return model.model_validate(_as_tuples(data))
+        return model.model_validate(as_tuples(data))
     except ValidationError as error:
         raise places.error(_complaints(error, data, model)) from error
 
@@ -117,7 +117,7 @@ def validated(data: Mapping[str, Any], places: Places, model: type[Model]) -> Mo
 def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
     """All errors of a file's data, for a caller that adds errors of its own."""
     try:
-        model.model_validate(_as_tuples(data))
+        model.model_validate(as_tuples(data))
     except ValidationError as error:
         return _complaints(error, data, model)
     return []
@@ -163,11 +163,11 @@ def _unfit(problem: ErrorDetails, wishes: list[str]) -> str:
     return f"found {found}; expected {several}{last}. Correct the value."
 
 
-def _as_tuples(value: Any) -> Any:
+def as_tuples(value: Any) -> Any:
     """The data with tuples for lists: strict and frozen models hold tuples."""
     if isinstance(value, Mapping):
-        return {key: _as_tuples(inner) for key, inner in value.items()}
-    return tuple(_as_tuples(inner) for inner in value) if isinstance(value, list | tuple) else value
+        return {key: as_tuples(inner) for key, inner in value.items()}
+    return tuple(as_tuples(inner) for inner in value) if isinstance(value, list | tuple) else value
 
 
 def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseModel]) -> str:

@@ -22,9 +22,6 @@ from scpslab.lab.template import GAPS_KEPT
 from scpslab.plan.error_models import Errors
 from scpslab.plan.links import Link
 
-from scpslab.kinds.errors.clustered.plan import Clustered
-from scpslab.kinds.errors.independent.plan import Independent
-
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
 
@@ -147,10 +144,9 @@ class LinkChanges:
 
 def _first(direction: DirectionStages, errors: Errors | None) -> dict[str, int | float | str]:
     plan = direction.plan
-    settings = errors.settings if errors else None
     found: dict[str, int | float | str] = {
         "state": "up",
-        "ber": settings.ber if isinstance(settings, Independent | Clustered) else 0,
+        "ber": errors.settings.mean_ber if errors else 0,
     }
     if plan.rate_bps:
         found["rate"] = plan.rate_bps

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +19,8 @@ from typing import TYPE_CHECKING
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject, number, section, text, whole
 from scpslab.lab.loop import SECOND_NS
-from scpslab.plan.np import NpEnd, NpInterface, SpEnd
+from scpslab.plan.np import NpEnd, NpHop, NpHost, SpEnd
 from scpslab.plan.stacks import ScpsEnd
-
-from scpslab.kinds.services.np_router.plan import NpRouterService
-from scpslab.kinds.workloads.bulk.plan import Bulk
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
@@ -40,24 +37,10 @@ KEPT = (
 )
 
 
-def receive_command(scps: str, end: ScpsEnd, spec: Bulk, timeout_s: float, trace: int | None) -> list[str]:
-    """`scps recv` for a bulk transfer, saying when it listens and comparing what comes; `trace` is a descriptor to
-    write one to.
-    """
-    own = ["--listen", f"{end.ip}:{spec.port}", "--announce", "--no-hash", "--expect-seed", str(spec.payload_seed)]
-    return [scps, "recv", *own, *_options(end, timeout_s, trace)]
-
-
-def send_command(scps: str, end: ScpsEnd, spec: Bulk, timeout_s: float, trace: int | None) -> list[str]:
-    """`scps send` for a bulk transfer."""
-    own = ["--local", end.ip, "--to", f"{spec.to_ip}:{spec.port}", "--bytes", str(spec.bytes_), "--no-hash"]
-    own += ["--data-seed", str(spec.payload_seed)]
-    return [scps, "send", *own, *_options(end, timeout_s, trace)]
-
-
-def _options(end: ScpsEnd, timeout_s: float, trace: int | None) -> list[str]:
-    options = [*stack_options(end), "--timeout-s", f"{timeout_s:g}"]
-    return options if trace is None else [*options, "--trace", str(Path("/dev/fd") / str(trace))]
+def options(end: ScpsEnd, timeout_s: float, trace: int | None) -> list[str]:
+    """Options of a transfer at an end; `trace` is a descriptor to write one to."""
+    found = [*stack_options(end), "--timeout-s", f"{timeout_s:g}"]
+    return found if trace is None else [*found, "--trace", str(Path("/dev/fd") / str(trace))]
 
 
 def stack_options(end: ScpsEnd, start: int = 0) -> list[str]:
@@ -130,41 +113,18 @@ def as_record(report: JsonObject, wanted_bytes: int, *, is_np: bool) -> JsonObje
     }
 
 
-def router_file(plan: NpRouterService, terminals: Mapping[str, str]) -> JsonObject:
-    """A router's; `terminals`: its end of each of its serial links."""
-    return {
-        "address": plan.ip,
-        "default_precedence": plan.default_precedence,
-        "hop_count": plan.hop_count,
-        "tables": _tables(plan),
-        "interfaces": [_interface(interface, plan.device, terminals) for interface in plan.interfaces],
-    }
-
-
 def end_file(end: NpEnd) -> JsonObject:
     """That of a program at the end of a transfer."""
-    return {"default_precedence": end.default_precedence, "believed": list(end.believed), "tables": _tables(end)}
-
-
-def _tables(node: NpRouterService | NpEnd) -> JsonObject:
-    return {"hosts": [asdict(host) for host in node.hosts], "next_hops": [asdict(hop) for hop in node.next_hops]}
-
-
-def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]) -> JsonObject:
-    carrier: JsonObject = {"kind": "ip", "device": device}
-    if interface.line is not None:
-        carrier = {"kind": "serial", "line": terminals[interface.line], "bits_per_octet": interface.bits_per_byte}
-    settings: JsonObject = {
-        "name": interface.name,
-        "carrier": carrier,
-        "neighbours": list(interface.neighbours),
-        "mtu": interface.mtu_bytes,
+    return {
+        "default_precedence": end.default_precedence,
+        "believed": list(end.believed),
+        "tables": tables(end.hosts, end.next_hops),
     }
-    if interface.rate_bps is not None:
-        settings["rate"] = str(interface.rate_bps)
-    if interface.sp is not None:
-        settings["sp"] = interface.sp
-    return settings | {"queue": asdict(interface.queue)}
+
+
+def tables(hosts: Iterable[NpHost], next_hops: Iterable[NpHop]) -> JsonObject:
+    """What a node of SCPS-NP knows of the others."""
+    return {"hosts": [asdict(host) for host in hosts], "next_hops": [asdict(hop) for hop in next_hops]}
 
 
 FOLDER = "/tmp"

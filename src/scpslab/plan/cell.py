@@ -11,7 +11,7 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.probes import Probe
 from scpslab.plan.schema import Range
 from scpslab.plan.script import Step
-from scpslab.plan.services import Service
+from scpslab.plan.services import Daemon, Service
 from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed
 from scpslab.plan.workloads import Workload
 
@@ -75,6 +75,11 @@ class CellPlan:
         """The bit errors, drop list and outages of a direction, if it has any."""
         impairment = self.impairment(link, direction)
         return impairment.errors if impairment else None
+
+    def gateway_of(self, node: str) -> Daemon | None:
+        """The gateway of a node's own programs, if it has one."""
+        own = (service for service in self.services if service.node == node)
+        return next((service for service in own if service.host_settings is not None), None)
 
 
 FORMAT: Literal[2] = 2

@@ -5,7 +5,6 @@ Form is the classes' business.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ from scpslab.plan.cell import CellPlan, Plan
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
+from scpslab.plan.paths import parsed
 from scpslab.plan.places import At, Problem, one_of, twice
 from scpslab.plan.probes import Observer
 from scpslab.plan.schema import shown
@@ -125,7 +125,7 @@ def _own_names(network: NetworkPlan) -> Iterator[Problem]:
     interfaces += [named for at, names_there in relays for named in _each(at, names_there)]
     yield from _twice(interfaces, "a name of its own")
     yield from _twice(((f"{at}.mac", end.mac) for at, end in ends), "an address of its own")
-    addresses = ((f"{at}.ip", str(ipaddress.IPv4Interface(end.ip).ip)) for at, end in ends if end.ip is not None)
+    addresses = ((f"{at}.ip", str(parsed(end.ip).ip)) for at, end in ends if end.ip is not None)
     yield from _twice(addresses, "an address of its own")
     files = (
         (f"{place}.name", names.file_name(link.name, direction))

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.kinds import Layer
 from scpslab.plan.schema import DependsOn, Range, Text
-from scpslab.plan.values import Amount, Nanoseconds, Seed, Size
+from scpslab.plan.values import Amount, Nanoseconds, Probability, Seed, Size
 
 # A vector is in the memory of who draws it, eight bytes for each error.
 MOST_VECTOR_ERRORS = 1 << 22
@@ -30,6 +30,28 @@ class ErrorSettings:
     def hit(self, bits: int) -> float | None:
         """The probability that errors hit a packet of so many bits; None where no closed form is known."""
         return None
+
+    @property
+    def mean_ber(self) -> float:
+        """The mean bit error rate, where it can be said."""
+        return 0
+
+    @property
+    def stored_file(self) -> tuple[str, str] | None:
+        """The path of the file that holds the errors, and its SHA-256; None where they are drawn."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitErrorRate(ErrorSettings):
+    """The settings of a model whose mean bit error rate can be said."""
+
+    ber: Probability
+
+    @property
+    def mean_ber(self) -> float:
+        """As it is said."""
+        return self.ber
 
 
 MODELS: Layer[type[ErrorSettings]] = Layer("errors", "plan")

@@ -5,6 +5,7 @@ do, worked out beforehand.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,16 @@ class _Attachment:
     reaches: IPv4Network
 
 
+@lru_cache(maxsize=65_536)
+def parsed(ip: str) -> IPv4Interface:
+    """An address with its prefix. Networks of a sweep have the same ones.
+
+    Raises:
+        ValueError: the text is no address.
+    """
+    return IPv4Interface(ip)
+
+
 @dataclass(frozen=True)
 class NextHop:
     """What a node does with a packet: the link it leaves by, the address of the next node, and the node's address that
@@ -65,7 +76,7 @@ class Paths:
         self._ways: dict[tuple[str, str, str], Way] = {}
         self._hops: dict[tuple[str, str], NextHop] = {}
         for link in self._links:
-            first, second = ((end.node, IPv4Interface(end.ip) if end.ip else None) for end in link.ends)
+            first, second = ((end.node, parsed(end.ip) if end.ip else None) for end in link.ends)
             for (node, own), (_, peer) in ((first, second), (second, first)):
                 if own is not None:
                     self._owners[str(own.ip)] = node
@@ -229,5 +240,6 @@ def ways(plan: Plan, workload: Traffic) -> tuple[Way, Way]:
         return found.there, []
 
 
+@lru_cache(maxsize=65_536)
 def _prefix(to: str) -> IPv4Network:
     return IPv4Network("0.0.0.0/0" if to == "default" else to)

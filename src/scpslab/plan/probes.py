@@ -29,6 +29,16 @@ class Observer:
         return None
 
     @property
+    def captured_node(self) -> str | None:
+        """The node whose frames it captures: `captures/<name>.pcap`."""
+        return None
+
+    @property
+    def measured_stage(self) -> tuple[str, str, str] | None:
+        """The link, direction and stage whose depth it samples."""
+        return None
+
+    @property
     def logged_direction(self) -> tuple[str, str] | None:
         """The link and direction whose stages are to log what they decide of every packet."""
         return None

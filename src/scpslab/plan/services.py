@@ -4,7 +4,7 @@ scpslab.kinds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Protocol
 
@@ -13,7 +13,7 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
 from scpslab.plan.places import At, Problem, one_of, twice
 from scpslab.plan.schema import Kinds, shown
-from scpslab.plan.values import Name, Word
+from scpslab.plan.values import AxisValue, Name, Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,11 @@ class Daemon:
     is_alone: ClassVar[bool] = False
     # Whether it writes records/NAME.jsonl.
     writes_record: ClassVar[bool] = False
+
+    @property
+    def host_settings(self) -> Mapping[str, AxisValue] | None:
+        """What it speaks SCPS-TP with for the unmodified programs of its own node; None where it does not."""
+        return None
 
     @property
     def listens_at(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -50,6 +50,11 @@ class Traffic:
     def drawn(self) -> tuple[float, ...]:
         """The random numbers that shape its traffic, drawn when the plan was made."""
         return ()
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files beside its scenario that it has whole: the text of each by its name, which has no folder in it."""
+        return {}
 
     @property
     def receiving_program(self) -> ScpsEnd | None:

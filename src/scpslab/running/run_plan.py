@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from scpslab.core.errors import UsageError
 from scpslab.core.installation import commit, version
 from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
+from scpslab.plan.error_models import Errors
 from scpslab.running.dask import DaskExecutor
 from scpslab.running.executors import Executor, LocalExecutor
 from scpslab.running.shard import FOLDER, Shard
@@ -25,12 +26,9 @@ from scpslab.runs import RunFolder
 from scpslab.runs.run import RUNS, VECTORS
 from scpslab.runs.store import Store, stores
 from scpslab.scenario import planning
-from scpslab.scenario.errors import VECTOR_RULES
+from scpslab.scenario.errors import MODELS, VECTOR_RULES
 from scpslab.scenario.model import Check
 from scpslab.scenario.topologies import OnDisk
-
-from scpslab.kinds.errors.vector_file import scenario as vector_file
-from scpslab.kinds.errors.vector_file.plan import VectorFile
 
 EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
 # Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in
@@ -163,16 +161,19 @@ def program() -> dict[str, object]:
     return {"version": version(), **of_clone, "vectors": VECTOR_RULES}
 
 
-def vectors_of(of: Iterable[Plan]) -> Iterator[VectorFile]:
-    """The stored error vectors of plans."""
-    for impairment in (impairment for plan in of for impairment in plan.cell.impairments):
-        if impairment.errors is not None and isinstance(impairment.errors.settings, VectorFile):
-            yield impairment.errors.settings
+def vectors_of(of: Iterable[Plan]) -> dict[tuple[str, str], Errors]:
+    """The errors of plans that are stored error vectors, by path and SHA-256 of the vector."""
+    impairments = (impairment for plan in of for impairment in plan.cell.impairments)
+    every = (impairment.errors for impairment in impairments if impairment.errors is not None)
+    return {stored: errors for errors in every if (stored := errors.settings.stored_file)}
 
 
 def _vectors(plans: Mapping[str, Plan]) -> dict[str, bytes]:
     """The stored error vectors of plans, as a run folder takes them along: with them anybody can run the plans
     again.
     """
-    vectors = {f"{VECTORS}/{one.sha256}": vector_file.content(one) for one in frozenset(vectors_of(plans.values()))}
+    vectors = {
+        f"{VECTORS}/{sha256}": MODELS[errors.model].content(errors.settings)
+        for (_, sha256), errors in vectors_of(plans.values()).items()
+    }
     return {name: content for name, content in sorted(vectors.items()) if len(content) <= LARGEST_VECTOR}

@@ -9,7 +9,7 @@ import math
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -35,12 +35,9 @@ from scpslab.runs import RunFolder
 from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
 from scpslab.runs.run import CELLS, RESULTS, VECTORS, Manifest, Program
 from scpslab.scenario import planning
-from scpslab.scenario.errors import VECTOR_RULES
+from scpslab.scenario.errors import MODELS, VECTOR_RULES
 from scpslab.scenario.recorded import Recorded
 from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
-
-from scpslab.kinds.errors.vector_file import scenario as vector_file
-from scpslab.kinds.workloads.policy.plan import Policy, is_policy_name
 
 
 def shuffled(items: Iterable[tuple[str, ...]], key: bytes, context: str = "") -> list[tuple[str, ...]]:
@@ -199,10 +196,10 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
 
 
 def _check_vectors(path: Path, run: ArchivedRun) -> None:
-    for vector in vectors_of(run.plans.values()):
-        if f"{VECTORS}/{vector.sha256}" not in run.own:
+    for file, sha256 in vectors_of(run.plans.values()):
+        if f"{VECTORS}/{sha256}" not in run.own:
             raise ResultError(
-                f"{path}: {run.digest.run}: found the stored error vector {shown(Path(vector.file).name)} without "
+                f"{path}: {run.digest.run}: found the stored error vector {shown(Path(file).name)} without "
                 "its content; "
                 "expected an archive that has it. Run the scenario again, with a vector of at most "
                 f"{LARGEST_VECTOR >> 20} MiB, and export that run."
@@ -339,24 +336,27 @@ def _first_difference(archived: Any, given: Any, at: str = "") -> str:
     return next(filter(None, (_first_difference(*part) for part in parts)), "")
 
 
-def stored_vectors(run: ArchivedRun) -> AbstractContextManager[None]:
+@contextmanager
+def stored_vectors(run: ArchivedRun) -> Iterator[None]:
     """Makes the run's stored error vectors those of all plans: a plan names them by paths of the machine that made
     it.
     """
     contents = {
         name.removeprefix(f"{VECTORS}/"): content for name, content in run.own.items() if name.startswith(f"{VECTORS}/")
     }
-    return vector_file.of_a_run(vector_file.Stored(frozenset(vectors_of(run.plans.values())), contents))
+    stored = vectors_of(run.plans.values()).values()
+    with ExitStack() as entered:
+        for name, model in MODELS.items():
+            settings = [errors.settings for errors in stored if errors.model == name]
+            entered.enter_context(model.of_a_run(settings, contents))
+        yield
 
 
 def _lend_policies(run: ArchivedRun, folder: Path) -> None:
-    """Puts the policies where the scenario names them: plans hold their text.
-
-    A name with a folder in it is one that no scenario gives.
-    """
+    """Puts the policies where the scenario names them: plans hold their text."""
     for workload in (workload for plan in run.plans.values() for workload in plan.cell.workloads):
-        if isinstance(workload, Policy) and is_policy_name(workload.file):
-            _write_new(folder / workload.file, workload.code.encode())
+        for name, text in workload.files.items():
+            _write_new(folder / name, text.encode())
 
 
 def _write_new(path: Path, content: bytes) -> None:

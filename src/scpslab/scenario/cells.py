@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import ValidationError
+
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
-from scpslab.documents.document import validated
+from scpslab.documents.document import as_tuples, validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import KeyPath
@@ -28,9 +30,9 @@ from scpslab.scenario.survey import Surveyed
 # All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is
 # probably a mistake.
 MOST_CELLS = 100_000
-# Of a scenario's data: what its network is made of; what points do not need; what names it only; and of a direction,
-# what goes wrong there.
-NETWORK = ("topology", "parameters", "routes", "links", "hosts", "containers", "limits")
+# Of a scenario's data: what its network is made of, besides links; what points do not need; what names it only; and of
+# a direction, what goes wrong there.
+NETWORK = ("topology", "parameters", "routes", "hosts", "containers", "limits")
 SWEEP = ("sweep", "skip", "variants")
 NAMES = ("title", "source", "description", "seed", "checks")
 ERRORS = ("errors", "duplicate")
@@ -82,7 +84,7 @@ def uncollected() -> Iterator[None]:
 def _cells(scenario: Scenario) -> list[Cell]:
     found: list[Cell] = []
     wrong: list[str] = []
-    known = _Known()
+    known = _Known.of(scenario.model)
     for point in points(scenario.model):
         try:
             model, surveyed, shape, places = _at_point(scenario, point, known)
@@ -167,10 +169,32 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Known:
-    """What points of a sweep share, by what of their data it is made from: networks, and shapes that fit."""
+    """What points of a sweep share, by what of their data it is made from: networks, and shapes that fit.
 
+    `swept`: the sections of the file that any point changes; the others are the same everywhere.
+    """
+
+    swept: frozenset[str]
     networks: dict[str, Surveyed] = field(default_factory=dict)
     shapes: dict[str, Surveyed] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: ScenarioFile) -> _Known:
+        """Nothing yet, of the points of a scenario."""
+        settings = (settings_at(spec, value) for spec in model.sweep.values() for value in axis_values(spec))
+        return cls(frozenset(path.partition(".")[0] for paths in settings for path in paths))
+
+    def model(self, scenario: Scenario, data: Data, places: Places) -> ScenarioFile:
+        """The model of a point. What no point changes is in the scenario's own.
+
+        Raises:
+            ScenarioError: all errors of the data, one line each.
+        """
+        read = {key: getattr(scenario.model, key) for key in data if key not in self.swept}
+        try:
+            return ScenarioFile.model_validate(as_tuples({key: data[key] for key in data if key in self.swept}) | read)
+        except ValidationError:
+            return validated(data, places, ScenarioFile)
 
     def surveyed(self, scenario: Scenario, data: Data, model: ScenarioFile, places: Places) -> str:
         """The shape of a point whose network is known then.
@@ -178,18 +202,23 @@ class _Known:
         Raises:
             ScenarioError: all contradictions in it, one line each.
         """
-        links = {
-            name: {direction: _without(said, ERRORS) for direction, said in directions.items()}
-            for name, directions in data.get("links", {}).items()
-        }
-        data = _without(data, NAMES) | {"links": links}
-        made_of = json.dumps({key: data[key] for key in NETWORK if key in data}, default=str)
+        data = {key: value for key, value in data.items() if key in self.swept and key not in NAMES}
+        if "links" in data:
+            data["links"] = {
+                name: {direction: _without(said, ERRORS) for direction, said in directions.items()}
+                for name, directions in data["links"].items()
+            }
+        made_of, linked = (
+            json.dumps([data.get(key) for key in keys], default=str) for keys in (NETWORK, (*NETWORK, "links"))
+        )
         shape = json.dumps(data, default=str)
         folder = places.path.parent
         if shape not in self.shapes:
             if made_of not in self.networks:
                 self.networks[made_of] = surveyed_at(model, places, scenario.topologies)[1]
-            surveyed = self.networks[made_of]
+            if linked not in self.networks:
+                self.networks[linked] = self.networks[made_of].with_links(model)
+            surveyed = self.networks[linked]
             wrong = [*problems(model, surveyed, folder), *error_problems(model, surveyed.network, folder)]
             if not wrong:
                 self.shapes[shape] = surveyed
@@ -210,7 +239,8 @@ def _at_point(
     """The scenario with the values of one point set."""
     if not point:
         return scenario.model, scenario.surveyed, "", without_left_out(scenario.data, scenario.places)[1]
-    data: Data = copy.deepcopy(_without(scenario.data, SWEEP))
+    whole = _without(scenario.data, SWEEP)
+    data: Data = {key: copy.deepcopy(value) if key in known.swept else value for key, value in whole.items()}
     changed: dict[KeyPath, str] = {}
     wrong: list[str] = []
     for axis, value in point.items():
@@ -224,7 +254,7 @@ def _at_point(
         raise ScenarioError("\n".join(wrong))
     places = replace(scenario.places, set_by={**scenario.places.set_by, **changed})
     data, places = without_left_out(data, places)
-    model = validated(data, places, ScenarioFile)
+    model = known.model(scenario, data, places)
     shape = known.surveyed(scenario, data, model, places)
     return model, known.shapes[shape], shape, places
 

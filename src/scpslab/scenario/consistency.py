@@ -284,6 +284,7 @@ def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, f
     np_routers = {node.name for node in surveyed.network.nodes if isinstance(node, ScpsRouter)}
     return Surroundings(
         host=model.host,
+        planned=surveyed.hosts,
         mtu_bytes=min((hop.mtu_bytes for hop in there), default=LARGEST_MTU),
         slowest_bps=hop.direction.rate_bps if (hop := slowest(there)) else None,
         virtual=model.limits.virtual,

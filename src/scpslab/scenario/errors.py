@@ -6,7 +6,8 @@ A model is a folder in scpslab.kinds. The link (stage 3, link-model §2) knows g
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -56,6 +57,22 @@ class ErrorModel(Part):
     def plan(self, folder: Path) -> ErrorSettings:
         """The plan's settings; `folder` is the scenario's."""
         return planned_from(self.planned, self)
+
+    @staticmethod
+    def content(settings: Any) -> bytes:
+        """The file that a plan's settings name, of a model whose plan says that they do.
+
+        Raises:
+            ScenarioError: it is not there, or is another one than it was when the plan was made.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def of_a_run(cls, named: Collection[Any], contents: Mapping[str, bytes]) -> AbstractContextManager[None]:
+        """Until its end, the files of these settings of somebody else's run are the contents, and no others are
+        opened.
+        """
+        return nullcontext()
 
     @staticmethod
     def gaps(settings: Any, n: int, draws: Draws) -> GapVector:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
@@ -19,8 +18,6 @@ from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import workloads
 from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import DEFAULT, STACKS
-
-from scpslab.kinds.stacks.kernel.scenario import Congestion
 
 TEXT = """\
 kind: scenario
@@ -103,7 +100,9 @@ def stack_cases() -> dict[str, Mapping[str, str]]:
     for name, stack in STACKS.items():
         if name != DEFAULT and not CARRIERS[name].is_own_image:
             found |= {f"{name}-{preset}": {"hosts.*.stack": name, "hosts.*.preset": preset} for preset in stack.presets}
-    return found | {name: {"hosts.*.preset": "modern", "hosts.*.congestion": name} for name in get_args(Congestion)}
+    return found | {
+        name: {"hosts.*.preset": "modern", "hosts.*.congestion": name} for name in STACKS[DEFAULT].congestions
+    }
 
 
 def has_size(workload: str) -> bool:

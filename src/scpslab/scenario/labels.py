@@ -35,9 +35,11 @@ def lies(before: Mapping[str, Any], given: Sequence[Given], model: ScenarioFile,
     """What is wrong with these values, given the data before them and the scenario after them."""
     yield from _renamed(before, model)
     plain = [one for one in given if not one.path.startswith("sweep")]
-    for axis, spec in model.sweep.items():
+    # The values of axes are thousands, and no place is among them.
+    data = {key: value for key, value in before.items() if key != "sweep"}
+    for axis, spec in model.sweep.items() if plain else ():
         for value in axis_values(spec):
-            yield from _lies_at(before, plain, axis, spec, value, network)
+            yield from _lies_at(data, plain, axis, spec, value, network)
 
 
 def _renamed(before: Mapping[str, Any], model: ScenarioFile) -> Iterator[str]:
@@ -108,14 +110,15 @@ def _contradicted(
     """The setting of a host that the sweep gives a stack or preset, and whose value there is another one with `one`
     than without.
     """
+    hosts = [place[1] for place in swept if place[0] == "hosts" and _names_a_stack(place, swept[place])]
+    if not hosts:
+        return None
     without, having = copy.deepcopy(dict(before)), copy.deepcopy(dict(before))
     set_value(having, one.path, copy.deepcopy(one.value), network)
     for data in (without, having):
         for path, setting in settings.items():
             set_value(data, path, copy.deepcopy(setting), network)
-    for host in dict.fromkeys(
-        str(place[1]) for place in swept if place[0] == "hosts" and _names_a_stack(place, swept[place])
-    ):
+    for host in dict.fromkeys(map(str, hosts)):
         its, mine = (_settled((data.get("hosts") or {}).get(host)) for data in (without, having))
         for name, was in its.items():
             if was is not None and name in mine and mine[name] != was:

@@ -225,14 +225,15 @@ def check(model: ScenarioFile, places: Places, topologies: Topologies) -> tuple[
         ScenarioError: all contradictions in the scenario, one line each.
     """
     topology, surveyed = surveyed_at(model, places, topologies)
-    folder = places.path.parent
+    surveyed, folder = surveyed.with_links(model), places.path.parent
     if wrong := [*problems(model, surveyed, folder), *error_problems(model, surveyed.network, folder)]:
         raise places.error(wrong)
     return topology, surveyed
 
 
 def surveyed_at(model: ScenarioFile, places: Places, topologies: Topologies) -> tuple[Network, Surveyed]:
-    """The topology of a scenario, and its network, of which nothing is checked but what it is made of.
+    """The topology of a scenario, and its network without what the scenario says of links, of which nothing is checked
+    but what it is made of.
 
     Raises:
         ScenarioError: parameters or routes that cannot be.

@@ -6,6 +6,7 @@ Begin with ScenarioFile, at the end.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -389,6 +390,11 @@ class Variant(Part):
     )
 
 
+@cache
+def _default_host() -> HostPart:
+    return STACKS[DEFAULT].model_validate({})
+
+
 class ScenarioFile(Part):
     """An experiment: a topology, its hosts and links, workloads, probes, and a sweep."""
 
@@ -488,7 +494,7 @@ class ScenarioFile(Part):
 
     def host(self, name: str) -> HostPart:
         """What carries transport on a host; one that is not named is a modern kernel."""
-        return self.hosts.get(name) or STACKS[DEFAULT].model_validate({})
+        return self.hosts.get(name) or _default_host()
 
     def router(self, name: str) -> RouterSettings:
         """The settings of a router of SCPS-NP."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Tag
@@ -113,12 +114,16 @@ class HostPart(Part):
     """What a scenario says of a host. A stack's own model says its name as the only choice.
 
     `image_folder`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides).
-    `makes_device`: they make a network device of their own. `presets`: the title of each preset of the stack.
+    `makes_device`: they make a network device of their own. `presets`: the title of each preset of the stack;
+    `congestion_of`: the congestion control of each, where programs alone know it. `congestions`: what a preset's can
+    be replaced by.
     """
 
     image_folder: ClassVar[str] = ""
     makes_device: ClassVar[bool] = False
     presets: ClassVar[Mapping[str, str]] = {}
+    congestion_of: ClassVar[Mapping[str, str]] = {}
+    congestions: ClassVar[tuple[str, ...]] = ()
 
     stack: str
 
@@ -130,6 +135,11 @@ class HostPart(Part):
     def plan(self) -> NodePlan:
         """What a plan says of the host."""
         raise NotImplementedError
+
+    @cached_property
+    def planned(self) -> NodePlan:
+        """The same, made once."""
+        return self.plan()
 
     def problems(self) -> Iterator[Problem]:
         """Keys whose values do not fit each other."""

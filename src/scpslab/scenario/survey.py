@@ -43,6 +43,10 @@ class Surveyed:
         """The paths of packets through it."""
         return self.network.paths
 
+    def with_links(self, model: ScenarioFile) -> Surveyed:
+        """The same with what a scenario says of directions."""
+        return replace(self, network=with_links(self.network, model)) if model.links else self
+
     def ip(self, end: str) -> str:
         """The address that an end means: the host's first, where it names no link."""
         return str(address(self.addresses, end).ip.ip)
@@ -59,7 +63,7 @@ class Ends:
 
 
 def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Problem]]:
-    """The network of a scenario, and which of its routes do not fit."""
+    """The network of a scenario without what it says of links, and which of its routes do not fit."""
     memory_mib = (model.limits.memory >> 20) + (DOCKER_MEMORY_MIB if model.containers == "docker" else 0)
     wrong: list[Problem] = []
     try:
@@ -74,14 +78,14 @@ def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Probl
             except RouteError as error:
                 at: KeyPath = ("routes", node) if error.key == "node" else ("routes", node, to)
                 wrong.append((at, f"found {error.error.found}; {one_of(_word(error), error.error.choices)}"))
-    hosts = {node.name: model.host(node.name).plan() for node in network.nodes if isinstance(node, Host)}
+    hosts = {node.name: model.host(node.name).planned for node in network.nodes if isinstance(node, Host)}
     nodes = tuple(
         replace(node, stack=hosts[node.name].stack, sysctls=hosts[node.name].sysctls)
         if isinstance(node, Host)
         else node
         for node in network.nodes
     )
-    network = with_links(replace(network, nodes=nodes), model)
+    network = replace(network, nodes=nodes)
     return Surveyed(network, tuple(addresses(network)), hosts), wrong
 
 

@@ -133,8 +133,8 @@ class Transfer(Traffic):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a workload is held against in a scenario: what carries transport on a host, what nodes are, and the way
-    between its ends.
+    """What a workload is held against in a scenario: what carries transport on a host, what is planned for hosts, and
+    the way between its ends.
 
     `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else. `mtu_bytes`: the largest IP packet that
     fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time; `folder`: where the
@@ -142,6 +142,7 @@ class Surroundings:
     """
 
     host: Callable[[str], HostPart]
+    planned: Mapping[str, NodePlan]
     mtu_bytes: int
     slowest_bps: int | None
     virtual: PositiveDuration
@@ -150,7 +151,7 @@ class Surroundings:
 
     def node(self, host: str) -> NodePlan:
         """What a plan will say of a host."""
-        return self.host(host).plan()
+        return self.planned[host]
 
 
 @dataclass(frozen=True)

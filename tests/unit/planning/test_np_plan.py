@@ -12,9 +12,11 @@ import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
-from scpslab.lab.scps_end import end_file, router_file
+from scpslab.lab.scps_end import end_file
 from scpslab.plan import parse, text, write
 from scpslab.scenario import planning
+
+from scpslab.kinds.services.np_router.lab import router_file
 
 NP_LANS = Path(__file__).parents[2] / "data/np-lans/np-lans.yaml"
 BASE = """kind: scenario

@@ -28,9 +28,8 @@ from scpslab.plan.stacks import KERNEL, STACKS, ScpsEnd
 from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.plan.workloads import Traffic
 from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
+from scpslab.scenario.stacks import STACKS as STACK_PARTS
 from scpslab.scenario.stacks import Host, HostPart, NodePlan
-
-from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
 
 NOTHING_ELSE = 100.0  # the level of an idle link, in FY97's count
 # What planning adds to an SCPS program's settings.
@@ -188,7 +187,9 @@ def _transport_at(plan: Plan, transfer: Traffic, name: str) -> str:
         return ""
     end: ScpsEnd | None = getattr(transfer, "from_scps" if name == transfer.from_ else "to_scps", None)
     if end is not None:
-        control = end.settings.get("congestion") or CONGESTION_OF.get(str(end.settings.get("preset")), "")
+        control = end.settings.get("congestion") or STACK_PARTS[node.stack].congestion_of.get(
+            str(end.settings.get("preset")), ""
+        )
         return f"SCPS-TP, {'rate control alone' if control == 'none' else control}"
     if STACKS[node.stack] is not KERNEL:
         return f"stack {node.stack}"

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from scpslab.core.names import node_and_link, shown
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import parsed
 from scpslab.plan.places import listed
 from scpslab.plan.routes import NO_OPTIONS, Route
 
@@ -68,14 +68,9 @@ def addresses(network: NetworkPlan) -> list[Address]:
     ]
 
 
-@cache
-def _read(ip: str) -> IPv4Interface:
-    return IPv4Interface(ip)
-
-
 def _address(link: str, ip: str) -> IPv4Interface:
     try:
-        return _read(ip)
+        return parsed(ip)
     except ValueError as error:
         found = f"link {link}: found the address {shown(ip)}"
         raise ValueError(f"{found}; expected one with its prefix, such as 10.1.0.1/24. Correct it.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from scpslab import plan as plans
 from scpslab.core.errors import ScenarioError
@@ -13,12 +14,13 @@ from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import Errors
 from scpslab.plan.mininet import Described, DescribedEnd, MininetScript
 from scpslab.plan.topology import Network
+from scpslab.scenario.errors import MODELS
 from scpslab.scenario.planning.plan import VECTOR_ERRORS
-
-from scpslab.kinds.errors.packet_loss.plan import PacketLoss
 
 # What the kernel's shapers count of a packet besides its IP length, in Mininet: the Ethernet header.
 ETHERNET_BYTES = 14
+# What `loss` of a TCLink is here.
+LOSS_MODEL = "packet-loss"
 # A host that only hears what the script says of its network.
 EMPTY = Described.read({"nodes": [{"name": "mn", "kind": "host", "gateway": None}], "links": [], "notes": []})
 MEMORY_MIB, MEMORY_OF_A_LINK_MIB = 512, 4
@@ -115,9 +117,9 @@ def _link(laid: links.Link, described: Described, number: int, seed: int) -> tup
 
 def _errors(loss: float, seed: str) -> Errors:
     return Errors(
-        model="packet-loss",
+        model=LOSS_MODEL,
         action="drop",
-        settings=PacketLoss(loss=loss),
+        settings=MODELS[LOSS_MODEL].model_validate({"loss": loss}).plan(Path()),
         seed=seed,
         vector_errors=VECTOR_ERRORS,
         drop_packets=(),

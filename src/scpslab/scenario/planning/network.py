@@ -7,26 +7,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from ipaddress import IPv4Interface, IPv4Network
-from typing import Literal
+from ipaddress import IPv4Network
 
 from scpslab.core.installation import version
 from scpslab.core.names import node_and_link
-from scpslab.core.seeds import stream
 from scpslab.plan.links import End, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Container, Host, Node, Router, ScpsRouter, Switch
-from scpslab.plan.np import LAN, SERIAL_HOP, NpEnd, NpHop, NpHost, NpInterface, NpQueue
-from scpslab.plan.paths import NoPathError, Paths
+from scpslab.plan.np import SERIAL_HOP, NpEnd, NpHop, NpHost
+from scpslab.plan.paths import NoPathError, Paths, parsed
 from scpslab.plan.routes import NO_OPTIONS, Route, RouteOptions
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import way
 from scpslab.plan.workloads import Traffic as Planned
-from scpslab.scenario.model import RouterSettings, ScenarioFile
+from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.stacks import STACKS, NodePlan
 from scpslab.scenario.workloads import Setting, Traffic, Workload
-
-from scpslab.kinds.services.np_router.plan import NpRouterService
 
 NONE = RouteOptions(**NO_OPTIONS)
 
@@ -40,12 +36,12 @@ def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model
     for link in links:
         for end in link.ends:
             if end.ip and end.node in hosts:
-                subnets.setdefault(IPv4Interface(end.ip).network, set()).add(end.node)
+                subnets.setdefault(parsed(end.ip).network, set()).add(end.node)
 
     def at(end: End) -> End:
         if end.ip is None or options.get(end.node, NONE) == NONE:
             return end
-        talks = _talks(model, end.node, subnets[IPv4Interface(end.ip).network])
+        talks = _talks(model, end.node, subnets[parsed(end.ip).network])
         return replace(end, route=options[end.node]) if talks else end
 
     return tuple(replace(link, ends=(at(link.ends[0]), at(link.ends[1]))) for link in links)
@@ -85,6 +81,8 @@ def with_prefixes(network: NetworkPlan, scps: ScpsAddresses) -> NetworkPlan:
     """The network with every SCPS host's prefix routed to it; on the host itself what no program has is dropped, or it
     would go round in circles.
     """
+    if not scps.numbers:
+        return network
     ends: dict[str, list[str]] = {}
     for name, cidr in network.addresses():
         ends.setdefault(name, []).append(cidr)
@@ -122,6 +120,8 @@ def with_sources(network: NetworkPlan, pairs: list[tuple[Traffic, Planned]], set
     for workload, planned in pairs:
         for node, route in (*_source(workload, planned, setting), *_programs(workload, planned, network, setting)):
             wanted.setdefault(node, {})[route.to] = route
+    if not wanted:
+        return network
     nodes = tuple(
         node if isinstance(node, Switch) else replace(node, routes=(*node.routes, *wanted.get(node.name, {}).values()))
         for node in network.nodes
@@ -232,9 +232,6 @@ def _kind(node: Host | Router | ScpsRouter, is_mirror: bool, is_load: bool) -> s
 
 
 ROUTER_PROGRAM = 1
-# A router has one device for all that goes over IP; its datagrams pass ten routers (scps-np §8).
-DEVICE, HOPS = "np0", 10
-SEED_DIGITS = 12
 
 
 def np_address(host: int, program: int) -> str:
@@ -263,7 +260,7 @@ class NpNetwork:
 
     def end(self, node: str, default_precedence: int) -> NpEnd:
         """What a program on a host knows."""
-        hops = self._next_hops(node)
+        hops = self.next_hops(node)
         return NpEnd(
             hosts=self.hosts(),
             next_hops=tuple(hop for hop in hops if hop.via != self._ip_of(hop.to)),
@@ -275,65 +272,7 @@ class NpNetwork:
         """The address of a router's program."""
         return ADDRESS.format(host=self.numbers[router], program=ROUTER_PROGRAM)
 
-    def service(self, router: str, settings: RouterSettings, seed: int, repeat: int) -> NpRouterService:
-        """The program of a router, with its tables and interfaces."""
-        hops = self._next_hops(router)
-        queue = NpQueue(limit=settings.queue_limit, purge=settings.queue_purge, rule=settings.discard)
-        mtus = [link.mtu_bytes for link in self.network.links if router in (link.ends[0].node, link.ends[1].node)]
-        neighbours = tuple(dict.fromkeys(hop.via for hop in hops if hop.via != SERIAL_HOP))
-        lan = (
-            NpInterface(
-                name=LAN,
-                line=None,
-                neighbours=neighbours,
-                mtu_bytes=min(mtus),
-                rate_bps=None,
-                bits_per_byte=8,
-                queue=queue,
-            )
-            if neighbours
-            else None
-        )
-        lines = [
-            self._line(link, router, queue)
-            for link in self.network.serial_links
-            if router in (link.ends[0].node, link.ends[1].node)
-        ]
-        return NpRouterService(
-            name=router,
-            node=router,
-            ip=self.router_ip(router),
-            device=DEVICE,
-            seed=int(stream(seed, "scps-router", router, repeat)[:SEED_DIGITS], 16),
-            default_precedence=settings.default_precedence,
-            hop_count=HOPS,
-            hosts=self.hosts(),
-            next_hops=hops,
-            interfaces=tuple(
-                replace(interface, sp=self._rule(settings, interface.name))
-                for interface in (*((lan,) if lan else ()), *lines)
-            ),
-        )
-
-    @staticmethod
-    def _rule(settings: RouterSettings, interface: str) -> Literal["required", "none"] | None:
-        rule = settings.sp.get(interface, "accepted")
-        return None if rule == "accepted" else rule
-
-    @staticmethod
-    def _line(link: SerialLink, node: str, queue: NpQueue) -> NpInterface:
-        direction = next(direction for direction in link.directions if direction.from_ == node)
-        return NpInterface(
-            name=link.name,
-            line=link.name,
-            neighbours=(SERIAL_HOP,),
-            mtu_bytes=link.mtu_bytes,
-            rate_bps=direction.rate_bps,
-            bits_per_byte=link.bits_per_byte,
-            queue=queue,
-        )
-
-    def _next_hops(self, node: str) -> tuple[NpHop, ...]:
+    def next_hops(self, node: str) -> tuple[NpHop, ...]:
         """The next NP node to every program elsewhere that can be reached."""
         found = []
         for name, count in self.programs.items():

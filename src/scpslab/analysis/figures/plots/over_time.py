@@ -37,9 +37,6 @@ from scpslab.core.strict_json import JsonObject, number
 from scpslab.documents import key
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 
-from scpslab.kinds.probes.tcp_info.plan import TcpInfo
-from scpslab.kinds.probes.verdicts.plan import Verdicts
-
 if TYPE_CHECKING:
     from scpslab.analysis.metrics.data_flows import Transfer
 
@@ -280,8 +277,7 @@ def _told_by_sender(cell: RunCell, workload: Transfer, start_s: float) -> dict[s
     """The sender's own view: an SCPS program's trace, else the tcp_info samples of the connection."""
     lines, keys = cell.records(f"{workload.name}-{workload.from_}-trace"), TRACE
     if not lines:
-        probes = (probe for probe in cell.plan.cell.probes if isinstance(probe, TcpInfo))
-        probe = next((probe for probe in probes if probe.node == workload.from_), None)
+        probe = next((probe for probe in cell.plan.cell.probes if probe.sampled_node == workload.from_), None)
         connections: dict[str, list[JsonObject]] = {}
         for line in cell.records(probe.name) if probe else ():
             if _is_of(workload, str(line.get("remote"))):
@@ -329,7 +325,7 @@ def _losses(
     cell: RunCell, drawn: tuple[str, str], start_s: float, dropped_s: Floats
 ) -> tuple[dict[_Row, Floats], Sequence[str]]:
     """Times of losses, and what a reader must know of these; without a log those of the drawn queue's drops."""
-    if not any(isinstance(probe, Verdicts) for probe in cell.plan.cell.probes):
+    if not any(probe.logged_direction for probe in cell.plan.cell.probes):
         losses = {_Row.of(QUEUE, drawn, ALL, drawn): dropped_s - start_s} if len(dropped_s) else {}
         return losses, (NO_LOG,)
     found, ends = find_losses(cell, ""), _ends(cell)

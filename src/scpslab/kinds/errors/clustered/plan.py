@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.plan.error_models import ErrorSettings
+from scpslab.plan.error_models import BitErrorRate
 from scpslab.plan.schema import Range
-from scpslab.plan.values import Probability
 
 Mean = Annotated[float, Range(least=1, most=1e15)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clustered(ErrorSettings):
+class Clustered(BitErrorRate):
     """Error events with several wrong bits each."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {
@@ -23,7 +22,6 @@ class Clustered(ErrorSettings):
         "mean_gap_in_burst": "burst-gap",
     }
 
-    ber: Probability
     mean_errors_per_burst: Mean
     mean_gap_in_burst: Mean
 

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.error_models import ErrorSettings
-from scpslab.plan.values import Probability
+from scpslab.plan.error_models import BitErrorRate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Independent(ErrorSettings):
+class Independent(BitErrorRate):
     """Every bit is wrong with the same probability."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {"ber": "ber"}
-
-    ber: Probability
 
     def hit(self, bits: int) -> float:
         """Any of the bits."""

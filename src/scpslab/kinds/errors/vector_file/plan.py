@@ -15,5 +15,10 @@ class VectorFile(ErrorSettings):
     file: AbsolutePath
     sha256: Seed
 
+    @property
+    def stored_file(self) -> tuple[str, str]:
+        """The vector."""
+        return self.file, self.sha256
+
 
 KIND = VectorFile

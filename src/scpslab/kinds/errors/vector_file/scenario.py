@@ -56,18 +56,6 @@ class Stored:
 _RUNS: list[Stored] = []
 
 
-@contextmanager
-def of_a_run(stored: Stored) -> Iterator[None]:
-    """Until its end, a vector is one of these or none: the files that plans and scenarios name are not even looked
-    for.
-    """
-    _RUNS.append(stored)
-    try:
-        yield
-    finally:
-        _RUNS.pop()
-
-
 class VectorFileModel(ErrorModel):
     """A stored error vector."""
 
@@ -116,6 +104,42 @@ class VectorFileModel(ErrorModel):
         return VectorFile(file=str(path), sha256=hashlib.sha256(_content(path)).hexdigest())
 
     @staticmethod
+    def content(settings: VectorFile) -> bytes:
+        """The bytes of a plan's vector.
+
+        Raises:
+            ScenarioError: the file is not there, or is another one than it was when the plan was made.
+        """
+        path = Path(settings.file)
+        if _RUNS:
+            if settings.sha256 not in _RUNS[-1].contents:
+                raise ScenarioError(
+                    f"{shown(str(path))}: found no such vector in the run; expected the vectors of its plans. "
+                    "Export the run again."
+                )
+            data = _RUNS[-1].contents[settings.sha256]
+        else:
+            data = _content(path)
+        if hashlib.sha256(data).hexdigest() != settings.sha256:
+            raise ScenarioError(
+                f"{path}: found another content than the plan was made with; expected the same bytes. "
+                "Put the file of then there."
+            )
+        return data
+
+    @classmethod
+    @contextmanager
+    def of_a_run(cls, named: Collection[VectorFile], contents: Mapping[str, bytes]) -> Iterator[None]:
+        """Until its end, a vector is one of these or none: the files that plans and scenarios name are not even looked
+        for.
+        """
+        _RUNS.append(Stored(named, contents))
+        try:
+            yield
+        finally:
+            _RUNS.pop()
+
+    @staticmethod
     def gaps(settings: VectorFile, n: int, draws: Draws) -> GapVector:
         """Gaps of the file `settings.file`.
 
@@ -149,30 +173,6 @@ class VectorFileModel(ErrorModel):
 
 
 KIND = VectorFileModel
-
-
-def content(settings: VectorFile) -> bytes:
-    """The bytes of a plan's vector.
-
-    Raises:
-        ScenarioError: the file is not there, or is another one than it was when the plan was made.
-    """
-    path = Path(settings.file)
-    if _RUNS:
-        if settings.sha256 not in _RUNS[-1].contents:
-            raise ScenarioError(
-                f"{shown(str(path))}: found no such vector in the run; expected the vectors of its plans. "
-                "Export the run again."
-            )
-        data = _RUNS[-1].contents[settings.sha256]
-    else:
-        data = _content(path)
-    if hashlib.sha256(data).hexdigest() != settings.sha256:
-        raise ScenarioError(
-            f"{path}: found another content than the plan was made with; expected the same bytes. "
-            "Put the file of then there."
-        )
-    return data
 
 
 def _is_within(name: str) -> bool:
@@ -280,7 +280,7 @@ def _content(path: Path) -> bytes:
 
 def _checked(settings: VectorFile) -> tuple[Path, bytes]:
     """The place and the bytes of a plan's vector, which is one."""
-    path, data = Path(settings.file), content(settings)
+    path, data = Path(settings.file), VectorFileModel.content(settings)
     if problem := _wrong_in(path.suffix, data):
         raise ScenarioError(f"{path}{problem}")
     return path, data

@@ -24,6 +24,11 @@ class Capture(Observer):
 
     folder: ClassVar[Literal["records", "captures"]] = "captures"
 
+    @property
+    def captured_node(self) -> str:
+        """Its node."""
+        return self.node
+
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """The interface is the node's; switches have some too."""
         nodes = [node.name for node in network.nodes]

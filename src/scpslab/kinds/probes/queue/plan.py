@@ -20,6 +20,11 @@ class QueueDepth(AtDirection, Sampling):
     stage: Literal["queue", "delay"]
     interval_ns: Period
 
+    @property
+    def measured_stage(self) -> tuple[str, str, str]:
+        """Its own."""
+        return self.link, self.direction, self.stage
+
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A link without a relay delays nothing."""
         yield from super().problems(network)

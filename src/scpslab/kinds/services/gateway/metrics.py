@@ -32,12 +32,6 @@ def _values(plan: Plan, records: Records) -> Values:
     return values
 
 
-def gateway_of(plan: Plan, node: str) -> HostGatewayService | None:
-    """The gateway of a node's own programs; None if it has none."""
-    gateways = (service for service in plan.cell.services if isinstance(service, HostGatewayService))
-    return next((gateway for gateway in gateways if gateway.node == node), None)
-
-
 def resends(records: Records, gateway: str) -> int | None:
     """Segments that a gateway sent again on the links, of all its connections; None if its account has no end."""
     return count(section(event(records, gateway, "counters"), "wan"), "resends")

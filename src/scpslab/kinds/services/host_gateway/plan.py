@@ -32,6 +32,11 @@ class HostGatewayService(Daemon):
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
 
+    @property
+    def host_settings(self) -> dict[str, AxisValue]:
+        """Those of the host."""
+        return self.settings
+
     @classmethod
     def can_run_on(cls, node: Host | Router | ScpsRouter) -> bool:
         """A host of stack `scps`."""

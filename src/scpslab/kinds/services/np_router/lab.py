@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,8 +18,9 @@ from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject, items
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Records
-from scpslab.lab.scps_end import router_file
+from scpslab.lab.scps_end import tables
 from scpslab.lab.services import Talking
+from scpslab.plan.np import NpInterface
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
 
@@ -77,6 +80,34 @@ class NpRouter(Talking):
         for line in self.events[1:]:
             records.write(**line)
         records.close()
+
+
+def router_file(plan: NpRouterService, terminals: Mapping[str, str]) -> JsonObject:
+    """The settings of a router; `terminals`: its end of each of its serial links."""
+    return {
+        "address": plan.ip,
+        "default_precedence": plan.default_precedence,
+        "hop_count": plan.hop_count,
+        "tables": tables(plan.hosts, plan.next_hops),
+        "interfaces": [_interface(interface, plan.device, terminals) for interface in plan.interfaces],
+    }
+
+
+def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]) -> JsonObject:
+    carrier: JsonObject = {"kind": "ip", "device": device}
+    if interface.line is not None:
+        carrier = {"kind": "serial", "line": terminals[interface.line], "bits_per_octet": interface.bits_per_byte}
+    settings: JsonObject = {
+        "name": interface.name,
+        "carrier": carrier,
+        "neighbours": list(interface.neighbours),
+        "mtu": interface.mtu_bytes,
+    }
+    if interface.rate_bps is not None:
+        settings["rate"] = str(interface.rate_bps)
+    if interface.sp is not None:
+        settings["sp"] = interface.sp
+    return settings | {"queue": asdict(interface.queue)}
 
 
 KIND = NpRouter

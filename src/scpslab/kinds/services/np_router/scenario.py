@@ -8,12 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from scpslab.core.seeds import stream
+from scpslab.plan.np import LAN, SERIAL_HOP, NpInterface, NpQueue
 from scpslab.scenario.services import Service, Site
+from scpslab.scenario.workloads import SEED_DIGITS
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
 
 if TYPE_CHECKING:
     from scpslab.scenario.model import ScenarioFile
+
+# A router has one device for all that goes over IP; its datagrams pass ten routers (scps-np §8).
+DEVICE, HOPS = "np0", 10
 
 
 class NpRouter(Service):
@@ -21,15 +27,57 @@ class NpRouter(Service):
 
     @classmethod
     def of_lab(cls, site: Site) -> Iterator[NpRouterService]:
-        """One for each router."""
-        cell = site.cell
+        """One for each router, with its tables and interfaces."""
         for router in site.np.routers:
-            yield site.np.service(router, cell.model.router(router), cell.scenario.seed, cell.repeat)
+            yield NpRouterService(
+                name=router,
+                node=router,
+                ip=site.np.router_ip(router),
+                device=DEVICE,
+                seed=int(stream(site.cell.scenario.seed, "scps-router", router, site.cell.repeat)[:SEED_DIGITS], 16),
+                default_precedence=site.cell.model.router(router).default_precedence,
+                hop_count=HOPS,
+                hosts=site.np.hosts(),
+                next_hops=site.np.next_hops(router),
+                interfaces=tuple(_interfaces(site, router)),
+            )
 
     @classmethod
     def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
         """One on each router, whose name it has."""
         return {name: name for name, kind in nodes.items() if kind == "scps-router"}
+
+
+def _interfaces(site: Site, router: str) -> Iterator[NpInterface]:
+    """Its LAN, if there are neighbours, then its serial lines."""
+    settings, network = site.cell.model.router(router), site.np.network
+    queue = NpQueue(limit=settings.queue_limit, purge=settings.queue_purge, rule=settings.discard)
+    sp = {name: rule for name, rule in settings.sp.items() if rule != "accepted"}
+    neighbours = tuple(dict.fromkeys(hop.via for hop in site.np.next_hops(router) if hop.via != SERIAL_HOP))
+    if neighbours:
+        yield NpInterface(
+            name=LAN,
+            line=None,
+            neighbours=neighbours,
+            mtu_bytes=min(link.mtu_bytes for link in network.links if router in {end.node for end in link.ends}),
+            rate_bps=None,
+            bits_per_byte=8,
+            queue=queue,
+            sp=sp.get(LAN),
+        )
+    for link in network.serial_links:
+        for direction in link.directions:
+            if direction.from_ == router:
+                yield NpInterface(
+                    name=link.name,
+                    line=link.name,
+                    neighbours=(SERIAL_HOP,),
+                    mtu_bytes=link.mtu_bytes,
+                    rate_bps=direction.rate_bps,
+                    bits_per_byte=link.bits_per_byte,
+                    queue=queue,
+                    sp=sp.get(link.name),
+                )
 
 
 KIND = NpRouter

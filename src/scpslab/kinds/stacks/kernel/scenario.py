@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import PositiveDuration, Size
@@ -44,6 +44,7 @@ class KernelHost(HostPart):
     """A host with the kernel's TCP. Missing keys come from the preset."""
 
     presets: ClassVar = {name: preset.title for name, preset in PRESETS.items()}
+    congestions: ClassVar = get_args(Congestion)
 
     stack: Literal["kernel"] = key("kernel", says="The stack: the kernel's own TCP.", example="kernel")
     preset: Annotated[str, OneOf(PRESETS)] = key(

@@ -28,7 +28,6 @@ PRESETS = {
         "SCPS-TP of today: Vegas, SACK and long SNACK, large first window, buffers of 4 MiB; losses are corruption",
     ),
 }
-CONGESTION_OF = {name: congestion for name, (congestion, _) in PRESETS.items()}
 # Keys that the program's settings do not have, or have in other words.
 NOT_PLAIN = ("stack", "preset", "rate", "initial_window", "network", "default_precedence", "sp")
 
@@ -43,6 +42,7 @@ class ScpsHost(HostPart):
     image_folder: ClassVar = "scps-host"
     makes_device: ClassVar = True
     presets: ClassVar = {name: title for name, (_, title) in PRESETS.items()}
+    congestion_of: ClassVar = {name: congestion for name, (congestion, _) in PRESETS.items()}
 
     stack: Literal["scps"] = key(says="The stack: SCPS-TP.", example="scps")
     preset: Annotated[str, OneOf(PRESETS)] = key(
@@ -187,7 +187,7 @@ class ScpsHost(HostPart):
 
     def settled(self) -> Mapping[str, object]:
         """The host's congestion control; the other settings of a preset are known to the program alone."""
-        return {"congestion": self.congestion or CONGESTION_OF[self.preset]}
+        return {"congestion": self.congestion or self.congestion_of[self.preset]}
 
 
 KIND = ScpsHost

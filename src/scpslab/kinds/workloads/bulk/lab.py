@@ -39,7 +39,9 @@ class Bulk(Workload[planned.Bulk]):
         if spec.to_scps:
             with self.trace(spec.to) as trace:
                 program, patience_s = self.scps(spec.to), patience_ns / SECOND_NS
-                command = scps_end.receive_command(program, spec.to_scps, spec, patience_s, trace)
+                command = [program, "recv", "--listen", f"{spec.to_scps.ip}:{spec.port}", "--announce", "--no-hash"]
+                command += ["--expect-seed", str(spec.payload_seed)]
+                command += scps_end.options(spec.to_scps, patience_s, trace)
                 self.run(spec.to, command, self._line, self._exit, keep=trace)
         else:
             options: ToolOptions = {
@@ -63,7 +65,9 @@ class Bulk(Workload[planned.Bulk]):
         if spec.from_scps:
             with self.trace(spec.from_) as trace:
                 program, patience_s = self.scps(spec.from_), spec.patience_ns / SECOND_NS
-                command = scps_end.send_command(program, spec.from_scps, spec, patience_s, trace)
+                command = [program, "send", "--local", spec.from_scps.ip, "--to", f"{spec.to_ip}:{spec.port}"]
+                command += ["--bytes", str(spec.bytes_), "--no-hash", "--data-seed", str(spec.payload_seed)]
+                command += scps_end.options(spec.from_scps, patience_s, trace)
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
         timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, elapsed, number
 from scpslab.analysis.metrics.data_flows import OF_A_FILE, FileConnection, measure_capture
 
-from scpslab.kinds.services.gateway.metrics import gateway_of
 from scpslab.kinds.workloads.ftp.plan import Ftp
 
 COLUMNS = columns({**OF_A_FILE, "payload_match": None})
@@ -22,7 +21,7 @@ def measure(subject: Subject[Ftp]) -> Values:
         "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None,
         "transfer_s": transfer_s,
     }
-    if not gateway_of(subject.cell.plan, subject.workload.from_):
+    if not subject.cell.plan.cell.gateway_of(subject.workload.from_):
         # The kernel's connection ends at the host's own gateway.
         values["rtos"] = count(subject.line("sender"), "rtos")
     return values | subject.rates(arrived, transfer_s) | measure_capture(subject, arrived)

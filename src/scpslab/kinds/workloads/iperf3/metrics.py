@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number, section
 from scpslab.analysis.metrics.data_flows import OwnConnection
 
-from scpslab.kinds.services.gateway.metrics import gateway_of, resends
+from scpslab.kinds.services.gateway.metrics import resends
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def measure(subject: Subject[Iperf3]) -> Values:
     received = section(end, "sum_received") or section(end, "sum")
     workload = subject.workload
     sender = workload.to if workload.reverse else workload.from_
-    gateway = gateway_of(subject.cell.plan, sender) if workload.udp_rate_bps is None else None
+    gateway = subject.cell.plan.cell.gateway_of(sender) if workload.udp_rate_bps is None else None
     return {
         "bytes": count(received, "bytes"),
         "transfer_s": number(received, "seconds"),

@@ -44,6 +44,11 @@ class Policy(Transfer):
     patience_ns: Period
     from_ip: Ip
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The program."""
+        return {self.file: self.code}
+
     @classmethod
     def between(cls, kind: str, from_: str, to: str, network: NetworkPlan) -> Iterator[Problem]:
         """Its ends are programs of the guest's own."""
