@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.notes import Notes, warn
 from scpslab.cli.options import choice, engine_choice
-from scpslab.cli.tables import plain_console
-from scpslab.cli.terminal import harmless
+from scpslab.cli.tables import Notes, plain_console
+from scpslab.cli.terminal import harmless, warn
 from scpslab.core import names, strict_json, units
 from scpslab.core.errors import FAILED_EXIT, INTERRUPTED_EXIT, ScenarioError, UsageError
 from scpslab.core.folders import instead_of_a_file
