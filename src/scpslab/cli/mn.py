@@ -28,7 +28,7 @@ from scpslab.scenario.planning.mininet import EMPTY, plan_of
 
 # Whoever wrote a script can do nothing to this machine.
 GUESTS = {name: engine for name, engine in ENGINES.items() if not engine.reach}
-ENGINE = engine_choice(GUESTS, "Engine to run it in; on the wall clock, CLI(net) is at your terminal")
+ENGINE = engine_choice(GUESTS, "Engine to run it in (on the wall clock, CLI(net) is at your terminal)")
 # The first run only builds objects; a script that computes for longer, or for ever, is ended.
 FIRST_RUN_WALL_S = 60
 LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
