@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from scpslab.engine import CellRun
+from scpslab.engine import CellRun, CellSample
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, Machines
 from scpslab.engine.virtual import VirtualEngine
@@ -91,9 +91,11 @@ def test_a_cell_that_passes_its_limit_fails_and_its_machine_takes_the_next_one(t
         failed = engine.run(CellRun(plan, tmp_path / "short"))
         (before,) = machines(engine).processes
         monkeypatch.setattr("scpslab.engine.virtual.SLOWER", 20)
-        completed = engine.run(CellRun(plan, tmp_path / "long"))
+        heard: list[CellSample] = []
+        completed = engine.run(CellRun(plan, tmp_path / "long", hear=heard.append))
         (after,) = machines(engine).processes
 
     assert failed.status == "failed"
     assert "wall limit" in failed.reason
     assert (completed.status, after) == ("completed", before)
+    assert heard

@@ -19,9 +19,9 @@ from scpslab.analysis.claims import (
     scoreboard,
 )
 from scpslab.analysis.claims.load import strange_words
-from scpslab.cli.notes import warn
-from scpslab.cli.results import split
+from scpslab.cli.options import split
 from scpslab.cli.tables import Format, FormatOption, as_table, print_report, table_console
+from scpslab.cli.terminal import warn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, ScenarioError, UsageError
 from scpslab.runs import runs_of

@@ -10,9 +10,9 @@ from scpslab.analysis import compare as comparing
 from scpslab.analysis import compare_texts
 from scpslab.analysis.effects import Method
 from scpslab.analysis.table import read_results
-from scpslab.cli.notes import warn
-from scpslab.cli.results import split
+from scpslab.cli.options import split
 from scpslab.cli.tables import Format, FormatOption, print_report
+from scpslab.cli.terminal import warn
 from scpslab.core.errors import UsageError
 from scpslab.runs import find_run
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.tables import RunOrCampaign
+from scpslab.cli.options import RunOrCampaign
 from scpslab.cli.terminal import printable
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import find_run, runs_of

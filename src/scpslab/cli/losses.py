@@ -10,7 +10,8 @@ import typer
 from scpslab.analysis.capture import annotated, read_records
 from scpslab.analysis.lost_packets import Losses, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
-from scpslab.cli.tables import Format, FormatOption, RunArgument, print_report
+from scpslab.cli.options import RunArgument
+from scpslab.cli.tables import Format, FormatOption, print_report
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import find_run

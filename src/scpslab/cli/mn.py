@@ -9,14 +9,13 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.notes import Notes, warn
 from scpslab.cli.options import choice, engine_choice
-from scpslab.cli.tables import plain_console
-from scpslab.cli.terminal import harmless
+from scpslab.cli.tables import Notes, plain_console
+from scpslab.cli.terminal import harmless, warn
 from scpslab.core import names, strict_json, units
 from scpslab.core.errors import FAILED_EXIT, INTERRUPTED_EXIT, ScenarioError, UsageError
-from scpslab.core.folders import instead_of_a_file
 from scpslab.core.scratch import scratch
+from scpslab.documents.yaml_lines import text_of
 from scpslab.engine import DEFAULT, ENGINES, CellRun, Engine
 from scpslab.engine.base import Interrupted
 from scpslab.lab.place import END_OF_SCRIPT
@@ -29,7 +28,7 @@ from scpslab.scenario.planning.mininet import EMPTY, plan_of
 
 # Whoever wrote a script can do nothing to this machine.
 GUESTS = {name: engine for name, engine in ENGINES.items() if not engine.reach}
-ENGINE = engine_choice(GUESTS, "Engine to run it in; on the wall clock, CLI(net) is at your terminal")
+ENGINE = engine_choice(GUESTS, "Engine to run it in (on the wall clock, CLI(net) is at your terminal)")
 # The first run only builds objects; a script that computes for longer, or for ever, is ended.
 FIRST_RUN_WALL_S = 60
 LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
@@ -106,46 +105,14 @@ def _text(path: Path | None) -> str:
     """A file's text, which goes into the plan."""
     if path is None:
         return ""
-    try:
-        if found := instead_of_a_file(path):
-            raise UsageError(f"{path}: found {found}; expected a file with text. Correct the path.")
-        with path.open("rb") as file:
-            # A character has at most four bytes.
-            content = file.read(4 * LONGEST_TEXT + 1)
-    except FileNotFoundError:
-        raise UsageError(f"{path}: found no such file; expected one with text. Correct the path.") from None
-    except OSError as error:
-        raise UsageError(
-            f"{path}: found {error.strerror}; expected a file with text. Name one that can be read."
-        ) from error
-    if b"\0" in content:
-        raise UsageError(
-            f"{path}:{_line(content, content.index(0))}: found the character NUL; expected text. Remove it."
-        )
-    if len(content) > 4 * LONGEST_TEXT:
-        raise _too_long(path)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # Its bytes are those behind a byte order mark, its places too.
-        byte, line = error.object[error.start], _line(error.object, error.start)
-        raise UsageError(
-            f"{path}:{line}: found the byte 0x{byte:02x}; expected text in UTF-8. Save the file in UTF-8."
-        ) from error
+    # A character has at most four bytes.
+    text = text_of(path, f"a file with at most {LONGEST_TEXT} characters", 4 * LONGEST_TEXT)
     if len(text) > LONGEST_TEXT:
-        raise _too_long(path)
+        raise ScenarioError(
+            f"{path}: found more than {LONGEST_TEXT} characters; expected at most that many, because a plan holds "
+            "the text. Shorten the file."
+        )
     return text.replace("\r\n", "\n")
-
-
-def _line(content: bytes, at: int) -> int:
-    return content.count(b"\n", 0, at) + 1
-
-
-def _too_long(path: Path) -> UsageError:
-    return UsageError(
-        f"{path}: found more than {LONGEST_TEXT} characters; expected at most that many, because a plan holds the "
-        "text. Shorten the file."
-    )
 
 
 def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) -> Described:

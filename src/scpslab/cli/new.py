@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.prompt import Prompt
 
 from scpslab import scenario
-from scpslab.cli.results import split
+from scpslab.cli.options import split
 from scpslab.cli.terminal import harmless, printable
 from scpslab.core import units
 from scpslab.core.choices import one_of

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from scpslab.analysis.figures import draw
-from scpslab.cli.notes import warn
-from scpslab.cli.results import split
-from scpslab.cli.tables import RunArgument
+from scpslab.cli.options import RunArgument, split
+from scpslab.cli.terminal import warn
 from scpslab.core.errors import FAILED_EXIT, ResultError
 from scpslab.runs import find_run
 

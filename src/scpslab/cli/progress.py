@@ -24,8 +24,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from scpslab.cli.notes import Notes
 from scpslab.cli.remaining import LONG_S, Remaining, in_words
+from scpslab.cli.tables import Notes
 from scpslab.engine import INTERACTIVE
 from scpslab.running.events import (
     CampaignDone,

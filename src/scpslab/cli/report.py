@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from scpslab.analysis.report import write_report
-from scpslab.cli.notes import warn
-from scpslab.cli.tables import RunOrCampaign
+from scpslab.cli.options import RunOrCampaign
+from scpslab.cli.terminal import warn
 from scpslab.runs import RunFolder, find_run, is_campaign
 
 

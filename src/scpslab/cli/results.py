@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from scpslab.analysis.table import read_results, report, summarise
-from scpslab.cli.notes import warn
-from scpslab.cli.tables import Format, FormatOption, RunArgument, print_report
+from scpslab.cli.options import RunArgument, split
+from scpslab.cli.tables import Format, FormatOption, print_report
+from scpslab.cli.terminal import warn
 from scpslab.runs import find_run
 
 
@@ -38,8 +39,3 @@ def results(
     """
     summary = summarise(read_results(find_run(run), rebuild=rebuild, warn=warn), split(by), split(metric))
     print_report(report(summary), format_)
-
-
-def split(values: list[str] | None) -> list[str]:
-    """The words of an option that is repeated or separated with commas."""
-    return [word.strip() for value in values or () for word in value.split(",") if word.strip()]

@@ -11,11 +11,11 @@ from rich.console import Console
 
 from scpslab import analysis as results
 from scpslab.analysis import figures
-from scpslab.cli.notes import warn
-from scpslab.cli.options import Jobs, choice, engine_choice
+from scpslab.cli.options import Jobs, Settings, choice, engine_choice
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
-from scpslab.cli.validate import Settings, todays_name
+from scpslab.cli.terminal import warn
+from scpslab.cli.validate import todays_name
 from scpslab.core.errors import FAILED_EXIT, ResultError, UsageError
 from scpslab.core.folders import somebody_elses
 from scpslab.engine import DEFAULT, ENGINES

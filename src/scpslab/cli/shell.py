@@ -11,11 +11,9 @@ import typer
 import yaml
 
 from scpslab import scenario
-from scpslab.cli.notes import Notes
-from scpslab.cli.options import choice, engine_choice
+from scpslab.cli.options import Trust, choice, engine_choice
 from scpslab.cli.session import Session, new_folder
-from scpslab.cli.tables import plain_console
-from scpslab.cli.validate import Trust
+from scpslab.cli.tables import Notes, plain_console
 from scpslab.core import units
 from scpslab.core.errors import INTERRUPTED_EXIT, LabError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch

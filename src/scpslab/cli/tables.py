@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -31,13 +32,6 @@ class Format(StrEnum):
     TABLE = "table"
 
 
-RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
-]
-RunOrCampaign = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'),
-]
 FormatOption = Annotated[
     Format,
     typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."),
@@ -131,3 +125,26 @@ def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
     not markup.
     """
     return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False)
+
+
+class Notes:
+    """Prints notes. One about work that is under way stands beside a spinner until something else happens."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._status: Status | None = None
+
+    def __call__(self, text: str, /, *, is_under_way: bool = False) -> None:
+        """Shows a note."""
+        self.settle()
+        if not is_under_way:
+            self.console.print(text, highlight=False, soft_wrap=True)
+        elif self.console.is_terminal:
+            self._status = self.console.status(f"{text} …")
+            self._status.start()
+
+    def settle(self) -> None:
+        """Takes the spinner away."""
+        if self._status:
+            self._status.stop()
+            self._status = None

@@ -1,9 +1,10 @@
 """Makes text of files and guests safe for the terminal: terminals obey control characters, so these are shown instead
-of sent.
+of sent. And warnings.
 """
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def printable(path: Path | None) -> Path | None:
             "Choose another name."
         )
     return path
+
+
+def warn(text: str) -> None:
+    """Prints what is not as it should be, one line each; the command goes on."""
+    for line in text.splitlines():
+        print(f"warning: {harmless(line)}", file=sys.stderr)
 
 
 def _written(character: str) -> str:

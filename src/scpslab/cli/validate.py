@@ -10,6 +10,7 @@ import typer
 
 from scpslab import scenario
 from scpslab.analysis import checks
+from scpslab.cli.options import Scenario, Settings, Trust
 from scpslab.cli.remaining import LONG_S, forecast
 from scpslab.cli.terminal import harmless
 from scpslab.core.errors import ScenarioError
@@ -19,27 +20,6 @@ from scpslab.scenario.altered import changes_conditions
 from scpslab.scenario.campaign import is_campaign, load_campaign
 from scpslab.scenario.cells import uncollected
 from scpslab.scenario.topologies import OnDisk
-
-Scenario = Annotated[
-    str,
-    typer.Argument(
-        metavar="SCENARIO", help="A scenario by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:test."
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated.",
-    ),
-]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust", help="Use a topology's file (./NAME.py) that others own or may write. It runs with your rights."
-    ),
-]
 
 
 def validate(

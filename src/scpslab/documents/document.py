@@ -47,13 +47,13 @@ class Document:
     data: dict[str, Any]
     places: Places
 
-    def held_against(self, model: type[Model]) -> Model:
-        """The model of the data.
+    def held_against(self, model: type[Model], beside: object = None) -> Model:
+        """The model of the data. `beside`: what its class takes besides them.
 
         Raises:
             ScenarioError: all errors of the data, one line each.
         """
-        return validated(self.data, self.places, model)
+        return validated(self.data, self.places, model, beside)
 
     def extending(self, base: Document, merged: Sequence[str]) -> Document:
         """This document, plus the keys that only the base has.
@@ -102,14 +102,14 @@ def _beside(base: Any, own: Any) -> dict[str, Any]:
     return {key: value for key, value in base.items() if key not in own}
 
 
-def validated(data: Mapping[str, Any], places: Places, model: type[Model]) -> Model:
+def validated(data: Mapping[str, Any], places: Places, model: type[Model], beside: object = None) -> Model:
     """The model of a file's data.
 
     Raises:
         ScenarioError: all errors of the data, one line each.
     """
     try:
-        return model.model_validate(as_tuples(data))
+        return model.model_validate(as_tuples(data), context=beside)
     except ValidationError as error:
         raise places.error(_complaints(error, data, model)) from error
 

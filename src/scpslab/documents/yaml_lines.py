@@ -112,6 +112,27 @@ def content_of(path: Path, most: int = LARGEST_BYTES) -> bytes:
     return content
 
 
+def text_of(path: Path, expected: str, most: int = LARGEST_BYTES, saved_as: str = "UTF-8") -> str:
+    """The text of a person's file, without a byte order mark. `saved_as`: how programs of its kind call that.
+
+    Raises:
+        ScenarioError: there is none, it has more than `most` bytes, or they are no text; with the line.
+    """
+    try:
+        text = content_of(path, most).decode("utf-8-sig")
+    except OSError as error:
+        raise ScenarioError(f"{path}: found {error.strerror}; expected {expected}. Correct the path.") from error
+    except UnicodeDecodeError as error:
+        line, found = error.object.count(b"\n", 0, error.start) + 1, f"the byte 0x{error.object[error.start]:02x}"
+        raise ScenarioError(
+            f"{path}:{line}: found {found}, which is not UTF-8; expected text. Save the file as {saved_as}."
+        ) from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ScenarioError(f"{path}:{line}: found the character NUL; expected text. Remove it.")
+    return text
+
+
 def read_yaml(path: Path, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     """The mapping a file holds, and the line of every key path.
 

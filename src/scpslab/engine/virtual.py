@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -33,13 +33,13 @@ from scpslab.setup import Say, cache_dir, ensure_appliance
 HOME, CELLS = "home", "cells"
 
 
+@dataclass(frozen=True)
 class Over:
     """A template that ended before it could be forked: its first cell ends as it did. `lost`: something ended it."""
 
-    pid = 0
-
-    def __init__(self, returncode: int, *, lost: bool) -> None:
-        self.returncode, self.lost = returncode, lost
+    returncode: int
+    lost: bool
+    pid: int = 0
 
     def poll(self) -> int:
         """It has ended."""

@@ -12,11 +12,10 @@ from rich.table import Table
 
 from scpslab import analysis as results
 from scpslab.analysis import figures
-from scpslab.cli.notes import warn
 from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_summary, table_console
-from scpslab.cli.terminal import harmless, printable
+from scpslab.cli.terminal import harmless, printable, warn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, UsageError
 from scpslab.documents.yaml_lines import content_of

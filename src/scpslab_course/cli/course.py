@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.notes import warn
 from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import table_console
-from scpslab.cli.terminal import harmless, printable
+from scpslab.cli.terminal import harmless, printable, warn
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue

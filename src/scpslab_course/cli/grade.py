@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.notes import warn
 from scpslab.cli.options import Jobs, choice
-from scpslab.cli.terminal import harmless, printable
+from scpslab.cli.terminal import harmless, printable, warn
 from scpslab.core.errors import FAILED_EXIT, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text, scratch

@@ -27,7 +27,7 @@ from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import content_of
+from scpslab.documents.yaml_lines import content_of, text_of
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
@@ -38,7 +38,6 @@ from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Varian
 
 COLUMNS = ("student", "name", "email", "group")
 LARGEST_BYTES, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 5000, 200
-NEWLINE = b"\n"
 Rows = list[tuple[int, dict[str, str]]]
 FILE, ISSUED, OWN, LEDGER = "course.yaml", "issued", "assignments", "issued.csv"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
@@ -76,18 +75,7 @@ def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tupl
         ScenarioError: no ordinary file, more than `most` bytes, no text, no CSV, or lines of other length than the
             head.
     """
-    try:
-        content = content_of(path, most)
-    except OSError as error:
-        raise ScenarioError(f"{path}: found {error.strerror}; expected {expected}. Correct the path.") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        said = 'found bytes that are not UTF-8; expected text. Save the file as "CSV UTF-8".'
-        raise ScenarioError(f"{path}:{content.count(NEWLINE, 0, error.start) + 1}: {said}") from error
-    if "\0" in text:
-        line = text.partition("\0")[0].count("\n") + 1
-        raise ScenarioError(f"{path}:{line}: found a NUL; expected text. Save the file as CSV again.")
+    text = text_of(path, expected, most, saved_as='"CSV UTF-8"')
     first = text.split("\n", 1)[0]
     delimiter = ";" if ";" in first and "," not in first else ","
     # Without newline="" a field could not have a line of its own; strict refuses quotes that never end.

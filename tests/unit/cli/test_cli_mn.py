@@ -12,14 +12,15 @@ from scpslab.cli import mn
 from scpslab.lab.place import END_OF_SCRIPT
 from scpslab.runs import CellFiles
 
-UTF_8 = "expected text in UTF-8. Save the file in UTF-8."
+UTF_8 = "which is not UTF-8; expected text. Save the file as UTF-8."
 SHORT = "expected at most that many, because a plan holds the text. Shorten the file."
+A_FILE = "expected a file with at most 65536 characters. Correct the path."
 FILES = {
-    "latin.py": (b"# first\n# caf\xe9\n", f":2: found the byte 0xe9; {UTF_8}"),
-    "marked.py": (b"\xef\xbb\xbf# first\n\xff", f":2: found the byte 0xff; {UTF_8}"),
+    "latin.py": (b"# first\n# caf\xe9\n", f":2: found the byte 0xe9, {UTF_8}"),
+    "marked.py": (b"\xef\xbb\xbf# first\n\xff", f":2: found the byte 0xff, {UTF_8}"),
     "nul.py": (b"a = 1\nb\0", ":2: found the character NUL; expected text. Remove it."),
     "long.py": (b"#" * ((1 << 16) + 1), f": found more than 65536 characters; {SHORT}"),
-    "longer.py": ("é".encode() * (1 << 18), f": found more than 65536 characters; {SHORT}"),
+    "longer.py": ("é".encode() * (1 << 18), f": found more than {1 << 18} bytes; {A_FILE}"),
 }
 
 
@@ -36,10 +37,10 @@ def place(tmp_path, monkeypatch):
 
 
 WRONG = {name: said for name, (_, said) in FILES.items()} | {
-    "none.py": ": found no such file; expected one with text. Correct the path.",
-    "folder": ": found a folder; expected a file with text. Correct the path.",
-    "loop": ": found a link that leads in a circle; expected a file with text. Correct the path.",
-    "pipe": ": found no ordinary file; expected a file with text. Correct the path.",
+    "none.py": f": found No such file or directory; {A_FILE}",
+    "folder": f": found a folder; {A_FILE}",
+    "loop": f": found a link that leads in a circle; {A_FILE}",
+    "pipe": f": found no ordinary file; {A_FILE}",
 }
 
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from scpslab.cli.notes import Notes
+from scpslab.cli.tables import Notes
 from tools.build.job import Job
 
 

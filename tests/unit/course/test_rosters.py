@@ -46,8 +46,11 @@ def test_ids_that_are_no_folders_are_refused(tmp_path, word):
         ("student\na\nA\n", '3: student: found "A", as in line 2'),
         ("student,group\na,g\nb,G\n", '3: group: found "G" beside "g"'),
         ('student,name\na,"b\n', "found unexpected end of data"),
-        (b"student,name\na,M\xfcller\n", "2: found bytes that are not UTF-8"),
-        (b"student\na\0\n", "2: found a NUL"),
+        (
+            b"student,name\na,M\xfcller\n",
+            '2: found the byte 0xfc, which is not UTF-8; expected text. Save the file as "CSV UTF-8".',
+        ),
+        (b"student\na\0\n", "2: found the character NUL"),
         ("student,name\na,\x1b]0;x\n", '2: name: found "\\x1b]0;x"'),
     ],
 )

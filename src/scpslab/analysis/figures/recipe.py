@@ -128,6 +128,11 @@ class Recipe(Part):
     _file: Path = PrivateAttr(Path())
     _is_own: bool = PrivateAttr(default=False)
 
+    def model_post_init(self, beside: tuple[Path, bool] | None) -> None:
+        """Takes its file, and whether that is the user's own. As keys of it they would be a second name."""
+        if beside:
+            self._file, self._is_own = beside
+
     @property
     def name(self) -> str:
         """The name of the recipe: its file's name."""

@@ -44,13 +44,11 @@ def load(path: Path, *, is_own: bool = False) -> Recipe:
             problems = [problem for problem in problems if problem[0] != ("plot",)]
             problems.insert(0, (("plot",), f'found "{plot}"; {one_of(plot, sorted(PLOTS))}'))
         raise document.places.error(problems)
-    recipe = document.held_against(model)
+    recipe = document.held_against(model, beside=(path, is_own))
     fixed = [name for name in ("x", "y") if not model.takes_units and getattr(recipe, name).unit]
     if fixed:
         text = f"found a unit, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
         raise document.places.error([((name, "unit"), text) for name in fixed])
-    # No keys of the file: that would be a second name.
-    recipe._file, recipe._is_own = path, is_own  # noqa: SLF001
     return recipe
 
 
