@@ -46,13 +46,6 @@ pub struct Outcome {
     pub links: [LinkStats; 2],
 }
 
-impl Outcome {
-    /// Share of resends that brought the receiver nothing new, 0..=1.
-    pub fn superfluous_ratio(&self) -> f64 {
-        self.received.duplicate_segments as f64 / self.sent.resends_total().max(1) as f64
-    }
-}
-
 impl Transfer {
     /// Runs it.
     pub fn run(&self) -> Outcome {
