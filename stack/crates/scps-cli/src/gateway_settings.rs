@@ -112,8 +112,8 @@ enum KindWord {
     Scps,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
+#[serde(remote = "Side", rename_all = "kebab-case")]
 enum SideWord {
     Lan,
     Wan,
@@ -198,7 +198,8 @@ struct UdpPart {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ForwardPart {
-    side: SideWord,
+    #[serde(with = "SideWord")]
+    side: Side,
     listen: SocketAddrV4,
     from: Ipv4Addr,
     to: SocketAddrV4,
@@ -425,11 +426,7 @@ fn settle_mtu(config: &GatewayConfig, carriers: &mut PerSide<Carrier>) {
 
 fn forward(file: &SettingsFile, raw: &RawValue) -> Result<Forward, CliError> {
     let part: ForwardPart = file.part(raw)?;
-    let side = match part.side {
-        SideWord::Lan => Side::Lan,
-        SideWord::Wan => Side::Wan,
-    };
-    Ok(Forward { side, listen: part.listen.into(), from: part.from.into(), to: part.to.into() })
+    Ok(Forward { side: part.side, listen: part.listen.into(), from: part.from.into(), to: part.to.into() })
 }
 
 /// A side of the file.

@@ -63,28 +63,25 @@ impl<'de> Deserialize<'de> for RateWord {
     }
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
+#[serde(remote = "NpProfile", rename_all = "kebab-case")]
 enum ProfileWord {
-    #[default]
     Ri,
     Ccsds,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
+#[serde(remote = "DiscardRule", rename_all = "kebab-case")]
 enum RuleWord {
-    #[default]
     LowestOldest,
     LowestNewest,
     Newest,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
+#[serde(remote = "SpRule", rename_all = "kebab-case")]
 enum SpWord {
     Required,
-    #[default]
     Accepted,
     None,
 }
@@ -198,7 +195,8 @@ fn read_files(file: &SettingsFile, named: TableFiles, tables: &mut Tables) -> Re
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct HostFile<'a> {
-    profile: ProfileWord,
+    #[serde(with = "ProfileWord")]
+    profile: NpProfile,
     checksum: bool,
     require_checksum: bool,
     accept_swapped_checksum: bool,
@@ -216,7 +214,7 @@ struct HostFile<'a> {
 impl Default for HostFile<'_> {
     fn default() -> Self {
         HostFile {
-            profile: ProfileWord::default(),
+            profile: NpProfile::default(),
             checksum: true,
             require_checksum: false,
             accept_swapped_checksum: false,
@@ -272,11 +270,7 @@ impl NpHost {
     }
 }
 
-fn dialect(profile: ProfileWord, require_checksum: bool, accept_swapped_checksum: bool) -> Dialect {
-    let profile = match profile {
-        ProfileWord::Ri => NpProfile::Ri,
-        ProfileWord::Ccsds => NpProfile::Ccsds,
-    };
+fn dialect(profile: NpProfile, require_checksum: bool, accept_swapped_checksum: bool) -> Dialect {
     Dialect { profile, require_checksum, accept_swapped_checksum, ..Dialect::default() }
 }
 
@@ -310,8 +304,8 @@ struct InterfacePart<'a> {
     neighbours: Vec<Ipv4Addr>,
     #[serde(default = "ethernet_mtu")]
     mtu: u16,
-    #[serde(default)]
-    profile: ProfileWord,
+    #[serde(default, with = "ProfileWord")]
+    profile: NpProfile,
     #[serde(default)]
     require_checksum: bool,
     #[serde(default)]
@@ -322,8 +316,8 @@ struct InterfacePart<'a> {
     framing: u16,
     #[serde(borrow, default)]
     queue: Option<&'a RawValue>,
-    #[serde(default)]
-    sp: SpWord,
+    #[serde(default, with = "SpWord")]
+    sp: SpRule,
 }
 
 const fn ethernet_mtu() -> u16 {
@@ -335,13 +329,14 @@ const fn ethernet_mtu() -> u16 {
 struct QueuePart {
     limit: usize,
     purge: usize,
-    rule: RuleWord,
+    #[serde(with = "RuleWord")]
+    rule: DiscardRule,
 }
 
 impl Default for QueuePart {
     fn default() -> Self {
-        let QueueConfig { limit, purge, .. } = QueueConfig::default();
-        QueuePart { limit, purge, rule: RuleWord::default() }
+        let QueueConfig { limit, purge, rule } = QueueConfig::default();
+        QueuePart { limit, purge, rule }
     }
 }
 
@@ -497,16 +492,6 @@ fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError>
     if neighbours.is_empty() {
         return Err(file.complaint(raw, "found no neighbours; expected the addresses of the nodes that are next here"));
     }
-    let rule = match queue.rule {
-        RuleWord::LowestOldest => DiscardRule::LowestOldest,
-        RuleWord::LowestNewest => DiscardRule::LowestNewest,
-        RuleWord::Newest => DiscardRule::Newest,
-    };
-    let sp = match part.sp {
-        SpWord::Required => SpRule::Required,
-        SpWord::Accepted => SpRule::Accepted,
-        SpWord::None => SpRule::None,
-    };
     Ok(Interface {
         name: part.name,
         carrier,
@@ -514,8 +499,8 @@ fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError>
             dialect: dialect(part.profile, part.require_checksum, part.accept_swapped_checksum),
             mtu: part.mtu,
             neighbours,
-            queue: QueueConfig { limit: queue.limit, purge: queue.purge, rule },
-            sp,
+            queue: QueueConfig { limit: queue.limit, purge: queue.purge, rule: queue.rule },
+            sp: part.sp,
         },
         rate,
         framing: part.framing,

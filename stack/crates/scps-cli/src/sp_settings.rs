@@ -26,18 +26,17 @@ const KEY_FILE_MAX: u64 = 4096;
 /// Bits of a file's mode that let others than the owner in.
 const OTHERS: u32 = 0o077;
 
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
+#[serde(remote = "Policy", rename_all = "kebab-case")]
 enum PolicyWord {
     None,
     OnDemand,
-    #[default]
     Strict,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Deserialize)]
+#[serde(remote = "Suite")]
 enum SuiteWord {
-    #[default]
     #[serde(rename = "aes-256-gcm")]
     Aes256Gcm,
     #[serde(rename = "chacha20-poly1305")]
@@ -55,10 +54,9 @@ enum ServiceWord {
     Integrity,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
+#[serde(remote = "ClearHeader", rename_all = "kebab-case")]
 enum ClearHeaderWord {
-    #[default]
     Full8,
     Nibble,
     LowNibble,
@@ -67,8 +65,8 @@ enum ClearHeaderWord {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    #[serde(default)]
-    policy: PolicyWord,
+    #[serde(default, with = "PolicyWord")]
+    policy: Policy,
     #[serde(default)]
     allow_downgrade: bool,
     #[serde(default = "ip_protocol")]
@@ -95,18 +93,22 @@ struct Entry {
     dst: Ipv4Addr,
     key_id: u16,
     key_file: PathBuf,
-    #[serde(default)]
-    suite: SuiteWord,
+    #[serde(default = "usual_suite", with = "SuiteWord")]
+    suite: Suite,
     #[serde(default = "usual_services")]
     services: Vec<ServiceWord>,
     #[serde(default)]
     label: String,
-    #[serde(default)]
-    clear_header: ClearHeaderWord,
+    #[serde(default, with = "ClearHeaderWord")]
+    clear_header: ClearHeader,
     #[serde(default = "window")]
     window: u32,
     pad_to: Option<u8>,
     not_after_unix_s: Option<u64>,
+}
+
+fn usual_suite() -> Suite {
+    Suite::Aes256Gcm
 }
 
 fn usual_services() -> Vec<ServiceWord> {
@@ -141,11 +143,7 @@ impl SpHost {
         let mut host = SpHost {
             path: path.to_owned(),
             config: SpConfig {
-                policy: match settings.policy {
-                    PolicyWord::None => Policy::None,
-                    PolicyWord::OnDemand => Policy::OnDemand,
-                    PolicyWord::Strict => Policy::Strict,
-                },
+                policy: settings.policy,
                 local: vec![address.into()],
                 allow_downgrade: settings.allow_downgrade,
                 associations: Vec::new(),
@@ -283,11 +281,6 @@ impl Entry {
 
     fn association(&self, master: &MasterKey) -> Result<Association, scps_sp::BadKey> {
         let KeyName { ends, key_id } = self.name();
-        let suite = match self.suite {
-            SuiteWord::Aes256Gcm => Suite::Aes256Gcm,
-            SuiteWord::ChaCha20Poly1305 => Suite::ChaCha20Poly1305,
-            SuiteWord::Aes128Gcm => Suite::Aes128Gcm,
-        };
         let services = self.services.iter().fold(Services::NONE, |services, word| {
             services.with(match word {
                 ServiceWord::Confidentiality => Services::CONFIDENTIALITY,
@@ -299,14 +292,10 @@ impl Entry {
         Ok(Association {
             services,
             label: self.label.clone().into_bytes(),
-            clear_header: match self.clear_header {
-                ClearHeaderWord::Full8 => ClearHeader::Full8,
-                ClearHeaderWord::Nibble => ClearHeader::Nibble,
-                ClearHeaderWord::LowNibble => ClearHeader::LowNibble,
-            },
+            clear_header: self.clear_header,
             window: self.window,
             pad_to: self.pad_to,
-            ..Association::new(ends, key_id, master.key(suite, &ends, key_id, services)?)
+            ..Association::new(ends, key_id, master.key(self.suite, &ends, key_id, services)?)
         })
     }
 }

@@ -7,7 +7,7 @@
     reason = "a measurement reads the clock, and stops where it cannot be taken"
 )]
 
-use scps_sim::{LinkConfig, Network};
+use scps_sim::{LinkConfig, Network, ENDS};
 use scps_tp::{Config, ConnectionId, RouteConfig};
 use scps_types::{Bitrate, Duration, Seed};
 
@@ -32,12 +32,14 @@ impl Ends {
         let route = RouteConfig::default().rate(Some(Bitrate::from_bps(1_000_000_000)));
         let link = LinkConfig { delay: Duration::from_millis(250), ..LinkConfig::default() };
         let mut network = Network::new([route, route], [link.clone(), link], Seed::from_u64(1997));
-        network.hosts[1].listen(5001, Config::modern());
-        let remote = (network.hosts[1].address, 5001);
+        network[ENDS[1]].listen(5001, Config::modern());
+        network[ENDS[1]].service = None;
+        let remote = (network[ENDS[1]].address, 5001);
         let mut near = Vec::new();
         for number in 0..CONNECTIONS {
-            let local = (network.hosts[0].address, 10_000 + number);
-            near.push(network.hosts[0].endpoint.connect(network.now, local, remote, Config::modern()).unwrap());
+            let local = (network[ENDS[0]].address, 10_000 + number);
+            let now = network.now;
+            near.push(network[ENDS[0]].endpoint.connect(now, local, remote, Config::modern()).unwrap());
             if number % AT_ONCE == AT_ONCE - 1 {
                 let until = network.now + Duration::from_secs(2);
                 network.run(until, |_| false);
@@ -47,7 +49,7 @@ impl Ends {
     }
 
     fn report(&self, what: &str, resident_before: usize) {
-        let allocated: usize = self.near.iter().map(|id| self.network.hosts[0].endpoint.allocated(*id).unwrap()).sum();
+        let allocated: usize = self.near.iter().map(|id| self.network[ENDS[0]].endpoint.allocated(*id).unwrap()).sum();
         let per_end = (resident() - resident_before) / usize::from(CONNECTIONS) / 2;
         println!(
             "{what:5} {CONNECTIONS} connections: {} octets of buffers each at the sender, {per_end} octets of memory an end",
@@ -60,19 +62,20 @@ fn main() {
     let before = resident();
     let mut ends = Ends::connected();
     ends.report("idle,", before);
-    let data = vec![1; OCTETS];
+    let (data, start) = (vec![1; OCTETS], ends.network.now);
     for id in ends.near.clone() {
-        ends.network.hosts[0].endpoint.send(ends.network.now, id, &data).unwrap();
+        ends.network[ENDS[0]].endpoint.send(start, id, &data).unwrap();
     }
-    let (start, wall) = (ends.network.now, std::time::Instant::now());
+    let wall = std::time::Instant::now();
     ends.network.run(start + Duration::from_millis(200), |_| false);
     ends.report("busy,", before);
+    let now = ends.network.now;
     for id in &ends.near {
-        ends.network.hosts[0].endpoint.close(ends.network.now, *id);
+        ends.network[ENDS[0]].endpoint.close(now, *id);
     }
     let near = ends.near.clone();
     let flushed =
-        |n: &Network| near.iter().filter(|id| n.hosts[0].endpoint.stats(**id).unwrap().flushed_at.is_some()).count();
+        |n: &Network| near.iter().filter(|id| n[ENDS[0]].endpoint.stats(**id).unwrap().flushed_at.is_some()).count();
     ends.network.run(start + Duration::from_secs(3600), |n| flushed(n) == near.len());
     println!(
         "{} of {CONNECTIONS} transfers of {OCTETS} octets done after {:.2} s of the network's time, {:.2} s of ours",

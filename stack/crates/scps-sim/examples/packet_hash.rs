@@ -5,7 +5,7 @@
 
 use scps_net::{NetworkConfig, NpConfig};
 use scps_np::Tables;
-use scps_sim::{Impairment, LinkConfig, Network, Transfer};
+use scps_sim::{Impairment, LinkConfig, Network, Transfer, ENDS};
 use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig, VegasConfig};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Rng, Seed, SeqNum};
 
@@ -93,7 +93,7 @@ fn main() {
             hash = Seed::from_u64(hash).keyed_hash("packet", &[&place[..], packet].concat());
         }
         packets += network.capture.len() as u64;
-        complete += u32::from(network.hosts[1].received == network.hosts[0].to_send);
+        complete += u32::from(network[ENDS[0]].has_sent_all_to(&network[ENDS[1]]));
     }
     println!("{hash:016x} of {packets} packets in {count} transfers, {complete} of them complete");
 }

@@ -1,41 +1,31 @@
-//! A host: the engine and a user who sends a stream, receives one, or both.
+//! A host: the engine, and programs with a connection each.
 
+use crate::node::Node;
+use crate::program::{Program, CHUNK};
 use scps_net::{NetworkConfig, Protection};
 use scps_sp::{KeyName, BLOCK};
-use scps_tp::{Config, ConnectionId, Endpoint, EndpointConfig, Event, RecvError, RouteConfig, Trust};
+use scps_tp::{Config, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
 use scps_types::{Instant, Seed};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
-/// A host with one transfer to make or take.
+/// A host with one link.
 #[derive(Debug)]
 pub struct Host {
     /// Its address.
     pub address: Ipv4Addr,
     /// Its engine.
     pub endpoint: Endpoint,
-    /// The connection, once there is one.
-    pub connection: Option<ConnectionId>,
-    /// What is left to send.
-    pub to_send: Vec<u8>,
-    /// How much of it was given to the engine.
-    pub given: usize,
-    /// Octets per record; `None` for a plain stream.
-    pub record: Option<usize>,
-    /// What was received.
-    pub received: Vec<u8>,
-    /// Holes reported by the engine.
-    pub holes: Vec<(u64, u64)>,
-    /// Record ends read, as lengths of `received`.
-    pub record_ends: Vec<usize>,
+    /// The programs. A connection without one is the test's.
+    pub programs: BTreeMap<ConnectionId, Program>,
+    /// The program for the connection that comes from a port.
+    pub services: BTreeMap<u16, Program>,
+    /// The program for every other connection that is accepted.
+    pub service: Option<Program>,
+    /// The peers of connections accepted.
+    pub peers: Vec<SocketAddr>,
     /// Every event, in order.
     pub events: Vec<Event>,
-    /// Whether it closes when all is given.
-    pub closes: bool,
-    /// Whether it reads at all; a host that does not closes its window.
-    pub reads: bool,
-    /// Whether the peer's end was read.
-    pub is_at_end: bool,
     /// Sequence numbers of SP that were given out, by key: the record that a real host keeps in a file.
     reserved: BTreeMap<KeyName, u64>,
 }
@@ -47,17 +37,11 @@ impl Host {
         Host {
             address,
             endpoint: Endpoint::new(config, route, seed, Instant::ZERO),
-            connection: None,
-            to_send: Vec::new(),
-            given: 0,
-            record: None,
-            received: Vec::new(),
-            holes: Vec::new(),
-            record_ends: Vec::new(),
+            programs: BTreeMap::new(),
+            services: BTreeMap::new(),
+            service: Some(Program::default()),
+            peers: Vec::new(),
             events: Vec::new(),
-            closes: true,
-            reads: true,
-            is_at_end: false,
             reserved: BTreeMap::new(),
         }
     }
@@ -86,74 +70,75 @@ impl Host {
         debug_assert!(listener.is_ok(), "hosts have IPv4 addresses");
     }
 
-    /// Connects; on failure nothing happens, which the test will notice.
-    pub fn connect(&mut self, now: Instant, remote: Ipv4Addr, port: u16, config: Config) {
-        self.connection = self.endpoint.connect(now, (self.address, 0), (remote, port), config).ok();
+    /// Connects a program from any port; on failure nothing happens, which the test will notice.
+    pub fn connect(&mut self, now: Instant, remote: (Ipv4Addr, u16), config: Config, program: Program) {
+        if let Ok(id) = self.endpoint.connect(now, (self.address, 0), remote, config) {
+            self.programs.insert(id, program);
+        }
     }
 
-    /// Gives a packet to the engine.
-    pub fn handle(&mut self, now: Instant, packet: &[u8]) {
+    /// The first program of those that are left, and its connection.
+    pub fn first(&self) -> Option<(ConnectionId, &Program)> {
+        self.programs.first_key_value().map(|(id, program)| (*id, program))
+    }
+
+    /// Its connection.
+    pub fn connection(&self) -> Option<ConnectionId> {
+        self.first().map(|(id, _)| id)
+    }
+
+    /// What it received; nothing without a program.
+    pub fn received(&self) -> &[u8] {
+        self.first().map_or(&[], |(_, program)| &program.received)
+    }
+
+    /// True if the first program has sent, and `peer`'s has received, all that there is.
+    pub fn has_sent_all_to(&self, peer: &Host) -> bool {
+        let sent = self.first().map(|(_, program)| &program.to_send);
+        peer.first().is_some_and(|(_, program)| program.is_at_end && Some(&program.received) == sent)
+    }
+}
+
+impl Node for Host {
+    fn handle(&mut self, now: Instant, _port: usize, packet: &[u8]) {
         self.endpoint.handle_input(now, packet, Trust::Check);
     }
 
-    /// Lets the user act until nothing is left to do.
-    pub fn act(&mut self, now: Instant) {
+    fn poll_transmit(&mut self, now: Instant, _port: usize, _free_at: Instant, out: &mut Vec<u8>) -> bool {
+        self.endpoint.poll_transmit(now, out).is_some()
+    }
+
+    fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+        let times = self.programs.values().flat_map(Program::times).filter(|at| *at > now);
+        times.chain(self.endpoint.poll_timeout()).min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+    }
+
+    fn act(&mut self, now: Instant) {
         self.reserve();
         while let Some(event) = self.endpoint.poll_event() {
-            if let Event::Accepted(_, id) = event {
-                self.connection = Some(id);
+            match event {
+                Event::Accepted(_, id) => {
+                    let peer = self.endpoint.addresses(id).map(|(_, peer)| peer);
+                    let program = peer.and_then(|peer| self.services.remove(&peer.port()));
+                    self.peers.extend(peer);
+                    self.programs.extend(program.or_else(|| self.service.clone()).map(|program| (id, program)));
+                }
+                Event::Closed(id, reason) => {
+                    if let Some(program) = self.programs.get_mut(&id) {
+                        program.closed = Some(reason);
+                    }
+                }
+                _ => {}
             }
             self.events.push(event);
         }
-        let Some(id) = self.connection else { return };
-        self.give(now, id);
-        if self.reads {
-            self.take(now, id);
-        }
-    }
-
-    fn give(&mut self, now: Instant, id: ConnectionId) {
-        while self.given < self.to_send.len() {
-            let rest = &self.to_send[self.given..];
-            let taken = match self.record {
-                Some(n) => {
-                    let record = &rest[..n.min(rest.len())];
-                    if self.endpoint.send_record(now, id, record) == Ok(true) {
-                        record.len()
-                    } else {
-                        0
-                    }
-                }
-                None => self.endpoint.send(now, id, rest).unwrap_or(0),
-            };
-            if taken == 0 {
-                return;
-            }
-            self.given += taken;
-        }
-        if self.closes {
-            self.endpoint.close(now, id);
-            self.closes = false;
-        }
-    }
-
-    fn take(&mut self, now: Instant, id: ConnectionId) {
-        let mut buffer = [0u8; 16_384];
-        loop {
-            match self.endpoint.recv(now, id, &mut buffer) {
-                Ok((0, _)) => {
-                    self.is_at_end = true;
-                    return;
-                }
-                Ok((n, ends_record)) => {
-                    self.received.extend_from_slice(&buffer[..n]);
-                    if ends_record {
-                        self.record_ends.push(self.received.len());
-                    }
-                }
-                Err(RecvError::Hole { offset, len }) => self.holes.push((offset, len)),
-                Err(_) => return,
-            }
+        let mut buffer = [0; CHUNK];
+        for (id, program) in &mut self.programs {
+            program.act(now, *id, &mut self.endpoint, &mut buffer);
         }
     }
 }

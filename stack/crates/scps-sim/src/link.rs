@@ -1,5 +1,6 @@
-//! One direction of a link: rate and queue, then delay, then errors.
+//! A link: in each direction rate and queue, then delay, then errors.
 
+use crate::node::Node;
 use scps_channel::{ErrorModel, ErrorSource};
 use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
 use std::collections::{BTreeMap, VecDeque};
@@ -59,9 +60,9 @@ pub struct LinkStats {
     pub queue_bytes_max: u64,
 }
 
-/// A link in operation.
+/// One direction of a link in operation.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct Way {
     config: LinkConfig,
     rng: Rng,
     errors: ErrorSource,
@@ -73,8 +74,8 @@ pub struct Link {
     stats: LinkStats,
 }
 
-impl Link {
-    /// An empty link; `name` picks its random streams.
+impl Way {
+    /// An empty direction; `name` picks its random streams.
     ///
     /// # Panics
     /// The error model asks for what cannot be.
@@ -84,7 +85,7 @@ impl Link {
             None => ErrorSource::none(),
             Some(model) => ErrorSource::from_model(model, 0, seed, &format!("{name} errors")).expect("an error model"),
         };
-        Link {
+        Way {
             config,
             rng: seed.stream(name),
             errors,
@@ -102,7 +103,7 @@ impl Link {
         self.stats
     }
 
-    /// Changes what the link does from now on.
+    /// Changes what it does from now on.
     pub fn config_mut(&mut self) -> &mut LinkConfig {
         &mut self.config
     }
@@ -162,6 +163,41 @@ impl Link {
     }
 }
 
+/// A link with two ports: what comes in at one leaves by the other.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// From port 0 to port 1, and back.
+    pub ways: [Way; 2],
+}
+
+impl Link {
+    /// An empty link; the names pick the random streams of its directions.
+    pub fn new([there, back]: [LinkConfig; 2], seed: Seed, names: [&str; 2]) -> Self {
+        Link { ways: [Way::new(there, seed, names[0]), Way::new(back, seed, names[1])] }
+    }
+}
+
+impl Node for Link {
+    fn handle(&mut self, now: Instant, port: usize, packet: &[u8]) {
+        self.ways[port].send(now, packet);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, port: usize, _free_at: Instant, out: &mut Vec<u8>) -> bool {
+        self.ways[1 - port].receive(now).is_some_and(|packet| {
+            out.extend(packet);
+            true
+        })
+    }
+
+    fn poll_timeout(&self, _now: Instant) -> Option<Instant> {
+        self.ways.iter().filter_map(Way::next_arrival).min()
+    }
+
+    fn free_at(&self, port: usize) -> Option<Instant> {
+        Some(self.ways[port].free_at())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,34 +209,34 @@ mod tests {
             delay: Duration::from_millis(250),
             ..LinkConfig::default()
         };
-        let mut link = Link::new(config, Seed::from_u64(1), "l");
-        link.send(Instant::ZERO, &[0; 100]);
-        link.send(Instant::ZERO, &[0; 100]);
+        let mut way = Way::new(config, Seed::from_u64(1), "l");
+        way.send(Instant::ZERO, &[0; 100]);
+        way.send(Instant::ZERO, &[0; 100]);
         // 100 octets at 8000 bit/s: 100 ms each.
-        assert_eq!(link.next_arrival(), Some(Instant::from_millis(350)));
-        assert!(link.receive(Instant::from_millis(349)).is_none());
-        assert!(link.receive(Instant::from_millis(350)).is_some());
-        assert_eq!(link.next_arrival(), Some(Instant::from_millis(450)));
+        assert_eq!(way.next_arrival(), Some(Instant::from_millis(350)));
+        assert!(way.receive(Instant::from_millis(349)).is_none());
+        assert!(way.receive(Instant::from_millis(350)).is_some());
+        assert_eq!(way.next_arrival(), Some(Instant::from_millis(450)));
     }
 
     #[test]
     fn a_full_queue_drops_at_the_tail() {
         let config = LinkConfig { rate: Some(Bitrate::from_bps(8000)), queue_bytes: 250, ..LinkConfig::default() };
-        let mut link = Link::new(config, Seed::from_u64(1), "l");
+        let mut way = Way::new(config, Seed::from_u64(1), "l");
         for _ in 0..3 {
-            link.send(Instant::ZERO, &[0; 100]);
+            way.send(Instant::ZERO, &[0; 100]);
         }
-        assert_eq!((link.stats().sent, link.stats().queue), (3, 1));
+        assert_eq!((way.stats().sent, way.stats().queue), (3, 1));
     }
 
     /// The share of 10,000 packets of 1456 octets that arrives.
     fn arriving(model: ErrorModel) -> f64 {
         let impairment = Impairment { errors: Some(model), ..Impairment::default() };
-        let mut link = Link::new(LinkConfig { impairment, ..LinkConfig::default() }, Seed::from_u64(3), "l");
+        let mut way = Way::new(LinkConfig { impairment, ..LinkConfig::default() }, Seed::from_u64(3), "l");
         for _ in 0..10_000 {
-            link.send(Instant::ZERO, &[0; 1456]);
+            way.send(Instant::ZERO, &[0; 1456]);
         }
-        1.0 - link.stats().corrupt as f64 / 1e4
+        1.0 - way.stats().corrupt as f64 / 1e4
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The bulk transfer every figure is made of: two hosts and a link each way.
 
+use crate::host::Host;
 use crate::link::{LinkConfig, LinkStats};
-use crate::network::{Network, PORT};
+use crate::network::{Network, ENDS, LINK, PORT};
+use crate::program::Program;
 use scps_net::NetworkConfig;
 use scps_tp::{Config, RouteConfig, Stats};
 use scps_types::{Duration, Instant, Seed};
@@ -44,59 +46,54 @@ pub struct Outcome {
     pub links: [LinkStats; 2],
 }
 
-impl Outcome {
-    /// Share of resends that brought the receiver nothing new, 0..=1.
-    pub fn superfluous_ratio(&self) -> f64 {
-        self.received.duplicate_segments as f64 / self.sent.resends_total().max(1) as f64
-    }
-}
-
 impl Transfer {
     /// Runs it.
     pub fn run(&self) -> Outcome {
-        self.run_network(false).0
+        self.finish(&mut self.begin())
     }
 
     /// Runs it and hands the network back with every packet that was offered to a link.
     pub fn run_captured(&self) -> Network {
-        self.run_network(true).1
+        let mut network = self.begin();
+        network.captures = true;
+        self.finish(&mut network);
+        network
     }
 
-    fn run_network(&self, captures: bool) -> (Outcome, Network) {
+    /// The network of [`Network::over`], whose sender asks for the connection.
+    pub fn begin(&self) -> Network {
         let seed = Seed::from_u64(self.seed);
         let mut network = Network::over(&self.networks, self.routes, self.links.clone(), seed);
-        network.captures = captures;
         let mut data = vec![0; self.bytes];
         seed.stream("data").fill(&mut data);
-        let remote = network.hosts[1].address;
-        network.hosts[1].listen(PORT, self.receiver.clone());
-        network.hosts[0].to_send = data;
-        network.hosts[0].connect(Instant::ZERO, remote, PORT, self.sender.clone());
+        let remote = network[ENDS[1]].address;
+        network[ENDS[1]].listen(PORT, self.receiver.clone());
+        network[ENDS[0]].connect(Instant::ZERO, (remote, PORT), self.sender.clone(), Program::sending(data));
+        network
+    }
+
+    /// Runs what was begun, and perhaps changed, to its end.
+    pub fn finish(&self, network: &mut Network) -> Outcome {
         let is_done = |n: &Network| {
-            n.hosts[1].is_at_end
-                && n.hosts[0]
-                    .connection
-                    .and_then(|id| n.hosts[0].endpoint.stats(id))
-                    .is_none_or(|s| s.flushed_at.is_some())
+            let (sender, receiver) = (&n[ENDS[0]], &n[ENDS[1]]);
+            let stats = sender.connection().and_then(|id| sender.endpoint.stats(id));
+            receiver.first().is_some_and(|(_, program)| program.is_at_end)
+                && stats.is_none_or(|stats| stats.flushed_at.is_some())
         };
-        let is_done = network.run(Instant::ZERO + self.limit, is_done);
-        let stats = |i: usize| {
-            let host = &network.hosts[i];
-            host.connection.and_then(|id| host.endpoint.stats(id)).unwrap_or_default()
-        };
-        let (sent, received) = (stats(0), stats(1));
+        let is_done = network.run(network.now + self.limit, is_done);
+        let stats = |host: &Host| host.connection().and_then(|id| host.endpoint.stats(id)).unwrap_or_default();
+        let (sent, received) = (stats(&network[ENDS[0]]), stats(&network[ENDS[1]]));
         let span = |from: Option<Instant>, to: Option<Instant>| match (from, to) {
             (Some(from), Some(to)) => to.since(from),
             _ => Duration::ZERO,
         };
-        let outcome = Outcome {
-            is_complete: is_done && network.hosts[1].received == network.hosts[0].to_send,
+        Outcome {
+            is_complete: is_done && network[ENDS[0]].has_sent_all_to(&network[ENDS[1]]),
             transfer: span(received.first_data_at, received.last_data_ack_at),
             connect: span(sent.opened_at, sent.flushed_at),
             sent,
             received,
-            links: [network.links[0].stats(), network.links[1].stats()],
-        };
-        (outcome, network)
+            links: [0, 1].map(|i| network[LINK].ways[i].stats()),
+        }
     }
 }

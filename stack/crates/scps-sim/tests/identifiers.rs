@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use proptest::prelude::*;
+use scps_gateway::{Gateway, GatewayConfig, SetUp, SideConfig};
 use scps_net::NetworkConfig;
-use scps_sim::{Host, Impairment, LinkConfig, Network, PORT};
+use scps_sim::{Host, Impairment, LinkConfig, Network, ENDS, PORT};
 use scps_tp::{Config, ConnectionId, Event, RouteConfig};
 use scps_types::{Duration, Instant, Rng, Seed};
 use std::collections::BTreeMap;
@@ -18,7 +19,9 @@ struct Load {
     /// Between the beginnings of two connections.
     spacing: Duration,
     impairment: Impairment,
-    /// Which host is killed, and after how many connections began.
+    /// Whether gateways are between the hosts.
+    has_gateways: bool,
+    /// Who is killed (0 and 1: a host; 2 and 3: a gateway, if there are), and after how many connections began.
     kills: Vec<(usize, u32)>,
     seed: u64,
 }
@@ -43,11 +46,16 @@ fn route() -> RouteConfig {
 /// A host without a user of its own: the test is the user.
 fn host(i: u8, seed: u64) -> Host {
     let mut host = Host::new(Network::address(i), route(), NetworkConfig::Ipv4, Seed::from_u64(seed));
-    (host.closes, host.reads) = (false, false);
+    host.service = None;
     if i == 1 {
         host.listen(PORT, config());
     }
     host
+}
+
+fn gateway_config() -> GatewayConfig {
+    let side = SideConfig::default().connection(config().keepalive_asks(true)).route(route());
+    GatewayConfig::transparent(side.clone(), side, SetUp::ConnectFirst)
 }
 
 /// The server's user: answers what it read, and closes when the client does, or at once.
@@ -105,7 +113,10 @@ fn run(load: &Load) -> Tally {
         LinkConfig { delay: Duration::from_millis(20), impairment: load.impairment.clone(), ..LinkConfig::default() };
     let seed = Seed::from_u64(load.seed);
     let mut network = Network::new([route(), route()], [link.clone(), link], seed);
-    network.hosts = vec![host(0, load.seed), host(1, load.seed + 1)];
+    for (i, end) in (0..).zip(ENDS) {
+        network[end] = host(i, load.seed + u64::from(i));
+    }
+    let gateways = load.has_gateways.then(|| network.put_gateways(&gateway_config(), seed).unwrap());
     let mut rng = seed.stream("users");
     let mut client = Client { waiting: BTreeMap::new(), tally: Tally::default() };
     let mut begun = 0;
@@ -115,13 +126,21 @@ fn run(load: &Load) -> Tally {
         if network.now >= next_at && begun < load.connections {
             for (place, _) in load.kills.iter().filter(|kill| kill.1 == begun) {
                 // Whoever starts again draws other numbers than before.
-                network.hosts[*place] = host(*place as u8, load.seed + 100 + u64::from(begun));
+                let again = load.seed + 100 + u64::from(begun);
+                match (place, gateways) {
+                    (0 | 1, _) => network[ENDS[*place]] = host(*place as u8, again),
+                    (_, Some(gateways)) => {
+                        let gateway = Gateway::new(gateway_config(), Seed::from_u64(again), network.now).unwrap();
+                        network[gateways[place - 2]].gateway = Some(gateway);
+                    }
+                    (_, None) => continue,
+                }
                 if *place == 0 {
                     client.waiting.clear();
                 }
             }
-            let remote = (network.hosts[1].address, PORT);
-            let (host, now) = (&mut network.hosts[0], network.now);
+            let remote = (network[ENDS[1]].address, PORT);
+            let (now, host) = (network.now, &mut network[ENDS[0]]);
             let id = host.endpoint.connect(now, (host.address, 0), remote, config()).unwrap();
             client.waiting.insert(id, now);
             begun += 1;
@@ -132,8 +151,8 @@ fn run(load: &Load) -> Tally {
             network.now = until;
         }
         let now = network.now;
-        serve(&mut network.hosts[1], now, &mut rng);
-        client.act(&mut network.hosts[0], now, &mut rng);
+        serve(&mut network[ENDS[1]], now, &mut rng);
+        client.act(&mut network[ENDS[0]], now, &mut rng);
     }
     client.tally.hanging = client.waiting.len() as u32;
     client.tally
@@ -146,14 +165,17 @@ fn load() -> impl Strategy<Value = Load> {
         reorder_delay: Duration::from_millis(ms),
         ..Impairment::default()
     });
-    let kills = proptest::collection::vec((0usize..2, 1u32..400), 0..4);
-    (1u64..400, impairment, kills, any::<u32>()).prop_map(|(ms, impairment, kills, seed)| Load {
-        connections: 400,
-        spacing: Duration::from_millis(ms),
-        impairment,
-        kills,
-        seed: seed.into(),
-    })
+    let kills = proptest::collection::vec((0usize..4, 1u32..400), 0..4);
+    (1u64..400, impairment, any::<bool>(), kills, any::<u32>()).prop_map(
+        |(ms, impairment, has_gateways, kills, seed)| Load {
+            connections: 400,
+            spacing: Duration::from_millis(ms),
+            impairment,
+            has_gateways,
+            kills,
+            seed: seed.into(),
+        },
+    )
 }
 
 proptest! {
@@ -173,7 +195,14 @@ proptest! {
 #[test]
 fn short_connections_are_answered_one_after_the_other_and_compressed_while_there_are_identifiers() {
     let spacing = Duration::from_millis(300);
-    let load = Load { connections: 600, spacing, impairment: Impairment::default(), kills: Vec::new(), seed: 1 };
+    let load = Load {
+        connections: 600,
+        spacing,
+        impairment: Impairment::default(),
+        has_gateways: false,
+        kills: Vec::new(),
+        seed: 1,
+    };
     let tally = run(&load);
     // 200 connections begin within the time that TIME-WAIT lasts: there is an identifier for each.
     assert_eq!(tally, Tally { answered: 600, told: 0, hanging: 0, compressed: 600 });

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use scps_net::{NetworkConfig, NpConfig};
 use scps_np::scmp::{Message, Restored, Unreachable};
 use scps_np::{tpid, Address, Addresses, BasicQos, Datagram, Dialect, Header, NpProfile, Tables, DATAGRAM_MAX};
-use scps_sim::{Impairment, LinkConfig, Network, Transfer, PORT};
+use scps_sim::{Impairment, LinkConfig, Network, Node, Transfer, ENDS, LINK, PORT};
 use scps_tp::{Config, Congestion, DropReason, RouteConfig, Snapshot};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
@@ -61,7 +61,7 @@ fn segments_fill_what_the_header_leaves_of_the_mtu() {
     let route = RouteConfig::default().rate(None).mtu(1500);
     let network = transfer(Config::default(), layers(|_| ()), route).run_captured();
     // Three octets, control octet 3, two addresses, hop count, checksum: 11, where IPv4 has 20. 1469 is made even.
-    assert_eq!(network.hosts[0].endpoint.segment_size(network.hosts[0].connection.unwrap()), Some(1468 - 12));
+    assert_eq!(network[ENDS[0]].endpoint.segment_size(network[ENDS[0]].connection().unwrap()), Some(1468 - 12));
     assert_eq!(headers(&network).iter().map(|(_, _, len)| *len).max(), Some(1499));
 }
 
@@ -70,7 +70,7 @@ fn nothing_longer_than_np_carries_is_sent() {
     let route = RouteConfig::default().rate(None).mtu(u16::MAX);
     let big = Transfer { bytes: 200_000, ..transfer(Config::modern(), layers(|_| ()), route) };
     let network = big.run_captured();
-    assert_eq!(network.hosts[1].received, network.hosts[0].to_send);
+    assert!(network[ENDS[0]].has_sent_all_to(&network[ENDS[1]]));
     let longest = headers(&network).iter().map(|(_, _, len)| *len).max().unwrap();
     assert!((DATAGRAM_MAX - 2..=DATAGRAM_MAX).contains(&longest), "{longest}");
 }
@@ -82,7 +82,7 @@ fn what_does_not_fit_the_route_is_not_sent() {
     let network = Transfer { limit: Duration::from_secs(60), ..transfer(Config::default(), layers(|_| ()), route) };
     let network = network.run_captured();
     assert!(network.capture.is_empty());
-    let stats = network.hosts[0].endpoint.stats(network.hosts[0].connection.unwrap()).unwrap();
+    let stats = network[ENDS[0]].endpoint.stats(network[ENDS[0]].connection().unwrap()).unwrap();
     assert!(stats.too_big > 1 && stats.too_big == stats.segments_sent, "{stats:?}");
 }
 
@@ -94,7 +94,7 @@ fn every_packet_carries_the_precedence_of_its_connection() {
     lossy.receiver.precedence = None;
     lossy.links[0].impairment = Impairment { drop_list: vec![5, 6, 9], ..Impairment::default() };
     let network = lossy.run_captured();
-    assert_eq!(network.hosts[1].received, network.hosts[0].to_send);
+    assert!(network[ENDS[0]].has_sent_all_to(&network[ENDS[1]]));
     let all = headers(&network);
     // Both directions, from SYN to FIN, resends among them: who accepts answers as urgently as he was asked.
     assert!(all.iter().all(|(_, header, _)| header.qos == nine.map(BasicQos::of)));
@@ -145,10 +145,10 @@ impl Midway {
         there[0].impairment.drop_list = drop_list;
         let mut network = Network::over(&layers(|_| ()), [route, route], there, Seed::from_u64(3));
         network.captures = true;
-        network.hosts[1].listen(PORT, config.clone());
+        network[ENDS[1]].listen(PORT, config.clone());
         let remote = (Network::address(1), PORT);
         let ids = [1000, 1001].map(|port| {
-            let (host, now) = (&mut network.hosts[0].endpoint, network.now);
+            let (now, host) = (network.now, &mut network[ENDS[0]].endpoint);
             let id = host.connect(now, (Network::address(0), port), remote, config.clone()).unwrap();
             host.send(now, id, &vec![7; 300_000]).unwrap();
             id
@@ -164,11 +164,11 @@ impl Midway {
     }
 
     fn snapshots(&self) -> [Snapshot; 2] {
-        self.ids.map(|id| self.network.hosts[0].endpoint.snapshot(id).unwrap())
+        self.ids.map(|id| self.network[ENDS[0]].endpoint.snapshot(id).unwrap())
     }
 
     fn sent(&self, i: usize) -> u64 {
-        self.network.hosts[0].endpoint.stats(self.ids[i]).unwrap().data_segments_sent
+        self.network[ENDS[0]].endpoint.stats(self.ids[i]).unwrap().data_segments_sent
     }
 
     /// The last packet with data of connection `i`: it is in flight.
@@ -197,11 +197,11 @@ impl Midway {
         packet.extend_from_slice(body);
         header.emit(Dialect::default(), 1500, &mut packet).unwrap();
         let now = self.network.now;
-        self.network.hosts[0].handle(now, &packet);
+        self.network[ENDS[0]].handle(now, 0, &packet);
     }
 
     fn drops(&self) -> u64 {
-        let endpoint = &self.network.hosts[0].endpoint;
+        let endpoint = &self.network[ENDS[0]].endpoint;
         [DropReason::ForeignReport, DropReason::UnknownProtocol, DropReason::BadSegment, DropReason::BadHeader]
             .map(|reason| endpoint.drops(reason))
             .iter()
@@ -216,11 +216,11 @@ fn source_quench_slows_the_quoted_connection_only() {
     let quote = m.in_flight(0);
     m.tell(ROUTER_NP, &Message::SourceQuench(&quote[..50]));
     let after = m.snapshots();
-    let mss = m.network.hosts[0].endpoint.segment_size(m.ids[0]).unwrap();
+    let mss = m.network[ENDS[0]].endpoint.segment_size(m.ids[0]).unwrap();
     assert!(before[0].cwnd > 4 * mss);
     assert_eq!((after[0].cwnd, after[0].ssthresh), (mss, 2 * mss));
     assert_eq!(after[1], before[1]);
-    let signals = m.network.hosts[0].endpoint.signals();
+    let signals = m.network[ENDS[0]].endpoint.signals();
     assert_eq!((signals.congestion, signals.corruption, signals.outage), (1, 0, 0));
 }
 
@@ -233,7 +233,7 @@ fn corruption_changes_no_window_and_no_timeout_and_makes_losses_harmless() {
         if is_told {
             m.tell(ROUTER_NP, &Message::Corruption);
             assert_eq!(m.snapshots(), before);
-            assert_eq!(m.network.hosts[0].endpoint.signals().corruption, 1);
+            assert_eq!(m.network[ENDS[0]].endpoint.signals().corruption, 1);
         }
         let mut lowest = before[0].cwnd.min(before[1].cwnd);
         for _ in 0..100 {
@@ -241,7 +241,7 @@ fn corruption_changes_no_window_and_no_timeout_and_makes_losses_harmless() {
             lowest = m.snapshots().iter().map(|s| s.cwnd).chain([lowest]).min().unwrap();
         }
         let resends =
-            m.ids.iter().map(|id| m.network.hosts[0].endpoint.stats(*id).unwrap().resends_total()).sum::<u64>();
+            m.ids.iter().map(|id| m.network[ENDS[0]].endpoint.stats(*id).unwrap().resends_total()).sum::<u64>();
         assert!(resends >= 10, "{resends} of the ten lost segments were resent");
         (before[0].cwnd.min(before[1].cwnd), lowest)
     };
@@ -256,19 +256,19 @@ fn corruption_changes_no_window_and_no_timeout_and_makes_losses_harmless() {
 fn an_outage_suspends_until_the_link_is_available() {
     let mut m = Midway::new();
     // The link takes everything down with it; what was acknowledged before still comes.
-    m.network.links[0].config_mut().impairment.loss = 1.0;
+    m.network[LINK].ways[0].config_mut().impairment.loss = 1.0;
     m.run(Duration::from_millis(600));
     let quote = m.in_flight(0);
     m.tell(ROUTER_NP, &Message::Unreachable(Unreachable::LinkOutage, &quote[..50]));
     m.run(Duration::from_millis(200));
-    assert_eq!(m.network.hosts[0].endpoint.signals().outage, 1);
-    let (rtos, sent) = (m.network.hosts[0].endpoint.totals().rtos, m.sent(0));
+    assert_eq!(m.network[ENDS[0]].endpoint.signals().outage, 1);
+    let (rtos, sent) = (m.network[ENDS[0]].endpoint.totals().rtos, m.sent(0));
     // Ten minutes of probes: none counts as a retry, nothing new leaves, no timer doubles.
     m.run(Duration::from_secs(600));
-    assert_eq!((m.network.hosts[0].endpoint.totals().rtos, m.sent(0)), (rtos, sent));
-    let stats = m.network.hosts[0].endpoint.stats(m.ids[0]).unwrap();
+    assert_eq!((m.network[ENDS[0]].endpoint.totals().rtos, m.sent(0)), (rtos, sent));
+    let stats = m.network[ENDS[0]].endpoint.stats(m.ids[0]).unwrap();
     assert!(stats.probes_sent > 5, "{}", stats.probes_sent);
-    m.network.links[0].config_mut().impairment.loss = 0.0;
+    m.network[LINK].ways[0].config_mut().impairment.loss = 0.0;
     let restored = Restored::Destination(Address::Basic(NP[1]));
     m.tell(ROUTER_NP, &Message::LinkAvailable(restored));
     m.run(Duration::from_secs(3));
@@ -389,8 +389,7 @@ proptest! {
             };
         }
         let network = t.run_captured();
-        prop_assert!(network.hosts[1].is_at_end);
-        prop_assert_eq!(&network.hosts[1].received, &network.hosts[0].to_send);
+        prop_assert!(network[ENDS[0]].has_sent_all_to(&network[ENDS[1]]));
         let longest = network.capture.iter().map(|(_, _, packet)| packet.len()).max();
         prop_assert!(longest.unwrap_or(0) <= usize::from(mtu));
     }

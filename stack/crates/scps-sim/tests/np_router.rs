@@ -3,7 +3,7 @@
 
 use scps_net::{NetworkConfig, NpConfig};
 use scps_np::{Address, Counter, Dialect, QueueConfig, Router, RouterConfig, RouterLink, ScmpCounter, SpRule, Tables};
-use scps_sim::{Host, Impairment, LinkConfig, Network, Node, PORT};
+use scps_sim::{At, Host, Impairment, Link, LinkConfig, Network, Program, RouterNode, PORT};
 use scps_tp::{Config, Congestion, ConnectionId, RouteConfig};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
@@ -34,8 +34,15 @@ fn router(hosts: usize) -> Router {
     Router::new(RouterConfig::default(), tables, links, Seed::from_u64(5), Instant::ZERO)
 }
 
+/// Hosts around a router.
+struct Star {
+    network: Network,
+    hosts: Vec<At<Host>>,
+    router: At<RouterNode>,
+}
+
 /// Senders, a router, and the last host behind 1 Mbit/s; the other links are fast.
-fn network(routes: &[RouteConfig], impairment: Impairment) -> Network {
+fn network(routes: &[RouteConfig], impairment: Impairment) -> Star {
     let senders = routes.len();
     let hosts = (0..=senders).map(|i| {
         let route = *routes.get(i).unwrap_or(&routes[0]);
@@ -43,26 +50,29 @@ fn network(routes: &[RouteConfig], impairment: Impairment) -> Network {
         let np = NpConfig { believed: vec![ROUTER.0], ..NpConfig::with_tables(tables(ip, senders + 1)) };
         Host::new(ip, route, NetworkConfig::Np(Box::new(np)), Seed::from_u64(i as u64))
     });
-    let mut network = Network::of(hosts.collect(), vec![router(senders + 1)]);
+    let mut network = Network::default();
+    let hosts: Vec<_> = hosts.map(|host| network.add(host)).collect();
+    let router = network.add(RouterNode::new(router(senders + 1)));
     let delay = Duration::from_millis(20);
     let fast = LinkConfig { rate: Some(Bitrate::from_bps(10_000_000)), delay, ..LinkConfig::default() };
     let slow = LinkConfig { rate: Some(Bitrate::from_bps(1_000_000)), delay, impairment, ..LinkConfig::default() };
     let seed = Seed::from_u64(11);
-    for i in 0..=senders {
+    for (i, host) in hosts.iter().enumerate() {
         let to_host = if i == senders { slow.clone() } else { fast.clone() };
         let names = [format!("from router to {i}"), format!("from {i} to router")];
-        network.join(Node::Router(0), Node::Host(i), [to_host, fast.clone()], seed, [&names[0], &names[1]]);
+        let link = network.add(Link::new([to_host, fast.clone()], seed, [&names[0], &names[1]]));
+        network.chain(&[router.into(), link.into(), (*host).into()]);
     }
-    network
+    Star { network, hosts, router }
 }
 
 /// Opens a connection from every sender to the last host, with more to send than will fit.
-fn open(network: &mut Network, config: &Config, levels: &[Option<u8>]) -> Vec<ConnectionId> {
+fn open(star: &mut Star, config: &Config, levels: &[Option<u8>]) -> Vec<ConnectionId> {
     let (receiver, _) = host(levels.len());
-    network.hosts[levels.len()].listen(PORT, config.clone());
+    star.network[star.hosts[levels.len()]].listen(PORT, config.clone());
     let opened = levels.iter().enumerate().map(|(i, level)| {
         let config = config.clone().precedence(level.and_then(Precedence::new));
-        let endpoint = &mut network.hosts[i].endpoint;
+        let endpoint = &mut star.network[star.hosts[i]].endpoint;
         let id = endpoint.connect(Instant::ZERO, (host(i).0, 1000), (receiver, PORT), config).unwrap();
         endpoint.send(Instant::ZERO, id, &vec![7; 8_000_000]).unwrap();
         id
@@ -76,10 +86,10 @@ fn under_load_the_highest_precedence_has_the_least_delay_and_the_most_throughput
     // losses do not slow them.
     let config = Config::default().congestion(Congestion::None).send_buffer(8_000_000).receive_buffer(8_000_000);
     let rate = |bps| RouteConfig::default().rate(Some(Bitrate::from_bps(bps)));
-    let mut network = network(&[1_200_000, 350_000, 450_000].map(rate), Impairment::default());
-    let ids = open(&mut network, &config, &[Some(0), Some(7), Some(15)]);
-    network.run(Instant::from_secs(20), |_| false);
-    let shot = |(i, id): (usize, &ConnectionId)| network.hosts[i].endpoint.snapshot(*id).unwrap();
+    let mut star = network(&[1_200_000, 350_000, 450_000].map(rate), Impairment::default());
+    let ids = open(&mut star, &config, &[Some(0), Some(7), Some(15)]);
+    star.network.run(Instant::from_secs(20), |_| false);
+    let shot = |(i, id): (usize, &ConnectionId)| star.network[star.hosts[i]].endpoint.snapshot(*id).unwrap();
     let shots: Vec<_> = ids.iter().enumerate().map(shot).collect();
     let acknowledged: Vec<u64> = shots.iter().map(|s| 8_000_000 - s.unacknowledged).collect();
     assert!(acknowledged[2] > acknowledged[1] && acknowledged[1] > acknowledged[0], "{acknowledged:?}");
@@ -88,7 +98,7 @@ fn under_load_the_highest_precedence_has_the_least_delay_and_the_most_throughput
     assert!(bps(acknowledged[2]) > 0.9 * 450e3 && bps(acknowledged[1]) > 0.9 * 350e3, "{acknowledged:?}");
     let delays: Vec<_> = shots.iter().map(|s| s.srtt.unwrap()).collect();
     assert!(delays[2] < delays[1] && delays[1] < delays[0], "{delays:?}");
-    let queue = network.routers[0].queue(3);
+    let queue = star.network[star.router].router.queue(3);
     let discarded = |level| queue.counters(Precedence::new(level).unwrap()).discarded;
     assert!(discarded(0) > 0 && discarded(15) == 0, "{} {}", discarded(0), discarded(15));
 }
@@ -97,10 +107,10 @@ fn under_load_the_highest_precedence_has_the_least_delay_and_the_most_throughput
 fn a_routers_source_quench_reaches_the_sender_and_slows_it() {
     let quenches = |congestion| {
         let config = Config::default().congestion(congestion).send_buffer(8_000_000).receive_buffer(8_000_000);
-        let mut network = network(&[RouteConfig::default().rate(None)], Impairment::default());
-        open(&mut network, &config, &[None]);
-        network.run(Instant::from_secs(10), |_| false);
-        let counters = network.routers[0].counters();
+        let mut star = network(&[RouteConfig::default().rate(None)], Impairment::default());
+        open(&mut star, &config, &[None]);
+        star.network.run(Instant::from_secs(10), |_| false);
+        let counters = star.network[star.router].router.counters();
         (counters.scmp_out(ScmpCounter::SrcQuenchs), counters.get(Counter::OutDiscards))
     };
     let (told, discarded) = quenches(Congestion::Vj);
@@ -120,21 +130,19 @@ fn a_transfer_through_a_router_survives_loss_and_reordering() {
             duplicate: 0.02,
             ..Impairment::default()
         };
-        let mut network = network(&[RouteConfig::default()], impairment);
+        let Star { mut network, hosts, router } = network(&[RouteConfig::default()], impairment);
         let mut data = vec![0; 100_000];
         Seed::from_u64(seed).stream("data").fill(&mut data);
-        network.hosts[1].listen(PORT, Config::default());
-        network.hosts[0].to_send = data;
-        network.hosts[0].connect(Instant::ZERO, host(1).0, PORT, Config::default());
-        let done = network.run(Instant::from_secs(300), |n| n.hosts[1].is_at_end);
-        assert!(done && network.hosts[1].received == network.hosts[0].to_send);
-        let counters = network.routers[0].counters();
+        network[hosts[1]].listen(PORT, Config::default());
+        network[hosts[0]].connect(Instant::ZERO, (host(1).0, PORT), Config::default(), Program::sending(data));
+        assert!(network.run(Instant::from_secs(300), |n| n[hosts[0]].has_sent_all_to(&n[hosts[1]])));
+        let counters = network[router].router.counters();
         assert_eq!(counters.get(Counter::InReceives), counters.get(Counter::ForwDatagrams));
     }
 }
 
 /// A host, and two routers that each send what is for the other host back to the other router.
-fn loop_of_two(hop_count: Option<u8>, forwards_uncounted: bool) -> Network {
+fn loop_of_two(hop_count: Option<u8>, forwards_uncounted: bool) -> (Network, [At<RouterNode>; 2]) {
     let routers = [ROUTER, (Ipv4Addr::new(10, 0, 0, 98), 0x7202)];
     let known = |own: Ipv4Addr| {
         let mut tables = Tables::of(own);
@@ -161,25 +169,26 @@ fn loop_of_two(hop_count: Option<u8>, forwards_uncounted: bool) -> Network {
     };
     let np = NpConfig { hop_count, ..NpConfig::with_tables(known(host(0).0)) };
     let sender = Host::new(host(0).0, RouteConfig::default(), NetworkConfig::Np(Box::new(np)), Seed::from_u64(1));
-    let mut network = Network::of(vec![sender], vec![node(0), node(1)]);
-    let link = || {
+    let mut network = Network::default();
+    let routers = [0, 1].map(|i| network.add(RouterNode::new(node(i))));
+    let sender = network.add(sender);
+    let [to_sender, between] = ["sender", "between"].map(|name| {
         let (rate, delay) = (Some(Bitrate::from_bps(10_000_000)), Duration::from_millis(20));
-        [LinkConfig { rate, delay, ..LinkConfig::default() }, LinkConfig { rate, delay, ..LinkConfig::default() }]
-    };
-    let seed = Seed::from_u64(11);
-    network.join(Node::Router(0), Node::Host(0), link(), seed, ["out", "in"]);
-    network.join(Node::Router(0), Node::Router(1), link(), seed, ["there", "back"]);
-    network.hosts[0].endpoint.connect(Instant::ZERO, (host(0).0, 1000), (host(1).0, PORT), Config::default()).unwrap();
-    network
+        let link = LinkConfig { rate, delay, ..LinkConfig::default() };
+        network.add(Link::new([link.clone(), link], Seed::from_u64(11), [name, name]))
+    });
+    network.chain(&[sender.into(), to_sender.into(), routers[0].into(), between.into(), routers[1].into()]);
+    network[sender].connect(Instant::ZERO, (host(1).0, PORT), Config::default(), Program::default());
+    (network, routers)
 }
 
 #[test]
 fn a_loop_of_routes_ends_what_has_no_hop_count() {
     // Datagrams that both routers forwarded for the one SYN that left until then.
     let forwarded = |hop_count, forwards_uncounted| {
-        let mut network = loop_of_two(hop_count, forwards_uncounted);
+        let (mut network, routers) = loop_of_two(hop_count, forwards_uncounted);
         network.run(Instant::from_millis(900), |_| false);
-        let sum = |counter| network.routers.iter().map(|r| r.counters().get(counter)).sum::<u32>();
+        let sum = |counter| routers.map(|r| network[r].router.counters().get(counter)).iter().sum::<u32>();
         (sum(Counter::ForwDatagrams), sum(Counter::HopDiscard))
     };
     assert_eq!(forwarded(None, false), (0, 1));

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use scps_net::{NetworkConfig, NpConfig, Protection, Services};
 use scps_np::scmp::Message;
 use scps_np::{tpid, Address, Addresses, Datagram, Dialect, Header, Tables};
-use scps_sim::{Impairment, LinkConfig, Network, PORT};
+use scps_sim::{Impairment, LinkConfig, Network, Node, Program, ENDS, PORT};
 use scps_sp::{AeadKey, Association, Dropped, Ends, Policy, Refused, Sp, SpConfig, Suite};
 use scps_tp::{CloseReason, Config, ConnectError, DropReason, Event, RouteConfig};
 use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
@@ -67,7 +67,7 @@ fn network(is_np: bool, mtu: u16, impairment: &Impairment, seed: u64) -> Network
 fn protected(is_np: bool, associations: [Vec<Association>; 2]) -> Network {
     let mut network = network(is_np, 1500, &Impairment::default(), 1);
     for (i, associations) in associations.into_iter().enumerate() {
-        network.hosts[i].protect(protection(i, Policy::Strict, associations));
+        network[ENDS[i]].protect(protection(i, Policy::Strict, associations));
     }
     network
 }
@@ -75,17 +75,16 @@ fn protected(is_np: bool, associations: [Vec<Association>; 2]) -> Network {
 fn begin(network: &mut Network, bytes: usize, config: &Config) {
     let mut data = vec![0; bytes];
     Seed::from_u64(3).stream("data").fill(&mut data);
-    network.hosts[0].to_send = data;
-    network.hosts[1].listen(PORT, config.clone());
-    network.hosts[0].connect(Instant::ZERO, HOSTS[1], PORT, config.clone());
+    network[ENDS[1]].listen(PORT, config.clone());
+    network[ENDS[0]].connect(Instant::ZERO, (HOSTS[1], PORT), config.clone(), Program::sending(data));
 }
 
 fn is_complete(network: &Network) -> bool {
-    network.hosts[1].is_at_end && network.hosts[1].received == network.hosts[0].to_send
+    network[ENDS[0]].has_sent_all_to(&network[ENDS[1]])
 }
 
 fn sp(network: &Network, i: usize) -> &Sp {
-    &network.hosts[i].endpoint.protection().unwrap().sp
+    &network[ENDS[i]].endpoint.protection().unwrap().sp
 }
 
 /// An adversary who sees every packet: he sends some again, now or much later, and some changed; some he invents.
@@ -95,24 +94,24 @@ fn attack(network: &mut Network, rng: &mut Rng, seen: &mut usize) {
         *seen += 1;
         let now = network.now;
         match rng.below(8) {
-            0 => network.hosts[1 - from].handle(now, &packet),
+            0 => network[ENDS[1 - from]].handle(now, 0, &packet),
             1 => {
                 let older = rng.below(network.capture.len() as u64) as usize;
                 let (_, from, packet) = network.capture[older].clone();
-                network.hosts[1 - from].handle(now, &packet);
+                network[ENDS[1 - from]].handle(now, 0, &packet);
             }
             2 => {
                 let mut forged = packet;
                 let bit = rng.below(forged.len() as u64 * 8) as usize;
                 forged[bit / 8] ^= 1 << (bit % 8);
-                network.hosts[1 - from].handle(now, &forged);
+                network[ENDS[1 - from]].handle(now, 0, &forged);
             }
             // Back to whoever sent it.
-            3 => network.hosts[from].handle(now, &packet),
+            3 => network[ENDS[from]].handle(now, 0, &packet),
             4 => {
                 let mut cut = packet;
                 cut.truncate(rng.below(80) as usize);
-                network.hosts[1 - from].handle(now, &cut);
+                network[ENDS[1 - from]].handle(now, 0, &cut);
             }
             _ => {}
         }
@@ -151,7 +150,7 @@ proptest! {
         for i in 0..2 {
             let associations =
                 pair(suite, 1, 7, services).into_iter().map(|a| Association { pad_to, ..a }).collect();
-            n.hosts[i].protect(protection(i, Policy::Strict, associations));
+            n[ENDS[i]].protect(protection(i, Policy::Strict, associations));
         }
         begin(&mut n, bytes, &Config::modern().compression(compression));
         let mut rng = Seed::from_u64(seed).stream("adversary");
@@ -165,7 +164,7 @@ proptest! {
         prop_assert!(longest.unwrap_or(0) <= usize::from(mtu));
         if is_secret {
             for (_, _, packet) in &n.capture {
-                for piece in n.hosts[0].to_send.chunks_exact(64).take(20) {
+                for piece in n[ENDS[0]].first().unwrap().1.to_send.chunks_exact(64).take(20) {
                     prop_assert!(!packet.windows(16).any(|window| window == &piece[..16]));
                 }
             }
@@ -198,7 +197,7 @@ fn over_np_sp_is_tpid_8_and_over_ip_a_protocol_of_its_own() {
         let mut n = network(false, 1500, &Impairment::default(), 1);
         for i in 0..2 {
             let protection = Protection { ip_protocol, ..protection(i, Policy::Strict, usual()) };
-            n.hosts[i].protect(protection);
+            n[ENDS[i]].protect(protection);
         }
         begin(&mut n, 1000, &Config::default());
         assert!(n.run(Instant::from_secs(60), is_complete));
@@ -215,10 +214,10 @@ fn with_another_key_nothing_is_answered_and_the_sender_gives_up() {
         config.rto.syn_retransmissions_max = 4;
         begin(&mut n, 1000, &config);
         n.run(Instant::from_secs(3600), |_| false);
-        assert!(matches!(n.hosts[0].events[..], [Event::Closed(_, CloseReason::TimedOut)]), "{:?}", n.hosts[0].events);
+        assert!(matches!(n[ENDS[0]].events[..], [Event::Closed(_, CloseReason::TimedOut)]), "{:?}", n[ENDS[0]].events);
         assert!(n.capture.iter().all(|(_, from, _)| *from == 0), "the receiver says nothing");
         assert_eq!(sp(&n, 1).counters().dropped(Dropped::Authentication), n.capture.len() as u64);
-        assert_eq!(n.hosts[1].endpoint.drops(DropReason::Unprotected), n.capture.len() as u64);
+        assert_eq!(n[ENDS[1]].endpoint.drops(DropReason::Unprotected), n.capture.len() as u64);
     }
 }
 
@@ -226,14 +225,14 @@ fn with_another_key_nothing_is_answered_and_the_sender_gives_up() {
 fn with_sp_at_one_end_nothing_is_answered() {
     // Protected to a host that knows nothing of it.
     let mut n = network(false, 1500, &Impairment::default(), 1);
-    n.hosts[0].protect(protection(0, Policy::Strict, usual()));
+    n[ENDS[0]].protect(protection(0, Policy::Strict, usual()));
     begin(&mut n, 1000, &Config::default());
     n.run(Instant::from_secs(600), |_| false);
     assert!(n.capture.iter().all(|(_, from, _)| *from == 0));
-    assert_eq!(n.hosts[1].endpoint.drops(DropReason::UnknownProtocol), n.capture.len() as u64);
+    assert_eq!(n[ENDS[1]].endpoint.drops(DropReason::UnknownProtocol), n.capture.len() as u64);
     // In clear to a host that demands protection.
     let mut n = network(false, 1500, &Impairment::default(), 1);
-    n.hosts[1].protect(protection(1, Policy::Strict, usual()));
+    n[ENDS[1]].protect(protection(1, Policy::Strict, usual()));
     begin(&mut n, 1000, &Config::default());
     n.run(Instant::from_secs(600), |_| false);
     assert!(n.capture.iter().all(|(_, from, _)| *from == 0));
@@ -244,7 +243,7 @@ fn with_sp_at_one_end_nothing_is_answered() {
 fn on_demand_what_has_no_association_goes_in_clear_and_is_counted() {
     let mut n = network(false, 1500, &Impairment::default(), 1);
     for i in 0..2 {
-        n.hosts[i].protect(protection(i, Policy::OnDemand, Vec::new()));
+        n[ENDS[i]].protect(protection(i, Policy::OnDemand, Vec::new()));
     }
     begin(&mut n, 5000, &Config::default());
     assert!(n.run(Instant::from_secs(60), is_complete));
@@ -253,7 +252,7 @@ fn on_demand_what_has_no_association_goes_in_clear_and_is_counted() {
     assert!(n.capture.iter().all(|(_, _, packet)| packet[9] == 6));
     // What has one is protected, and a segment in clear in its stead is not taken.
     let mut n = network(false, 1500, &Impairment::default(), 1);
-    n.hosts[1].protect(protection(1, Policy::OnDemand, usual()));
+    n[ENDS[1]].protect(protection(1, Policy::OnDemand, usual()));
     begin(&mut n, 1000, &Config::default());
     n.run(Instant::from_secs(600), |_| false);
     assert!(n.capture.iter().all(|(_, from, _)| *from == 0));
@@ -262,7 +261,7 @@ fn on_demand_what_has_no_association_goes_in_clear_and_is_counted() {
 #[test]
 fn without_an_association_a_connection_is_refused_and_nothing_leaves() {
     let mut n = network(false, 1500, &Impairment::default(), 1);
-    n.hosts[0].protect(protection(0, Policy::Strict, usual()));
+    n[ENDS[0]].protect(protection(0, Policy::Strict, usual()));
     let to = |ip: [u8; 4], services| {
         let config = Config::default().services(services);
         ((HOSTS[0], 0), (Ipv4Addr::from(ip), PORT), config)
@@ -272,13 +271,14 @@ fn without_an_association_a_connection_is_refused_and_nothing_leaves() {
         // The association has no label; what it has may be asked for.
         (to([10, 0, 0, 2], Services::LABEL), Refused::Service),
     ] {
-        let refused = n.hosts[0].endpoint.connect(Instant::ZERO, local, remote, config);
+        let refused = n[ENDS[0]].endpoint.connect(Instant::ZERO, local, remote, config);
         assert_eq!(refused, Err(ConnectError::Unprotected(reason)));
     }
     n.run(Instant::from_secs(60), |_| false);
     assert!(n.capture.is_empty());
     let (local, remote, config) = to([10, 0, 0, 2], Services::AUTHENTICATION.with(Services::CONFIDENTIALITY));
-    assert!(n.hosts[0].endpoint.connect(n.now, local, remote, config).is_ok());
+    let now = n.now;
+    assert!(n[ENDS[0]].endpoint.connect(now, local, remote, config).is_ok());
 }
 
 #[test]
@@ -288,9 +288,9 @@ fn a_new_key_takes_over_in_the_midst_of_a_transfer() {
     for is_np in [false, true] {
         let mut n = protected(is_np, [both.clone(), both.clone()]);
         begin(&mut n, 200_000, &Config::modern());
-        assert!(n.run(Instant::from_secs(60), |n| n.hosts[1].received.len() > 100_000));
+        assert!(n.run(Instant::from_secs(60), |n| n[ENDS[1]].received().len() > 100_000));
         let under_old = n.capture.len();
-        assert!(n.hosts[0].endpoint.protection_mut().unwrap().sp.rekey(ends()));
+        assert!(n[ENDS[0]].endpoint.protection_mut().unwrap().sp.rekey(ends()));
         assert!(n.run(Instant::from_secs(60), is_complete));
         let key_id = |packet: &[u8]| {
             let front = if is_np { 11 } else { 20 };
@@ -306,9 +306,9 @@ fn a_new_key_takes_over_in_the_midst_of_a_transfer() {
         // The old key is taken for a minute after the first packet under the new one, and then no more.
         let (_, _, old) = n.capture[..under_old].iter().rfind(|(_, from, _)| *from == 0).unwrap().clone();
         let now = n.now;
-        n.hosts[1].handle(now + Duration::from_secs(61), &old);
+        n[ENDS[1]].handle(now + Duration::from_secs(61), 0, &old);
         assert_eq!(sp(&n, 1).counters().dropped(Dropped::ExpiredKey), 1);
-        assert!(!n.hosts[0].endpoint.protection_mut().unwrap().sp.rekey(ends()), "there is no third key");
+        assert!(!n[ENDS[0]].endpoint.protection_mut().unwrap().sp.rekey(ends()), "there is no third key");
     }
 }
 
@@ -328,10 +328,10 @@ fn control_messages_pass_sp_on_np_and_on_ip() {
         packet
     };
     let now = n.now;
-    n.hosts[0].handle(now, &corruption(NP[2]));
-    assert!(!n.hosts[0].endpoint.route(scps_tp::RouteId::default()).unwrap().loss_is_congestion(now), "it was heeded");
+    n[ENDS[0]].handle(now, 0, &corruption(NP[2]));
+    assert!(!n[ENDS[0]].endpoint.route(scps_tp::RouteId::default()).unwrap().loss_is_congestion(now), "it was heeded");
     // SP refused none of it; as ever only a router that is believed may say so.
-    assert_eq!(n.hosts[0].endpoint.drops(DropReason::Unprotected), 0);
-    n.hosts[0].handle(now, &corruption(NP[1]));
-    assert_eq!(n.hosts[0].endpoint.drops(DropReason::UnknownProtocol), 1);
+    assert_eq!(n[ENDS[0]].endpoint.drops(DropReason::Unprotected), 0);
+    n[ENDS[0]].handle(now, 0, &corruption(NP[1]));
+    assert_eq!(n[ENDS[0]].endpoint.drops(DropReason::UnknownProtocol), 1);
 }

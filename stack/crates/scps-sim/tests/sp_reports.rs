@@ -5,7 +5,7 @@
 use scps_net::{NetworkConfig, NpConfig, Protection, Services};
 use scps_np::scmp::{Message, Unreachable};
 use scps_np::{tpid, Address, Addresses, Header, Tables};
-use scps_sim::{LinkConfig, Network, PORT};
+use scps_sim::{LinkConfig, Network, Node, Program, ENDS, PORT};
 use scps_sp::{AeadKey, Association, Ends, Policy, Sp, SpConfig, Suite};
 use scps_tp::{Config, DropReason, RouteConfig, Snapshot};
 use scps_types::{Bitrate, Duration, Instant, Seed};
@@ -67,23 +67,23 @@ impl Midway {
         );
         network.captures = true;
         for i in 0..2 {
-            network.hosts[i].protect(protection(i, services));
+            network[ENDS[i]].protect(protection(i, services));
         }
-        network.hosts[0].to_send = vec![5; 2_000_000];
-        network.hosts[1].listen(PORT, Config::default());
-        network.hosts[0].connect(Instant::ZERO, HOSTS[1], PORT, Config::default());
+        let program = Program::sending(vec![5; 2_000_000]);
+        network[ENDS[1]].listen(PORT, Config::default());
+        network[ENDS[0]].connect(Instant::ZERO, (HOSTS[1], PORT), Config::default(), program);
         network.run(Instant::from_millis(1500), |_| false);
         Midway { network, is_np }
     }
 
     fn snapshot(&self) -> Snapshot {
-        let host = &self.network.hosts[0];
-        host.endpoint.snapshot(host.connection.unwrap()).unwrap()
+        let host = &self.network[ENDS[0]];
+        host.endpoint.snapshot(host.connection().unwrap()).unwrap()
     }
 
     fn segment_size(&self) -> u64 {
-        let host = &self.network.hosts[0];
-        host.endpoint.segment_size(host.connection.unwrap()).unwrap()
+        let host = &self.network[ENDS[0]];
+        host.endpoint.segment_size(host.connection().unwrap()).unwrap()
     }
 
     /// What left last, and is not acknowledged; and one that was acknowledged long ago.
@@ -102,7 +102,7 @@ impl Midway {
         packet.extend(data);
         header.emit(scps_np::Dialect::default(), 1500, &mut packet).unwrap();
         let now = self.network.now;
-        self.network.hosts[0].handle(now, &packet);
+        self.network[ENDS[0]].handle(now, 0, &packet);
     }
 
     fn tell_icmp(&mut self, mtu: u16, quote: &[u8]) {
@@ -127,7 +127,7 @@ impl Midway {
         }
         .emit(&mut packet);
         let now = self.network.now;
-        self.network.hosts[0].handle(now, &packet);
+        self.network[ENDS[0]].handle(now, 0, &packet);
     }
 
     /// Reports "too big", with a quote of so much of a packet.
@@ -141,7 +141,7 @@ impl Midway {
     }
 
     fn drops(&self, reason: DropReason) -> u64 {
-        self.network.hosts[0].endpoint.drops(reason)
+        self.network[ENDS[0]].endpoint.drops(reason)
     }
 }
 
@@ -173,7 +173,7 @@ fn source_quench_and_outage_reach_the_connection_that_is_quoted() {
     m.tell(&Message::SourceQuench(&in_flight[..SCMP_QUOTE]));
     assert_eq!((m.snapshot().cwnd, m.snapshot().ssthresh), (mss, 2 * mss));
     m.tell(&Message::Unreachable(Unreachable::LinkOutage, &in_flight[..SCMP_QUOTE]));
-    assert_eq!(m.network.hosts[0].endpoint.signals().outage, 1);
+    assert_eq!(m.network[ENDS[0]].endpoint.signals().outage, 1);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_quote_in_clear_of_what_leaves_protected_is_forged() {
 fn reports_are_ignored_where_that_is_asked_for() {
     for is_np in [false, true] {
         let mut m = Midway::new(is_np, ENCRYPTED);
-        m.network.hosts[0].endpoint.protection_mut().unwrap().heeds_reports = false;
+        m.network[ENDS[0]].endpoint.protection_mut().unwrap().heeds_reports = false;
         let before = (m.snapshot(), m.segment_size());
         let [in_flight, _] = m.packets();
         m.too_big(600, &in_flight);

@@ -1,6 +1,6 @@
 //! One data connection, from PORT to the last reply (scps-fp §15.2, §9.1).
 
-use super::{failure_of, Client, Remote, Urge};
+use super::{failure_of, Context, Remote};
 use crate::address::{eprt_text, find_epsv, find_port, port_text};
 use crate::crc::find_crc;
 use crate::net::{ConnId, ListenId, Net, Recv, Service};
@@ -64,178 +64,160 @@ pub(super) enum Link {
     Closed,
 }
 
-pub(super) struct Running<'a, 'f> {
+/// An attempt under way.
+pub(super) struct Attempt<'r, 'a, 'f> {
+    pub cx: &'r mut Context<'a>,
+    pub remote: &'r mut Remote,
     pub link: Link,
-    peer: IpAddr,
     flow: Flow<'f>,
-    pub course: &'a mut Course,
+    pub course: &'r mut Course,
     pub data_ended: bool,
-    fill: u8,
+    /// The server has said that all is done.
+    pub is_done: bool,
 }
 
-impl Client<'_> {
+impl Remote {
     /// Runs one attempt to its end.
     pub(super) fn attempt(
         &mut self,
+        cx: &mut Context<'_>,
         request: &Request<'_>,
         flow: Flow<'_>,
         course: &mut Course,
     ) -> Result<(), Failure> {
-        let Some(mut remote) = self.remote.take() else { return Err(Failure::Broken("not connected".to_owned())) };
-        let result = self.attempt_on(&mut remote, request, flow, course);
-        self.remote = Some(remote);
-        self.echo();
-        result
+        self.shown(cx, |cx, remote| {
+            if let Some(size) = request.announced {
+                remote.extension(cx, "ALLO", &format!("ALLO {size}"))?;
+            }
+            let link = remote.prepare_data(cx, request.service)?;
+            let mut attempt = Attempt { cx, remote, link, flow, course, data_ended: false, is_done: false };
+            let result = attempt.begin(request).and_then(|()| attempt.run());
+            if result.is_err() && !attempt.remote.is_reference() {
+                attempt.abort();
+            }
+            attempt.close();
+            result
+        })
     }
 
-    fn attempt_on(
-        &mut self,
-        remote: &mut Remote,
-        request: &Request<'_>,
-        flow: Flow<'_>,
-        course: &mut Course,
-    ) -> Result<(), Failure> {
-        if let Some(size) = request.announced {
-            remote.extension(self.net, &self.mib, "ALLO", &format!("ALLO {size}"))?;
-        }
-        let link = self.prepare_data(remote, request.service)?;
-        let peer = remote.address.ip();
-        let mut run = Running { link, peer, flow, course, data_ended: false, fill: self.mib.bets_fill };
-        let result = self.begin(remote, request, run.course).and_then(|()| self.run(remote, &mut run));
-        if result.is_err() && !remote.is_reference() {
-            run.abort(self.net);
-        }
-        run.close(self.net);
-        result
-    }
-
-    /// REST if there is a marker, or one that waits from before, then the command.
-    fn begin(&mut self, remote: &mut Remote, request: &Request<'_>, course: &mut Course) -> Result<(), Failure> {
-        if let Err(reply) = remote.restart_at(self.net, &self.mib, request.marker)? {
-            course.marker_refused = true;
-            return Err(Failure::Broken(format!("the marker is refused: {} {}", reply.code, reply.text())));
-        }
-        Ok(remote.send(self.net, request.line)?)
-    }
-
-    fn prepare_data(&mut self, remote: &mut Remote, service: Service) -> Result<Link, Failure> {
-        if self.passive {
-            let target = self.passive_target(remote)?;
-            let id = self.net.connect(remote.local, target, service);
+    fn prepare_data(&mut self, cx: &mut Context<'_>, service: Service) -> Result<Link, Failure> {
+        if cx.passive {
+            let target = self.passive_target(cx)?;
+            let id = cx.net.connect(self.local, target, service);
             return Ok(Link::Connecting(id.map_err(|e| Failure::Broken(e.to_string()))?));
         }
-        let local = SocketAddr::new(remote.local, 0);
-        let (listener, address) = self.net.listen(local, service).map_err(|e| Failure::Final(e.to_string()))?;
+        let local = SocketAddr::new(self.local, 0);
+        let (listener, address) = cx.net.listen(local, service).map_err(|e| Failure::Final(e.to_string()))?;
         let line = match address.ip().to_canonical() {
             IpAddr::V4(ip) => format!("PORT {}", port_text(ip, address.port())),
             IpAddr::V6(_) => format!("EPRT {}", eprt_text(address)),
         };
-        match remote.demand(self.net, &self.mib, &line) {
+        match self.demand(cx, &line) {
             Ok(_) => Ok(Link::Listening(listener)),
             Err(fault) => {
-                self.net.unlisten(listener);
+                cx.net.unlisten(listener);
                 Err(fault.into())
             }
         }
     }
 
-    fn passive_target(&mut self, remote: &mut Remote) -> Result<SocketAddr, Failure> {
-        let peer = remote.address.ip();
-        let reply = remote.demand(self.net, &self.mib, if peer.is_ipv4() { "PASV" } else { "EPSV" })?;
+    fn passive_target(&mut self, cx: &mut Context<'_>) -> Result<SocketAddr, Failure> {
+        let peer = self.address.ip();
+        let reply = self.demand(cx, if peer.is_ipv4() { "PASV" } else { "EPSV" })?;
         let text = reply.text();
         let port = if reply.code == 229 { find_epsv(&text) } else { find_port(&text).map(|a| a.port()) };
         // Whatever address the text names, the data connection leads to the server (scps-fp §17 item 19).
         port.map(|p| SocketAddr::new(peer, p)).ok_or_else(|| Failure::Final(format!("no address in {text:?}")))
     }
+}
 
-    fn run(&mut self, remote: &mut Remote, run: &mut Running<'_, '_>) -> Result<(), Failure> {
-        let mut last_moved = self.net.now();
+impl Attempt<'_, '_, '_> {
+    /// REST if there is a marker, or one that waits from before, then the command.
+    fn begin(&mut self, request: &Request<'_>) -> Result<(), Failure> {
+        if let Err(reply) = self.remote.restart_at(self.cx, request.marker)? {
+            self.course.marker_refused = true;
+            return Err(Failure::Broken(format!("the marker is refused: {} {}", reply.code, reply.text())));
+        }
+        Ok(self.remote.send(self.cx, request.line)?)
+    }
+
+    fn run(&mut self) -> Result<(), Failure> {
+        let mut last_moved = self.cx.net.now();
         let mut down_since: Option<Instant> = None;
-        let mut done: Option<Reply> = None;
-        let mut last_position = run.position(self.net);
+        let mut last_position = self.position();
         loop {
-            if let Some(urge) = self.console.urge().or_else(|| self.armed_urge(run.flow.octets())) {
-                return self.stop(remote, run, urge, done.is_some());
+            if let Some(urge) = self.cx.urge(self.flow.octets()) {
+                return self.stop(urge);
             }
-            run.open_link(self.net)?;
-            let moved = run.move_octets(self.net);
-            let position = run.position(self.net);
+            self.open_link()?;
+            let moved = self.move_octets();
+            let position = self.position();
             let mut progressed = position != last_position;
             last_position = position;
-            if done.is_none() {
-                if let Some(reply) = remote.poll(self.net)? {
+            if !self.is_done {
+                if let Some(reply) = self.remote.poll(self.cx)? {
                     progressed = true;
-                    run.note(&reply);
+                    self.note(&reply);
                     match reply.class() {
-                        1 => run.course.begun = true,
+                        1 => self.course.begun = true,
                         2 => {
-                            remote.marker_waits = false;
-                            done = Some(reply);
+                            self.remote.marker_waits = false;
+                            self.is_done = true;
                         }
-                        _ => return Err(run.judge(&reply)),
+                        _ => return Err(self.judge(&reply)),
                     }
                 }
             }
             if let Err(failure) = moved {
-                return Err(self.after_data_failure(remote, run, failure));
+                return Err(self.after_data_failure(failure));
             }
-            if done.is_some() && run.data_ended {
+            if self.is_done && self.data_ended {
                 return Ok(());
             }
-            if done.is_some() && matches!(run.flow, Flow::Send(_)) {
+            if self.is_done && matches!(self.flow, Flow::Send(_)) {
                 return Err(Failure::Broken("the server ended the transfer before the end of the data".to_owned()));
             }
-            let now = self.net.now();
+            let now = self.cx.net.now();
             if progressed {
                 last_moved = now;
                 continue;
             }
-            if self.net.is_link_up() {
+            if self.cx.net.is_link_up() {
                 down_since = None;
-            } else if now.since(*down_since.get_or_insert(now)) < self.mib.link_down_max {
+            } else if now.since(*down_since.get_or_insert(now)) < self.cx.mib.link_down_max {
                 last_moved = now;
             }
-            let is_waiting = run.data_ended || !run.course.begun;
-            let patience = if is_waiting { self.mib.reply_timeout } else { self.mib.data_timeout };
+            let is_waiting = self.data_ended || !self.course.begun;
+            let patience = if is_waiting { self.cx.mib.reply_timeout } else { self.cx.mib.data_timeout };
             let until = last_moved + patience;
             if now >= until {
                 if is_waiting {
-                    remote.close(self.net);
+                    self.remote.close(self.cx);
                 }
                 return Err(Failure::Broken(
                     if is_waiting { "no reply in time" } else { "nothing moved for too long" }.to_owned(),
                 ));
             }
-            self.net.wait(Some(until)).map_err(|e| Failure::Final(e.to_string()))?;
+            self.cx.wait(until)?;
         }
     }
 
     /// The server's own word on a broken data connection, if it comes soon, says more than the break.
-    fn after_data_failure(&mut self, remote: &mut Remote, run: &mut Running<'_, '_>, failure: Failure) -> Failure {
+    fn after_data_failure(&mut self, failure: Failure) -> Failure {
         if matches!(failure, Failure::Final(_)) {
-            run.close(self.net);
+            self.close();
             return failure;
         }
-        let until = self.net.now() + remote.quiet_time();
+        let until = self.cx.net.now() + self.remote.quiet_time();
         loop {
-            match remote.reply_within(self.net, until) {
-                Ok(Some(reply)) if reply.class() == 1 => run.course.begun = true,
-                Ok(Some(reply)) if reply.class() >= 4 => return run.judge(&reply),
+            match self.remote.reply_within(self.cx, until) {
+                Ok(Some(reply)) if reply.class() == 1 => self.course.begun = true,
+                Ok(Some(reply)) if reply.class() >= 4 => return self.judge(&reply),
                 Ok(Some(_) | None) | Err(_) => return failure,
             }
         }
     }
 
-    fn armed_urge(&mut self, octets: u64) -> Option<Urge> {
-        let (urge, at) = self.armed?;
-        (octets >= at).then(|| {
-            self.armed = None;
-            urge
-        })
-    }
-}
-
-impl Running<'_, '_> {
     pub fn note(&mut self, reply: &Reply) {
         self.course.last_reply = Some(reply.code);
         self.course.text = reply.text();
@@ -254,18 +236,20 @@ impl Running<'_, '_> {
     }
 
     /// Changes as long as something moves.
-    fn position(&self, net: &dyn Net) -> (u64, bool, u64) {
-        match self.link {
-            Link::Open(id) => (self.flow.octets(), self.data_ended, net.unacknowledged(id)),
-            _ => (self.flow.octets(), self.data_ended, u64::MAX),
-        }
+    fn position(&self) -> (u64, bool, u64) {
+        let unacknowledged = match self.link {
+            Link::Open(id) => self.cx.net.unacknowledged(id),
+            _ => u64::MAX,
+        };
+        (self.flow.octets(), self.data_ended, unacknowledged)
     }
 
-    fn open_link(&mut self, net: &mut dyn Net) -> Result<(), Failure> {
+    fn open_link(&mut self) -> Result<(), Failure> {
+        let net = &mut *self.cx.net;
         match self.link {
             Link::Listening(listener) => {
                 while let Some(accepted) = net.accept(listener).map_err(|e| Failure::Broken(e.to_string()))? {
-                    if accepted.peer.ip().to_canonical() == self.peer.to_canonical() {
+                    if accepted.peer.ip().to_canonical() == self.remote.address.ip().to_canonical() {
                         // Servers connect once they have opened the file; the reply that says so may still be lost.
                         self.course.begun = true;
                         net.unlisten(listener);
@@ -286,30 +270,31 @@ impl Running<'_, '_> {
     }
 
     /// What the transport still holds would be sent for nothing. (The reference does not survive a reset.)
-    fn abort(&mut self, net: &mut dyn Net) {
+    fn abort(&mut self) {
         if let Link::Open(id) | Link::Connecting(id) = self.link {
-            net.abort(id);
+            self.cx.net.abort(id);
             self.link = Link::Closed;
         }
     }
 
-    pub fn close(&mut self, net: &mut dyn Net) {
+    pub fn close(&mut self) {
         match std::mem::replace(&mut self.link, Link::Closed) {
-            Link::Listening(listener) => net.unlisten(listener),
-            Link::Connecting(id) | Link::Open(id) => net.release(id),
+            Link::Listening(listener) => self.cx.net.unlisten(listener),
+            Link::Connecting(id) | Link::Open(id) => self.cx.net.release(id),
             Link::Closed => {}
         }
     }
 
-    fn move_octets(&mut self, net: &mut dyn Net) -> Result<(), Failure> {
+    fn move_octets(&mut self) -> Result<(), Failure> {
         let Link::Open(id) = self.link else { return Ok(()) };
         if self.data_ended {
             return Ok(());
         }
+        let net = &mut *self.cx.net;
         match &mut self.flow {
             Flow::Send(outgoing) => self.data_ended = send(net, id, outgoing)?,
             Flow::Receive(partial) => {
-                let (ended, filled) = receive(net, id, partial, self.fill)?;
+                let (ended, filled) = receive(net, id, partial, self.cx.mib.bets_fill)?;
                 self.data_ended = ended;
                 self.course.filled += filled;
                 self.course.begun |= partial.received() > 0;
@@ -320,10 +305,10 @@ impl Running<'_, '_> {
     }
 
     /// What has arrived already is kept too.
-    pub fn receive_rest(&mut self, net: &mut dyn Net) {
+    pub fn receive_rest(&mut self) {
         if !matches!(self.flow, Flow::Send(_)) {
             // An error here ends only what has been ended.
-            let _ = self.move_octets(net);
+            let _ = self.move_octets();
         }
     }
 }

@@ -14,7 +14,7 @@ mod stop;
 mod stored;
 mod transfer;
 
-pub use remote::{Credentials, Remote, Wishes};
+use remote::{Credentials, Remote};
 pub use report::{Integrity, Report, Status};
 pub use shell::{Resolver, VERBS};
 
@@ -22,6 +22,7 @@ use crate::config::Mib;
 use crate::net::Net;
 use crate::reply::Reply;
 use crate::restart::Failure;
+use scps_types::Instant;
 use std::path::{Path, PathBuf};
 
 /// Why a command had no result.
@@ -87,24 +88,45 @@ pub trait Console {
     fn urge(&mut self) -> Option<Urge>;
 }
 
-/// A client.
-pub struct Client<'a> {
+/// What a command needs of this side: its transport, its user, and what both want.
+struct Context<'a> {
     net: &'a mut dyn Net,
     console: &'a mut dyn Console,
-    /// Tunables.
-    pub mib: Mib,
+    mib: Mib,
+    /// Data connections are opened by this side (PASV) instead of by the server (PORT).
+    passive: bool,
+    shows_commands: bool,
+    /// A wish that comes up by itself once so many octets of a transfer have moved.
+    armed: Option<(Urge, u64)>,
+}
+
+impl Context<'_> {
+    /// A wish that came up, or does now that so many octets of a transfer have moved.
+    fn urge(&mut self, octets: u64) -> Option<Urge> {
+        self.console.urge().or_else(|| self.armed.take_if(|(_, at)| *at <= octets).map(|(urge, _)| urge))
+    }
+
+    fn wait(&mut self, until: Instant) -> Result<(), Failure> {
+        self.net.wait(Some(until)).map_err(|e| Failure::Final(e.to_string()))
+    }
+
+    /// The end of patience for a reply that is awaited from now on.
+    fn reply_deadline(&self) -> Instant {
+        self.net.now() + self.mib.reply_timeout
+    }
+}
+
+/// A client.
+pub struct Client<'a> {
+    cx: Context<'a>,
     remote: Option<Remote>,
     proxy: Option<Remote>,
     /// Local files are relative to this.
     pub folder: PathBuf,
-    passive: bool,
     unique_remote: bool,
-    shows_commands: bool,
     /// Marker for the next transfer, and what `restart` without a number means.
     restart: Start,
     last_size: Option<u64>,
-    /// A wish that comes up by itself once so many octets of a transfer have moved.
-    armed: Option<(Urge, u64)>,
     bind: std::net::IpAddr,
 }
 
@@ -112,30 +134,25 @@ impl<'a> Client<'a> {
     /// A client that is not connected. Connections leave from `bind`.
     pub fn new(net: &'a mut dyn Net, console: &'a mut dyn Console, mib: Mib, bind: std::net::IpAddr) -> Client<'a> {
         Client {
-            net,
-            console,
-            mib,
+            cx: Context { net, console, mib, passive: false, shows_commands: false, armed: None },
             remote: None,
             proxy: None,
             folder: PathBuf::from("."),
-            passive: false,
             unique_remote: false,
-            shows_commands: false,
             restart: Start::Fresh,
             last_size: None,
-            armed: None,
             bind,
         }
     }
 
     /// Data connections are opened by this side (PASV) instead of by the server (PORT).
     pub fn set_passive(&mut self, passive: bool) {
-        self.passive = passive;
+        self.cx.passive = passive;
     }
 
     /// Shows commands as they are sent; passwords stay hidden.
     pub fn show_commands(&mut self, shows: bool) {
-        self.shows_commands = shows;
+        self.cx.shows_commands = shows;
     }
 
     /// True if there is a control connection.
@@ -147,14 +164,12 @@ impl<'a> Client<'a> {
         self.folder.join(Path::new(name))
     }
 
-    /// Shows what went over the control connections since the last call.
-    fn echo(&mut self) {
-        for remote in [self.remote.as_mut(), self.proxy.as_mut()].into_iter().flatten() {
-            for line in std::mem::take(&mut remote.echo) {
-                if self.shows_commands || !line.starts_with("---> ") {
-                    self.console.show(&line);
-                }
-            }
-        }
+    /// Runs `action` on the control connection.
+    fn on_remote<T>(
+        &mut self,
+        action: impl FnOnce(&mut Context<'a>, &mut Remote) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let remote = self.remote.as_mut().ok_or_else(|| Fault::Lost("not connected".to_owned()))?;
+        remote.shown(&mut self.cx, action)
     }
 }

@@ -1,10 +1,10 @@
 //! Transfers between two servers, the client commanding both (scps-fp §12).
 
 use super::report::{Report, Status};
-use super::{failure_of, Client, Fault, Remote, Start, Urge};
+use super::{failure_of, Client, Context, Fault, Remote, Start, Urge};
 use crate::address::{find_port, port_text};
-use crate::net::Net;
-use crate::reply::{find_marker, Reply};
+use crate::private::part_path;
+use crate::reply::{find_marker, find_size, Reply};
 use crate::restart::{Attempts, Decision, Failure};
 use std::net::IpAddr;
 
@@ -17,7 +17,9 @@ pub(super) enum Direction {
     ToPrimary,
 }
 
-struct Sides<'r> {
+/// A transfer between two servers.
+struct Exchange<'r, 'a> {
+    cx: &'r mut Context<'a>,
     sender: &'r mut Remote,
     receiver: &'r mut Remote,
     /// The primary opens the data connection, so it gets PORT and goes first.
@@ -27,50 +29,50 @@ struct Sides<'r> {
 impl Client<'_> {
     /// Moves `source` at one server to `target` at the other.
     pub(super) fn proxy_transfer(&mut self, direction: Direction, source: &str, target: &str) -> Result<Report, Fault> {
-        let (Some(mut primary), Some(mut secondary)) = (self.remote.take(), self.proxy.take()) else {
+        let Client { cx, remote: Some(primary), proxy: Some(secondary), .. } = self else {
             return Err(Fault::Local(
                 "found no proxy connection; expected `proxy open` and `proxy user` before".to_owned(),
             ));
         };
         let enabled = primary.wishes.auto_restart;
-        let mut sides = match direction {
-            Direction::ToSecondary => Sides { sender: &mut primary, receiver: &mut secondary, sender_is_primary: true },
-            Direction::ToPrimary => Sides { sender: &mut secondary, receiver: &mut primary, sender_is_primary: false },
-        };
-        let report = self.proxy_attempts(&mut sides, source, target, enabled);
-        self.remote = Some(primary);
-        self.proxy = Some(secondary);
-        self.echo();
+        let sender_is_primary = direction == Direction::ToSecondary;
+        let (sender, receiver) = if sender_is_primary { (primary, secondary) } else { (secondary, primary) };
+        let mut exchange = Exchange { cx, sender, receiver, sender_is_primary };
+        let report = exchange.run(std::mem::take(&mut self.restart), source, target, enabled);
+        if report.status == Status::Interrupted {
+            self.last_size = report.marker;
+        }
         Ok(report)
     }
+}
 
-    fn proxy_attempts(&mut self, sides: &mut Sides<'_>, source: &str, target: &str, enabled: bool) -> Report {
-        let mut attempts = Attempts::new(&self.mib, enabled, self.net.now());
-        let mut marker = match std::mem::take(&mut self.restart) {
+impl Exchange<'_, '_> {
+    fn run(&mut self, start: Start, source: &str, target: &str, enabled: bool) -> Report {
+        let mut attempts = Attempts::new(&self.cx.mib, enabled, self.cx.net.now());
+        let mut marker = match start {
             Start::Fresh => None,
-            Start::WhatIsStored => self.stored_at(sides.receiver, target),
+            Start::WhatIsStored => self.stored(target),
             Start::At(marker) => Some(marker),
         };
         let mut report = Report::default();
         loop {
             report.markers.push(marker.unwrap_or(0));
-            let mut failure = match self.proxy_once(sides, source, target, marker.unwrap_or(0)) {
+            let mut failure = match self.attempt(source, target, marker.unwrap_or(0)) {
                 Ok(reply) => {
                     report.reply = Some(reply.code);
                     report.text = reply.text();
-                    report.size = self.stored_at(sides.receiver, target);
+                    report.size = self.stored(target);
                     break;
                 }
                 Err(failure) => failure,
             };
             if let Failure::Interrupted(at) = failure {
                 report.status = Status::Interrupted;
-                report.marker = Some(at).filter(|n| *n != u64::MAX).or_else(|| self.stored_at(sides.receiver, target));
-                self.last_size = report.marker;
+                report.marker = Some(at).filter(|n| *n != u64::MAX).or_else(|| self.stored(target));
                 break;
             }
             loop {
-                match attempts.judge(&failure, self.net.now()) {
+                match attempts.judge(&failure, self.cx.net.now()) {
                     Decision::GiveUp(text) => {
                         report.status = if failure == Failure::Aborted { Status::Aborted } else { Status::Failed };
                         report.text = text;
@@ -79,95 +81,80 @@ impl Client<'_> {
                     }
                     Decision::RetryAt(at) => {
                         report.notes.push(format!("restart {}: {failure:?}", attempts.restarts));
-                        while self.net.now() < at {
-                            if self.net.wait(Some(at)).is_err() {
-                                break;
-                            }
-                        }
+                        while self.cx.net.now() < at && self.cx.wait(at).is_ok() {}
                     }
                 }
-                let brought_back = [&mut *sides.sender, &mut *sides.receiver].into_iter().try_for_each(|r| {
-                    if r.is_connected() && r.resynchronise(self.net, &self.mib).is_ok() {
-                        return Ok(());
-                    }
-                    r.connect(self.net, &self.mib).and_then(|_| r.set_up(self.net, &self.mib))
-                });
-                match brought_back {
+                match self.sender.recover(self.cx).and_then(|()| self.receiver.recover(self.cx)) {
                     Ok(()) => break,
                     Err(fault) => failure = fault.into(),
                 }
             }
-            marker = self.stored_at(sides.receiver, target);
+            marker = self.stored(target);
         }
         report.restarts = Some(attempts.restarts);
         report
     }
 
-    fn stored_at(&mut self, remote: &mut Remote, path: &str) -> Option<u64> {
-        let mut names = vec![path.to_owned()];
-        if remote.is_kin() {
-            names.insert(0, crate::private::part_path(path));
-        }
-        for name in names {
-            let reply = remote.command(self.net, &self.mib, &format!("SIZE {name}")).ok()?;
+    fn stored(&mut self, path: &str) -> Option<u64> {
+        let part = self.receiver.is_kin().then(|| part_path(path));
+        for name in part.into_iter().chain([path.to_owned()]) {
+            let reply = self.receiver.command(self.cx, &format!("SIZE {name}")).ok()?;
             if reply.code == 213 {
-                return crate::reply::find_size(&reply.text());
+                return find_size(&reply.text());
             }
         }
         None
     }
 
-    fn proxy_once(&mut self, sides: &mut Sides<'_>, source: &str, target: &str, marker: u64) -> Result<Reply, Failure> {
-        let Sides { sender, receiver, sender_is_primary } = sides;
+    fn attempt(&mut self, source: &str, target: &str, marker: u64) -> Result<Reply, Failure> {
+        let Exchange { cx, sender, receiver, sender_is_primary } = self;
         let (active, passive): (&mut Remote, &mut Remote) =
             if *sender_is_primary { (sender, receiver) } else { (receiver, sender) };
         let letter = active.wishes.file_type.letter();
         let line = format!("TYPE {letter}");
-        passive.demand(self.net, &self.mib, &line)?;
-        active.demand(self.net, &self.mib, &line)?;
-        let reply = passive.demand(self.net, &self.mib, "PASV")?;
+        passive.demand(cx, &line)?;
+        active.demand(cx, &line)?;
+        let reply = passive.demand(cx, "PASV")?;
         let address =
             find_port(&reply.text()).ok_or_else(|| Failure::Final(format!("no address in {:?}", reply.text())))?;
         let IpAddr::V4(ip) = address.ip() else { return Err(Failure::Final("proxy needs IPv4".to_owned())) };
-        active.demand(self.net, &self.mib, &format!("PORT {}", port_text(ip, address.port())))?;
+        active.demand(cx, &format!("PORT {}", port_text(ip, address.port())))?;
         let mut is_refused = false;
         for remote in [&mut *active, &mut *passive] {
-            is_refused |= remote.restart_at(self.net, &self.mib, marker)?.is_err();
+            is_refused |= remote.restart_at(cx, marker)?.is_err();
         }
         if is_refused {
             // Where one of the two cannot start, none does.
             for remote in [&mut *active, &mut *passive] {
-                remote.restart_at(self.net, &self.mib, 0)?.ok();
+                remote.restart_at(cx, 0)?.ok();
             }
         }
         let (retr, stor) = (format!("RETR {source}"), format!("STOR {target}"));
         let (to_active, to_passive) = if *sender_is_primary { (&retr, &stor) } else { (&stor, &retr) };
         // Both before any reply: each waits for the other's end of the data connection.
-        active.send(self.net, to_active)?;
-        passive.send(self.net, to_passive)?;
-        self.proxy_replies(sides)
+        active.send(cx, to_active)?;
+        passive.send(cx, to_passive)?;
+        self.replies()
     }
 
-    fn proxy_replies(&mut self, sides: &mut Sides<'_>) -> Result<Reply, Failure> {
+    fn replies(&mut self) -> Result<Reply, Failure> {
         let mut sent: Option<Reply> = None;
         let mut stored: Option<Reply> = None;
-        let mut last_word = self.net.now();
+        let mut last_word = self.cx.net.now();
         let mut begun = 0;
         loop {
-            let urge = self.console.urge().or_else(|| {
-                // Octets cannot be counted here; an armed wish comes up as soon as both have begun.
-                (begun >= 2).then(|| self.armed.take().map(|(urge, _)| urge)).flatten()
-            });
+            // Octets cannot be counted here; an armed wish comes up as soon as both have begun.
+            let urge = if begun >= 2 { self.cx.urge(u64::MAX) } else { self.cx.console.urge() };
             if let Some(urge) = urge {
-                return self.proxy_stop(sides, urge);
+                return self.stop(urge);
             }
             let mut heard = false;
             let mut failed = None;
-            for (remote, done) in [(&mut *sides.sender, &mut sent), (&mut *sides.receiver, &mut stored)] {
+            for (remote, done) in [(&mut *self.sender, &mut sent), (&mut *self.receiver, &mut stored)] {
                 if done.is_some() {
                     continue;
                 }
-                let Some(reply) = remote.poll(self.net)? else { continue };
+                let Some(reply) = remote.poll(self.cx)? else { continue };
                 heard = true;
                 match reply.class() {
                     1 => begun += 1,
@@ -176,71 +163,71 @@ impl Client<'_> {
                 }
             }
             if let Some(failure) = failed {
-                self.proxy_reconcile(sides)?;
+                self.reconcile()?;
                 return Err(failure);
             }
             if let (Some(_), Some(reply)) = (&sent, &stored) {
                 return Ok(reply.clone());
             }
-            let now = self.net.now();
+            let now = self.cx.net.now();
             if heard {
                 last_word = now;
                 continue;
             }
             // Nothing can be seen of the data; a STAT now and then shows that both are alive and moving.
-            let until = last_word + self.mib.data_timeout;
+            let until = last_word + self.cx.mib.data_timeout;
             if now >= until {
-                self.proxy_pulse(sides, sent.is_some(), stored.is_some())?;
-                last_word = self.net.now();
+                self.pulse(sent.is_some(), stored.is_some())?;
+                last_word = self.cx.net.now();
                 continue;
             }
-            self.net.wait(Some(until)).map_err(|e| Failure::Final(e.to_string()))?;
+            self.cx.wait(until)?;
         }
     }
 
-    fn proxy_pulse(&mut self, sides: &mut Sides<'_>, sent: bool, stored: bool) -> Result<(), Failure> {
-        let until = self.net.now() + self.mib.reply_timeout;
-        for (remote, done) in [(&mut *sides.sender, sent), (&mut *sides.receiver, stored)] {
+    fn pulse(&mut self, sent: bool, stored: bool) -> Result<(), Failure> {
+        let until = self.cx.reply_deadline();
+        for (remote, done) in [(&mut *self.sender, sent), (&mut *self.receiver, stored)] {
             if !done {
-                remote.pulse(self.net, until)?;
+                remote.pulse(self.cx, until)?;
             }
         }
         Ok(())
     }
 
     /// Something went wrong on one side: both are brought to rest.
-    fn proxy_reconcile(&mut self, sides: &mut Sides<'_>) -> Result<(), Failure> {
-        for remote in [&mut *sides.sender, &mut *sides.receiver] {
+    fn reconcile(&mut self) -> Result<(), Failure> {
+        for remote in [&mut *self.sender, &mut *self.receiver] {
             if remote.is_connected() {
-                remote.send(self.net, "ABOR")?;
-                remote.resynchronise(self.net, &self.mib)?;
+                remote.send(self.cx, "ABOR")?;
+                remote.resynchronise(self.cx)?;
             }
         }
         Ok(())
     }
 
-    fn proxy_stop(&mut self, sides: &mut Sides<'_>, urge: Urge) -> Result<Reply, Failure> {
+    fn stop(&mut self, urge: Urge) -> Result<Reply, Failure> {
         if urge == Urge::Abort {
-            self.proxy_reconcile(sides)?;
+            self.reconcile()?;
             return Err(Failure::Aborted);
         }
         // The sender first, so that nothing new is on its way when the receiver counts (scps-fp §12).
-        let first = interrupt(self.net, sides.sender, self.mib.reply_timeout)?;
+        let first = interrupt(self.cx, self.sender)?;
         if first.code != 256 {
-            let until = self.net.now() + self.mib.reply_timeout;
-            return Ok(sides.receiver.final_reply(self.net, until)?);
+            let until = self.cx.reply_deadline();
+            return Ok(self.receiver.final_reply(self.cx, until)?);
         }
-        let second = interrupt(self.net, sides.receiver, self.mib.reply_timeout)?;
+        let second = interrupt(self.cx, self.receiver)?;
         let marker = find_marker(&second.text()).filter(|_| second.code == 256);
-        for remote in [&mut *sides.sender, &mut *sides.receiver] {
-            remote.resynchronise(self.net, &self.mib)?;
+        for remote in [&mut *self.sender, &mut *self.receiver] {
+            remote.resynchronise(self.cx)?;
         }
         Err(Failure::Interrupted(marker.unwrap_or(u64::MAX)))
     }
 }
 
-fn interrupt(net: &mut dyn Net, remote: &mut Remote, patience: scps_types::Duration) -> Result<Reply, Fault> {
-    remote.send(net, "INTR")?;
-    let until = net.now() + patience;
-    remote.final_reply(net, until)
+fn interrupt(cx: &mut Context<'_>, remote: &mut Remote) -> Result<Reply, Fault> {
+    remote.send(cx, "INTR")?;
+    let until = cx.reply_deadline();
+    remote.final_reply(cx, until)
 }

@@ -31,6 +31,13 @@ fn remote_parts(path: &str) -> (Option<&str>, &str) {
 }
 
 impl Client<'_> {
+    /// Runs one attempt on the control connection.
+    pub(super) fn attempt(&mut self, line: &str, flow: Flow<'_>, course: &mut Course) -> Result<(), Failure> {
+        let request = Request { line, marker: 0, announced: None, service: Service::Reliable };
+        let remote = self.remote.as_mut().ok_or_else(|| Failure::Broken("not connected".to_owned()))?;
+        remote.attempt(&mut self.cx, &request, flow, course)
+    }
+
     /// Stores a control file, in type I whatever the session's type is, and runs `then`.
     fn with_control_file(
         &mut self,
@@ -39,15 +46,14 @@ impl Client<'_> {
     ) -> Result<Report, Fault> {
         let mut outgoing = Outgoing::text(octets);
         let line = format!("STOR {CONTROL_NAME}");
-        let request = Request { line: &line, marker: 0, announced: None, service: Service::Reliable };
-        self.attempt(&request, Flow::Send(&mut outgoing), &mut Course::default()).map_err(failure_text)?;
+        self.attempt(&line, Flow::Send(&mut outgoing), &mut Course::default()).map_err(failure_text)?;
         let result = then(self);
-        if self.mib.keep_control || !self.is_connected() {
+        if self.cx.mib.keep_control || !self.is_connected() {
             return result;
         }
         // A server may have removed it already, and why `then` failed says more than why this does.
         let line = format!("DELE {CONTROL_NAME}");
-        let removed = self.on_remote(|client, remote| remote.command(client.net, &client.mib, &line));
+        let removed = self.on_remote(|cx, remote| remote.command(cx, &line));
         result.and_then(|report| removed.map(|_| report))
     }
 
@@ -57,23 +63,23 @@ impl Client<'_> {
         folder: Option<&str>,
         action: impl FnOnce(&mut Self) -> Result<Report, Fault>,
     ) -> Result<Report, Fault> {
-        let (back, file_type) = self.on_remote(|client, remote| {
+        let (back, file_type) = self.on_remote(|cx, remote| {
             let file_type = remote.wishes.file_type;
             if file_type != FileType::Image {
-                remote.demand(client.net, &client.mib, "TYPE I")?;
+                remote.demand(cx, "TYPE I")?;
             }
             let Some(folder) = folder else { return Ok((None, file_type)) };
-            let here = remote.demand(client.net, &client.mib, "PWD")?;
-            remote.demand(client.net, &client.mib, &format!("CWD {folder}"))?;
+            let here = remote.demand(cx, "PWD")?;
+            remote.demand(cx, &format!("CWD {folder}"))?;
             Ok((quoted_path(&here), file_type))
         })?;
         let result = action(self);
-        self.on_remote(|client, remote| {
+        self.on_remote(|cx, remote| {
             if let Some(back) = back {
-                remote.demand(client.net, &client.mib, &format!("CWD {back}"))?;
+                remote.demand(cx, &format!("CWD {back}"))?;
             }
             if file_type != FileType::Image {
-                remote.demand(client.net, &client.mib, &format!("TYPE {}", file_type.letter()))?;
+                remote.demand(cx, &format!("TYPE {}", file_type.letter()))?;
             }
             Ok(())
         })?;
@@ -91,7 +97,9 @@ impl Client<'_> {
         let (folder, name) = remote_parts(remote);
         let destination = self.local_path(local);
         self.in_folder(folder, |client| {
-            let size = client.remote_size(name)?.ok_or_else(|| Fault::Local(format!("{remote}: no such file")))?;
+            let size = client
+                .on_remote(|cx, remote| remote.size(cx, name))?
+                .ok_or_else(|| Fault::Local(format!("{remote}: no such file")))?;
             let ranges = parse_list(list, size).map_err(|e| Fault::Local(e.to_string()))?;
             let mut octets = Vec::new();
             let mut last = Course::default();
@@ -101,9 +109,8 @@ impl Client<'_> {
                 let mut piece = Vec::new();
                 client.with_control_file(request.emit(), |client| {
                     let line = format!("READ {CONTROL_NAME}");
-                    let request = Request { line: &line, marker: 0, announced: None, service: Service::Reliable };
                     last = Course::default();
-                    client.attempt(&request, Flow::Collect(&mut piece), &mut last).map_err(failure_text)?;
+                    client.attempt(&line, Flow::Collect(&mut piece), &mut last).map_err(failure_text)?;
                     Ok(Report::default())
                 })?;
                 verdict = match last.reply_crc {
@@ -150,7 +157,7 @@ impl Client<'_> {
         self.in_folder(folder, |client| {
             client.with_control_file(octets, |client| {
                 let line = format!("UPDT {CONTROL_NAME}");
-                let reply = client.on_remote(|c, remote| remote.demand(c.net, &c.mib, &line))?;
+                let reply = client.on_remote(|cx, remote| remote.demand(cx, &line))?;
                 let verdict = match find_crc(&reply.text()) {
                     Some(theirs) if theirs == crc(&result) => Integrity::Ok,
                     Some(_) => Integrity::Mismatch,

@@ -1,9 +1,9 @@
 //! A control connection from the client's side, and what is known of the server behind it.
 
-use super::Fault;
+use super::{Context, Fault};
 use crate::command::{Command, FileType};
 use crate::config::Mib;
-use crate::net::{ConnId, Net, Recv, Service};
+use crate::net::{ConnId, Recv, Service};
 use crate::reply::{find_marker, names_other_marker, Incoming, Reply, ReplyReader};
 use scps_types::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
@@ -70,8 +70,8 @@ pub struct Remote {
     /// Verbs the server refused as unknown.
     pub lacks: BTreeSet<&'static str>,
     round_trip: Duration,
-    /// Text of the last command and reply, for people.
-    pub echo: Vec<String>,
+    /// Commands and replies that were not shown yet.
+    echo: Vec<String>,
 }
 
 impl Remote {
@@ -116,54 +116,74 @@ impl Remote {
     }
 
     /// Connects and waits for the greeting.
-    pub fn connect(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<Reply, Fault> {
-        self.close(net);
+    pub fn connect(&mut self, cx: &mut Context<'_>) -> Result<Reply, Fault> {
+        self.close(cx);
         let lost = |e: std::io::Error| Fault::Lost(format!("cannot connect: {e}"));
-        let id = net.connect(self.local, self.address, Service::Reliable).map_err(lost)?;
+        let id = cx.net.connect(self.local, self.address, Service::Reliable).map_err(lost)?;
         self.control = Some(id);
         self.reader = ReplyReader::new();
         self.ready.clear();
         self.unsent.clear();
         self.marker_waits = false;
-        let start = net.now();
-        let deadline = start + mib.connect_timeout;
+        let start = cx.net.now();
+        let deadline = start + cx.mib.connect_timeout;
         loop {
-            match net.is_open(id) {
+            match cx.net.is_open(id) {
                 Ok(true) => break,
-                Ok(false) if net.now() < deadline => net.wait(Some(deadline)).map_err(lost)?,
+                Ok(false) if cx.net.now() < deadline => cx.net.wait(Some(deadline)).map_err(lost)?,
                 Ok(false) => {
-                    self.close(net);
+                    self.close(cx);
                     return Err(Fault::Lost("cannot connect: no answer in time".to_owned()));
                 }
                 Err(e) => {
-                    self.close(net);
+                    self.close(cx);
                     return Err(lost(e));
                 }
             }
         }
-        self.round_trip = self.round_trip.max(net.now().since(start));
-        if let Some((local, _)) = net.addresses(id) {
+        self.round_trip = self.round_trip.max(cx.net.now().since(start));
+        if let Some((local, _)) = cx.net.addresses(id) {
             self.local = local.ip();
         }
-        let until = net.now() + mib.reply_timeout;
-        let reply = self.final_reply(net, until)?;
+        let until = cx.reply_deadline();
+        let reply = self.final_reply(cx, until)?;
         if reply.code != 220 {
-            self.close(net);
+            self.close(cx);
             return Err(Fault::Refused(reply));
         }
         self.greeting = reply.text();
         Ok(reply)
     }
 
+    /// Runs `action`, and shows what went over the connection.
+    pub fn shown<'a, T, E>(
+        &mut self,
+        cx: &mut Context<'a>,
+        action: impl FnOnce(&mut Context<'a>, &mut Remote) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let result = action(cx, self);
+        self.show(cx);
+        result
+    }
+
+    /// Shows what went over the connection since the last call.
+    pub fn show(&mut self, cx: &mut Context<'_>) {
+        for line in std::mem::take(&mut self.echo) {
+            if cx.shows_commands || !line.starts_with("---> ") {
+                cx.console.show(&line);
+            }
+        }
+    }
+
     /// Gives the connection up.
-    pub fn close(&mut self, net: &mut dyn Net) {
+    pub fn close(&mut self, cx: &mut Context<'_>) {
         if let Some(id) = self.control.take() {
-            net.release(id);
+            cx.net.release(id);
         }
     }
 
     /// Sends a line.
-    pub fn send(&mut self, net: &mut dyn Net, line: &str) -> Result<(), Fault> {
+    pub fn send(&mut self, cx: &mut Context<'_>, line: &str) -> Result<(), Fault> {
         let id = self.control.ok_or_else(|| Fault::Lost("not connected".to_owned()))?;
         if line.contains(['\r', '\n', '\0']) {
             return Err(Fault::Local("a name holds control characters".to_owned()));
@@ -174,35 +194,35 @@ impl Remote {
         self.echo.push(format!("---> {}", Command::verb(line.as_bytes())));
         self.unsent.extend_from_slice(line.as_bytes());
         self.unsent.extend_from_slice(b"\r\n");
-        self.flush(net, id)
+        self.flush(cx, id)
     }
 
-    fn flush(&mut self, net: &mut dyn Net, id: ConnId) -> Result<(), Fault> {
+    fn flush(&mut self, cx: &mut Context<'_>, id: ConnId) -> Result<(), Fault> {
         if self.unsent.is_empty() {
             return Ok(());
         }
-        match net.send(id, &self.unsent) {
+        match cx.net.send(id, &self.unsent) {
             Ok(n) => {
                 self.unsent.drain(..n);
                 Ok(())
             }
             Err(e) => {
-                self.close(net);
+                self.close(cx);
                 Err(Fault::Lost(format!("the control connection failed: {e}")))
             }
         }
     }
 
     /// A reply that is there, without waiting.
-    pub fn poll(&mut self, net: &mut dyn Net) -> Result<Option<Reply>, Fault> {
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Result<Option<Reply>, Fault> {
         if let Some(reply) = self.ready.pop_front() {
             return Ok(Some(reply));
         }
         let id = self.control.ok_or_else(|| Fault::Lost("the control connection is closed".to_owned()))?;
-        self.flush(net, id)?;
+        self.flush(cx, id)?;
         let mut buffer = [0u8; 4096];
         let ended = loop {
-            match net.recv(id, &mut buffer) {
+            match cx.net.recv(id, &mut buffer) {
                 Ok(Recv::Data(n)) => self.reader.push(&buffer[..n]),
                 Ok(Recv::Wait | Recv::Hole(_)) => break None,
                 Ok(Recv::End) => break Some("closed by the server".to_owned()),
@@ -216,7 +236,7 @@ impl Remote {
                     self.ready.push_back(reply);
                 }
                 Incoming::Garbage(text) => {
-                    self.close(net);
+                    self.close(cx);
                     return Err(Fault::Lost(format!("the server does not speak FP: {text}")));
                 }
             }
@@ -227,38 +247,38 @@ impl Remote {
         match ended {
             None => Ok(None),
             Some(why) => {
-                self.close(net);
+                self.close(cx);
                 Err(Fault::Lost(format!("the control connection ended: {why}")))
             }
         }
     }
 
     /// The next reply; waits until `until`, then gives the connection up.
-    pub fn reply(&mut self, net: &mut dyn Net, until: Instant) -> Result<Reply, Fault> {
-        if let Some(reply) = self.reply_within(net, until)? {
+    pub fn reply(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<Reply, Fault> {
+        if let Some(reply) = self.reply_within(cx, until)? {
             return Ok(reply);
         }
-        self.close(net);
+        self.close(cx);
         Err(Fault::Lost("no reply in time".to_owned()))
     }
 
     /// The next reply if it comes before `until`.
-    pub fn reply_within(&mut self, net: &mut dyn Net, until: Instant) -> Result<Option<Reply>, Fault> {
+    pub fn reply_within(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<Option<Reply>, Fault> {
         loop {
-            if let Some(reply) = self.poll(net)? {
+            if let Some(reply) = self.poll(cx)? {
                 return Ok(Some(reply));
             }
-            if net.now() >= until {
+            if cx.net.now() >= until {
                 return Ok(None);
             }
-            net.wait(Some(until)).map_err(|e| Fault::Local(e.to_string()))?;
+            cx.net.wait(Some(until)).map_err(|e| Fault::Local(e.to_string()))?;
         }
     }
 
     /// The next reply that is not preliminary.
-    pub fn final_reply(&mut self, net: &mut dyn Net, until: Instant) -> Result<Reply, Fault> {
+    pub fn final_reply(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<Reply, Fault> {
         loop {
-            let reply = self.reply(net, until)?;
+            let reply = self.reply(cx, until)?;
             if reply.class() != 1 {
                 return Ok(reply);
             }
@@ -266,50 +286,44 @@ impl Remote {
     }
 
     /// Sends a command and waits for its answer.
-    pub fn command(&mut self, net: &mut dyn Net, mib: &Mib, line: &str) -> Result<Reply, Fault> {
-        let start = net.now();
-        self.send(net, line)?;
-        let until = net.now() + mib.reply_timeout;
-        let reply = self.final_reply(net, until)?;
-        self.round_trip = self.round_trip.max(net.now().since(start));
+    pub fn command(&mut self, cx: &mut Context<'_>, line: &str) -> Result<Reply, Fault> {
+        let start = cx.net.now();
+        self.send(cx, line)?;
+        let until = cx.reply_deadline();
+        let reply = self.final_reply(cx, until)?;
+        self.round_trip = self.round_trip.max(cx.net.now().since(start));
         if reply.code == 421 {
-            self.close(net);
+            self.close(cx);
             return Err(Fault::Lost(format!("421 {}", reply.text())));
         }
         Ok(reply)
     }
 
     /// Sends a marker; true if the server will start there. If not, it will start at 0.
-    pub fn restart_at(&mut self, net: &mut dyn Net, mib: &Mib, marker: u64) -> Result<Result<(), Reply>, Fault> {
+    pub fn restart_at(&mut self, cx: &mut Context<'_>, marker: u64) -> Result<Result<(), Reply>, Fault> {
         if marker == 0 {
             if std::mem::take(&mut self.marker_waits) {
-                self.command(net, mib, "REST 0")?;
+                self.command(cx, "REST 0")?;
             }
             return Ok(Ok(()));
         }
-        let reply = self.command(net, mib, &format!("REST {marker}"))?;
+        let reply = self.command(cx, &format!("REST {marker}"))?;
         self.marker_waits = true;
         let text = reply.text();
         let is_unseen = self.is_reference() && marker > REFERENCE_MARKER_MAX && find_marker(&text).is_none();
         if reply.code == 350 && !is_unseen && !names_other_marker(&text, marker) {
             return Ok(Ok(()));
         }
-        self.restart_at(net, mib, 0)?.ok();
+        self.restart_at(cx, 0)?.ok();
         Ok(Err(reply))
     }
 
     /// Sends an extension that ordinary servers lack: `None` if this one does.
-    pub fn extension(
-        &mut self,
-        net: &mut dyn Net,
-        mib: &Mib,
-        verb: &'static str,
-        line: &str,
-    ) -> Result<Option<Reply>, Fault> {
+    pub fn extension(&mut self, cx: &mut Context<'_>, verb: &'static str, line: &str) -> Result<Option<Reply>, Fault> {
         if self.lacks.contains(verb) {
             return Ok(None);
         }
-        let reply = self.command(net, mib, line)?;
+        let reply = self.command(cx, line)?;
         if matches!(reply.code, 500 | 502) {
             self.lacks.insert(verb);
             return Ok(None);
@@ -318,8 +332,8 @@ impl Remote {
     }
 
     /// As [`Remote::command`]; any reply but 2xx and 3xx is an error.
-    pub fn demand(&mut self, net: &mut dyn Net, mib: &Mib, line: &str) -> Result<Reply, Fault> {
-        let reply = self.command(net, mib, line)?;
+    pub fn demand(&mut self, cx: &mut Context<'_>, line: &str) -> Result<Reply, Fault> {
+        let reply = self.command(cx, line)?;
         if matches!(reply.class(), 2 | 3) {
             Ok(reply)
         } else {
@@ -328,51 +342,59 @@ impl Remote {
     }
 
     /// Reads what is still to come of earlier replies: up to the answer to a NOOP, which is no answer to a transfer.
-    pub fn settle(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
-        self.send(net, "NOOP")?;
-        let until = net.now() + mib.reply_timeout;
-        while let Some(reply) = self.reply_within(net, until)? {
+    pub fn settle(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+        self.send(cx, "NOOP")?;
+        let until = cx.reply_deadline();
+        while let Some(reply) = self.reply_within(cx, until)? {
             if answers_noop(&reply) {
                 return Ok(());
             }
         }
-        self.close(net);
+        self.close(cx);
         Err(Fault::Lost("no reply in time".to_owned()))
     }
 
     /// Brings replies and commands in step again after a transfer that ended oddly: late replies come first, then the
     /// answer to a NOOP, then silence.
-    pub fn resynchronise(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
-        self.send(net, "NOOP")?;
-        let mut until = net.now() + mib.reply_timeout;
+    pub fn resynchronise(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+        self.send(cx, "NOOP")?;
+        let mut until = cx.reply_deadline();
         let mut answered = false;
         loop {
-            match self.reply_within(net, until)? {
+            match self.reply_within(cx, until)? {
                 Some(reply) if reply.code == 421 => {
-                    self.close(net);
+                    self.close(cx);
                     return Err(Fault::Lost(format!("421 {}", reply.text())));
                 }
                 Some(reply) => {
                     answered |= answers_noop(&reply);
                     if answered {
-                        until = net.now() + self.quiet_time();
+                        until = cx.net.now() + self.quiet_time();
                     }
                 }
                 None if answered => return Ok(()),
                 None => {
-                    self.close(net);
+                    self.close(cx);
                     return Err(Fault::Lost("no reply in time".to_owned()));
                 }
             }
         }
     }
 
+    /// Brings the connection in step if it answers, otherwise a new one that looks like it.
+    pub fn recover(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+        if self.is_connected() && self.resynchronise(cx).is_ok() {
+            return Ok(());
+        }
+        self.connect(cx).and_then(|_| self.set_up(cx))
+    }
+
     /// Asks in mid-transfer whether the server is alive; replies of the transfer stay for [`Remote::poll`].
-    pub fn pulse(&mut self, net: &mut dyn Net, until: Instant) -> Result<(), Fault> {
-        self.send(net, "NOOP")?;
+    pub fn pulse(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<(), Fault> {
+        self.send(cx, "NOOP")?;
         let mut others = VecDeque::new();
         loop {
-            let reply = self.reply(net, until)?;
+            let reply = self.reply(cx, until)?;
             if answers_noop(&reply) {
                 break;
             }
@@ -384,15 +406,15 @@ impl Remote {
     }
 
     /// Logs in with the wishes' credentials.
-    pub fn log_in(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
+    pub fn log_in(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
         let Some(credentials) = self.wishes.credentials.clone() else { return Ok(()) };
-        let mut reply = self.command(net, mib, &format!("USER {}", credentials.user))?;
+        let mut reply = self.command(cx, &format!("USER {}", credentials.user))?;
         if reply.code == 331 {
-            reply = self.command(net, mib, &format!("PASS {}", credentials.password))?;
+            reply = self.command(cx, &format!("PASS {}", credentials.password))?;
         }
         if reply.code == 332 {
             let account = credentials.account.as_deref().unwrap_or("");
-            reply = self.command(net, mib, &format!("ACCT {account}"))?;
+            reply = self.command(cx, &format!("ACCT {account}"))?;
         }
         // The smallest servers have no login and do not know the verb.
         if reply.is_done() || matches!(reply.code, 500 | 502) {
@@ -403,33 +425,33 @@ impl Remote {
     }
 
     /// Makes a new session look as the wishes say. Where nobody has logged in yet, that waits for the login.
-    pub fn set_up(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
-        match self.prepare(net, mib) {
+    pub fn set_up(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+        match self.prepare(cx) {
             Err(Fault::Refused(reply)) if reply.code == 530 && self.wishes.credentials.is_none() => Ok(()),
             other => other,
         }
     }
 
-    fn prepare(&mut self, net: &mut dyn Net, mib: &Mib) -> Result<(), Fault> {
-        self.log_in(net, mib)?;
+    fn prepare(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+        self.log_in(cx)?;
         let wishes = self.wishes.clone();
         // Sizes, markers and checksums are in the text of replies.
         if wishes.suppressed == Some(true) {
-            self.extension(net, mib, "SUPP", "SUPP")?;
+            self.extension(cx, "SUPP", "SUPP")?;
         } else if wishes.suppressed == Some(false) || self.is_reference() {
-            self.extension(net, mib, "NSUP", "NSUP")?;
+            self.extension(cx, "NSUP", "NSUP")?;
         }
         if let Some(directory) = &wishes.directory {
-            self.demand(net, mib, &format!("CWD {directory}"))?;
+            self.demand(cx, &format!("CWD {directory}"))?;
         }
         if wishes.file_type != FileType::Image || !self.is_kin() {
-            self.demand(net, mib, &format!("TYPE {}", wishes.file_type.letter()))?;
+            self.demand(cx, &format!("TYPE {}", wishes.file_type.letter()))?;
         }
         if wishes.auto_restart {
-            self.extension(net, mib, "ARST", "ARST")?;
+            self.extension(cx, "ARST", "ARST")?;
         }
         if wishes.bets {
-            self.extension(net, mib, "BETS", &format!("BETS {}", mib.bets_fill))?;
+            self.extension(cx, "BETS", &format!("BETS {}", cx.mib.bets_fill))?;
         }
         Ok(())
     }

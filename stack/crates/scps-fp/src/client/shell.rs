@@ -2,15 +2,14 @@
 
 use super::proxy::Direction;
 use super::report::{Integrity, Report, Status};
-use super::transfer::Job;
+use super::transfer::{Job, Transfer, Way};
 use super::{Client, Credentials, Fault, Remote, Start, Urge};
 use crate::address::decimal;
-use crate::client::attempt::{Course, Flow, Request};
+use crate::client::attempt::{Course, Flow};
 use crate::client::records::quoted_path;
 use crate::command::{split_quoted, FileType};
 use crate::crc::{crc_of, crc_text};
 use crate::diff::difference;
-use crate::net::Service;
 use crate::restart::Failure;
 use crate::update::Update;
 use std::net::SocketAddr;
@@ -93,8 +92,8 @@ impl Client<'_> {
     /// Runs one line. `None` for an empty one or a comment.
     pub fn run_line(&mut self, line: &str, resolver: &dyn Resolver) -> Option<Report> {
         // Whoever types may have taken his time.
-        self.net.look();
-        let start = self.net.now();
+        self.cx.net.look();
+        let start = self.cx.net.now();
         let words = match split_quoted(line.trim()) {
             Some(words) if words.is_empty() || words[0].starts_with('#') => return None,
             Some(words) => words,
@@ -108,13 +107,15 @@ impl Client<'_> {
             }
             Err(fault) => Report::failed(fault.to_string()),
         };
-        self.echo();
+        for remote in [&mut self.remote, &mut self.proxy].into_iter().flatten() {
+            remote.show(&mut self.cx);
+        }
         let shown = match words[..] {
             ["user", name, ..] => format!("user {name}"),
             ["proxy", "user", name, ..] => format!("proxy user {name}"),
             _ => words.join(" "),
         };
-        Some(report.timed(shown, self.net.now().since(start)))
+        Some(report.timed(shown, self.cx.net.now().since(start)))
     }
 
     fn run_words(&mut self, words: &[&str], resolver: &dyn Resolver) -> Outcome {
@@ -124,8 +125,13 @@ impl Client<'_> {
             ("user", [name, rest @ ..]) => self.user(name, rest),
             ("close" | "quit" | "bye", []) => self.close(),
             ("get", [remote, rest @ ..]) if rest.len() <= 1 => Ok(self.get(remote, rest.first().copied())),
-            ("put", [local, rest @ ..]) if rest.len() <= 1 => Ok(self.put(local, rest.first().copied(), false)),
-            ("append", [local, rest @ ..]) if rest.len() <= 1 => Ok(self.put(local, rest.first().copied(), true)),
+            ("put", [local, rest @ ..]) if rest.len() <= 1 => {
+                let way = if self.unique_remote { Way::Unique } else { Way::Replace };
+                Ok(self.put(local, rest.first().copied(), way))
+            }
+            ("append", [local, rest @ ..]) if rest.len() <= 1 => {
+                Ok(self.put(local, rest.first().copied(), Way::Append))
+            }
             ("resume", [what @ ("get" | "put"), rest @ ..]) if !rest.is_empty() => {
                 self.restart = Start::WhatIsStored;
                 let again: Vec<&str> = [&[*what][..], rest].concat();
@@ -178,16 +184,16 @@ impl Client<'_> {
             ("unsuppress", []) => self.set_suppressed(false),
             ("bets", []) => self.toggle_bets(),
             ("passive", []) => {
-                self.passive = !self.passive;
-                Ok(Report::done(if self.passive { "passive" } else { "active" }))
+                self.cx.passive = !self.cx.passive;
+                Ok(Report::done(if self.cx.passive { "passive" } else { "active" }))
             }
             ("sunique", []) => {
                 self.unique_remote = !self.unique_remote;
                 Ok(Report::done(if self.unique_remote { "unique names" } else { "names as given" }))
             }
             ("debug", []) => {
-                self.shows_commands = !self.shows_commands;
-                Ok(Report::done(if self.shows_commands { "commands are shown" } else { "commands are not shown" }))
+                self.cx.shows_commands = !self.cx.shows_commands;
+                Ok(Report::done(if self.cx.shows_commands { "commands are shown" } else { "commands are not shown" }))
             }
             ("mode", ["stream"] | []) => self.with_digit("MODE S", "MODE 1"),
             ("struct", ["file"] | []) => self.with_digit("STRU F", "STRU 1"),
@@ -227,12 +233,12 @@ impl Client<'_> {
     }
 
     fn simple(&mut self, line: &str) -> Outcome {
-        let reply = self.on_remote(|client, remote| remote.demand(client.net, &client.mib, line))?;
+        let reply = self.on_remote(|cx, remote| remote.demand(cx, line))?;
         Ok(Report { reply: Some(reply.code), ..Report::done(reply.text()) })
     }
 
     fn quote(&mut self, line: &str) -> Outcome {
-        let reply = self.on_remote(|client, remote| remote.command(client.net, &client.mib, line))?;
+        let reply = self.on_remote(|cx, remote| remote.command(cx, line))?;
         let report = if reply.class() < 4 { Report::done(reply.text()) } else { Report::failed(reply.text()) };
         Ok(Report { reply: Some(reply.code), ..report })
     }
@@ -246,20 +252,20 @@ impl Client<'_> {
 
     fn open(&mut self, host: &str, rest: &[&str], resolver: &dyn Resolver) -> Outcome {
         let port = match rest {
-            [] => self.mib.control_port,
+            [] => self.cx.mib.control_port,
             [port] => decimal(port).ok_or_else(|| usage("open"))?,
             _ => return Err(usage("open")),
         };
         let address = resolver.resolve(host, port).ok_or_else(|| Fault::Local(format!("{host}: unknown host")))?;
         self.close_quietly();
-        let mut remote = Remote::new(address, self.bind, &self.mib);
-        let connected = remote.connect(self.net, &self.mib).and_then(|reply| {
-            remote.set_up(self.net, &self.mib)?;
+        let mut remote = Remote::new(address, self.bind, &self.cx.mib);
+        let connected = remote.connect(&mut self.cx).and_then(|reply| {
+            remote.set_up(&mut self.cx)?;
             Ok(reply)
         });
         self.remote = Some(remote);
         let reply = connected?;
-        self.console.show(&format!("Connected to {host}."));
+        self.cx.console.show(&format!("Connected to {host}."));
         Ok(Report { reply: Some(reply.code), ..Report::done(reply.text()) })
     }
 
@@ -269,9 +275,9 @@ impl Client<'_> {
             password: rest.first().map_or_else(String::new, |p| (*p).to_owned()),
             account: rest.get(1).map(|a| (*a).to_owned()),
         };
-        self.on_remote(|client, remote| {
+        self.on_remote(|cx, remote| {
             remote.wishes.credentials = Some(credentials);
-            let done = remote.set_up(client.net, &client.mib);
+            let done = remote.set_up(cx);
             if done.is_err() {
                 remote.wishes.credentials = None;
             }
@@ -291,27 +297,32 @@ impl Client<'_> {
 
     fn close_quietly(&mut self) {
         if let Some(mut remote) = self.remote.take() {
-            remote.close(self.net);
+            remote.close(&mut self.cx);
         }
     }
 
     fn get(&mut self, remote: &str, local: Option<&str>) -> Report {
         // A name a server chose is never a local path; this one the user wrote.
         let local = self.local_path(local.unwrap_or(last_part(remote)));
-        let report = self.transfer(&Job::Get { remote: remote.to_owned(), local });
-        self.show_figures(&report, "received");
-        report
+        self.transfer(&Job::Get { remote: remote.to_owned(), local }, "received")
     }
 
-    fn put(&mut self, local: &str, remote: Option<&str>, append: bool) -> Report {
+    fn put(&mut self, local: &str, remote: Option<&str>, way: Way) -> Report {
         let remote = remote.unwrap_or(last_part(local)).to_owned();
-        let report = self.transfer(&Job::Put { local: self.local_path(local), remote, append });
-        self.show_figures(&report, "sent");
-        report
+        self.transfer(&Job::Put { local: self.local_path(local), remote, way }, "sent")
     }
 
-    fn show_figures(&mut self, report: &Report, direction: &str) {
-        self.console.show(&format!("{} bytes {direction}", report.octets.unwrap_or(0)));
+    fn transfer(&mut self, job: &Job, direction: &str) -> Report {
+        let start = std::mem::take(&mut self.restart);
+        let report = match &mut self.remote {
+            Some(remote) => Transfer::run(&mut self.cx, remote, start, job),
+            None => Report::failed("not connected"),
+        };
+        if !report.is_complete() {
+            self.last_size = report.marker.or(self.last_size);
+        }
+        self.cx.console.show(&format!("{} bytes {direction}", report.octets.unwrap_or(0)));
+        report
     }
 
     fn arm(&mut self, urge: Urge, arguments: &[&str]) -> Option<Report> {
@@ -320,7 +331,7 @@ impl Client<'_> {
             [octets] => decimal(octets)?,
             _ => return None,
         };
-        self.armed = Some((urge, at));
+        self.cx.armed = Some((urge, at));
         Some(Report::done(format!("the next transfer ends after {at} octets")))
     }
 
@@ -328,24 +339,23 @@ impl Client<'_> {
         let line = if path.is_empty() { verb.to_owned() } else { format!("{verb} {path}") };
         let mut text = Vec::new();
         let mut course = Course::default();
-        let request = Request { line: &line, marker: 0, announced: None, service: Service::Reliable };
-        self.attempt(&request, Flow::Collect(&mut text), &mut course).map_err(|failure| match failure {
+        self.attempt(&line, Flow::Collect(&mut text), &mut course).map_err(|failure| match failure {
             Failure::Broken(t) | Failure::Busy(t) | Failure::Final(t) => Fault::Local(t),
             Failure::Interrupted(_) | Failure::Aborted => Fault::Local("ended by the user".to_owned()),
         })?;
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<String> = text.lines().map(|l| l.chars().filter(|c| !c.is_control()).collect()).collect();
         for line in &lines {
-            self.console.show(line);
+            self.cx.console.show(line);
         }
         Ok(Report { reply: course.last_reply, ..Report::done(lines.join("\n")) })
     }
 
     fn change_directory(&mut self, line: &str) -> Outcome {
-        let reply = self.on_remote(|client, remote| {
-            let reply = remote.demand(client.net, &client.mib, line)?;
+        let reply = self.on_remote(|cx, remote| {
+            let reply = remote.demand(cx, line)?;
             // What a new session has to go back to.
-            let here = remote.demand(client.net, &client.mib, "PWD")?;
+            let here = remote.demand(cx, "PWD")?;
             remote.wishes.directory = quoted_path(&here);
             Ok(reply)
         })?;
@@ -370,7 +380,9 @@ impl Client<'_> {
     }
 
     fn size(&mut self, remote: &str) -> Outcome {
-        let size = self.remote_size(remote)?.ok_or_else(|| Fault::Local(format!("{remote}: no size")))?;
+        let size = self
+            .on_remote(|cx, server| server.size(cx, remote))?
+            .ok_or_else(|| Fault::Local(format!("{remote}: no size")))?;
         self.last_size = Some(size);
         Ok(Report { size: Some(size), ..Report::done(size.to_string()) })
     }
@@ -380,8 +392,8 @@ impl Client<'_> {
         let path = self.local_path(local);
         let file = std::fs::File::open(&path).map_err(|e| Fault::Local(format!("{local}: {e}")))?;
         let (ours, length) = crc_of(file).map_err(|e| Fault::Local(format!("{local}: {e}")))?;
-        let their_size = self.remote_size(remote)?;
-        let theirs = self.remote_crc(remote)?;
+        let their_size = self.on_remote(|cx, server| server.size(cx, remote))?;
+        let theirs = self.on_remote(|cx, server| server.crc(cx, remote))?;
         let (status, integrity, text) = match (their_size, theirs) {
             (Some(size), _) if size != length => {
                 (Status::Failed, Integrity::Mismatch, format!("{length} octets here, {size} there"))
@@ -421,10 +433,10 @@ impl Client<'_> {
     }
 
     fn set_auto_restart(&mut self, on: bool) -> Outcome {
-        self.on_remote(|client, remote| {
+        self.on_remote(|cx, remote| {
             remote.wishes.auto_restart = on;
             let verb = if on { "ARST" } else { "NARS" };
-            let known = remote.extension(client.net, &client.mib, verb, verb)?.is_some();
+            let known = remote.extension(cx, verb, verb)?.is_some();
             let state = if on { "automatic restart on" } else { "automatic restart off" };
             Ok(Report::done(format!("{state}{}", if known { "" } else { "; the server does not know it" })))
         })
@@ -448,7 +460,7 @@ impl Client<'_> {
 
     fn toggle_bets(&mut self) -> Outcome {
         let on = !self.remote.as_ref().is_some_and(|r| r.wishes.bets);
-        let line = if on { format!("BETS {}", self.mib.bets_fill) } else { "NBES".to_owned() };
+        let line = if on { format!("BETS {}", self.cx.mib.bets_fill) } else { "NBES".to_owned() };
         let report = self.simple(&line)?;
         self.on_remote(|_, remote| {
             remote.wishes.bets = on;
@@ -485,7 +497,7 @@ impl Client<'_> {
             remote.wishes.file_type.letter(),
             on(remote.wishes.auto_restart),
             on(remote.wishes.bets),
-            if self.passive { "passive" } else { "active" },
+            if self.cx.passive { "passive" } else { "active" },
         )
     }
 }

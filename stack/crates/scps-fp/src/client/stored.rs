@@ -1,6 +1,7 @@
 //! What of a file is at either end: sizes, checksums, and whether a source is still the same (scps-fp §11.3).
 
-use super::{Client, Fault, Remote};
+use super::{Context, Fault, Remote};
+use crate::command::FileType;
 use crate::crc::find_crc;
 use crate::partial::stored_size;
 use crate::private::{part_name, part_path};
@@ -36,26 +37,25 @@ pub(super) fn place(path: &Path) -> Result<(Dir, String), Fault> {
     Ok((dir, name.to_string_lossy().into_owned()))
 }
 
-impl Client<'_> {
-    /// What of a file is stored here.
-    pub(super) fn local_stored(&mut self, local: &Path) -> Result<Option<Stored>, Fault> {
-        let (folder, name) = place(local)?;
-        for name in [part_name(&name), name] {
-            if folder.metadata(&name).is_ok_and(|m| m.is_file()) {
-                let file = folder.open(&name).map_err(local_error(local))?;
-                let size = stored_size(&file, self.file_type()).map_err(|e| Fault::Local(e.text))?;
-                return Ok(Some(Stored { size, name }));
-            }
+/// What of a file is stored here.
+pub(super) fn stored_locally(local: &Path, file_type: FileType) -> Result<Option<Stored>, Fault> {
+    let (folder, name) = place(local)?;
+    for name in [part_name(&name), name] {
+        if folder.metadata(&name).is_ok_and(|m| m.is_file()) {
+            let file = folder.open(&name).map_err(local_error(local))?;
+            let size = stored_size(&file, file_type).map_err(|e| Fault::Local(e.text))?;
+            return Ok(Some(Stored { size, name }));
         }
-        Ok(None)
     }
+    Ok(None)
+}
 
+impl Remote {
     /// What of a file is stored at the server: our own servers keep a part beside the target.
-    pub(super) fn remote_stored(&mut self, path: &str) -> Result<Option<Stored>, Fault> {
-        let is_kin = self.remote.as_ref().is_some_and(Remote::is_kin);
-        let part = is_kin.then(|| part_path(path));
+    pub(super) fn stored(&mut self, cx: &mut Context<'_>, path: &str) -> Result<Option<Stored>, Fault> {
+        let part = self.is_kin().then(|| part_path(path));
         for name in part.into_iter().chain([path.to_owned()]) {
-            if let Some(size) = self.remote_size(&name)? {
+            if let Some(size) = self.size(cx, &name)? {
                 return Ok(Some(Stored { size, name }));
             }
         }
@@ -63,37 +63,31 @@ impl Client<'_> {
     }
 
     /// SIZE; `None` if the file does not exist or the server does not tell.
-    pub(super) fn remote_size(&mut self, path: &str) -> Result<Option<u64>, Fault> {
-        self.on_remote(|client, remote| {
-            let reply = remote.command(client.net, &client.mib, &format!("SIZE {path}"))?;
-            match reply.code {
-                213 => Ok(find_size(&reply.text())),
-                450 => Err(Fault::Refused(reply)),
-                _ => Ok(None),
-            }
-        })
+    pub(super) fn size(&mut self, cx: &mut Context<'_>, path: &str) -> Result<Option<u64>, Fault> {
+        let reply = self.shown(cx, |cx, remote| remote.command(cx, &format!("SIZE {path}")))?;
+        match reply.code {
+            213 => Ok(find_size(&reply.text())),
+            450 => Err(Fault::Refused(reply)),
+            _ => Ok(None),
+        }
     }
 
     /// SITE CRC; `None` if the server does not know it.
-    pub(super) fn remote_crc(&mut self, path: &str) -> Result<Option<u32>, Fault> {
-        self.on_remote(|client, remote| {
-            if remote.lacks.contains("SITE CRC") {
-                return Ok(None);
-            }
-            let reply = remote.command(client.net, &client.mib, &format!("SITE CRC {path}"))?;
-            if matches!(reply.code, 500..=504) {
-                remote.lacks.insert("SITE CRC");
-            }
-            Ok(find_crc(&reply.text()).filter(|_| reply.is_done()))
-        })
+    pub(super) fn crc(&mut self, cx: &mut Context<'_>, path: &str) -> Result<Option<u32>, Fault> {
+        if self.lacks.contains("SITE CRC") {
+            return Ok(None);
+        }
+        let reply = self.shown(cx, |cx, remote| remote.command(cx, &format!("SITE CRC {path}")))?;
+        if matches!(reply.code, 500..=504) {
+            self.lacks.insert("SITE CRC");
+        }
+        Ok(find_crc(&reply.text()).filter(|_| reply.is_done()))
     }
 
-    pub(super) fn remote_source(&mut self, path: &str) -> Result<Source, Fault> {
-        let size = self.remote_size(path)?;
-        let changed_at = self.on_remote(|client, remote| {
-            let reply = remote.extension(client.net, &client.mib, "MDTM", &format!("MDTM {path}"))?;
-            Ok(reply.filter(|r| r.code == 213).map(|r| r.text()))
-        })?;
-        Ok(Source { size, changed_at })
+    /// What is known of a file at the server.
+    pub(super) fn source(&mut self, cx: &mut Context<'_>, path: &str) -> Result<Source, Fault> {
+        let size = self.size(cx, path)?;
+        let reply = self.shown(cx, |cx, remote| remote.extension(cx, "MDTM", &format!("MDTM {path}")))?;
+        Ok(Source { size, changed_at: reply.filter(|r| r.code == 213).map(|r| r.text()) })
     }
 }

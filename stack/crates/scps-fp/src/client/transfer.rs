@@ -2,8 +2,8 @@
 
 use super::attempt::{Course, Flow, Request};
 use super::report::{Integrity, Report, Status};
-use super::stored::{local_error, place, Source};
-use super::{Client, Fault, Remote, Start, Urge};
+use super::stored::{local_error, place, stored_locally, Source};
+use super::{Context, Fault, Remote, Start, Urge};
 use crate::command::FileType;
 use crate::crc::{crc_of, crc_text};
 use crate::error::StoreError;
@@ -17,17 +17,28 @@ use scps_types::Instant;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// What becomes of a file that has the name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    Replace,
+    Append,
+    /// It stays: the server chooses another name.
+    Unique,
+}
+
 /// What to transfer.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
     /// Local file to a remote name.
-    Put { local: PathBuf, remote: String, append: bool },
+    Put { local: PathBuf, remote: String, way: Way },
     /// Remote file to a local name.
     Get { remote: String, local: PathBuf },
 }
 
-/// A transfer's bookkeeping.
-struct Progress {
+/// A transfer, over all its attempts.
+pub(super) struct Transfer<'r, 'a> {
+    cx: &'r mut Context<'a>,
+    remote: &'r mut Remote,
     attempts: Attempts,
     report: Report,
     source: Source,
@@ -44,84 +55,84 @@ struct Progress {
     fresh_now: bool,
 }
 
-impl Progress {
+fn stored_error(error: &StoreError) -> Failure {
+    Failure::Final(format!("local file: {}", error.text))
+}
+
+impl Transfer<'_, '_> {
+    /// Runs a transfer to its end.
+    pub(super) fn run(cx: &mut Context<'_>, remote: &mut Remote, start: Start, job: &Job) -> Report {
+        let attempts = Attempts::new(&cx.mib, remote.wishes.auto_restart, cx.net.now());
+        let mut transfer = Transfer {
+            cx,
+            remote,
+            attempts,
+            report: Report::default(),
+            source: Source::default(),
+            octets: 0,
+            after_restart: 0,
+            begun: false,
+            start,
+            fresh_tried: false,
+            fresh_next: false,
+            is_of_wrong_size: false,
+            fresh_now: false,
+        };
+        if let Err(failure) = transfer.attempts(job) {
+            transfer.report_failure(job, &failure);
+        }
+        let Transfer { attempts, report, octets, after_restart, .. } = transfer;
+        Report {
+            octets: Some(octets),
+            octets_after_restart: (after_restart > 0).then_some(after_restart),
+            restarts: Some(attempts.restarts),
+            ..report
+        }
+    }
+
     /// Once more from the start, which then is the last time.
     fn start_anew(&mut self) {
         self.fresh_tried = true;
         self.fresh_next = true;
         self.fresh_now = true;
     }
-}
 
-fn stored_error(error: &StoreError) -> Failure {
-    Failure::Final(format!("local file: {}", error.text))
-}
-
-impl Client<'_> {
-    /// Runs a transfer to its end.
-    pub(super) fn transfer(&mut self, job: &Job) -> Report {
-        let now = self.net.now();
-        let enabled = self.remote.as_ref().is_some_and(|r| r.wishes.auto_restart);
-        let mut progress = Progress {
-            attempts: Attempts::new(&self.mib, enabled, now),
-            report: Report::default(),
-            source: Source::default(),
-            octets: 0,
-            after_restart: 0,
-            begun: false,
-            start: std::mem::take(&mut self.restart),
-            fresh_tried: false,
-            fresh_next: false,
-            is_of_wrong_size: false,
-            fresh_now: false,
-        };
-        let outcome = self.attempts(job, &mut progress);
-        let mut report = progress.report;
-        report.octets = Some(progress.octets);
-        report.octets_after_restart = (progress.after_restart > 0).then_some(progress.after_restart);
-        report.restarts = Some(progress.attempts.restarts);
-        match outcome {
-            Ok(()) => {}
-            Err(failure) => self.report_failure(job, &mut report, &failure),
-        }
-        report
-    }
-
-    fn report_failure(&mut self, job: &Job, report: &mut Report, failure: &Failure) {
+    fn report_failure(&mut self, job: &Job, failure: &Failure) {
         let (status, text) = match failure {
             Failure::Interrupted(marker) => {
-                report.marker = (*marker != u64::MAX).then_some(*marker);
+                self.report.marker = (*marker != u64::MAX).then_some(*marker);
                 (Status::Interrupted, "interrupted; what there is stays".to_owned())
             }
             Failure::Aborted => (Status::Aborted, "aborted; everything is as before".to_owned()),
             Failure::Broken(t) | Failure::Busy(t) | Failure::Final(t) => (Status::Failed, t.clone()),
         };
-        report.status = status;
-        report.text = text;
-        if let (Job::Get { local, .. }, true) = (job, status != Status::Aborted) {
-            report.marker = self.local_stored(local).ok().flatten().map(|s| s.size);
+        (self.report.status, self.report.text) = (status, text);
+        match job {
+            Job::Get { local, .. } if status != Status::Aborted => {
+                self.report.marker = stored_locally(local, self.file_type()).ok().flatten().map(|s| s.size);
+            }
+            Job::Put { remote, .. } if status == Status::Interrupted && self.report.marker.is_none() => {
+                self.report.marker = self.remote.stored(self.cx, remote).ok().flatten().map(|s| s.size);
+            }
+            _ => {}
         }
-        if let (Job::Put { remote, .. }, Status::Interrupted, None) = (job, status, report.marker) {
-            report.marker = self.remote_stored(remote).ok().flatten().map(|s| s.size);
-        }
-        self.last_size = report.marker.or(self.last_size);
     }
 
-    fn attempts(&mut self, job: &Job, progress: &mut Progress) -> Result<(), Failure> {
+    fn attempts(&mut self, job: &Job) -> Result<(), Failure> {
         loop {
-            let result = self.one_attempt(job, progress);
+            let result = self.one_attempt(job);
             let mut failure = match result {
                 Ok(()) => return Ok(()),
                 Err(failure) => failure,
             };
-            if std::mem::take(&mut progress.fresh_now) {
+            if std::mem::take(&mut self.fresh_now) {
                 match self.recover() {
                     Ok(()) => continue,
                     Err(fault) => failure = fault.into(),
                 }
             }
             loop {
-                match progress.attempts.judge(&failure, self.net.now()) {
+                match self.attempts.judge(&failure, self.cx.net.now()) {
                     Decision::GiveUp(text) => {
                         return Err(match failure {
                             Failure::Broken(_) | Failure::Busy(_) => Failure::Broken(text),
@@ -129,7 +140,7 @@ impl Client<'_> {
                         });
                     }
                     Decision::RetryAt(at) => {
-                        self.note(progress, format!("restart {}: {failure:?}", progress.attempts.restarts));
+                        self.note(format!("restart {}: {failure:?}", self.attempts.restarts));
                         self.pause(at)?;
                     }
                 }
@@ -144,126 +155,104 @@ impl Client<'_> {
         }
     }
 
-    fn note(&mut self, progress: &mut Progress, text: String) {
-        self.console.show(&text);
-        progress.report.notes.push(text);
+    fn note(&mut self, text: String) {
+        self.cx.console.show(&text);
+        self.report.notes.push(text);
     }
 
     /// Waits; the user can end the waiting and with it the restarts.
     fn pause(&mut self, until: Instant) -> Result<(), Failure> {
-        while self.net.now() < until {
-            match self.console.urge() {
+        while self.cx.net.now() < until {
+            match self.cx.console.urge() {
                 Some(Urge::Interrupt) => return Err(Failure::Interrupted(u64::MAX)),
                 Some(Urge::Abort) => return Err(Failure::Aborted),
                 None => {}
             }
-            self.net.wait(Some(until)).map_err(|e| Failure::Final(e.to_string()))?;
+            self.cx.wait(until)?;
         }
         Ok(())
     }
 
     /// A control connection in step: the old one if it answers, otherwise a new one that looks like it.
     fn recover(&mut self) -> Result<(), Fault> {
-        let mut remote = self.remote.take().ok_or_else(|| Fault::Local("not connected".to_owned()))?;
-        let alive = remote.is_connected() && remote.resynchronise(self.net, &self.mib).is_ok();
-        let result = if alive {
-            Ok(())
-        } else {
-            remote.connect(self.net, &self.mib).and_then(|_| remote.set_up(self.net, &self.mib))
-        };
-        self.remote = Some(remote);
-        self.echo();
-        result
+        self.remote.shown(self.cx, |cx, remote| remote.recover(cx))
     }
 
-    /// Runs `action` on the control connection.
-    pub(super) fn on_remote<T>(
-        &mut self,
-        action: impl FnOnce(&mut Self, &mut Remote) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        let mut remote = self.remote.take().ok_or_else(|| Fault::Lost("not connected".to_owned()))?;
-        let result = action(self, &mut remote);
-        self.remote = Some(remote);
-        self.echo();
-        result
-    }
-
-    pub(super) fn file_type(&self) -> FileType {
-        self.remote.as_ref().map_or(FileType::Image, |r| r.wishes.file_type)
+    fn file_type(&self) -> FileType {
+        self.remote.wishes.file_type
     }
 
     fn service(&self) -> Service {
-        let bets = self.remote.as_ref().is_some_and(|r| r.wishes.bets && !r.lacks.contains("BETS"));
-        if bets {
+        if self.remote.wishes.bets && !self.remote.lacks.contains("BETS") {
             Service::BestEffort
         } else {
             Service::Reliable
         }
     }
 
-    fn one_attempt(&mut self, job: &Job, progress: &mut Progress) -> Result<(), Failure> {
+    fn one_attempt(&mut self, job: &Job) -> Result<(), Failure> {
         match job {
-            Job::Put { local, remote, append } => self.put_once(local, remote, *append, progress),
-            Job::Get { remote, local } => self.get_once(remote, local, progress),
+            Job::Put { local, remote, way } => self.put_once(local, remote, *way),
+            Job::Get { remote, local } => self.get_once(remote, local),
         }
     }
 
-    fn put_once(&mut self, local: &Path, remote: &str, append: bool, progress: &mut Progress) -> Result<(), Failure> {
+    fn put_once(&mut self, local: &Path, remote: &str, way: Way) -> Result<(), Failure> {
         let file = open_local(local)?;
         let file_type = self.file_type();
         let size = stored_size(&file, file_type).map_err(|e| stored_error(&e))?;
+        let append = way == Way::Append;
         let changed_at = file.metadata().map(|m| format!("{} {:?}", modified(&m), m.modified().ok())).ok();
         let source = Source { size: Some(size), changed_at };
-        self.heed_source(progress, source);
-        let marker = if append { 0 } else { self.put_marker(local, remote, size, progress)? };
-        progress.is_of_wrong_size = false;
+        self.heed_source(source);
+        let marker = if append { 0 } else { self.put_marker(local, remote, size)? };
+        self.is_of_wrong_size = false;
         let is_measured = append && file_type == FileType::Image;
-        let stored_before = if is_measured { self.remote_size(remote)?.unwrap_or(0) } else { 0 };
+        let stored_before = if is_measured { self.remote.size(self.cx, remote)?.unwrap_or(0) } else { 0 };
         let mut outgoing = Outgoing::file(file, marker, file_type).map_err(|e| stored_error(&e))?;
-        let verb = match (append, self.unique_remote && marker == 0) {
-            (true, _) => "APPE",
-            (false, true) => "STOU",
-            (false, false) => "STOR",
+        let verb = match way {
+            Way::Append => "APPE",
+            Way::Unique if marker == 0 => "STOU",
+            Way::Unique | Way::Replace => "STOR",
         };
-        let announces =
-            !append && file_type == FileType::Image && self.remote.as_ref().is_some_and(|r| r.wishes.auto_restart);
+        let announces = !append && file_type == FileType::Image && self.remote.wishes.auto_restart;
         let line = format!("{verb} {remote}");
         let request = Request { line: &line, marker, announced: announces.then_some(size), service: self.service() };
         let mut course = Course::default();
-        let result = self.attempt(&request, Flow::Send(&mut outgoing), &mut course);
-        self.account(progress, &course, marker, outgoing.sent());
-        let result = self.heed_refusal(progress, &course, marker, result);
+        let result = self.remote.attempt(self.cx, &request, Flow::Send(&mut outgoing), &mut course);
+        self.account(&course, marker, outgoing.sent());
+        let result = self.heed_refusal(&course, marker, result);
         // An append that broke may have been stored or not; doing it again might do it twice.
         let result = if append { result.map_err(no_second_try) } else { result };
         result?;
-        progress.report.size = Some(size);
+        self.report.size = Some(size);
         let own = outgoing.crc();
         let verdict = self.judge_integrity(&course, own, outgoing.sent(), file_type);
-        progress.report.crc = Some(crc_text(own));
-        progress.report.integrity = Some(verdict);
+        self.report.crc = Some(crc_text(own));
+        self.report.integrity = Some(verdict);
         // A server that is not ours may have kept a marker, or what a longer file had.
-        let is_kin = self.remote.as_ref().is_some_and(Remote::is_kin);
+        let is_kin = self.remote.is_kin();
         if is_measured || (marker == 0 && verb == "STOR" && file_type == FileType::Image && !is_kin) {
-            self.prove_length(progress, remote, stored_before.saturating_add(size))?;
+            self.prove_length(remote, stored_before.saturating_add(size))?;
         }
         if marker > 0 {
-            self.prove_whole(progress, remote, |file_type| {
+            self.prove_whole(remote, |file_type| {
                 let file = open_local(local)?;
                 let size = stored_size(&file, file_type).map_err(|e| Fault::Local(e.text))?;
                 crc_of(open_local(local)?).map(|(crc, _)| (crc, size)).map_err(local_error(local))
             })?;
         }
-        settle_integrity(progress, !append)
+        self.settle_integrity(!append)
     }
 
-    fn get_once(&mut self, remote: &str, local: &Path, progress: &mut Progress) -> Result<(), Failure> {
+    fn get_once(&mut self, remote: &str, local: &Path) -> Result<(), Failure> {
         let file_type = self.file_type();
-        let enabled = self.remote.as_ref().is_some_and(|r| r.wishes.auto_restart);
-        if enabled || progress.start != Start::Fresh {
-            let source = self.remote_source(remote)?;
-            self.heed_source(progress, source);
+        let enabled = self.remote.wishes.auto_restart;
+        if enabled || self.start != Start::Fresh {
+            let source = self.remote.source(self.cx, remote)?;
+            self.heed_source(source);
         }
-        let marker = self.get_marker(local, progress)?;
+        let marker = self.get_marker(local)?;
         let (folder, name) = place(local)?;
         let base = if marker > 0 { Base::Marker(marker) } else { Base::Fresh };
         let mut partial = Partial::begin_prepared(&folder, &name, base, file_type, Bounds::default())
@@ -271,61 +260,55 @@ impl Client<'_> {
         let line = format!("RETR {remote}");
         let request = Request { line: &line, marker, announced: None, service: self.service() };
         let mut course = Course::default();
-        let result = self.attempt(&request, Flow::Receive(&mut partial), &mut course);
+        let result = self.remote.attempt(self.cx, &request, Flow::Receive(&mut partial), &mut course);
         let (received, stored, crc) = (partial.received(), partial.stored(), partial.crc());
-        self.account(progress, &course, marker, received);
-        let result = result.and_then(|()| match progress.source.size {
+        self.account(&course, marker, received);
+        let result = result.and_then(|()| match self.source.size {
             Some(size) if size != stored => Err(Failure::Broken(format!("{stored} of {size} octets came"))),
             _ => Ok(()),
         });
-        let result = self.heed_refusal(progress, &course, marker, result);
+        let result = self.heed_refusal(&course, marker, result);
         if let Err(failure) = result {
-            settle_local(self.net, partial, &failure, course.begun, enabled, self.mib.keep_partial)
+            settle_local(self.cx.net, partial, &failure, course.begun, enabled, self.cx.mib.keep_partial)
                 .map_err(|e| stored_error(&e))?;
             return Err(failure);
         }
-        partial.complete(self.net).map_err(|e| stored_error(&e))?;
-        progress.report.size = Some(stored);
-        progress.report.integrity = Some(self.judge_integrity(&course, crc, received, file_type));
-        progress.report.crc = Some(crc_text(crc));
+        partial.complete(self.cx.net).map_err(|e| stored_error(&e))?;
+        self.report.size = Some(stored);
+        self.report.integrity = Some(self.judge_integrity(&course, crc, received, file_type));
+        self.report.crc = Some(crc_text(crc));
         if marker > 0 {
-            self.prove_whole(progress, remote, |_| {
+            self.prove_whole(remote, |_| {
                 crc_of(open_local(local)?).map(|(crc, _)| (crc, stored)).map_err(local_error(local))
             })?;
         }
-        settle_integrity(progress, true)
+        self.settle_integrity(true)
     }
 
     /// Counts what an attempt moved.
-    fn account(&mut self, progress: &mut Progress, course: &Course, marker: u64, octets: u64) {
-        progress.begun |= course.begun;
-        progress.octets += octets;
+    fn account(&mut self, course: &Course, marker: u64, octets: u64) {
+        self.begun |= course.begun;
+        self.octets += octets;
         if marker > 0 {
-            progress.after_restart += octets;
+            self.after_restart += octets;
         }
         if octets > 0 {
-            progress.attempts.progressed(marker);
+            self.attempts.progressed(marker);
         }
-        progress.report.reply = course.last_reply;
-        progress.report.text.clone_from(&course.text);
-        progress.report.filled = (course.filled > 0).then_some(course.filled);
-        self.console.show(&format!("marker {marker}, {octets} octets moved"));
-        progress.report.markers.push(marker);
+        self.report.reply = course.last_reply;
+        self.report.text.clone_from(&course.text);
+        self.report.filled = (course.filled > 0).then_some(course.filled);
+        self.cx.console.show(&format!("marker {marker}, {octets} octets moved"));
+        self.report.markers.push(marker);
     }
 
     /// A marker the server does not take: once more from the start, then the end.
-    fn heed_refusal(
-        &mut self,
-        progress: &mut Progress,
-        course: &Course,
-        marker: u64,
-        result: Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        if result.is_ok() || !course.marker_refused || marker == 0 || progress.fresh_tried {
+    fn heed_refusal(&mut self, course: &Course, marker: u64, result: Result<(), Failure>) -> Result<(), Failure> {
+        if result.is_ok() || !course.marker_refused || marker == 0 || self.fresh_tried {
             return result;
         }
-        progress.start_anew();
-        self.note(progress, format!("the marker {marker} is refused; starting at 0"));
+        self.start_anew();
+        self.note(format!("the marker {marker} is refused; starting at 0"));
         match result {
             Err(Failure::Final(text)) => Err(Failure::Broken(text)),
             other => other,
@@ -333,33 +316,33 @@ impl Client<'_> {
     }
 
     /// A source that changed is transferred from the start.
-    fn heed_source(&mut self, progress: &mut Progress, source: Source) {
-        if progress.source != Source::default() && progress.source != source {
-            self.note(progress, "the source has changed; starting at 0".to_owned());
-            progress.fresh_next = true;
+    fn heed_source(&mut self, source: Source) {
+        if self.source != Source::default() && self.source != source {
+            self.note("the source has changed; starting at 0".to_owned());
+            self.fresh_next = true;
         }
-        progress.source = source;
+        self.source = source;
     }
 
-    fn put_marker(&mut self, local: &Path, remote: &str, size: u64, progress: &mut Progress) -> Result<u64, Failure> {
-        if std::mem::take(&mut progress.fresh_next) {
+    fn put_marker(&mut self, local: &Path, remote: &str, size: u64) -> Result<u64, Failure> {
+        if std::mem::take(&mut self.fresh_next) {
             return Ok(0);
         }
-        match std::mem::take(&mut progress.start) {
+        match std::mem::take(&mut self.start) {
             Start::At(marker) => return Ok(marker.min(size)),
-            Start::Fresh if !progress.begun => return Ok(0),
+            Start::Fresh if !self.begun => return Ok(0),
             Start::Fresh | Start::WhatIsStored => {}
         }
-        let Some(stored) = self.remote_stored(remote)? else { return Ok(0) };
+        let Some(stored) = self.remote.stored(self.cx, remote)? else { return Ok(0) };
         if stored.size > size {
-            self.note(progress, format!("{} octets are stored, more than the source has; starting at 0", stored.size));
+            self.note(format!("{} octets are stored, more than the source has; starting at 0", stored.size));
             return Ok(0);
         }
-        if self.mib.verify_prefix && stored.size > 0 && self.file_type() == FileType::Image {
-            if let Some(theirs) = self.remote_crc(&stored.name)? {
+        if self.cx.mib.verify_prefix && stored.size > 0 && self.file_type() == FileType::Image {
+            if let Some(theirs) = self.remote.crc(self.cx, &stored.name)? {
                 let (ours, _) = crc_of(open_local(local)?.take(stored.size)).map_err(local_error(local))?;
                 if ours != theirs {
-                    self.note(progress, "what is stored is not the beginning of the source; starting at 0".to_owned());
+                    self.note("what is stored is not the beginning of the source; starting at 0".to_owned());
                     return Ok(0);
                 }
             }
@@ -367,25 +350,25 @@ impl Client<'_> {
         Ok(stored.size)
     }
 
-    fn get_marker(&mut self, local: &Path, progress: &mut Progress) -> Result<u64, Failure> {
-        if std::mem::take(&mut progress.fresh_next) {
+    fn get_marker(&mut self, local: &Path) -> Result<u64, Failure> {
+        if std::mem::take(&mut self.fresh_next) {
             return Ok(0);
         }
-        match std::mem::take(&mut progress.start) {
+        match std::mem::take(&mut self.start) {
             Start::At(marker) => return Ok(marker),
-            Start::Fresh if !progress.begun => return Ok(0),
+            Start::Fresh if !self.begun => return Ok(0),
             Start::Fresh | Start::WhatIsStored => {}
         }
-        let stored = self.local_stored(local)?.map_or(0, |s| s.size);
-        if progress.source.size.is_some_and(|size| stored > size) {
-            self.note(progress, "more is stored than the source has; starting at 0".to_owned());
+        let stored = stored_locally(local, self.file_type())?.map_or(0, |s| s.size);
+        if self.source.size.is_some_and(|size| stored > size) {
+            self.note("more is stored than the source has; starting at 0".to_owned());
             return Ok(0);
         }
         Ok(stored)
     }
 
     fn judge_integrity(&self, course: &Course, own: u32, octets: u64, file_type: FileType) -> Integrity {
-        let is_reference = self.remote.as_ref().is_some_and(Remote::is_reference);
+        let is_reference = self.remote.is_reference();
         match course.reply_crc {
             _ if course.filled > 0 => Integrity::NotOffered,
             Some(theirs) if theirs == own => Integrity::Ok,
@@ -398,16 +381,14 @@ impl Client<'_> {
     }
 
     /// What is stored is as long as it must be, or it is not the file.
-    fn prove_length(&mut self, progress: &mut Progress, remote: &str, size: u64) -> Result<(), Failure> {
-        let theirs = self.remote_size(remote)?;
+    fn prove_length(&mut self, remote: &str, size: u64) -> Result<(), Failure> {
+        let theirs = self.remote.size(self.cx, remote)?;
         if theirs.is_some_and(|s| s != size) {
-            self.note(progress, format!("sizes differ: {size} here, {theirs:?} there"));
-            progress.report.integrity = Some(Integrity::Mismatch);
-            progress.is_of_wrong_size = true;
+            self.note(format!("sizes differ: {size} here, {theirs:?} there"));
+            self.report.integrity = Some(Integrity::Mismatch);
+            self.is_of_wrong_size = true;
             // Whoever starts anew says where.
-            if let Some(remote) = &mut self.remote {
-                remote.marker_waits = true;
-            }
+            self.remote.marker_waits = true;
         }
         Ok(())
     }
@@ -415,21 +396,20 @@ impl Client<'_> {
     /// After a restart: length and checksum of the whole file at both ends.
     fn prove_whole(
         &mut self,
-        progress: &mut Progress,
         remote: &str,
         local: impl FnOnce(FileType) -> Result<(u32, u64), Fault>,
     ) -> Result<(), Failure> {
         let file_type = self.file_type();
         let (crc, size) = local(file_type)?;
-        let their_size = self.remote_size(remote)?;
-        let their_crc = self.remote_crc(remote)?;
+        let their_size = self.remote.size(self.cx, remote)?;
+        let their_crc = self.remote.crc(self.cx, remote)?;
         if their_size.is_some_and(|s| s != size) {
-            self.note(progress, format!("sizes differ: {size} here, {their_size:?} there"));
-            progress.report.integrity = Some(Integrity::Mismatch);
-            progress.is_of_wrong_size = true;
+            self.note(format!("sizes differ: {size} here, {their_size:?} there"));
+            self.report.integrity = Some(Integrity::Mismatch);
+            self.is_of_wrong_size = true;
         } else if file_type == FileType::Image {
-            progress.report.crc = Some(crc_text(crc));
-            progress.report.integrity = Some(match their_crc {
+            self.report.crc = Some(crc_text(crc));
+            self.report.integrity = Some(match their_crc {
                 Some(theirs) if theirs == crc => Integrity::Ok,
                 Some(_) => Integrity::Mismatch,
                 None => Integrity::NotOffered,
@@ -437,21 +417,21 @@ impl Client<'_> {
         }
         Ok(())
     }
-}
 
-/// An error if both ends differ; `may_repeat` if the transfer can be done again from the start.
-fn settle_integrity(progress: &mut Progress, may_repeat: bool) -> Result<(), Failure> {
-    if progress.report.integrity != Some(Integrity::Mismatch) {
-        return Ok(());
+    /// An error if both ends differ; `may_repeat` if the transfer can be done again from the start.
+    fn settle_integrity(&mut self, may_repeat: bool) -> Result<(), Failure> {
+        if self.report.integrity != Some(Integrity::Mismatch) {
+            return Ok(());
+        }
+        let text = if self.is_of_wrong_size { "the sizes differ" } else { "the checksums differ" }.to_owned();
+        // A stored beginning that was not ours shows only now; once more from the start decides it.
+        let was_restarted = self.report.markers.last().is_some_and(|m| *m > 0);
+        if may_repeat && (was_restarted || self.is_of_wrong_size) && !self.fresh_tried {
+            self.start_anew();
+            return Err(Failure::Broken(text));
+        }
+        Err(Failure::Final(text))
     }
-    let text = if progress.is_of_wrong_size { "the sizes differ" } else { "the checksums differ" }.to_owned();
-    // A stored beginning that was not ours shows only now; once more from the start decides it.
-    let was_restarted = progress.report.markers.last().is_some_and(|m| *m > 0);
-    if may_repeat && (was_restarted || progress.is_of_wrong_size) && !progress.fresh_tried {
-        progress.start_anew();
-        return Err(Failure::Broken(text));
-    }
-    Err(Failure::Final(text))
 }
 
 fn no_second_try(failure: Failure) -> Failure {

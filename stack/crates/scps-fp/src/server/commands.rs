@@ -55,9 +55,9 @@ impl Session {
             }
             Command::Syst => self.reply(&Reply::new(215, "UNIX Type: L8")),
             Command::Help(_) => self.reply(&Reply::multi(214, help())),
-            _ if !self.is_logged_in() => self.reply(&Reply::new(530, "Please log in.")),
+            _ if !self.login.is_done() => self.reply(&Reply::new(530, "Please log in.")),
             other => {
-                let Some(store) = self.store.clone() else { return true };
+                let Some(store) = self.login.store.clone() else { return true };
                 return self.run_logged_in(net, shared, other, &store);
             }
         }
@@ -68,18 +68,20 @@ impl Session {
         if shared.open_as.is_some() {
             return self.reply_with_text(230, "No login is needed.");
         }
-        self.user = None;
-        self.store = None;
-        self.name = Some(name);
-        self.hold_for_guesses(net, shared);
+        (self.login.user, self.login.store, self.login.name) = (None, None, Some(name));
+        // Everything from here waits for as long as earlier guesses from the same address demand.
+        let delay = shared.guard.delay(self.peer().ip(), net.now());
+        if !delay.is_zero() {
+            self.login.hold(net.now(), delay);
+        }
         self.reply_with_text(331, "Password required.");
     }
 
     fn pass(&mut self, word: &str, net: &mut dyn Net, shared: &mut Shared) {
-        if self.is_logged_in() {
+        if self.login.is_done() {
             return self.reply(&Reply::new(503, "Already logged in."));
         }
-        let Some(name) = self.name.take() else {
+        let Some(name) = self.login.name.take() else {
             return self.reply_with_text(503, "Send USER first.");
         };
         shared.has_hashed = true;
@@ -88,8 +90,8 @@ impl Session {
         match checked.ok().flatten() {
             None => self.refuse_login(net, shared),
             Some(user) => {
-                if self.enter(user, shared) {
-                    self.failures = 0;
+                if self.login.enter(user, shared) {
+                    "/".clone_into(&mut self.cwd);
                     self.reply_with_text(230, "Logged in.");
                 } else {
                     self.reply_with_text(550, "The user's folder is not available.");
@@ -99,7 +101,7 @@ impl Session {
     }
 
     fn run_logged_in(&mut self, net: &mut dyn Net, shared: &mut Shared, command: Command, store: &Rc<Store>) -> bool {
-        if self.user.as_ref().is_some_and(|u| u.read_only) && changes_something(&command) {
+        if self.login.user.as_ref().is_some_and(|u| u.read_only) && changes_something(&command) {
             self.reply(&Reply::new(550, "This user may change nothing."));
             return true;
         }
@@ -120,12 +122,11 @@ impl Session {
             | Command::Nlst(_)
             | Command::Read(_) => {
                 let planned = self.plan(net, shared, command, store);
-                self.marker = None;
-                self.declared = None;
+                (self.prepared.marker, self.prepared.declared) = (None, None);
                 planned.map(|plan| self.start_transfer(net, shared, plan))
             }
             Command::Stat(Some(path)) => store.list(&self.absolute(&path), Some(net.unix_time())).map(|listing| {
-                self.reply_more(211, &[format!("Status of {path}:")]);
+                self.control.reply_more(211, &[format!("Status of {path}:")]);
                 self.work = Some(Work::List(listing));
             }),
             Command::Updt(path) => self.update(&path, store, shared),
@@ -216,11 +217,11 @@ impl Session {
                 if !store.exists(&path) {
                     return Err(StoreError::new(550, "no such file or directory"));
                 }
-                self.rename_from = Some(path);
+                self.prepared.rename_from = Some(path);
                 Reply::new(350, "RNFR; send RNTO.").with_text()
             }
             Command::Rnto(path) => {
-                let Some(from) = self.rename_from.take() else {
+                let Some(from) = self.prepared.rename_from.take() else {
                     return Err(StoreError::new(503, "Send RNFR first."));
                 };
                 store.rename(&from, &self.absolute(&path))?;
@@ -263,11 +264,11 @@ impl Session {
         Ok(match site {
             Site::Time => Reply::new(216, format!("time {:08x}", net.unix_time() as u32)),
             Site::CrcSwitch(on) => {
-                self.crc_on = *on;
+                self.control.crc_on = *on;
                 Reply::new(216, if *on { "CRC on." } else { "CRC off." })
             }
             Site::Terminate | Site::Crc(_) => {
-                let is_admin = self.user.as_ref().is_some_and(|u| u.admin);
+                let is_admin = self.login.user.as_ref().is_some_and(|u| u.admin);
                 if !shared.allow_terminate {
                     return Err(StoreError::new(502, "Not enabled."));
                 }
@@ -298,7 +299,7 @@ impl Session {
                 let absolute = self.absolute(&path);
                 let file = store.open_file(&absolute)?;
                 // Beyond the end of a file there is nothing to restart (scps-fp §10).
-                let outgoing = Outgoing::begin(file, self.marker.unwrap_or(0), file_type)
+                let outgoing = Outgoing::begin(file, self.prepared.marker.unwrap_or(0), file_type)
                     .map_err(|e| StoreError::new(550, e.text))?;
                 Ok(Plan { may_be_best_effort: true, ..sending(Flow::Send(outgoing), opening_text(&path, file_type)) })
             }
@@ -319,7 +320,7 @@ impl Session {
                 Ok(sending(Flow::Send(outgoing), opening_text(&path, FileType::Image)))
             }
             Command::Stor(path) => {
-                let base = self.marker.filter(|m| *m > 0).map_or(Base::Fresh, Base::Marker);
+                let base = self.prepared.marker.filter(|m| *m > 0).map_or(Base::Fresh, Base::Marker);
                 self.plan_receiving(shared, store, &self.absolute(&path), base, opening_text(&path, file_type))
             }
             Command::Appe(path) => {
@@ -356,7 +357,7 @@ impl Session {
         let bounds = Bounds { quota: store.quota().cloned(), size };
         let partial = Partial::begin(&folder, &name, base, self.file_type, bounds)?;
         // What is announced counts the whole file, an appended one has no announced size.
-        let declared = self.declared.filter(|_| base != Base::End);
+        let declared = self.prepared.declared.filter(|_| base != Base::End);
         Ok(Plan { flow: Flow::Receive(partial), opening, count: store.count()?, declared, may_be_best_effort: true })
     }
 }

@@ -1,6 +1,6 @@
 //! What becomes of a file, and which replies are given, when a transfer ends (scps-fp §9.2).
 
-use super::session::Session;
+use super::control::Control;
 use super::transfer::Ending;
 use crate::crc::crc_text;
 use crate::net::Net;
@@ -8,7 +8,16 @@ use crate::outgoing::Outgoing;
 use crate::partial::Partial;
 use crate::reply::Reply;
 
-impl Session {
+/// What becomes of what arrived before a transfer broke.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum BrokenStays {
+    /// The client will go on with it.
+    ToGoOn,
+    Aside,
+    No,
+}
+
+impl Control {
     pub(super) fn conclude_sending(&mut self, outgoing: &Outgoing, ending: Ending) {
         match ending {
             Ending::Complete if outgoing.has_missing() => self.reply_missing(outgoing),
@@ -52,7 +61,7 @@ impl Session {
         net: &mut dyn Net,
         partial: Partial,
         ending: Ending,
-        keeps: bool,
+        broken_stays: BrokenStays,
         filled: u64,
     ) {
         let crc = partial.crc();
@@ -62,8 +71,8 @@ impl Session {
                 self.reply(&Reply::new(256, format!("Transfer interrupted at {stored}")));
             }),
             // The peer's SIZE has to see what it will continue.
-            Ending::Broken(_) if self.auto_restart => partial.keep(net).map(|_| ()),
-            Ending::Broken(_) if keeps => partial.set_aside(net).map(|_| ()),
+            Ending::Broken(_) if broken_stays == BrokenStays::ToGoOn => partial.keep(net).map(|_| ()),
+            Ending::Broken(_) if broken_stays == BrokenStays::Aside => partial.set_aside(net).map(|_| ()),
             Ending::Broken(_) | Ending::Aborted | Ending::NoConnection(_) | Ending::Local(_) => partial.undo(net),
         };
         match (outcome, ending) {

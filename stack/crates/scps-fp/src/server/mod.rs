@@ -1,9 +1,12 @@
 //! The server (scps-fp §15.1): sessions that take turns, each as far as it gets without waiting.
 
 mod commands;
+mod control;
 mod ending;
 mod guard;
+mod login;
 mod parameters;
+mod ports;
 mod records;
 mod session;
 mod transfer;

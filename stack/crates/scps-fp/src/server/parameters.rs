@@ -17,25 +17,23 @@ impl Session {
     pub fn set_parameter(&mut self, net: &mut dyn Net, shared: &mut Shared, command: Command) {
         let reply = match command {
             Command::Port(target) => {
-                if target.port() < FIRST_USER_PORT || !self.may_exchange_with(shared, target.ip()) {
+                if target.port() < FIRST_USER_PORT || !self.ports.may_exchange_with(shared, target.ip()) {
                     Reply::new(504, "Data connections lead to the client itself, to ports from 1024 on.")
                 } else {
-                    if let Some(old) = self.passive.take() {
-                        net.unlisten(old);
-                    }
-                    self.target = Some(target);
+                    self.ports.stop_listening(net);
+                    self.ports.target = Some(target);
                     Reply::new(200, "PORT")
                 }
             }
             Command::Pasv | Command::Epsv if shared.mib.historic => Reply::new(502, "Not in this dialect."),
-            Command::Pasv => match self.listen_passive(net, shared).map(|a| (a.ip().to_canonical(), a.port())) {
+            Command::Pasv => match self.ports.listen(net, shared).map(|a| (a.ip().to_canonical(), a.port())) {
                 Some((IpAddr::V4(ip), port)) => {
                     Reply::new(227, format!("Entering Passive Mode ({})", port_text(ip, port)))
                 }
                 Some((IpAddr::V6(_), _)) => Reply::new(425, "Use EPSV on IPv6."),
                 None => Reply::new(425, "Cannot listen."),
             },
-            Command::Epsv => match self.listen_passive(net, shared) {
+            Command::Epsv => match self.ports.listen(net, shared) {
                 Some(address) => Reply::new(229, format!("Entering Extended Passive Mode (|||{}|)", address.port())),
                 None => Reply::new(425, "Cannot listen."),
             },
@@ -46,11 +44,11 @@ impl Session {
             Command::Stru => Reply::new(200, "STRU F"),
             Command::Mode => Reply::new(200, "MODE S"),
             Command::Allo(size) => {
-                self.declared = Some(size);
+                self.prepared.declared = Some(size);
                 Reply::new(200, "ALLO")
             }
             Command::Rest(marker) => {
-                self.marker = Some(marker);
+                self.prepared.marker = Some(marker);
                 return self.reply(&Reply::new(350, format!("Restarting at {marker}. Send the transfer command.")));
             }
             Command::AutoRestart(on) => {
@@ -59,11 +57,11 @@ impl Session {
             }
             Command::Bets(_) if !net.has_best_effort() => Reply::new(504, "Best effort needs SCPS-TP."),
             Command::Bets(fill) => {
-                self.bets = Some(fill.unwrap_or(shared.mib.bets_fill));
+                self.ports.bets = Some(fill.unwrap_or(shared.mib.bets_fill));
                 Reply::new(250, "Best effort on.")
             }
             Command::Nbes => {
-                self.bets = None;
+                self.ports.bets = None;
                 Reply::new(250, "Best effort off.")
             }
             Command::Idle(seconds) => {
@@ -71,7 +69,7 @@ impl Session {
                 Reply::new(200, format!("Idle time-out {seconds} seconds."))
             }
             Command::Suppress(on) => {
-                self.suppressed = on;
+                self.control.suppressed = on;
                 Reply::new(211, if on { "Reply text off." } else { "Reply text on." })
             }
             Command::Opts(option) => {
@@ -90,21 +88,21 @@ impl Session {
 
     fn status(&self) -> Vec<String> {
         let on = |is_on: bool| if is_on { "on" } else { "off" };
-        let data = match (self.passive, self.target) {
+        let data = match (self.ports.passive, self.ports.target) {
             (Some(_), _) => "passive, listening".to_owned(),
             (None, Some(target)) => format!("active, to {target}"),
             (None, None) => "none".to_owned(),
         };
         vec![
             format!("scpslab SCPS-FP server {}", env!("CARGO_PKG_VERSION")),
-            format!("Connected to {}, from {}", self.local, self.peer()),
+            format!("Connected to {}, from {}", self.ports.local, self.peer()),
             format!("TYPE: {}, FORM: N; STRU: F; MODE: S", self.file_type.letter()),
             format!("Data connection: {data}"),
             format!(
                 "BETS: {}; AUTORESTART: {}; reply text: {}",
-                on(self.bets.is_some()),
+                on(self.ports.bets.is_some()),
                 on(self.auto_restart),
-                on(!self.suppressed)
+                on(!self.control.suppressed)
             ),
             "End of status".to_owned(),
         ]

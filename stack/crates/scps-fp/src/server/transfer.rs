@@ -1,17 +1,20 @@
 //! A data connection and the file behind it (scps-fp §2, §9).
 
+use super::control::Control;
+use super::ending::BrokenStays;
+use super::ports::{Ports, Way};
 use super::session::Session;
 use super::Shared;
 use crate::command::FileType;
 use crate::error::{StoreError, StoreResult};
-use crate::net::{ConnId, ListenId, Net, Recv, Service};
+use crate::net::{ConnId, ListenId, Net, Recv};
 use crate::outgoing::Outgoing;
 use crate::partial::Partial;
 use crate::private::FileId;
 use crate::quota::Count;
 use crate::reply::Reply;
 use scps_types::{Duration, Instant};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 /// Octets moved in one turn, so that sessions share the time and commands are seen.
 const TURN_OCTETS: u64 = 1 << 20;
@@ -57,14 +60,6 @@ enum Link {
     Listening(ListenId),
     Connecting(ConnId),
     Open(ConnId),
-}
-
-/// How a data connection comes about.
-#[derive(Clone, Copy, Debug)]
-enum Way {
-    Passive(ListenId),
-    Active(SocketAddr, Service),
-    Unknown,
 }
 
 /// How a transfer ends, if not by itself.
@@ -174,62 +169,142 @@ impl Transfer {
     pub fn is_working(&self) -> bool {
         self.is_working
     }
-}
 
-fn same_host(a: IpAddr, b: IpAddr) -> bool {
-    a.to_canonical() == b.to_canonical()
-}
-
-impl Session {
-    /// True if a data connection may lead to or come from there (scps-fp §17 item 5).
-    pub fn may_exchange_with(&self, shared: &Shared, address: IpAddr) -> bool {
-        same_host(address, self.peer().ip()) || shared.mib.allow_proxy.iter().any(|a| same_host(*a, address))
-    }
-
-    fn service(&self) -> Service {
-        if self.bets.is_some() {
-            Service::BestEffort
-        } else {
-            Service::Reliable
-        }
-    }
-
-    /// Replaces the passive listener.
-    pub fn listen_passive(&mut self, net: &mut dyn Net, shared: &Shared) -> Option<std::net::SocketAddr> {
-        if let Some(old) = self.passive.take() {
-            net.unlisten(old);
-        }
-        self.target = None;
-        let (first, last) = shared.mib.passive_ports.unwrap_or((0, 0));
-        let service = self.service();
-        for port in first..=last {
-            let mut local = self.local;
-            local.set_port(port);
-            if let Ok((listener, address)) = net.listen(local, service) {
-                self.passive = Some(listener);
-                return Some(address);
+    /// Moves what can be moved: whether that was something, and how it ended if it did.
+    fn advance(
+        &mut self,
+        net: &mut dyn Net,
+        shared: &mut Shared,
+        ports: &Ports,
+        control: &mut Control,
+    ) -> (bool, Option<Ending>) {
+        let was_open = matches!(self.link, Link::Open(_));
+        self.heed_link(net, shared.mib.link_down_max);
+        let moved_before = (self.flow.octets(), self.unsent);
+        self.is_working = false;
+        let ending = self.open_link(net, shared, ports, control).or_else(|| match self.link {
+            Link::Open(id) => self.move_octets(net, id, control),
+            _ => None,
+        });
+        let has_moved = moved_before != (self.flow.octets(), self.unsent);
+        let now = net.now();
+        let is_open = matches!(self.link, Link::Open(_));
+        let has_progressed = has_moved || is_open != was_open || self.is_working;
+        if has_progressed {
+            self.last_moved = now;
+            if let Some(lock) = self.lock {
+                shared.writers.moved(lock, now);
             }
+        }
+        if self.is_working && !is_open {
+            self.since = now;
+        }
+        let is_evicted = self.lock.is_some_and(|l| shared.writers.is_evicted(l));
+        let ending = ending.or(match (is_evicted, now >= self.deadline(shared), is_open) {
+            (true, _, _) => Some(Ending::Broken("another session took over")),
+            (_, true, true) => Some(Ending::Broken("nothing moved for too long")),
+            (_, true, false) => Some(Ending::NoConnection("nobody answered in time".to_owned())),
+            _ => None,
+        });
+        (has_progressed, ending)
+    }
+
+    /// Prepares the file and asks for the connection.
+    fn prepare_link(&mut self, net: &mut dyn Net, way: Way, local: IpAddr) -> Option<Ending> {
+        match self.make_ready(net) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.is_working = true;
+                return None;
+            }
+            Err(error) => return Some(Ending::Local(error)),
+        }
+        match way {
+            Way::Passive(listener) => self.link = Link::Listening(listener),
+            Way::Active(target, service) => match net.connect(local, target, service) {
+                Ok(id) => self.link = Link::Connecting(id),
+                Err(e) => return Some(Ending::NoConnection(e.to_string())),
+            },
+            Way::Unknown => return Some(Ending::NoConnection("no PORT or PASV was given".to_owned())),
         }
         None
     }
 
+    fn open_link(
+        &mut self,
+        net: &mut dyn Net,
+        shared: &Shared,
+        ports: &Ports,
+        control: &mut Control,
+    ) -> Option<Ending> {
+        if let Link::Planned(way) = self.link {
+            if let Some(ending) = self.prepare_link(net, way, ports.local.ip()) {
+                return Some(ending);
+            }
+        }
+        match self.link {
+            Link::Planned(_) | Link::Open(_) => return None,
+            Link::Connecting(id) => match net.is_open(id) {
+                Ok(false) => return None,
+                Ok(true) => self.link = Link::Open(id),
+                Err(e) => return Some(Ending::NoConnection(e.to_string())),
+            },
+            Link::Listening(listener) => loop {
+                match net.accept(listener) {
+                    Ok(None) => return None,
+                    Ok(Some(accepted)) if ports.may_exchange_with(shared, accepted.peer.ip()) => {
+                        net.unlisten(listener);
+                        self.link = Link::Open(accepted.id);
+                        break;
+                    }
+                    // A stranger: reset, and the wait goes on.
+                    Ok(Some(stranger)) => net.abort(stranger.id),
+                    Err(e) => return Some(Ending::NoConnection(e.to_string())),
+                }
+            },
+        }
+        control.reply(&Reply::new(150, std::mem::take(&mut self.opening)));
+        None
+    }
+
+    fn move_octets(&mut self, net: &mut dyn Net, id: ConnId, control: &mut Control) -> Option<Ending> {
+        if self.is_draining {
+            return self.drain(net, id);
+        }
+        match &mut self.flow {
+            Flow::Send(outgoing) => match send(net, id, outgoing, &mut self.is_working) {
+                Some(Ending::Complete) => {
+                    self.is_draining = true;
+                    self.drain(net, id)
+                }
+                other => other,
+            },
+            Flow::Receive(partial) => {
+                match receive(net, id, partial, self.fill, &mut self.filled) {
+                    // The end of data may be the end of the client: then nothing says that it was all (scps-fp §11.3).
+                    Some(Ending::Complete) if control.is_gone(net) => {
+                        Some(Ending::Broken("the control connection was lost"))
+                    }
+                    Some(Ending::Complete) if self.declared.is_some_and(|d| d != partial.stored()) => {
+                        Some(Ending::Broken("the data ended before the announced size"))
+                    }
+                    other => other,
+                }
+            }
+        }
+    }
+}
+
+impl Session {
     /// Starts what a plan says; the data connection is opened once the file is ready.
     pub fn start_transfer(&mut self, net: &dyn Net, shared: &mut Shared, plan: Plan) {
         let now = net.now();
-        let service = if plan.may_be_best_effort { self.service() } else { Service::Reliable };
-        let way = if let Some(listener) = self.passive.take() {
-            Way::Passive(listener)
-        } else if let Some(target) = self.target.take() {
-            Way::Active(target, service)
-        } else {
-            Way::Unknown
-        };
         let lock = if let Flow::Receive(partial) = &plan.flow { Some(partial.id()) } else { None };
         if let Some(lock) = lock {
             shared.writers.insert(lock, self.id, now);
         }
         self.transfer = Some(Transfer {
-            link: Link::Planned(way),
+            link: Link::Planned(self.ports.take(plan.may_be_best_effort)),
             flow: plan.flow,
             since: now,
             last_moved: now,
@@ -238,7 +313,7 @@ impl Session {
             lock,
             count: plan.count,
             declared: plan.declared,
-            fill: self.bets.unwrap_or(0),
+            fill: self.ports.bets.unwrap_or(0),
             filled: 0,
             is_draining: false,
             unsent: 0,
@@ -248,123 +323,13 @@ impl Session {
 
     /// Moves what can be moved; false if that was nothing.
     pub fn advance_transfer(&mut self, net: &mut dyn Net, shared: &mut Shared) -> bool {
-        let Some(mut transfer) = self.transfer.take() else { return false };
-        let was_open = matches!(transfer.link, Link::Open(_));
-        transfer.heed_link(net, shared.mib.link_down_max);
-        let moved_before = (transfer.flow.octets(), transfer.unsent);
-        transfer.is_working = false;
-        let ending = self.open_link(net, shared, &mut transfer).or_else(|| match transfer.link {
-            Link::Open(id) => self.move_octets(net, id, &mut transfer),
-            _ => None,
-        });
-        let moved_after = (transfer.flow.octets(), transfer.unsent);
-        let now = net.now();
-        let has_opened = matches!(transfer.link, Link::Open(_)) != was_open;
-        if moved_after != moved_before || has_opened || transfer.is_working {
-            transfer.last_moved = now;
-            if let Some(lock) = transfer.lock {
-                shared.writers.moved(lock, now);
-            }
-        }
-        if transfer.is_working && !matches!(transfer.link, Link::Open(_)) {
-            transfer.since = now;
-        }
-        let is_working = transfer.is_working;
-        let is_evicted = transfer.lock.is_some_and(|l| shared.writers.is_evicted(l));
-        let late = now >= transfer.deadline(shared);
-        let is_open = matches!(transfer.link, Link::Open(_));
-        self.transfer = Some(transfer);
-        let ending = ending.or(match (is_evicted, late, is_open) {
-            (true, _, _) => Some(Ending::Broken("another session took over")),
-            (_, true, true) => Some(Ending::Broken("nothing moved for too long")),
-            (_, true, false) => Some(Ending::NoConnection("nobody answered in time".to_owned())),
-            _ => None,
-        });
+        let Session { transfer: Some(transfer), ports, control, .. } = self else { return false };
+        let (progressed, ending) = transfer.advance(net, shared, ports, control);
         if let Some(ending) = ending {
             self.end_transfer(net, shared, ending);
             return true;
         }
-        moved_after != moved_before || has_opened || is_working
-    }
-
-    /// Prepares the file and asks for the connection.
-    fn prepare_link(&mut self, net: &mut dyn Net, way: Way, transfer: &mut Transfer) -> Option<Ending> {
-        match transfer.make_ready(net) {
-            Ok(true) => {}
-            Ok(false) => {
-                transfer.is_working = true;
-                return None;
-            }
-            Err(error) => return Some(Ending::Local(error)),
-        }
-        match way {
-            Way::Passive(listener) => transfer.link = Link::Listening(listener),
-            Way::Active(target, service) => match net.connect(self.local.ip(), target, service) {
-                Ok(id) => transfer.link = Link::Connecting(id),
-                Err(e) => return Some(Ending::NoConnection(e.to_string())),
-            },
-            Way::Unknown => return Some(Ending::NoConnection("no PORT or PASV was given".to_owned())),
-        }
-        None
-    }
-
-    fn open_link(&mut self, net: &mut dyn Net, shared: &Shared, transfer: &mut Transfer) -> Option<Ending> {
-        if let Link::Planned(way) = transfer.link {
-            if let Some(ending) = self.prepare_link(net, way, transfer) {
-                return Some(ending);
-            }
-        }
-        match transfer.link {
-            Link::Planned(_) | Link::Open(_) => return None,
-            Link::Connecting(id) => match net.is_open(id) {
-                Ok(false) => return None,
-                Ok(true) => transfer.link = Link::Open(id),
-                Err(e) => return Some(Ending::NoConnection(e.to_string())),
-            },
-            Link::Listening(listener) => loop {
-                match net.accept(listener) {
-                    Ok(None) => return None,
-                    Ok(Some(accepted)) if self.may_exchange_with(shared, accepted.peer.ip()) => {
-                        net.unlisten(listener);
-                        transfer.link = Link::Open(accepted.id);
-                        break;
-                    }
-                    // A stranger: reset, and the wait goes on.
-                    Ok(Some(stranger)) => net.abort(stranger.id),
-                    Err(e) => return Some(Ending::NoConnection(e.to_string())),
-                }
-            },
-        }
-        let opening = Reply::new(150, std::mem::take(&mut transfer.opening));
-        self.reply(&opening);
-        None
-    }
-
-    fn move_octets(&mut self, net: &mut dyn Net, id: ConnId, transfer: &mut Transfer) -> Option<Ending> {
-        if transfer.is_draining {
-            return transfer.drain(net, id);
-        }
-        match &mut transfer.flow {
-            Flow::Send(outgoing) => match send(net, id, outgoing, &mut transfer.is_working) {
-                Some(Ending::Complete) => {
-                    transfer.is_draining = true;
-                    transfer.drain(net, id)
-                }
-                other => other,
-            },
-            Flow::Receive(partial) => {
-                match receive(net, id, partial, transfer.fill, &mut transfer.filled) {
-                    // The end of data may be the end of the client: then nothing says that it was all (scps-fp §11.3).
-                    Some(Ending::Complete) if self.is_control_lost(net) => {
-                        Some(Ending::Broken("the control connection was lost"))
-                    }
-                    Some(Ending::Complete) if transfer.declared.is_some_and(|d| d != partial.stored()) => {
-                        Some(Ending::Broken("the data ended before the announced size"))
-                    }
-                    other => other,
-                }
-            }
-        }
+        progressed
     }
 
     /// Ends the transfer: the file by the rules of scps-fp §9.2, the connection, the replies.
@@ -395,12 +360,17 @@ impl Session {
             Flow::Send(outgoing) => {
                 let (sent, marker) = (outgoing.sent(), outgoing.marker());
                 shared.log.push(format!("{note}: {sent} octets sent, marker {marker}"));
-                self.conclude_sending(&outgoing, ending);
+                self.control.conclude_sending(&outgoing, ending);
             }
             Flow::Receive(partial) => {
                 let (received, stored) = (partial.received(), partial.stored());
                 shared.log.push(format!("{note}: {received} octets received, {stored} stored"));
-                self.conclude_receiving(net, partial, ending, shared.mib.keep_partial, transfer.filled);
+                let broken_stays = match (self.auto_restart, shared.mib.keep_partial) {
+                    (true, _) => BrokenStays::ToGoOn,
+                    (false, true) => BrokenStays::Aside,
+                    (false, false) => BrokenStays::No,
+                };
+                self.control.conclude_receiving(net, partial, ending, broken_stays, transfer.filled);
             }
         }
     }

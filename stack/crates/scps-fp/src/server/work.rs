@@ -195,7 +195,7 @@ impl Updating {
 impl Session {
     /// True if the client has to take something before the work goes on.
     pub fn is_work_held(&self) -> bool {
-        self.work.is_some() && self.unread() > UNREAD_LISTING
+        self.work.is_some() && self.control.unread() > UNREAD_LISTING
     }
 
     /// Goes on with what the session is busy with; false if there is nothing, or nothing to be done now.
@@ -210,7 +210,7 @@ impl Session {
                 self.work = rest;
                 match step {
                     Step::More => {}
-                    Step::Lines(lines) => self.reply_more(211, &lines),
+                    Step::Lines(lines) => self.control.reply_more(211, &lines),
                     Step::Done(reply) => self.reply(&reply),
                 }
             }

@@ -1,11 +1,8 @@
 //! What is left for connections while others fill the link: packets that only pass, and segments of nobody that want an answer.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
-mod common;
-
-use common::{content, gateway_config, lan, satellite, Chain, Program, CLIENT, SERVER};
-use scps_gateway::{Fate, SetUp, Side};
-use scps_tp::Trust;
+use crate::chain::{content, gateway_config, lan, satellite, Chain, CLIENT, SERVER};
+use scps_gateway::SetUp;
+use scps_sim::{Node, Program};
 use scps_types::{Bitrate, Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
@@ -62,23 +59,18 @@ fn run(bps: u64, per_s: u32, mut other: impl FnMut(&mut Rng) -> Vec<u8>) -> Outc
     let data = content((bps / 2) as usize, 1);
     chain.open(4000, Program::sending(data.clone()), Program::default());
     let mut rng: Rng = Seed::from_u64(9).stream("others");
-    let mut others = 0;
     while chain.server_program(4000).is_none_or(|server| server.received.len() < data.len()) {
-        assert!(chain.now < Instant::from_secs(60), "{:?}", chain.server_program(4000).map(|s| s.received.len()));
+        assert!(chain.now() < Instant::from_secs(60), "{:?}", chain.server_program(4000).map(|s| s.received.len()));
         if per_s == 0 {
             chain.run_for(Duration::from_millis(10));
             continue;
         }
         chain.run_for(Duration::from_secs(1) / per_s);
-        let (now, packet) = (chain.now, other(&mut rng));
-        let gateway = chain.gateways[0].as_mut().unwrap();
-        let passes = gateway.handle_input(now, Side::Lan, &packet, Trust::Check) == Fate::Pass;
-        if passes && gateway.charge(now, Side::Wan, packet.len()) {
-            others += packet.len();
-            chain.links[1][0].send(now, &packet);
-        }
+        let now = chain.now();
+        chain.gateway_node(0).handle(now, 0, &other(&mut rng));
     }
-    Outcome { others, seconds: chain.now.as_nanos() as f64 / 1e9 }
+    let others = chain.gateway_node(0).passed.iter().map(Vec::len).sum();
+    Outcome { others, seconds: chain.now().as_nanos() as f64 / 1e9 }
 }
 
 #[test]
