@@ -172,11 +172,6 @@ impl<D: Device, O: Observer> Device for Observed<D, O> {
         self.inner.queue(packet)
     }
 
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        self.see_out(packet.len);
-        self.inner.queue_foreign(packet)
-    }
-
     fn is_full(&mut self) -> bool {
         self.inner.is_full()
     }

@@ -37,17 +37,16 @@ pub trait Device: Debug {
     /// What to wait for.
     fn fd(&self) -> BorrowedFd<'_>;
 
+    /// Segments that may leave as one packet ([`scps_tp::Endpoint::set_joined_max`]); 0 if it takes whole packets only.
+    fn joined_max(&self) -> u16 {
+        0
+    }
+
     /// The octets of packets waiting to leave; a sender appends to it.
     fn outbox(&mut self) -> &mut Vec<u8>;
 
     /// Notes a packet just appended to the outbox. Returns how many octets it is on the line, as far as the device knows.
     fn queue(&mut self, packet: Transmit) -> usize;
-
-    /// As [`Device::queue`], for a packet that somebody else wrote: no device takes its octets for what they should be, so it leaves
-    /// by itself, as it came.
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        self.queue(packet)
-    }
 
     /// True if the outbox is worth flushing before more is appended.
     fn is_full(&mut self) -> bool {
@@ -79,16 +78,16 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).fd()
     }
 
+    fn joined_max(&self) -> u16 {
+        (**self).joined_max()
+    }
+
     fn outbox(&mut self) -> &mut Vec<u8> {
         (**self).outbox()
     }
 
     fn queue(&mut self, packet: Transmit) -> usize {
         (**self).queue(packet)
-    }
-
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        (**self).queue_foreign(packet)
     }
 
     fn is_full(&mut self) -> bool {

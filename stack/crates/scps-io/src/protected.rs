@@ -73,10 +73,6 @@ impl<D: Device> ProtectedDevice<D> {
         self.refused += 1;
         None
     }
-
-    fn queue_sealed(&mut self, packet: Transmit, queue: fn(&mut D, Transmit) -> usize) -> usize {
-        self.seal(packet.len).map_or(0, |len| queue(&mut self.inner, Transmit::new(packet.dst, len)))
-    }
 }
 
 impl<D: Device> Device for ProtectedDevice<D> {
@@ -94,11 +90,7 @@ impl<D: Device> Device for ProtectedDevice<D> {
     }
 
     fn queue(&mut self, packet: Transmit) -> usize {
-        self.queue_sealed(packet, D::queue)
-    }
-
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        self.queue_sealed(packet, D::queue_foreign)
+        self.seal(packet.len).map_or(0, |len| self.inner.queue(Transmit::new(packet.dst, len)))
     }
 
     fn is_full(&mut self) -> bool {
