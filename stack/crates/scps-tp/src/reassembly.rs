@@ -247,6 +247,9 @@ impl Reassembly {
         take(a, b);
         let end = start + len as u64;
         self.ring.release_to(end);
+        if end == self.next && self.pieces.is_empty() {
+            self.ring.rewind();
+        }
         let ends_record = record_end == Some(end);
         if ends_record {
             self.record_ends.remove(end);
