@@ -55,7 +55,9 @@ impl GatewayLoop {
         clock: Clock,
     ) -> Result<Self, IoError> {
         let mut reactor = Reactor::new().map_err(IoError::system("epoll"))?;
-        Side::BOTH.into_iter().for_each(|side| gateway.set_joined_max(side, devices.of(side).joined_max()));
+        for side in Side::BOTH {
+            gateway.set_joined_max(side, devices.of(side).joined_max());
+        }
         let mut state = |device| SideState { driven: Driven::new(device, &mut reactor), passed: Passed::default() };
         let sides = PerSide { lan: state(devices.lan), wan: state(devices.wan) };
         Ok(GatewayLoop { gateway, reactor, sides, is_metered, clock, now: clock.now() })

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::sys;
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use scps_types::Duration;
 use std::io;
@@ -38,6 +38,8 @@ pub struct Reactor {
     interests: Vec<Interest>,
 }
 
+/// Descriptors that one wait tells of; others are told by the next one.
+const EVENTS_MAX: usize = 16;
 /// What only ends waits.
 const WATCHED: u64 = u64::MAX;
 
@@ -73,19 +75,19 @@ impl Reactor {
 
     /// Waits until a descriptor is ready or `timeout` has passed, forever without one. Tells what is ready, by place.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Vec<(usize, Interest)>> {
-        let found = match sys::epoll_wait(&self.set, timeout) {
-            Err(Errno::INTR) => return Ok(Vec::new()),
+        let mut events = [Event { flags: EventFlags::empty(), data: EventData::new_u64(WATCHED) }; EVENTS_MAX];
+        let n = match epoll::wait(&self.set, &mut events, timeout.map(sys::timespec).as_ref()) {
+            Err(Errno::INTR) => 0,
             found => found?,
         };
-        let told = found.into_iter().filter(|(_, data)| *data != WATCHED).map(|(flags, place)| {
+        let told = events[..n].iter().filter(|event| event.data.u64() != WATCHED).map(|event| {
             // An error condition is read from the descriptor.
+            let (place, flags) = (event.data.u64() as usize, event.flags);
             let is_bad = flags.intersects(EventFlags::ERR | EventFlags::HUP);
-            let Interest { read, write } = self.interests[place as usize];
-            let (read, write) = (
-                read && (is_bad || flags.contains(EventFlags::IN)),
-                write && (is_bad || flags.contains(EventFlags::OUT)),
-            );
-            (place as usize, Interest { read, write })
+            let Interest { read, write } = self.interests[place];
+            let read = read && (is_bad || flags.contains(EventFlags::IN));
+            let write = write && (is_bad || flags.contains(EventFlags::OUT));
+            (place, Interest { read, write })
         });
         Ok(told.collect())
     }

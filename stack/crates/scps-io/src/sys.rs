@@ -2,7 +2,6 @@
 //! workspace is here, each with its reason.
 #![allow(unsafe_code, reason = "the one place where system calls are made")]
 
-use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -67,45 +66,6 @@ pub(crate) fn exact_timers() -> io::Result<()> {
 /// A time as the kernel takes it.
 pub(crate) fn timespec(time: Duration) -> rustix::time::Timespec {
     rustix::time::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }
-}
-
-/// Descriptors that one wait tells of; others are told by the next one.
-const EVENTS_MAX: usize = 16;
-
-/// Waits until a descriptor of the set is ready or `timeout` has passed; forever without one. Tells flags and data of each.
-pub(crate) fn epoll_wait(set: &OwnedFd, timeout: Option<Duration>) -> Result<Vec<(EventFlags, u64)>, Errno> {
-    match epoll_wait_exactly(set, timeout) {
-        Err(Errno::NOSYS) => {
-            // Before Linux 5.11: whole milliseconds, rounded up so that the timer is due when we wake.
-            let whole = |t: Duration| timespec(Duration::from_millis(t.as_micros().div_ceil(1000) as u64));
-            let mut events = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS_MAX];
-            let n = epoll::wait(set, &mut events, timeout.map(whole).as_ref())?;
-            Ok(events[..n].iter().map(|event| (event.flags, event.data.u64())).collect())
-        }
-        found => found,
-    }
-}
-
-/// `epoll_pwait2`, for its nanoseconds: without its feature `linux_5_11` rustix waits in whole milliseconds, with it there
-/// is no other way on older kernels.
-fn epoll_wait_exactly(set: &OwnedFd, timeout: Option<Duration>) -> Result<Vec<(EventFlags, u64)>, Errno> {
-    let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX];
-    let spec = timeout.map(|t| libc::timespec { tv_sec: t.as_secs() as i64, tv_nsec: t.subsec_nanos().into() });
-    let spec_pointer = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `events` and `spec` live through the call; the set is open; the null mask means "unchanged".
-    let n = unsafe {
-        libc::syscall(
-            libc::SYS_epoll_pwait2,
-            set.as_raw_fd(),
-            events.as_mut_ptr(),
-            EVENTS_MAX,
-            spec_pointer,
-            std::ptr::null::<libc::sigset_t>(),
-            0usize,
-        )
-    };
-    let n = usize::try_from(n).map_err(|_| Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))?;
-    Ok(events[..n].iter().map(|event| (EventFlags::from_bits_retain(event.events), event.u64)).collect())
 }
 
 // TUN.
