@@ -341,12 +341,16 @@ mod tests {
             let likely =
                 [rng.below(4) as u8, rng.below(3) as u8 | (rng.below(2) as u8) << 7, 40, 0, rng.below(9) as u8, 0];
             for (place, octet) in likely.into_iter().enumerate() {
-                frame.get_mut(place).map(|at| *at = octet);
+                if let Some(at) = frame.get_mut(place) {
+                    *at = octet;
+                }
             }
             for (place, octet) in
                 [(0, 0x45), (3, rng.below(200) as u8), (6, 0), (7, 0), (9, 6), (32, rng.next_u32() as u8 & 0xf0)]
             {
-                frame.get_mut(VNET_HEADER_LEN + place).map(|at| *at = octet);
+                if let Some(at) = frame.get_mut(VNET_HEADER_LEN + place) {
+                    *at = octet;
+                }
             }
             sent += u64::from(frame.len() > VNET_HEADER_LEN);
             kernel.send(&frame).unwrap();
