@@ -77,7 +77,7 @@ b = time.time()
 for _ in range(300):
     with socket.create_connection((host, 9001)) as one: one.sendall(b"x"); one.recv(1)
 rate = 300 / (time.time() - b)
-print("%-10s %6.2f Gbit/s  CPU s/GB %-10s  round trip of 100 bytes: p50 %4.0f us, p99 %5.0f us  %5.0f connections/s"
+print("%-17s %6.2f Gbit/s  CPU s/GB %-10s  round trip of 100 bytes: p50 %4.0f us, p99 %5.0f us  %5.0f connections/s"
       % (name, total * 8 / t / 1e9, used, times[1000], times[1980], rate), flush=True)
 END
 cat >"$out/many.py" <<'END'
@@ -128,20 +128,36 @@ else
 	echo "socat: not installed; left out"
 fi
 command -v iperf3 >/dev/null || echo "iperf3: not installed; left out"
-for side in "near $n 10.9.0.2 10.2.0.0/24" "far $f 10.9.0.1 10.1.0.0/24"; do
-	# shellcheck disable=SC2086 # four words
-	set -- $side
-	cat >"$out/$1.json" <<END
-{"lan": {"carrier": {"kind": "tun", "routes": ["$4"]}},
- "wan": {"carrier": {"kind": "udp", "remote": "$3:7168", "offload": true},
+start() { # WAN-KEYS: a pair, and their processes in $gateways
+	gateways=
+	for side in "near $n 10.9.0.2 10.2.0.0/24" "far $f 10.9.0.1 10.1.0.0/24"; do
+		# shellcheck disable=SC2086 # four words
+		set -- "$1" $side
+		cat >"$out/$2.json" <<END
+{"lan": {"carrier": {"kind": "tun", "routes": ["$5"]}},
+ "wan": {"carrier": {"kind": "udp", "remote": "$4:7168"}, $1
          "transport": {"rate": "none", "congestion": "${CONGESTION:-vj}", "rtt_ms": 1, "buffer": 4000000}},
  "limits": {"connections": 2000, "buffered_bytes": 100000000000}}
 END
-	ip netns exec "$2" "$scps" gateway "$out/$1.json" >"$out/$1.log" &
-	pids="$pids $!"
-	gateways="${gateways:-} $!"
+		ip netns exec "$3" "$scps" gateway "$out/$2.json" >"$out/$2.log" &
+		pids="$pids $!"
+		gateways="$gateways $!"
+	done
+	sleep 1
+}
+for suite in aes-256-gcm chacha20-poly1305; do
+	mkdir -m 700 "$out/$suite"
+	"$scps" sp-key "$out/$suite/link.key" >/dev/null
+	sed -e 's/203.0.113/10.9.0/g' -e "s/chacha20-poly1305/$suite/" "$here/examples/gateway/sp/sp.json" >"$out/$suite/sp.json"
+	start "\"sp\": {\"file\": \"$out/$suite/sp.json\"},"
+	# shellcheck disable=SC2086 # two processes
+	ip netns exec "$c" python3 "$out/client.py" "$suite" 10.2.0.1 "$bytes" $gateways
+	# shellcheck disable=SC2086 # two processes
+	kill $gateways
+	# shellcheck disable=SC2086 # two processes
+	wait $gateways || true
 done
-sleep 1
+start ""
 # shellcheck disable=SC2086 # two processes
 ip netns exec "$c" python3 "$out/client.py" gateways 10.2.0.1 "$bytes" $gateways
 outside gateways

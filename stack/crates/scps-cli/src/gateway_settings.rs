@@ -192,7 +192,7 @@ struct UdpPart {
     _kind: IgnoredAny,
     local: Option<SocketAddrV4>,
     remote: Option<SocketAddrV4>,
-    offload: bool,
+    offload: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -490,7 +490,7 @@ impl<'a> SideReader<'a> {
                 }
                 // Without a peer, packets go where those of their destination came from first.
                 let addressing = if remote.is_some() { UdpAddressing::Peer } else { UdpAddressing::Learned };
-                Ok(Carrier::Udp(UdpConfig { local, remote, offload, addressing }))
+                Ok(Carrier::Udp(UdpConfig { local, remote, offload: offload.unwrap_or(true), addressing }))
             }
         }
     }

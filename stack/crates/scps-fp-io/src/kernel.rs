@@ -1,29 +1,27 @@
-//! The file protocol over the kernel's TCP: non-blocking sockets, one poll.
+//! The file protocol over the kernel's TCP: non-blocking sockets, one wait for all.
 
 use crate::unix_time;
-use mio::net::{TcpListener, TcpStream};
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
 use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
-use scps_io::Clock;
+use scps_io::{Clock, Interest, Reactor};
 use scps_types::Instant;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Octets a connection takes before they can be sent.
 const UNSENT_MAX: u32 = 128 * 1024;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
 
 /// Sockets of the kernel.
 #[derive(Debug)]
 pub struct KernelNet {
-    poll: Poll,
-    events: Events,
+    reactor: Reactor,
     clock: Clock,
     connections: BTreeMap<u64, TcpStream>,
     listeners: BTreeMap<u64, TcpListener>,
@@ -72,8 +70,7 @@ impl KernelNet {
     /// No sockets yet.
     pub fn new() -> io::Result<KernelNet> {
         Ok(KernelNet {
-            poll: Poll::new()?,
-            events: Events::with_capacity(256),
+            reactor: Reactor::new()?,
             clock: Clock::new(),
             connections: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -89,8 +86,7 @@ impl KernelNet {
 
     /// Ends waits when `fd` becomes readable: a signal pipe, a keyboard.
     pub fn watch(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
-        let token = self.token();
-        self.poll.registry().register(&mut SourceFd(&fd.as_raw_fd()), token, Interest::READABLE)
+        self.reactor.watch(fd, Interest::READ)
     }
 
     /// Resets every connection: to a peer a connection that ends by FIN looks finished.
@@ -101,21 +97,21 @@ impl KernelNet {
         }
     }
 
-    fn token(&mut self) -> Token {
-        let token = Token(self.next as usize);
+    fn name(&mut self) -> u64 {
         self.next += 1;
-        token
+        self.next - 1
     }
 
-    fn adopt(&mut self, mut stream: TcpStream) -> io::Result<ConnId> {
+    fn adopt(&mut self, stream: TcpStream) -> io::Result<ConnId> {
+        stream.set_nonblocking(true)?;
         // Commands are short and waited for.
         let _ = stream.set_nodelay(true);
         // What the kernel has taken cannot be called back; an older kernel takes more.
         let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_MAX);
-        let token = self.token();
-        self.poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        self.connections.insert(token.0 as u64, stream);
-        Ok(ConnId(token.0 as u64))
+        self.reactor.watch(stream.as_fd(), Interest::BOTH)?;
+        let name = self.name();
+        self.connections.insert(name, stream);
+        Ok(ConnId(name))
     }
 }
 
@@ -132,12 +128,17 @@ impl Net for KernelNet {
     }
 
     fn listen(&mut self, local: SocketAddr, _service: Service) -> io::Result<(ListenId, SocketAddr)> {
-        let mut listener = TcpListener::bind(local)?;
+        let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&local.into())?;
+        socket.listen(BACKLOG)?;
+        let listener = TcpListener::from(socket);
         let address = listener.local_addr()?;
-        let token = self.token();
-        self.poll.registry().register(&mut listener, token, Interest::READABLE)?;
-        self.listeners.insert(token.0 as u64, listener);
-        Ok((ListenId(token.0 as u64), address))
+        self.reactor.watch(listener.as_fd(), Interest::READ)?;
+        let name = self.name();
+        self.listeners.insert(name, listener);
+        Ok((ListenId(name), address))
     }
 
     fn accept(&mut self, listener: ListenId) -> io::Result<Option<Accepted>> {
@@ -174,7 +175,7 @@ impl Net for KernelNet {
             Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => return Err(e),
             _ => {}
         }
-        self.adopt(TcpStream::from_std(socket.into()))
+        self.adopt(socket.into())
     }
 
     fn is_open(&mut self, id: ConnId) -> io::Result<bool> {
@@ -256,13 +257,10 @@ impl Net for KernelNet {
         if self.ended.load(Ordering::Relaxed) {
             return Err(super::ended());
         }
-        // Rounded up to what the poll can tell apart, so that the timer is due when we wake.
-        let timeout =
-            until.map(|t| t.since(self.now())).map(|d| if d.is_zero() { d } else { d + Duration::from_millis(1) });
-        match self.poll.poll(&mut self.events, timeout) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
-            other => other,
-        }
+        // Whole milliseconds, and one more: timers of the protocol are seconds, and due when we wake.
+        let whole = |d: Duration| Duration::from_millis((d.as_nanos().div_ceil(1_000_000) + 1) as u64);
+        let timeout = until.map(|t| t.since(self.now())).map(|d| if d.is_zero() { d } else { whole(d) });
+        self.reactor.wait(timeout).map(drop)
     }
 }
 

@@ -17,8 +17,6 @@ use scps_wire::protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Octets handed on at a time.
-const CHUNK: usize = 65_536;
 /// Where an IPv4 packet says its protocol (RFC 791 §3.1).
 const PROTOCOL_AT: usize = 9;
 
@@ -46,8 +44,6 @@ pub struct Gateway {
     deadlines: BTreeSet<(Instant, PairId)>,
     reports: VecDeque<Report>,
     counters: Counters,
-    /// Empty between calls.
-    buffer: Vec<u8>,
 }
 
 impl Gateway {
@@ -74,7 +70,6 @@ impl Gateway {
             deadlines: BTreeSet::new(),
             reports: VecDeque::new(),
             counters: Counters::default(),
-            buffer: vec![0; CHUNK],
             config,
         };
         for forward in gateway.config.forwards.clone() {
@@ -96,6 +91,11 @@ impl Gateway {
             SetUp::AcceptFirst => self.sides.of_mut(side).listen(at, config),
             SetUp::Early => self.sides.of_mut(side).listen_asking(at, config.holds_window(true)),
         }
+    }
+
+    /// [`Endpoint::set_joined_max`] of a side.
+    pub fn set_joined_max(&mut self, side: Side, joined_max: u16) {
+        self.sides.of_mut(side).set_joined_max(joined_max);
     }
 
     // The contract of the engine.
@@ -308,8 +308,8 @@ impl Gateway {
                     Stage::Accepted | Stage::Open => endpoint.open_window(now, near),
                 }
             }
-            Event::Readable(_) => pair.pump(now, &mut self.sides, side, &mut self.buffer),
-            Event::Writable(_) => pair.pump(now, &mut self.sides, side.other(), &mut self.buffer),
+            Event::Readable(_) => pair.pump(now, &mut self.sides, side),
+            Event::Writable(_) => pair.pump(now, &mut self.sides, side.other()),
             Event::Closed(_, reason) => {
                 let is_undelivered = pair.account(&self.sides, side.other()).buffered > 0;
                 if reason != CloseReason::Finished || is_undelivered {
@@ -361,7 +361,7 @@ impl Gateway {
             self.sides.of_mut(near).answer(now, half);
         }
         // What overtook the event that tells of the connection was told before.
-        pair.pump(now, &mut self.sides, near, &mut self.buffer);
+        pair.pump(now, &mut self.sides, near);
         self.pairs.insert(id, pair);
         self.opening.add(client.ip(), id);
     }

@@ -6,6 +6,9 @@ use scps_tp::{ConnectionId, Endpoint, State};
 use scps_types::Instant;
 use std::net::SocketAddr;
 
+/// Octets handed on at a time.
+const CHUNK: usize = 65_536;
+
 /// How far a connection is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
@@ -32,23 +35,26 @@ pub(crate) struct Pair {
 
 impl Pair {
     /// Hands on what came from a side, as far as the other has room, and then its end.
-    pub fn pump(&mut self, now: Instant, sides: &mut PerSide<Endpoint>, from: Side, buffer: &mut [u8]) {
-        let to = from.other();
-        let (source, sink) = (*self.halves.of(from), *self.halves.of(to));
+    pub fn pump(&mut self, now: Instant, sides: &mut PerSide<Endpoint>, from: Side) {
+        let (source, sink) = (*self.halves.of(from), *self.halves.of(from.other()));
+        let (from_end, to_end) = sides.both_mut(from);
         while !self.is_ended.of(from) {
-            let room = sides.of_mut(to).room(sink).min(buffer.len());
+            let room = to_end.room(sink).min(CHUNK);
             if room == 0 {
                 return;
             }
-            match sides.of_mut(from).recv(now, source, &mut buffer[..room]) {
+            let hand_on = |a: &[u8], b: &[u8]| {
+                for piece in [a, b].into_iter().filter(|piece| !piece.is_empty()) {
+                    let taken = to_end.send(now, sink, piece);
+                    debug_assert_eq!(taken, Ok(piece.len()), "there was room");
+                }
+            };
+            match from_end.recv_with(now, source, room, hand_on) {
                 Ok((0, _)) => {
-                    sides.of_mut(to).close(now, sink);
+                    to_end.close(now, sink);
                     *self.is_ended.of_mut(from) = true;
                 }
-                Ok((len, _)) => {
-                    let taken = sides.of_mut(to).send(now, sink, &buffer[..len]);
-                    debug_assert_eq!(taken, Ok(len), "there was room");
-                }
+                Ok(_) => {}
                 Err(_) => return,
             }
         }

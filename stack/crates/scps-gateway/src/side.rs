@@ -41,6 +41,14 @@ impl<T> PerSide<T> {
         }
     }
 
+    /// That of a side, and that of the other.
+    pub fn both_mut(&mut self, side: Side) -> (&mut T, &mut T) {
+        match side {
+            Side::Lan => (&mut self.lan, &mut self.wan),
+            Side::Wan => (&mut self.wan, &mut self.lan),
+        }
+    }
+
     /// That of a side.
     pub fn of_mut(&mut self, side: Side) -> &mut T {
         match side {

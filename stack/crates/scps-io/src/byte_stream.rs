@@ -1,8 +1,7 @@
-//! Ends of byte streams: pseudo-terminals, serial devices, sockets; and the wait for two of them.
+//! Ends of byte streams: pseudo-terminals, serial devices, sockets.
 
-use crate::sys_tty::{self, Watch};
-use crate::{sys, IoError};
-use scps_types::Duration;
+use crate::reactor::{Interest, Reactor};
+use crate::{sys, sys_tty, IoError};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::SigId;
 use std::fs::{File, OpenOptions};
@@ -260,19 +259,28 @@ impl Signals {
         Ok(Signals { end, begin, handlers })
     }
 
-    fn watches(&self) -> [Watch<'_>; 2] {
-        [Watch::reading(self.end.as_fd()), Watch::reading(self.begin.as_fd())]
+    /// Lets waits tell of signals as well, in places behind those that the reactor has.
+    pub fn join(&self, reactor: &mut Reactor) -> Result<(), IoError> {
+        self.ask(reactor).map_err(IoError::system("signals"))
+    }
+
+    fn ask(&self, reactor: &mut Reactor) -> io::Result<()> {
+        [&self.end, &self.begin].into_iter().try_for_each(|pipe| {
+            let place = reactor.place();
+            reactor.ask(place, pipe.as_fd(), Interest::READ)
+        })
     }
 
     /// Waits until `fd` can be read; false if a signal came first.
     fn wait_before(&self, fd: BorrowedFd<'_>) -> io::Result<bool> {
+        let mut reactor = Reactor::new()?;
+        let peer = reactor.place();
+        reactor.ask(peer, fd, Interest::READ)?;
+        self.ask(&mut reactor)?;
         loop {
-            let [end, begin] = self.watches();
-            let mut watches = [Watch::reading(fd), end, begin];
-            sys_tty::wait(&mut watches, None)?;
-            let has_signal = watches[1].read || watches[2].read;
-            if has_signal || watches[0].read {
-                return Ok(!has_signal);
+            let found = reactor.wait(None)?;
+            if !found.is_empty() {
+                return Ok(found.iter().all(|(place, _)| *place == peer));
             }
         }
     }
@@ -294,34 +302,6 @@ impl Drop for Signals {
             signal_hook::low_level::unregister(handler);
         }
     }
-}
-
-/// What to wait for at an end, and afterwards what it is ready for.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Interest {
-    /// Bytes to read.
-    pub read: bool,
-    /// Room to write.
-    pub write: bool,
-}
-
-/// Waits for two ends, a signal or `timeout`; forever without one. The interests say what was found at the ends, the
-/// answer whether there is a signal.
-pub fn wait_for(
-    ends: [&ByteEnd; 2],
-    interests: &mut [Interest; 2],
-    signals: &Signals,
-    timeout: Option<Duration>,
-) -> Result<bool, IoError> {
-    let watch = |end: usize| Watch { fd: ends[end].fd(), read: interests[end].read, write: interests[end].write };
-    let [end, begin] = signals.watches();
-    let mut watches = [watch(0), watch(1), end, begin];
-    sys_tty::wait(&mut watches, timeout).map_err(IoError::system("poll"))?;
-    let has_signal = watches[2].read || watches[3].read;
-    for (interest, found) in interests.iter_mut().zip(watches) {
-        *interest = Interest { read: found.read, write: found.write };
-    }
-    Ok(has_signal)
 }
 
 /// Lets waits of this thread end at their time instead of up to 50 µs later.

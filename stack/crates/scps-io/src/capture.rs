@@ -4,13 +4,11 @@
 //! one that encapsulates the datagrams inside.
 
 use crate::clock::Clock;
-use crate::device::{packets_of, Device, DeviceStats, Take};
-use scps_sp::Sp;
+use crate::device::{delegate, packets_of, Device, Take};
 use scps_tp::Transmit;
 use std::cell::RefCell;
 use std::fmt::Debug;
 use std::io::{self, Write};
-use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
 /// What packets begin with, as pcap's link types have it.
@@ -155,30 +153,11 @@ impl<D: Device, O: Observer> Observed<D, O> {
 }
 
 impl<D: Device, O: Observer> Device for Observed<D, O> {
-    fn overhead(&self) -> u16 {
-        self.inner.overhead()
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.inner.fd()
-    }
-
-    fn outbox(&mut self) -> &mut Vec<u8> {
-        self.inner.outbox()
-    }
+    delegate!(self, self.inner; overhead fd outbox is_full stats protection);
 
     fn queue(&mut self, packet: Transmit) -> usize {
         self.see_out(packet.len);
         self.inner.queue(packet)
-    }
-
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        self.see_out(packet.len);
-        self.inner.queue_foreign(packet)
-    }
-
-    fn is_full(&mut self) -> bool {
-        self.inner.is_full()
     }
 
     fn flush(&mut self) -> io::Result<bool> {
@@ -200,14 +179,6 @@ impl<D: Device, O: Observer> Device for Observed<D, O> {
             }
             take(octets, batch, trust)
         })
-    }
-
-    fn stats(&self) -> DeviceStats {
-        self.inner.stats()
-    }
-
-    fn protection(&mut self) -> Option<&mut Sp> {
-        self.inner.protection()
     }
 }
 

@@ -37,17 +37,16 @@ pub trait Device: Debug {
     /// What to wait for.
     fn fd(&self) -> BorrowedFd<'_>;
 
+    /// Segments that may leave as one packet ([`scps_tp::Endpoint::set_joined_max`]); 0 if it takes whole packets only.
+    fn joined_max(&self) -> u16 {
+        0
+    }
+
     /// The octets of packets waiting to leave; a sender appends to it.
     fn outbox(&mut self) -> &mut Vec<u8>;
 
     /// Notes a packet just appended to the outbox. Returns how many octets it is on the line, as far as the device knows.
     fn queue(&mut self, packet: Transmit) -> usize;
-
-    /// As [`Device::queue`], for a packet that somebody else wrote: no device takes its octets for what they should be, so it leaves
-    /// by itself, as it came.
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        self.queue(packet)
-    }
 
     /// True if the outbox is worth flushing before more is appended.
     fn is_full(&mut self) -> bool {
@@ -70,46 +69,28 @@ pub trait Device: Debug {
     }
 }
 
+/// Methods of a device that another one does as it is.
+macro_rules! delegate {
+    ($self:ident, $inner:expr; $($method:ident)*) => { $($crate::device::delegate!(@$method $self, $inner);)* };
+    (@overhead $self:ident, $inner:expr) => { fn overhead(&$self) -> u16 { $inner.overhead() } };
+    (@fd $self:ident, $inner:expr) => { fn fd(&$self) -> std::os::fd::BorrowedFd<'_> { $inner.fd() } };
+    (@joined_max $self:ident, $inner:expr) => { fn joined_max(&$self) -> u16 { $inner.joined_max() } };
+    (@outbox $self:ident, $inner:expr) => { fn outbox(&mut $self) -> &mut Vec<u8> { $inner.outbox() } };
+    (@queue $self:ident, $inner:expr) => { fn queue(&mut $self, packet: Transmit) -> usize { $inner.queue(packet) } };
+    (@is_full $self:ident, $inner:expr) => { fn is_full(&mut $self) -> bool { $inner.is_full() } };
+    (@flush $self:ident, $inner:expr) => { fn flush(&mut $self) -> std::io::Result<bool> { $inner.flush() } };
+    (@receive $self:ident, $inner:expr) => {
+        fn receive(&mut $self, take: &mut $crate::device::Take<'_>) -> std::io::Result<bool> { $inner.receive(take) }
+    };
+    (@stats $self:ident, $inner:expr) => { fn stats(&$self) -> $crate::device::DeviceStats { $inner.stats() } };
+    (@protection $self:ident, $inner:expr) => {
+        fn protection(&mut $self) -> Option<&mut scps_sp::Sp> { $inner.protection() }
+    };
+}
+pub(crate) use delegate;
+
 impl<D: Device + ?Sized> Device for Box<D> {
-    fn overhead(&self) -> u16 {
-        (**self).overhead()
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        (**self).fd()
-    }
-
-    fn outbox(&mut self) -> &mut Vec<u8> {
-        (**self).outbox()
-    }
-
-    fn queue(&mut self, packet: Transmit) -> usize {
-        (**self).queue(packet)
-    }
-
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        (**self).queue_foreign(packet)
-    }
-
-    fn is_full(&mut self) -> bool {
-        (**self).is_full()
-    }
-
-    fn flush(&mut self) -> io::Result<bool> {
-        (**self).flush()
-    }
-
-    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
-        (**self).receive(take)
-    }
-
-    fn stats(&self) -> DeviceStats {
-        (**self).stats()
-    }
-
-    fn protection(&mut self) -> Option<&mut Sp> {
-        (**self).protection()
-    }
+    delegate!(self, (**self); overhead fd joined_max outbox queue is_full flush receive stats protection);
 }
 
 /// Octets gathered before they are handed to the kernel: a few of its largest joined packets, which fit in the cache.

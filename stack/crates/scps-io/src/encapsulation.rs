@@ -1,12 +1,11 @@
 //! NP between its nodes (scps-np §4.4): which node is next, and the IP header that brings a datagram there.
 
-use crate::device::{packets_of, v4, Device, DeviceStats, Take};
+use crate::device::{delegate, packets_of, v4, Device, Take};
 use scps_np::Tables;
 use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_wire::ipv4::{self, Ipv4};
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::BorrowedFd;
 
 /// Puts an IP header before each packet, and takes it off those that come for this node. The packet's destination is that of
 /// the header.
@@ -26,16 +25,10 @@ impl<D: Device> IpEncapsulation<D> {
 }
 
 impl<D: Device> Device for IpEncapsulation<D> {
+    delegate!(self, self.inner; fd outbox is_full flush stats);
+
     fn overhead(&self) -> u16 {
         self.inner.overhead() + ipv4::HEADER_LEN as u16
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.inner.fd()
-    }
-
-    fn outbox(&mut self) -> &mut Vec<u8> {
-        self.inner.outbox()
     }
 
     fn queue(&mut self, packet: Transmit) -> usize {
@@ -64,14 +57,6 @@ impl<D: Device> Device for IpEncapsulation<D> {
         self.inner.queue(Transmit::new(dst, packet.len + ipv4::HEADER_LEN))
     }
 
-    fn is_full(&mut self) -> bool {
-        self.inner.is_full()
-    }
-
-    fn flush(&mut self) -> io::Result<bool> {
-        self.inner.flush()
-    }
-
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let (own, protocol) = (self.own, self.protocol);
         self.inner.receive(&mut |octets, batch, _| {
@@ -84,10 +69,6 @@ impl<D: Device> Device for IpEncapsulation<D> {
             }
             known
         })
-    }
-
-    fn stats(&self) -> DeviceStats {
-        self.inner.stats()
     }
 }
 
@@ -106,37 +87,11 @@ impl<D: Device> NextHops<D> {
 }
 
 impl<D: Device> Device for NextHops<D> {
-    fn overhead(&self) -> u16 {
-        self.inner.overhead()
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.inner.fd()
-    }
-
-    fn outbox(&mut self) -> &mut Vec<u8> {
-        self.inner.outbox()
-    }
+    delegate!(self, self.inner; overhead fd outbox is_full flush receive stats);
 
     fn queue(&mut self, packet: Transmit) -> usize {
         let hop = v4(packet.dst).and_then(|dst| self.tables.next_hop(self.tables.np_of(dst)));
         self.inner.queue(Transmit::new(hop.map_or(packet.dst, Into::into), packet.len))
-    }
-
-    fn is_full(&mut self) -> bool {
-        self.inner.is_full()
-    }
-
-    fn flush(&mut self) -> io::Result<bool> {
-        self.inner.flush()
-    }
-
-    fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
-        self.inner.receive(take)
-    }
-
-    fn stats(&self) -> DeviceStats {
-        self.inner.stats()
     }
 }
 

@@ -1,12 +1,11 @@
 //! Faults around any device, in both directions: packets lost, damaged, sent twice and out of order. The same seed and the same
 //! packets meet the same faults.
 
-use crate::device::{packets_of, Device, DeviceStats, Take};
+use crate::device::{delegate, packets_of, Device, Take};
 use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_types::{Rng, Seed};
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::BorrowedFd;
 
 /// How often packets meet each fault: probabilities per packet, 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -113,13 +112,7 @@ impl<D: Device> Faults<D> {
 }
 
 impl<D: Device> Device for Faults<D> {
-    fn overhead(&self) -> u16 {
-        self.inner.overhead()
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.inner.fd()
-    }
+    delegate!(self, self.inner; overhead fd stats);
 
     fn outbox(&mut self) -> &mut Vec<u8> {
         &mut self.outbox
@@ -157,10 +150,6 @@ impl<D: Device> Device for Faults<D> {
             }
             known
         })
-    }
-
-    fn stats(&self) -> DeviceStats {
-        self.inner.stats()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The loop of an NP router: its devices and the engine joined by poll, on one thread.
+//! The loop of an NP router: its devices and the engine joined, on one thread.
 //!
 //! A frame stays in the router's queues until its interface is free, so that a more urgent one that comes meanwhile leaves
 //! before it. An interface with a rate is free when the last frame has left at that rate; one without, when the kernel takes
@@ -6,9 +6,8 @@
 
 use crate::clock::Clock;
 use crate::device::{packets_of, Device, DeviceStats};
-use crate::{sys, IoError};
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
+use crate::reactor::{Driven, Interest, Reactor};
+use crate::IoError;
 use scps_np::{LinkEvent, Router};
 use scps_tp::Transmit;
 use scps_types::{Bitrate, Instant};
@@ -37,11 +36,12 @@ pub struct PortNotice {
 
 #[derive(Debug)]
 struct PortState {
-    port: Port,
+    driven: Driven,
+    rate: Option<Bitrate>,
+    framing: u16,
     free_at: Instant,
     /// A frame waited when the last one left: the next follows it without a gap.
     is_backlogged: bool,
-    has_room: bool,
     is_down: bool,
     damaged: u64,
 }
@@ -50,6 +50,7 @@ struct PortState {
 #[derive(Debug)]
 pub struct Forwarder {
     router: Router,
+    reactor: Reactor,
     ports: Vec<PortState>,
     clock: Clock,
     now: Instant,
@@ -58,12 +59,21 @@ pub struct Forwarder {
 
 impl Forwarder {
     /// Joins interfaces to a router whose links are theirs, in the same order.
-    pub fn new(router: Router, ports: Vec<Port>) -> Self {
+    pub fn new(router: Router, ports: Vec<Port>) -> Result<Self, IoError> {
+        let mut reactor = Reactor::new().map_err(IoError::system("epoll"))?;
         let clock = Clock::new();
         let now = clock.now();
-        let state =
-            |port| PortState { port, free_at: now, is_backlogged: false, has_room: true, is_down: false, damaged: 0 };
-        Forwarder { router, ports: ports.into_iter().map(state).collect(), clock, now, notices: Vec::new() }
+        let state = |Port { device, rate, framing }| {
+            let driven = Driven::new(device, &mut reactor);
+            PortState { driven, rate, framing, free_at: now, is_backlogged: false, is_down: false, damaged: 0 }
+        };
+        let ports = ports.into_iter().map(state).collect();
+        Ok(Forwarder { router, reactor, ports, clock, now, notices: Vec::new() })
+    }
+
+    /// Makes [`Forwarder::run_once`] return when `other` becomes readable, once until it is read.
+    pub fn watch(&self, other: BorrowedFd<'_>) -> Result<(), IoError> {
+        self.reactor.watch(other, Interest::READ).map_err(IoError::system("epoll"))
     }
 
     /// The engine, for queries.
@@ -73,7 +83,7 @@ impl Forwarder {
 
     /// Counters of an interface's device.
     pub fn device_stats(&self, port: usize) -> DeviceStats {
-        self.ports[port].port.device.stats()
+        self.ports[port].driven.device.stats()
     }
 
     /// What happened to an interface since this was asked.
@@ -81,16 +91,14 @@ impl Forwarder {
         self.notices.pop()
     }
 
-    /// Does what is due, sleeping until something is or a wakeup can be read.
-    pub fn run_once(&mut self, wakeups: &[BorrowedFd<'_>]) -> Result<(), IoError> {
+    /// Does what is due, sleeping until something is.
+    pub fn run_once(&mut self) -> Result<(), IoError> {
         self.now = self.clock.now();
         self.transmit_all();
-        let flags_of_ports = self.wait(wakeups).map_err(IoError::system("poll"))?;
+        let found = self.wait().map_err(IoError::system("epoll"))?;
         self.now = self.clock.now();
-        for (index, flags) in flags_of_ports.into_iter().enumerate() {
-            self.ports[index].has_room |= flags.intersects(PollFlags::OUT | PollFlags::ERR);
-            // An error condition is read from the descriptor.
-            if flags.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP) {
+        for index in 0..self.ports.len() {
+            if self.ports[index].driven.is_readable(&found) {
                 self.receive(index);
             }
         }
@@ -98,32 +106,22 @@ impl Forwarder {
         Ok(())
     }
 
-    /// What came of each port; nothing of those that are down.
-    fn wait(&mut self, wakeups: &[BorrowedFd<'_>]) -> io::Result<Vec<PollFlags>> {
-        let timeout = self.next_send().map(|at| sys::timespec(at.since(self.now)));
-        let mut flags = vec![PollFlags::empty(); self.ports.len()];
-        let up: Vec<usize> = (0..self.ports.len()).filter(|index| !self.ports[*index].is_down).collect();
-        let mut fds: Vec<PollFd<'_>> = up
-            .iter()
-            .map(|index| {
-                let state = &self.ports[*index];
-                let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
-                PollFd::from_borrowed_fd(state.port.device.fd(), PollFlags::IN | out)
-            })
-            .collect();
-        fds.extend(wakeups.iter().map(|wakeup| PollFd::from_borrowed_fd(*wakeup, PollFlags::IN)));
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) => up.iter().zip(&fds).for_each(|(index, fd)| flags[*index] = fd.revents()),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+    /// What is ready of the ports that are up.
+    fn wait(&mut self) -> io::Result<Vec<(usize, Interest)>> {
+        for state in &self.ports {
+            if state.is_down {
+                state.driven.leave(&mut self.reactor)?;
+            } else {
+                state.driven.ask(&mut self.reactor, true)?;
+            }
         }
-        Ok(flags)
+        self.reactor.wait(self.next_send().map(|at| at.since(self.now)))
     }
 
     /// When the first interface is free for which something waits.
     fn next_send(&self) -> Option<Instant> {
         let waits = |(index, state): &(usize, &PortState)| {
-            !state.is_down && state.has_room && state.port.rate.is_some() && !self.router.queue(*index).is_empty()
+            !state.is_down && state.driven.has_room() && state.rate.is_some() && !self.router.queue(*index).is_empty()
         };
         self.ports.iter().enumerate().filter(waits).map(|(_, state)| state.free_at).min()
     }
@@ -131,11 +129,11 @@ impl Forwarder {
     fn receive(&mut self, index: usize) {
         let (now, router) = (self.now, &mut self.router);
         let state = &mut self.ports[index];
-        let received = state.port.device.receive(&mut |octets, batch, _| {
+        let received = state.driven.device.receive(&mut |octets, batch, _| {
             packets_of(octets, batch).for_each(|frame| router.handle_frame(now, index, frame));
             None
         });
-        let damaged = state.port.device.stats().damaged;
+        let damaged = state.driven.device.stats().damaged;
         if damaged > std::mem::replace(&mut state.damaged, damaged) {
             router.handle_link_event(now, index, LinkEvent::FrameCorrupt);
         }
@@ -155,34 +153,24 @@ impl Forwarder {
     }
 
     fn transmit(&mut self, index: usize) -> io::Result<()> {
-        let (state, router) = (&mut self.ports[index], &mut self.router);
-        let device = &mut state.port.device;
-        if !state.has_room {
-            return Ok(());
-        }
-        loop {
-            if state.port.rate.is_some() && state.free_at > self.now {
-                break;
+        let (now, router) = (self.now, &mut self.router);
+        let PortState { driven, rate, framing, free_at, is_backlogged, .. } = &mut self.ports[index];
+        driven.transmit(|device| {
+            if rate.is_some() && *free_at > now {
+                return false;
             }
-            let Some(frame) = router.poll_frame(index) else { break };
+            let Some(frame) = router.poll_frame(index) else { return false };
             let len = frame.octets.len();
             device.outbox().extend_from_slice(&frame.octets);
             let on_the_line = device.queue(Transmit::new(frame.next_hop, len));
             router.recycle(frame.octets);
-            if let Some(rate) = state.port.rate {
-                let start = if state.is_backlogged { state.free_at } else { self.now };
-                state.free_at = start + rate.time_for((on_the_line + usize::from(state.port.framing)) as u64);
-                state.is_backlogged = !router.queue(index).is_empty();
+            if let Some(rate) = rate {
+                let start = if *is_backlogged { *free_at } else { now };
+                *free_at = start + rate.time_for((on_the_line + usize::from(*framing)) as u64);
+                *is_backlogged = !router.queue(index).is_empty();
             }
-            if device.is_full() {
-                state.has_room = device.flush()?;
-                if !state.has_room {
-                    return Ok(());
-                }
-            }
-        }
-        state.has_room = device.flush()?;
-        Ok(())
+            true
+        })
     }
 
     /// An interface that fails takes nothing with it: its link is down, and the router goes on.
@@ -207,7 +195,6 @@ mod tests {
     use scps_wire::hdlc::{self, Deframer};
     use std::io::Read;
     use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-    use std::os::fd::AsFd;
     use std::os::unix::net::{UnixListener, UnixStream};
 
     const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -227,7 +214,6 @@ mod tests {
         forwarder: Forwarder,
         host: UdpSocket,
         line: UnixStream,
-        wakeup: (UnixStream, UnixStream),
     }
 
     fn lab(name: &str, rate: Option<u64>) -> Lab {
@@ -259,12 +245,12 @@ mod tests {
         let plain = |device: Box<dyn Device>, rate| Port { device, rate, framing: 0 };
         let ports = vec![plain(Box::new(udp), None), plain(Box::new(serial), rate.map(Bitrate::from_bps))];
         let line = listener.accept().unwrap().0;
-        Lab { forwarder: Forwarder::new(router, ports), host, line, wakeup: UnixStream::pair().unwrap() }
+        Lab { forwarder: Forwarder::new(router, ports).unwrap(), host, line }
     }
 
     impl Lab {
         fn run_once(&mut self) {
-            self.forwarder.run_once(&[self.wakeup.0.as_fd()]).unwrap();
+            self.forwarder.run_once().unwrap();
         }
 
         /// Turns until `count` frames have crossed the line; their precedences.

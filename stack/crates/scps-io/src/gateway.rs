@@ -1,13 +1,12 @@
-//! The loop of a gateway: the devices of its two sides and the engine joined by poll, on one thread.
+//! The loop of a gateway: the devices of its two sides and the engine joined, on one thread.
 //!
 //! What is not the gateway's goes from one device to the other as it came, but for the work that the kernel left to the device:
 //! checksums are completed, and what was joined is cut (`foreign.rs`).
 
 use crate::clock::Clock;
 use crate::device::{Device, DeviceStats};
-use crate::{foreign, sys, IoError};
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
+use crate::reactor::{Driven, Interest, Reactor};
+use crate::{foreign, IoError};
 use scps_gateway::{Gateway, PerSide, Side};
 use scps_sp::Sp;
 use scps_tp::Transmit;
@@ -31,8 +30,7 @@ pub struct Passed {
 
 #[derive(Debug)]
 struct SideState {
-    device: Box<dyn Device>,
-    has_room: bool,
+    driven: Driven,
     passed: Passed,
 }
 
@@ -40,6 +38,7 @@ struct SideState {
 #[derive(Debug)]
 pub struct GatewayLoop {
     gateway: Gateway,
+    reactor: Reactor,
     sides: PerSide<SideState>,
     /// Whether packets that pass take the rate credit of the side where they leave.
     is_metered: bool,
@@ -49,10 +48,24 @@ pub struct GatewayLoop {
 
 impl GatewayLoop {
     /// Joins two devices by a gateway, whose time begins with `clock`.
-    pub fn new(gateway: Gateway, devices: PerSide<Box<dyn Device>>, is_metered: bool, clock: Clock) -> Self {
-        let state = |device| SideState { device, has_room: true, passed: Passed::default() };
+    pub fn new(
+        mut gateway: Gateway,
+        devices: PerSide<Box<dyn Device>>,
+        is_metered: bool,
+        clock: Clock,
+    ) -> Result<Self, IoError> {
+        let mut reactor = Reactor::new().map_err(IoError::system("epoll"))?;
+        for side in Side::BOTH {
+            gateway.set_joined_max(side, devices.of(side).joined_max());
+        }
+        let mut state = |device| SideState { driven: Driven::new(device, &mut reactor), passed: Passed::default() };
         let sides = PerSide { lan: state(devices.lan), wan: state(devices.wan) };
-        GatewayLoop { gateway, sides, is_metered, clock, now: clock.now() }
+        Ok(GatewayLoop { gateway, reactor, sides, is_metered, clock, now: clock.now() })
+    }
+
+    /// Makes [`GatewayLoop::run_once`] return when `other` becomes readable, once until it is read.
+    pub fn watch(&self, other: BorrowedFd<'_>) -> Result<(), IoError> {
+        self.reactor.watch(other, Interest::READ).map_err(IoError::system("epoll"))
     }
 
     /// The engine, for queries.
@@ -72,12 +85,12 @@ impl GatewayLoop {
 
     /// Counters of a side's device.
     pub fn device_stats(&self, side: Side) -> DeviceStats {
-        self.sides.of(side).device.stats()
+        self.sides.of(side).driven.device.stats()
     }
 
     /// SP of a side whose device seals its packets.
     pub fn protection(&mut self, side: Side) -> Option<&mut Sp> {
-        self.sides.of_mut(side).device.protection()
+        self.sides.of_mut(side).driven.device.protection()
     }
 
     /// What came from a side and was not the gateway's.
@@ -85,18 +98,14 @@ impl GatewayLoop {
         self.sides.of(side).passed
     }
 
-    /// Does what is due, sleeping until something is, a wakeup can be read, or `deadline` is over.
-    pub fn run_once(&mut self, wakeups: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Result<(), IoError> {
+    /// Does what is due, sleeping until something is, or until `deadline` is over.
+    pub fn run_once(&mut self, deadline: Option<Instant>) -> Result<(), IoError> {
         self.now = self.clock.now();
         self.transmit_all().map_err(IoError::system("send"))?;
         let until = [self.gateway.poll_timeout(), deadline].into_iter().flatten().min();
-        let found = self.wait(wakeups, until).map_err(IoError::system("poll"))?;
-        self.now = self.clock.now();
+        let readable = self.wait(true, until).map_err(IoError::system("epoll"))?;
         for side in Side::BOTH {
-            let flags = *found.of(side);
-            self.sides.of_mut(side).has_room |= flags.intersects(PollFlags::OUT | PollFlags::ERR);
-            // An error condition is read from the descriptor.
-            if flags.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP) {
+            if *readable.of(side) {
                 self.receive(side).map_err(IoError::system("receive"))?;
             }
         }
@@ -112,49 +121,37 @@ impl GatewayLoop {
         self.gateway.stop(self.now);
         self.transmit_all().map_err(IoError::system("send"))?;
         let until = self.now + longest;
-        while Side::BOTH.iter().any(|side| self.gateway.endpoint(*side).owes_reset() || !self.sides.of(*side).has_room)
-        {
+        let is_busy = |gateway: &Self, side: &Side| {
+            gateway.gateway.endpoint(*side).owes_reset() || !gateway.sides.of(*side).driven.has_room()
+        };
+        while Side::BOTH.iter().any(|side| is_busy(self, side)) {
             if self.now >= until {
                 return Ok(false);
             }
             let timeout = self.gateway.poll_timeout().unwrap_or(until).min(until);
-            let found = self.wait(&[], Some(timeout)).map_err(IoError::system("poll"))?;
-            self.now = self.clock.now();
-            for side in Side::BOTH {
-                self.sides.of_mut(side).has_room |= found.of(side).intersects(PollFlags::OUT | PollFlags::ERR);
-            }
+            self.wait(false, Some(timeout)).map_err(IoError::system("epoll"))?;
             self.gateway.handle_timeout(self.now);
             self.transmit_all().map_err(IoError::system("send"))?;
         }
         Ok(true)
     }
 
-    /// Waits for the devices and for wakeups; who has none is leaving, and reads nothing more.
-    fn wait(&self, wakeups: &[BorrowedFd<'_>], until: Option<Instant>) -> io::Result<PerSide<PollFlags>> {
-        let timeout = until.map(|at| sys::timespec(at.since(self.now)));
-        let input = if wakeups.is_empty() { PollFlags::empty() } else { PollFlags::IN };
-        let of = |side: Side| {
-            let state = self.sides.of(side);
-            let out = if state.has_room { PollFlags::empty() } else { PollFlags::OUT };
-            PollFd::from_borrowed_fd(state.device.fd(), input | out)
-        };
-        let mut fds = vec![of(Side::Lan), of(Side::Wan)];
-        fds.extend(wakeups.iter().map(|wakeup| PollFd::from_borrowed_fd(*wakeup, PollFlags::IN)));
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) => Ok(PerSide { lan: fds[0].revents(), wan: fds[1].revents() }),
-            Err(Errno::INTR) => Ok(PerSide { lan: PollFlags::empty(), wan: PollFlags::empty() }),
-            Err(error) => Err(error.into()),
+    /// Waits for the devices, and tells which have something to read; who is leaving reads nothing more.
+    fn wait(&mut self, reads: bool, until: Option<Instant>) -> io::Result<PerSide<bool>> {
+        for side in Side::BOTH {
+            self.sides.of(side).driven.ask(&mut self.reactor, reads)?;
         }
+        let found = self.reactor.wait(until.map(|at| at.since(self.now)))?;
+        self.now = self.clock.now();
+        let mut is_readable = |side| self.sides.of_mut(side).driven.is_readable(&found);
+        Ok(PerSide { lan: is_readable(Side::Lan), wan: is_readable(Side::Wan) })
     }
 
     fn receive(&mut self, side: Side) -> io::Result<()> {
         let (now, is_metered, gateway) = (self.now, self.is_metered, &mut self.gateway);
-        let (from, to) = match side {
-            Side::Lan => (&mut self.sides.lan, &mut self.sides.wan),
-            Side::Wan => (&mut self.sides.wan, &mut self.sides.lan),
-        };
-        let (passed, onward) = (&mut from.passed, &mut to.device);
-        let result = from.device.receive(&mut |octets, batch, trust| {
+        let (from, to) = self.sides.both_mut(side);
+        let (passed, onward) = (&mut from.passed, &mut to.driven.device);
+        let result = from.driven.device.receive(&mut |octets, batch, trust| {
             let mut foreigners = Vec::new();
             gateway.handle_batch(now, side, octets, batch, trust, |packet, batch| {
                 foreign::whole(packet, batch, trust, |whole| foreigners.push(whole.to_vec()));
@@ -169,7 +166,7 @@ impl GatewayLoop {
                 passed.octets += packet.len() as u64;
                 onward.outbox().extend_from_slice(&packet);
                 let dst = [packet[16], packet[17], packet[18], packet[19]];
-                onward.queue_foreign(Transmit::new(dst, packet.len()));
+                onward.queue(Transmit::new(dst, packet.len()));
             }
             gateway.take_vouched(side)
         });
@@ -183,22 +180,11 @@ impl GatewayLoop {
     }
 
     fn transmit(&mut self, side: Side) -> io::Result<()> {
-        let (state, gateway, now) = (self.sides.of_mut(side), &mut self.gateway, self.now);
-        while state.has_room {
-            let mut is_drained = false;
-            while !state.device.is_full() {
-                let Some(packet) = gateway.poll_transmit(now, side, state.device.outbox()) else {
-                    is_drained = true;
-                    break;
-                };
-                state.device.queue(packet);
-            }
-            state.has_room = state.device.flush()?;
-            if is_drained {
-                break;
-            }
-        }
-        Ok(())
+        let (gateway, now) = (&mut self.gateway, self.now);
+        self.sides.of_mut(side).driven.transmit(|device| {
+            let packet = gateway.poll_transmit(now, side, device.outbox());
+            packet.map(|packet| device.queue(packet)).is_some()
+        })
     }
 }
 
@@ -211,8 +197,6 @@ mod tests {
     use scps_types::Seed;
     use scps_wire::ipv4::Ipv4;
     use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-    use std::os::fd::AsFd;
-    use std::os::unix::net::UnixStream;
 
     const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
     const SERVER: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
@@ -222,7 +206,6 @@ mod tests {
         gateway: GatewayLoop,
         client: UdpSocket,
         server: UdpSocket,
-        wakeup: (UnixStream, UnixStream),
     }
 
     fn lab(rate: Option<u64>) -> Lab {
@@ -247,13 +230,12 @@ mod tests {
         let clock = Clock::new();
         let engine = Gateway::new(config, Seed::from_u64(1), clock.now()).unwrap();
         let gateway = GatewayLoop::new(engine, PerSide { lan: Box::new(lan), wan: Box::new(wan) }, true, clock);
-        Lab { gateway, client, server, wakeup: UnixStream::pair().unwrap() }
+        Lab { gateway: gateway.unwrap(), client, server }
     }
 
     impl Lab {
         fn run_once(&mut self) {
-            let wakeup = self.wakeup.0.as_fd();
-            self.gateway.run_once(&[wakeup], None).unwrap();
+            self.gateway.run_once(None).unwrap();
         }
     }
 

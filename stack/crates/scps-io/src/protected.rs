@@ -2,7 +2,7 @@
 //! way reads or changes anything (scps-sp §6.1).
 
 use crate::clock::Clock;
-use crate::device::{packets_of, Device, DeviceStats, Take};
+use crate::device::{delegate, packets_of, Device, DeviceStats, Take};
 use crate::expiry::Expiry;
 use crate::sequence::{SequenceRecord, Supply};
 use crate::IoError;
@@ -10,7 +10,6 @@ use scps_sp::{Ends, KeyName, Outgoing, Services, Sp, Upper};
 use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_types::Instant;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 /// A device whose packets are sealed by SP.
 #[derive(Debug)]
@@ -73,36 +72,18 @@ impl<D: Device> ProtectedDevice<D> {
         self.refused += 1;
         None
     }
-
-    fn queue_sealed(&mut self, packet: Transmit, queue: fn(&mut D, Transmit) -> usize) -> usize {
-        self.seal(packet.len).map_or(0, |len| queue(&mut self.inner, Transmit::new(packet.dst, len)))
-    }
 }
 
 impl<D: Device> Device for ProtectedDevice<D> {
+    delegate!(self, self.inner; fd outbox is_full);
+
     fn overhead(&self) -> u16 {
         let own = self.sp.room_max(self.ends, Services::NONE);
         self.inner.overhead().saturating_add(u16::try_from(own).unwrap_or(u16::MAX))
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.inner.fd()
-    }
-
-    fn outbox(&mut self) -> &mut Vec<u8> {
-        self.inner.outbox()
-    }
-
     fn queue(&mut self, packet: Transmit) -> usize {
-        self.queue_sealed(packet, D::queue)
-    }
-
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        self.queue_sealed(packet, D::queue_foreign)
-    }
-
-    fn is_full(&mut self) -> bool {
-        self.inner.is_full()
+        self.seal(packet.len).map_or(0, |len| self.inner.queue(Transmit::new(packet.dst, len)))
     }
 
     fn flush(&mut self) -> io::Result<bool> {

@@ -1,10 +1,10 @@
-//! The loop: device and engine joined by epoll, on one thread.
+//! The loop: device and engine joined, on one thread.
 
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::expiry::Expiry;
+use crate::reactor::{Driven, Interest, Reactor};
 use crate::sequence::{SequenceRecord, Supply};
-use crate::sys::Epoll;
 use crate::IoError;
 use scps_net::Protection;
 use scps_sp::{KeyName, Notice};
@@ -21,12 +21,11 @@ use std::os::fd::BorrowedFd;
 #[derive(Debug)]
 pub struct Stack {
     endpoint: Endpoint,
-    device: Box<dyn Device>,
-    epoll: Epoll,
+    reactor: Reactor,
+    driven: Driven,
     clock: Clock,
     now: Instant,
     events: VecDeque<Event>,
-    has_device_room: bool,
     /// Damaged frames that the engine knows of.
     damaged: u64,
     /// Where the sequence numbers of SP come from.
@@ -43,11 +42,13 @@ impl Stack {
         seed: Seed,
     ) -> Result<Self, IoError> {
         let clock = Clock::new();
-        let epoll = Epoll::new(device.fd()).map_err(IoError::system("epoll"))?;
+        let mut reactor = Reactor::new().map_err(IoError::system("epoll"))?;
         let now = clock.now();
-        let endpoint = Endpoint::new(config, route, seed, now);
+        let mut endpoint = Endpoint::new(config, route, seed, now);
+        endpoint.set_joined_max(device.joined_max());
+        let driven = Driven::new(device, &mut reactor);
         let (events, supply, expiry) = (VecDeque::new(), Supply::default(), Expiry::default());
-        Ok(Stack { endpoint, device, epoll, clock, now, events, has_device_room: true, damaged: 0, supply, expiry })
+        Ok(Stack { endpoint, reactor, driven, clock, now, events, damaged: 0, supply, expiry })
     }
 
     /// Puts SP beneath all connections, of which there are none yet. `record` is of the keys that packets leave under; `ends` says
@@ -113,7 +114,7 @@ impl Stack {
 
     /// The device, for its counters.
     pub fn device(&self) -> &dyn Device {
-        &*self.device
+        &*self.driven.device
     }
 
     /// Accepts connections.
@@ -166,7 +167,7 @@ impl Stack {
         self.look();
         let until = self.now + longest;
         self.transmit()?;
-        while self.endpoint.owes_reset() || !self.has_device_room {
+        while self.endpoint.owes_reset() || !self.driven.has_room() {
             if self.now >= until {
                 return Ok(false);
             }
@@ -204,20 +205,20 @@ impl Stack {
         let before = self.events.len();
         self.collect_events();
         let wait = if self.events.len() == before { self.time_to_wait(deadline) } else { Some(Duration::ZERO) };
-        self.epoll.want_write(self.device.fd(), !self.has_device_room).map_err(IoError::system("epoll"))?;
-        let ready = self.epoll.wait(wait).map_err(IoError::system("epoll"))?;
+        self.driven.ask(&mut self.reactor, true).map_err(IoError::system("epoll"))?;
+        let found = self.reactor.wait(wait).map_err(IoError::system("epoll"))?;
         self.look();
         let now = self.now;
-        self.has_device_room |= ready.writable;
-        if ready.readable {
+        if self.driven.is_readable(&found) {
             let endpoint = &mut self.endpoint;
-            self.device
+            let device = &mut self.driven.device;
+            device
                 .receive(&mut |octets, batch, trust| {
                     endpoint.handle_batch(now, octets, batch, trust, |_, _| ());
                     endpoint.take_vouched()
                 })
                 .map_err(IoError::system("receive"))?;
-            let damaged = self.device.stats().damaged;
+            let damaged = device.stats().damaged;
             if damaged > std::mem::replace(&mut self.damaged, damaged) {
                 self.endpoint.handle_damage(now);
             }
@@ -239,7 +240,7 @@ impl Stack {
 
     /// Makes [`Stack::run_once`] return when `other` becomes readable, once until it is read.
     pub fn watch(&mut self, other: BorrowedFd<'_>) -> Result<(), IoError> {
-        self.epoll.watch(other).map_err(IoError::system("epoll"))
+        self.reactor.watch(other, Interest::READ).map_err(IoError::system("epoll"))
     }
 
     fn collect_events(&mut self) {
@@ -255,27 +256,18 @@ impl Stack {
 
     /// Hands the engine's packets to the device until there are none or the device is full.
     fn transmit(&mut self) -> Result<(), IoError> {
-        if !self.has_device_room {
+        if !self.driven.has_room() {
             return Ok(());
         }
         self.reserve_numbers()?;
-        let now = self.now;
-        loop {
-            let mut is_drained = false;
-            while !self.device.is_full() {
-                let Some(packet) = self.endpoint.poll_transmit(now, self.device.outbox()) else {
-                    is_drained = true;
-                    break;
-                };
-                self.device.queue(packet);
+        let (now, endpoint, supply, mut result) = (self.now, &mut self.endpoint, &mut self.supply, Ok(()));
+        let sent = self.driven.transmit(|device| {
+            let packet = endpoint.poll_transmit(now, device.outbox());
+            if let Some(protection) = endpoint.protection_mut() {
+                result = supply.note_replaced(&mut protection.sp);
             }
-            if let Some(protection) = self.endpoint.protection_mut() {
-                self.supply.note_replaced(&mut protection.sp)?;
-            }
-            self.has_device_room = self.device.flush().map_err(IoError::system("send"))?;
-            if is_drained || !self.has_device_room {
-                return Ok(());
-            }
-        }
+            packet.filter(|_| result.is_ok()).map(|packet| device.queue(packet)).is_some()
+        });
+        result.and(sent.map_err(IoError::system("send")))
     }
 }

@@ -2,7 +2,6 @@
 //! workspace is here, each with its reason.
 #![allow(unsafe_code, reason = "the one place where system calls are made")]
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -67,96 +66,6 @@ pub(crate) fn exact_timers() -> io::Result<()> {
 /// A time as the kernel takes it.
 pub(crate) fn timespec(time: Duration) -> rustix::time::Timespec {
     rustix::time::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }
-}
-
-/// An epoll set with one descriptor in it, and others that only end a wait.
-#[derive(Debug)]
-pub(crate) struct Epoll {
-    set: OwnedFd,
-    wants_write: bool,
-}
-
-/// What a wait found.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ready {
-    pub readable: bool,
-    pub writable: bool,
-}
-
-const DEVICE: u64 = 0;
-const OTHER: u64 = 1;
-
-impl Epoll {
-    pub(crate) fn new(watched: BorrowedFd<'_>) -> io::Result<Self> {
-        let set = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&set, watched, EventData::new_u64(DEVICE), EventFlags::IN)?;
-        Ok(Epoll { set, wants_write: false })
-    }
-
-    /// Ends waits when `other` becomes readable; told once until it is read.
-    pub(crate) fn watch(&self, other: BorrowedFd<'_>) -> io::Result<()> {
-        Ok(epoll::add(&self.set, other, EventData::new_u64(OTHER), EventFlags::IN | EventFlags::ET)?)
-    }
-
-    /// Whether waits end when `watched`, the descriptor of the beginning, can be written to.
-    pub(crate) fn want_write(&mut self, watched: BorrowedFd<'_>, wants: bool) -> io::Result<()> {
-        if self.wants_write != wants {
-            self.wants_write = wants;
-            let flags = if wants { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            epoll::modify(&self.set, watched, EventData::new_u64(DEVICE), flags)?;
-        }
-        Ok(())
-    }
-
-    /// Waits until the descriptor is ready or `timeout` has passed; forever without one.
-    pub(crate) fn wait(&self, timeout: Option<Duration>) -> io::Result<Ready> {
-        let found = match self.wait_exactly(timeout) {
-            Err(Errno::NOSYS) => {
-                // Before Linux 5.11: whole milliseconds, rounded up so that the timer is due when we wake.
-                let whole = |t: Duration| timespec(Duration::from_millis(t.as_micros().div_ceil(1000) as u64));
-                let mut events: [Event; 1] = [Event { flags: EventFlags::empty(), data: EventData::new_u64(OTHER) }];
-                epoll::wait(&self.set, &mut events, timeout.map(whole).as_ref())
-                    .map(|n| (n > 0).then(|| (events[0].flags, events[0].data.u64())))
-            }
-            other => other,
-        };
-        let (flags, data) = match found {
-            Ok(Some(found)) => found,
-            Ok(None) | Err(Errno::INTR) => return Ok(Ready::default()),
-            Err(error) => return Err(error.into()),
-        };
-        if data == OTHER {
-            return Ok(Ready::default());
-        }
-        // An error condition is read from the descriptor.
-        let readable = flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP);
-        Ok(Ready { readable, writable: flags.contains(EventFlags::OUT) })
-    }
-
-    /// `epoll_pwait2`, for its nanoseconds: without its feature `linux_5_11` rustix waits in whole milliseconds, with it there
-    /// is no other way on older kernels.
-    fn wait_exactly(&self, timeout: Option<Duration>) -> Result<Option<(EventFlags, u64)>, Errno> {
-        let mut event = libc::epoll_event { events: 0, u64: 0 };
-        let spec = timeout.map(|t| libc::timespec { tv_sec: t.as_secs() as i64, tv_nsec: t.subsec_nanos().into() });
-        let spec_pointer = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: `event` and `spec` live through the call; the set is open; the null mask means "unchanged".
-        let n = unsafe {
-            libc::syscall(
-                libc::SYS_epoll_pwait2,
-                self.set.as_raw_fd(),
-                &raw mut event,
-                1,
-                spec_pointer,
-                std::ptr::null::<libc::sigset_t>(),
-                0usize,
-            )
-        };
-        match n {
-            0 => Ok(None),
-            1.. => Ok(Some((EventFlags::from_bits_retain(event.events), event.u64))),
-            _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
-        }
-    }
 }
 
 // TUN.
@@ -477,40 +386,37 @@ impl ReceiveBatch {
     }
 }
 
-/// Asks the kernel to join received datagrams and for large socket buffers.
-pub(crate) fn tune_udp(fd: BorrowedFd<'_>, gro: bool, buffer: usize) -> io::Result<()> {
-    // Without privilege the system's limit applies, which only costs speed.
-    if sockopt::set_socket_recv_buffer_size_force(fd, buffer).is_err() {
-        sockopt::set_socket_recv_buffer_size(fd, buffer)?;
+/// Asks for large socket buffers. Without privilege the system's limit applies, which only costs speed.
+pub(crate) fn enlarge_buffers(fd: BorrowedFd<'_>, octets: usize) -> io::Result<()> {
+    if sockopt::set_socket_recv_buffer_size_force(fd, octets).is_err() {
+        sockopt::set_socket_recv_buffer_size(fd, octets)?;
     }
-    if sockopt::set_socket_send_buffer_size_force(fd, buffer).is_err() {
-        sockopt::set_socket_send_buffer_size(fd, buffer)?;
-    }
-    if gro {
-        let on: libc::c_int = 1;
-        let len = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the option value is a live int of the length given.
-        check(unsafe { libc::setsockopt(fd.as_raw_fd(), SOL_UDP, UDP_GRO, (&raw const on).cast(), len) })?;
+    if sockopt::set_socket_send_buffer_size_force(fd, octets).is_err() {
+        sockopt::set_socket_send_buffer_size(fd, octets)?;
     }
     Ok(())
+}
+
+/// Asks the kernel to join received datagrams.
+pub(crate) fn join_received(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set_flag(fd, SOL_UDP, UDP_GRO)
+}
+
+fn set_flag(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
+    let (on, len): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the option value is a live int of the length given.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, (&raw const on).cast(), len) }).map(drop)
 }
 
 /// Lets datagrams leave without checksums, for which the kernel refuses batches (EINVAL), as it does on paths that cannot take them.
 #[cfg(test)]
 pub(crate) fn refuse_batches(fd: BorrowedFd<'_>) -> io::Result<()> {
-    let (on, len): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
-    let level = libc::SOL_SOCKET;
-    // SAFETY: the option value is a live int of the length given.
-    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, libc::SO_NO_CHECK, (&raw const on).cast(), len) }).map(drop)
+    set_flag(fd, libc::SOL_SOCKET, libc::SO_NO_CHECK)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::io::write;
-    use std::os::unix::net::UnixStream;
-
-    const SHORT: Option<Duration> = Some(Duration::from_millis(50));
 
     fn socket() -> (UdpSocket, SocketAddrV4) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -552,7 +458,7 @@ mod tests {
     #[test]
     fn a_batch_is_cut_by_the_kernel_and_joined_by_it() {
         let ((from, _), (to, receiver)) = (socket(), socket());
-        if tune_udp(to.as_fd(), true, 1 << 20).is_err() {
+        if join_received(to.as_fd()).is_err() {
             eprintln!("skipped: this kernel does not join datagrams");
             return;
         }
@@ -584,46 +490,6 @@ mod tests {
             control.0[..size_of::<usize>()].copy_from_slice(&wrong.to_ne_bytes());
             assert_eq!(control.find_u16(UDP_GRO, CONTROL_LEN), None, "a length of {wrong}");
         }
-    }
-
-    #[test]
-    fn others_end_a_wait_once_and_the_descriptor_until_it_is_read() {
-        let ((device, peer), (wakeup, waker)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
-        let epoll = Epoll::new(device.as_fd()).unwrap();
-        epoll.watch(wakeup.as_fd()).unwrap();
-        assert!(!epoll.wait(Some(Duration::ZERO)).unwrap().readable);
-        write(&waker, b"!").unwrap();
-        let start = std::time::Instant::now();
-        assert!(!epoll.wait(Some(Duration::from_secs(60))).unwrap().readable);
-        assert!(start.elapsed().as_secs() < 30, "the wakeup ends the wait");
-        write(&peer, b"x").unwrap();
-        for _ in 0..2 {
-            let ready = epoll.wait(SHORT).unwrap();
-            assert!(ready.readable && !ready.writable);
-        }
-    }
-
-    #[test]
-    fn room_to_write_is_told_while_it_is_asked_for() {
-        let (device, _peer) = UnixStream::pair().unwrap();
-        let mut epoll = Epoll::new(device.as_fd()).unwrap();
-        epoll.want_write(device.as_fd(), true).unwrap();
-        assert!(epoll.wait(SHORT).unwrap().writable);
-        epoll.want_write(device.as_fd(), false).unwrap();
-        assert!(!epoll.wait(Some(Duration::ZERO)).unwrap().writable);
-    }
-
-    #[test]
-    fn waits_are_shorter_than_a_millisecond_if_asked() {
-        let (device, _peer) = UnixStream::pair().unwrap();
-        let epoll = Epoll::new(device.as_fd()).unwrap();
-        let times = (0..200).map(|_| {
-            let start = std::time::Instant::now();
-            epoll.wait(Some(Duration::from_micros(100))).unwrap();
-            start.elapsed().as_micros()
-        });
-        let shortest = times.min().unwrap();
-        assert!((100..1000).contains(&shortest), "{shortest} microseconds");
     }
 
     #[test]

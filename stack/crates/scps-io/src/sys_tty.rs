@@ -1,14 +1,11 @@
-//! Terminals, signals as descriptors, and waiting for several byte streams at once.
+//! Terminals.
 
-use crate::sys::timespec;
-use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::pty::{openpt, ptsname, unlockpt, OpenptFlags};
 use rustix::termios::{tcgetattr, tcsetattr, ControlModes, OptionalActions};
-use scps_types::Duration;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
@@ -44,50 +41,9 @@ pub(crate) fn write_some(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// What to wait for at a descriptor, and what was found.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch<'a> {
-    pub fd: BorrowedFd<'a>,
-    pub read: bool,
-    pub write: bool,
-}
-
-impl<'a> Watch<'a> {
-    /// Waits for bytes to read.
-    pub(crate) fn reading(fd: BorrowedFd<'a>) -> Self {
-        Watch { fd, read: true, write: false }
-    }
-}
-
-/// Waits until a descriptor is ready or `timeout` has passed (forever without one); the descriptors say what they are ready for.
-pub(crate) fn wait(watches: &mut [Watch<'_>], timeout: Option<Duration>) -> io::Result<()> {
-    // A descriptor that is not waited for would still report a hang-up, over and over.
-    let mut polled: Vec<PollFd<'_>> = (watches.iter().filter(|w| w.read || w.write))
-        .map(|w| {
-            let mut flags = PollFlags::empty();
-            flags.set(PollFlags::IN, w.read);
-            flags.set(PollFlags::OUT, w.write);
-            PollFd::from_borrowed_fd(w.fd, flags)
-        })
-        .collect();
-    let found = match poll(&mut polled, timeout.map(timespec).as_ref()) {
-        Ok(_) => polled.iter().map(PollFd::revents).collect(),
-        Err(Errno::INTR) => vec![PollFlags::empty(); polled.len()],
-        Err(error) => return Err(error.into()),
-    };
-    for (watch, found) in watches.iter_mut().filter(|w| w.read || w.write).zip(found) {
-        // An error condition is read from the descriptor.
-        let bad = found.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
-        watch.read = watch.read && (found.contains(PollFlags::IN) || bad);
-        watch.write = watch.write && (found.contains(PollFlags::OUT) || bad);
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::UnixStream;
 
     #[test]
     fn a_raw_pseudo_terminal_passes_every_octet_both_ways() {
@@ -100,28 +56,16 @@ mod tests {
             assert_eq!(write_some(from, &all).unwrap(), 256);
             let mut came = Vec::new();
             while came.len() < 256 {
-                wait(&mut [Watch::reading(to)], Some(Duration::from_secs(10))).unwrap();
                 let mut buffer = [0; 300];
-                let n = rustix::io::read(to, &mut buffer).unwrap();
-                came.extend_from_slice(&buffer[..n]);
+                match rustix::io::read(to, &mut buffer) {
+                    Ok(n) => came.extend_from_slice(&buffer[..n]),
+                    Err(Errno::AGAIN) => std::thread::yield_now(),
+                    Err(error) => unreachable!("{error}"),
+                }
             }
             assert_eq!(came, all);
         }
         // A full line takes nothing, and says so without waiting.
         while write_some(&master, &all).unwrap() > 0 {}
-    }
-
-    #[test]
-    fn only_what_is_waited_for_is_told() {
-        let (near, far) = UnixStream::pair().unwrap();
-        let (idle, _kept) = UnixStream::pair().unwrap();
-        drop(far);
-        let not_waited_for = Watch { fd: near.as_fd(), read: false, write: false };
-        let mut watches = [not_waited_for, Watch::reading(idle.as_fd())];
-        wait(&mut watches, Some(Duration::from_millis(1))).unwrap();
-        assert!(watches.iter().all(|w| !w.read && !w.write), "a hang-up nobody waits for ends no wait");
-        let mut watches = [Watch::reading(near.as_fd()), Watch::reading(idle.as_fd())];
-        wait(&mut watches, None).unwrap();
-        assert_eq!((watches[0].read, watches[0].write, watches[1].read), (true, false, false));
     }
 }

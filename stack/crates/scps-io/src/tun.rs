@@ -1,13 +1,13 @@
 //! Raw IP through a TUN interface: what the engine sends appears as received by the host, which forwards it.
 //!
-//! With offload each packet carries a virtio header; batches of segments are joined into one packet on the way to the
-//! kernel, and joined packets come back whole, their checksums vouched for.
+//! With offload each packet carries a virtio header: the engine's segments leave without checksum, many as one packet which the
+//! kernel cuts if it must, and joined packets come back whole, their checksums vouched for.
 
 use crate::device::{Device, DeviceStats, Take};
 use crate::sys::{self, VNET_HEADER_LEN};
 use crate::IoError;
-use scps_tp::{SegmentBatch, Transmit, Trust};
-use scps_wire::checksum::Checksum;
+use scps_tp::{Offload, SegmentBatch, Transmit, Trust};
+use scps_wire::{ipv4, tcp};
 use std::io::{self, IoSlice};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,7 +24,7 @@ pub struct TunConfig {
     pub routes: Vec<(Ipv4Addr, u8)>,
     /// Bring the interface up and add the routes; otherwise whoever made the device does.
     pub configure: bool,
-    /// Join and cut batches of segments.
+    /// Let the kernel sum, cut and join segments.
     pub offload: bool,
 }
 
@@ -45,15 +45,17 @@ pub struct TunDevice {
 struct Queued {
     start: usize,
     len: usize,
-    /// Octets of its headers if it is a segment of our own, which may be joined to others.
-    header: Option<usize>,
+    /// What the kernel is to do.
+    offload: Option<Offload>,
 }
 
-/// Packets read per turn of the loop, so that timers are not starved.
+/// Packets read per turn of the loop, so that timers are not starved, and octets, so that they are still in the cache when they are sent on.
 const READS_MAX: usize = 64;
-/// Segments joined into one packet, and their octets.
-const JOIN_MAX: usize = 44;
-const JOIN_OCTETS_MAX: usize = 64_000;
+const READ_OCTETS_MAX: usize = 256 * 1024;
+/// Segments that leave as one packet: of 1448 octets of data as many as a packet has room for.
+const JOINED_MAX: u16 = 44;
+/// The kernel completes the checksum (`VIRTIO_NET_HDR_F_NEEDS_CSUM`).
+const VNET_NEEDS_SUM: u8 = 1;
 /// Type of a batch of TCP segments over IPv4 (`VIRTIO_NET_HDR_GSO_TCPV4`).
 const VNET_TCPV4: u8 = 1;
 
@@ -98,101 +100,6 @@ impl TunDevice {
             stats: DeviceStats::default(),
         })
     }
-
-    fn packet(&self, index: usize) -> &[u8] {
-        let Queued { start, len, .. } = self.packets[index];
-        &self.outbox[start..start + len]
-    }
-
-    fn note(&mut self, len: usize, is_own: bool) -> usize {
-        let start = self.outbox.len() - len;
-        let header = if is_own && self.offload { tcp_header_len(&self.outbox[start..]) } else { None };
-        self.packets.push(Queued { start, len, header });
-        len
-    }
-
-    /// How many packets from the next one on are segments of one batch: same headers but for sequence, identification,
-    /// checksums and PSH, contiguous data of one size.
-    fn batch_len(&self) -> usize {
-        let first = self.packet(self.sent);
-        let Some(header) = self.packets[self.sent].header else { return 1 };
-        let size = first.len() - header;
-        let seq = |p: &[u8]| u32::from_be_bytes([p[24], p[25], p[26], p[27]]);
-        let mut octets = first.len();
-        let mut count = 1;
-        // A flagged segment ends its batch: cutting repeats the first header on all but PSH and FIN, which go last.
-        let is_plain = |p: &[u8]| p[33] == 0x10;
-        if size == 0 || !is_plain(first) {
-            return 1;
-        }
-        while self.sent + count < self.packets.len() && count < JOIN_MAX {
-            let next = self.packet(self.sent + count);
-            let is_same = self.packets[self.sent + count].header == Some(header)
-                && next.len() > header
-                && next.len() - header <= size
-                && next[8..10] == first[8..10]
-                && next[12..24] == first[12..24]
-                && next[28..33] == first[28..33]
-                && next[34..36] == first[34..36]
-                && next[40..header] == first[40..header]
-                && seq(next) == seq(first).wrapping_add((size * count) as u32)
-                && next[33] & !0x08 == 0x10;
-            if !is_same || octets + next.len() - header > JOIN_OCTETS_MAX {
-                break;
-            }
-            octets += next.len() - header;
-            count += 1;
-            if next.len() - header < size || !is_plain(next) {
-                break;
-            }
-        }
-        count
-    }
-
-    fn write_batch(&mut self, count: usize) -> io::Result<()> {
-        let Queued { start, len, header } = self.packets[self.sent];
-        if !self.offload {
-            return sys::write_packet(self.fd.as_fd(), &[IoSlice::new(&self.outbox[start..start + len])]);
-        }
-        let mut vnet = [0u8; VNET_HEADER_LEN];
-        let (Some(header), 2..) = (header, count) else {
-            return sys::write_packet(
-                self.fd.as_fd(),
-                &[IoSlice::new(&vnet), IoSlice::new(&self.outbox[start..start + len])],
-            );
-        };
-        let last = self.packet(self.sent + count - 1);
-        let last_flags = last[33];
-        let payload: usize = (0..count).map(|i| self.packets[self.sent + i].len - header).sum();
-        let total = (header + payload) as u16;
-        // struct virtio_net_hdr, little-endian: flags (1 = checksum to be completed), type (1 = TCPv4), header length,
-        // segment size, checksum start, checksum offset.
-        vnet[0] = 1;
-        vnet[1] = VNET_TCPV4;
-        vnet[2..4].copy_from_slice(&(header as u16).to_le_bytes());
-        vnet[4..6].copy_from_slice(&((len - header) as u16).to_le_bytes());
-        vnet[6..8].copy_from_slice(&20u16.to_le_bytes());
-        vnet[8..10].copy_from_slice(&16u16.to_le_bytes());
-        let head = &mut self.outbox[start..start + header];
-        head[2..4].copy_from_slice(&total.to_be_bytes());
-        head[10..12].fill(0);
-        let mut sum = Checksum::new();
-        sum.add(&head[..20]);
-        let sum = sum.finish().to_be_bytes();
-        head[10..12].copy_from_slice(&sum);
-        head[33] |= last_flags;
-        let address = |at: usize| Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]);
-        // The kernel completes the checksum from the pseudo-header's part.
-        let pseudo = Checksum::pseudo_header(address(12), address(16), head[9], total - 20).partial();
-        head[36..38].copy_from_slice(&pseudo.to_be_bytes());
-        let mut pieces: Vec<IoSlice<'_>> = Vec::with_capacity(count + 1);
-        pieces.push(IoSlice::new(&vnet));
-        pieces.push(IoSlice::new(&self.outbox[start..start + len]));
-        for i in 1..count {
-            pieces.push(IoSlice::new(&self.packet(self.sent + i)[header..]));
-        }
-        sys::write_packet(self.fd.as_fd(), &pieces)
-    }
 }
 
 impl Device for TunDevice {
@@ -208,25 +115,34 @@ impl Device for TunDevice {
         &mut self.outbox
     }
 
-    fn queue(&mut self, packet: Transmit) -> usize {
-        self.note(packet.len, true)
+    fn joined_max(&self) -> u16 {
+        if self.offload {
+            JOINED_MAX
+        } else {
+            0
+        }
     }
 
-    fn queue_foreign(&mut self, packet: Transmit) -> usize {
-        self.note(packet.len, false)
+    fn queue(&mut self, packet: Transmit) -> usize {
+        let start = self.outbox.len() - packet.len;
+        self.packets.push(Queued { start, len: packet.len, offload: packet.offload });
+        packet.len
     }
 
     fn flush(&mut self) -> io::Result<bool> {
         while self.sent < self.packets.len() {
-            let count = if self.offload { self.batch_len() } else { 1 };
+            let Queued { start, len, offload } = self.packets[self.sent];
+            let count = offload.map_or(1, |offload| offload.segments(len) as u64);
+            let (vnet, octets) = (vnet_header(offload, len), &self.outbox[start..start + len]);
+            let vnet = if self.offload { &vnet[..] } else { &[] };
             self.stats.send_calls += 1;
-            match self.write_batch(count) {
-                Ok(()) => self.stats.sent += count as u64,
+            match sys::write_packet(self.fd.as_fd(), &[IoSlice::new(vnet), IoSlice::new(octets)]) {
+                Ok(()) => self.stats.sent += count,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 // Interface down or packet refused: lost like any packet.
-                Err(_) => self.stats.refused += count as u64,
+                Err(_) => self.stats.refused += count,
             }
-            self.sent += count;
+            self.sent += 1;
         }
         self.packets.clear();
         self.sent = 0;
@@ -235,7 +151,11 @@ impl Device for TunDevice {
     }
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
+        let mut octets = 0;
         for i in 0..READS_MAX {
+            if octets >= READ_OCTETS_MAX {
+                break;
+            }
             self.stats.receive_calls += 1;
             let Some(n) = sys::read_packet(self.fd.as_fd(), &mut self.inbox)? else {
                 return Ok(i > 0);
@@ -246,6 +166,7 @@ impl Device for TunDevice {
             }
             // Flag 1: the checksum was never computed (it came from this host); flag 2: the device verified it.
             let is_vouched = self.offload && self.inbox[0] & 3 != 0;
+            octets += n;
             self.stats.received += 1;
             let trust = if is_vouched { Trust::Verified } else { Trust::Check };
             let batch =
@@ -268,17 +189,32 @@ fn joined_segment(vnet: &[u8]) -> Option<usize> {
     (size > 0).then_some(size)
 }
 
-/// Octets of IP and TCP header of an uncompressed segment; `None` for anything else.
-fn tcp_header_len(packet: &[u8]) -> Option<usize> {
-    let is_tcp = packet.len() >= 40 && packet[0] == 0x45 && packet[9] == scps_wire::protocol::TCP;
-    let header = 20 + usize::from(packet.get(32)? >> 4) * 4;
-    (is_tcp && (40..=packet.len()).contains(&header)).then_some(header)
+/// `struct virtio_net_hdr` before a packet of `len` octets: flags, type, octets of headers, of a segment's data, where the sum begins and
+/// where behind that it stands.
+fn vnet_header(offload: Option<Offload>, len: usize) -> [u8; VNET_HEADER_LEN] {
+    let mut vnet = [0; VNET_HEADER_LEN];
+    let Some(offload) = offload else { return vnet };
+    vnet[0] = VNET_NEEDS_SUM;
+    let (mut header, mut segment) = (0, 0);
+    if offload.segments(len) > 1 {
+        vnet[1] = VNET_TCPV4;
+        (header, segment) = (offload.header, offload.segment);
+    }
+    let numbers = [header, segment, ipv4::HEADER_LEN as u16, tcp::CHECKSUM_AT as u16];
+    for (place, number) in vnet[2..].chunks_exact_mut(2).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    vnet
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scps_types::{Rng, Seed};
+    use crate::foreign;
+    use scps_tp::{Config, Endpoint, EndpointConfig, RouteConfig};
+    use scps_types::{Duration, Instant, Seed};
+    use scps_wire::ipv4::Ipv4;
+    use scps_wire::tcp::{Tcp, Verify};
     use std::os::unix::net::UnixDatagram;
 
     const DST: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
@@ -293,7 +229,7 @@ mod tests {
             outbox: Vec::new(),
             packets: Vec::new(),
             sent: 0,
-            inbox: Vec::new(),
+            inbox: vec![0; 70_000],
             stats: DeviceStats::default(),
         };
         (device, kernel)
@@ -304,66 +240,130 @@ mod tests {
         std::iter::from_fn(|| kernel.recv(&mut octets).ok().map(|n| octets[..n].to_vec())).collect()
     }
 
-    /// A segment, or what looks like one.
-    fn segment(seq: u32, data_offset: u8, flags: u8, len: usize) -> Vec<u8> {
-        let mut packet = vec![0; len.max(40)];
-        packet[0] = 0x45;
-        packet[9] = 6;
-        packet[24..28].copy_from_slice(&seq.to_be_bytes());
-        packet[32] = data_offset << 4;
-        packet[33] = flags;
-        packet.truncate(len);
-        packet
+    /// What two endpoints send each other until `octets` have arrived, each packet as it is on the wire.
+    fn transfer(octets: usize, joined_max: u16) -> Vec<(Tcp, Vec<u8>)> {
+        let (a, b) = (Ipv4Addr::new(10, 1, 0, 1), DST);
+        let mut now = Instant::ZERO;
+        let endpoint = |seed| {
+            let route = RouteConfig::default().rate(None);
+            Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(seed), Instant::ZERO)
+        };
+        let (mut sender, mut receiver) = (endpoint(1), endpoint(2));
+        sender.set_joined_max(joined_max);
+        receiver.listen((b, 80), Config::default()).unwrap();
+        let config = Config::default().send_buffer(octets);
+        let id = sender.connect(now, (a, 4000), (b, 80), config).unwrap();
+        assert_eq!(sender.send(now, id, &vec![7; octets]).unwrap(), octets);
+        sender.close(now, id);
+        let (mut seen, mut buffer) = (Vec::new(), vec![0; octets]);
+        for _ in 0..1000 {
+            now += Duration::from_millis(1);
+            sender.handle_timeout(now);
+            receiver.handle_timeout(now);
+            for (from, to) in [(true, false), (false, true)] {
+                let mut packets = Vec::new();
+                let mut out = Vec::new();
+                let from = if from { &mut sender } else { &mut receiver };
+                while let Some(packet) = from.poll_transmit(now, &mut out) {
+                    let octets = std::mem::take(&mut out);
+                    let (batch, trust) = match packet.offload {
+                        Some(offload) if offload.segments(packet.len) > 1 => {
+                            (SegmentBatch::Joined(offload.segment.into()), Trust::Verified)
+                        }
+                        Some(_) => (SegmentBatch::Packets(packet.len), Trust::Verified),
+                        None => (SegmentBatch::Packets(packet.len), Trust::Check),
+                    };
+                    foreign::whole(&octets, batch, trust, |packet| packets.push(packet.to_vec()));
+                }
+                let to = if to { &mut sender } else { &mut receiver };
+                for packet in packets {
+                    let (ip, payload) = Ipv4::parse(&packet).unwrap();
+                    let (tcp, data) = Tcp::parse(payload, ip.src, ip.dst, Verify::Checksum(&[6])).unwrap();
+                    seen.push((tcp, data.to_vec()));
+                    to.handle_input(now, &packet, Trust::Check);
+                }
+                while let Some(event) = receiver.poll_event() {
+                    while matches!(receiver.recv(now, event.connection(), &mut buffer), Ok((1.., _))) {}
+                }
+            }
+        }
+        assert!(sender.stats(id).unwrap().flushed_at.is_some(), "everything arrived");
+        seen
     }
 
     #[test]
-    fn segments_of_a_batch_leave_as_one_and_those_of_others_one_by_one() {
-        let batch = || (0..3).map(|i| segment(i * 100, 5, 0x10, 140));
-        for (is_foreign, expected) in [(false, vec![10 + 340]), (true, vec![150; 3])] {
-            let (mut device, kernel) = device();
-            for packet in batch() {
-                device.outbox().extend_from_slice(&packet);
-                let packet = Transmit::new(DST, packet.len());
-                let _ = if is_foreign { device.queue_foreign(packet) } else { device.queue(packet) };
+    fn what_leaves_joined_is_cut_into_the_segments_that_leave_without_offload() {
+        for octets in [1, 1448, 1449, 200_000, 1 << 20] {
+            let whole = transfer(octets, 0);
+            for joined_max in [1, 2, JOINED_MAX, u16::MAX] {
+                let joined = transfer(octets, joined_max);
+                assert!(joined == whole, "{octets} octets, {joined_max} at most: other segments");
             }
-            assert!(device.flush().unwrap());
-            assert_eq!(read(&kernel).iter().map(Vec::len).collect::<Vec<_>>(), expected);
         }
     }
 
-    /// Whatever a stranger makes look like segments of a batch leaves as it came; taken for our own it does no harm either.
     #[test]
-    fn foreign_octets_are_never_joined_and_never_end_the_device() {
-        let mut rng: Rng = Seed::from_u64(8).stream("foreign");
-        for case in 0..20_000u32 {
-            let (mut device, kernel) = device();
-            let is_foreign = case % 2 == 0;
-            let (offset, size) = (rng.below(16) as u8, rng.below(90) as usize);
-            let packets: Vec<Vec<u8>> = (0..=rng.below(4) as u32)
-                .map(|i| {
-                    let len = if rng.below(3) == 0 { rng.below(120) as usize } else { 40 + size };
-                    let data = (20 + size).saturating_sub(usize::from(offset) * 4);
-                    let offset = if rng.below(8) == 0 { rng.below(16) as u8 } else { offset };
-                    let mut packet = segment(i * data as u32, offset, 0x10 | [0, 0, 0, 8][rng.below(4) as usize], len);
-                    if let (0, Some(octet)) = (rng.below(6), packet.get_mut(rng.below(40) as usize)) {
-                        *octet = rng.next_u32() as u8;
-                    }
-                    packet
-                })
-                .collect();
-            for octets in &packets {
-                device.outbox().extend_from_slice(octets);
-                let packet = Transmit::new(DST, octets.len());
-                let _ = if is_foreign { device.queue_foreign(packet) } else { device.queue(packet) };
-            }
-            assert!(device.flush().unwrap());
-            let left = read(&kernel);
-            if is_foreign {
-                let whole: Vec<Vec<u8>> = packets.iter().map(|p| [&[0; VNET_HEADER_LEN], &p[..]].concat()).collect();
-                assert_eq!(left, whole, "case {case}");
-            }
-            assert_eq!(device.stats().sent, packets.len() as u64, "case {case}");
+    fn a_packet_leaves_in_one_piece_with_what_is_left_to_the_kernel_before_it() {
+        let (mut device, kernel) = device();
+        let mut engine =
+            Endpoint::new(EndpointConfig::default(), RouteConfig::default(), Seed::from_u64(1), Instant::ZERO);
+        engine.set_joined_max(device.joined_max());
+        engine.connect(Instant::ZERO, (Ipv4Addr::new(10, 1, 0, 1), 4000), (DST, 80), Config::default()).unwrap();
+        let syn = engine.poll_transmit(Instant::ZERO, device.outbox()).unwrap();
+        device.queue(syn);
+        let mut joined = syn;
+        joined.offload.as_mut().unwrap().segment = 100;
+        for (mut packet, more) in [(joined, 250), (Transmit::new(DST, 0), 60)] {
+            packet.len += more;
+            device.outbox().extend(vec![0x45; packet.len]);
+            device.queue(packet);
         }
+        assert!(device.flush().unwrap());
+        let (left, header) = (read(&kernel), syn.len as u8);
+        assert_eq!(left.iter().map(Vec::len).collect::<Vec<_>>(), [10 + syn.len, 10 + syn.len + 250, 70]);
+        assert_eq!(left[0][..10], [1, 0, 0, 0, 0, 0, 20, 0, 16, 0]);
+        assert_eq!(left[1][..10], [1, 1, header, 0, 100, 0, 20, 0, 16, 0]);
+        assert_eq!(left[2][..10], [0; 10], "what others wrote is complete");
+        assert_eq!(device.stats().sent, 1 + 3 + 1);
+    }
+
+    /// Virtio headers of all kinds, and segments that are cut off anywhere, to a gateway's engine and past it.
+    #[test]
+    fn whatever_comes_behind_whatever_header_ends_nothing() {
+        let mut rng = Seed::from_u64(8).stream("hostile");
+        let now = Instant::ZERO;
+        let mut engine = Endpoint::new(EndpointConfig::default(), RouteConfig::default(), Seed::from_u64(1), now);
+        engine.listen((DST, 80), Config::default()).unwrap();
+        let (mut device, kernel) = device();
+        let (mut come, mut sent) = (0, 0);
+        for _ in 0..20_000 {
+            let mut frame: Vec<u8> = (0..rng.below(200)).map(|_| rng.next_u32() as u8).collect();
+            let likely =
+                [rng.below(4) as u8, rng.below(3) as u8 | (rng.below(2) as u8) << 7, 40, 0, rng.below(9) as u8, 0];
+            for (place, octet) in likely.into_iter().enumerate() {
+                if let Some(at) = frame.get_mut(place) {
+                    *at = octet;
+                }
+            }
+            for (place, octet) in
+                [(0, 0x45), (3, rng.below(200) as u8), (6, 0), (7, 0), (9, 6), (32, rng.next_u32() as u8 & 0xf0)]
+            {
+                if let Some(at) = frame.get_mut(VNET_HEADER_LEN + place) {
+                    *at = octet;
+                }
+            }
+            sent += u64::from(frame.len() > VNET_HEADER_LEN);
+            kernel.send(&frame).unwrap();
+            let mut take = |octets: &[u8], batch, trust| {
+                come += 1;
+                foreign::whole(octets, batch, trust, |packet| assert!(packet.len() <= octets.len()));
+                engine.handle_batch(now, octets, batch, trust, |_, _| ());
+                None
+            };
+            device.receive(&mut take).unwrap();
+            while engine.poll_transmit(now, &mut Vec::new()).is_some() {}
+        }
+        assert_eq!((come, device.stats().received), (sent, sent));
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub struct UdpDevice {
 /// Most datagrams and octets the kernel cuts one message into (UDP_MAX_SEGMENTS is 64 or more; 65,535 less headers).
 const ROW_MAX: usize = 44;
 const ROW_OCTETS_MAX: usize = 65_000;
+/// Joined messages read at once: what they hold is still in the cache when it is sent on.
+const JOINED_READS: usize = 4;
 /// Socket buffers: several batches, so that a burst is not lost between two turns of the loop.
 const SOCKET_BUFFER: usize = 4 << 20;
 
@@ -81,15 +83,17 @@ impl UdpDevice {
         };
         let socket = UdpSocket::bind(config.local).map_err(device)?;
         socket.set_nonblocking(true).map_err(device)?;
-        sys::tune_udp(socket.as_fd(), config.offload, SOCKET_BUFFER).map_err(device)?;
+        sys::enlarge_buffers(socket.as_fd(), SOCKET_BUFFER).map_err(device)?;
+        // A kernel without offload (before Linux 5.0) sends and receives datagrams one by one.
+        let offload = config.offload && sys::join_received(socket.as_fd()).is_ok();
         // A joined message can be 64 KiB; a single one is an MTU, but jumbo frames exist.
-        let inbox = if config.offload { ReceiveBatch::new(16, 65_536) } else { ReceiveBatch::new(32, 16_384) };
+        let inbox = if offload { ReceiveBatch::new(JOINED_READS, 65_536) } else { ReceiveBatch::new(32, 16_384) };
         Ok(UdpDevice {
             socket,
             remote: config.remote,
             learned: Places::default(),
             asking: Places::default(),
-            offload: config.offload,
+            offload,
             addressing: config.addressing.clone(),
             outbox: Vec::new(),
             messages: Vec::new(),

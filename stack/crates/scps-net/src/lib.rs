@@ -276,6 +276,15 @@ impl Network {
         self.protection.as_deref_mut()
     }
 
+    /// True if a segment is in clear behind a header of IPv4, where a carrier can complete its checksum and cut it.
+    pub fn is_plain(&self) -> bool {
+        #[cfg(feature = "sp")]
+        if self.protection.is_some() {
+            return false;
+        }
+        matches!(self.kind, Kind::Ipv4(_))
+    }
+
     /// The most octets that a packet has around a segment of `envelope`.
     pub fn overhead(&self, envelope: &Envelope) -> usize {
         #[cfg(feature = "sp")]

@@ -1,6 +1,11 @@
-//! The core alone: two engines that hand each other packets, 1400-octet segments, no loss. One iteration moves 10 MB, so
-//! 10 Gbit/s is 8 ms.
-#![allow(missing_docs, clippy::unwrap_used, reason = "a bench stops where its expectation fails")]
+//! The core alone: two engines that hand each other packets, 1400-octet segments. `transfer`: no loss; one iteration moves 10 MB, so
+//! 10 Gbit/s is 8 ms. `loss`: the first segment of 93 MB is lost; the sender's time for the acknowledgements of all others.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a bench measures, and stops where its expectation fails"
+)]
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use scps_tp::{Config, Congestion, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
@@ -68,11 +73,59 @@ fn transfer(compression: bool) {
     }
 }
 
+fn acknowledgements_after_a_loss(octets: usize) -> std::time::Duration {
+    let config =
+        Config::modern().congestion(Congestion::None).mss(Some(1412)).send_buffer(octets).receive_buffer(octets);
+    let route = RouteConfig::default().rate(None);
+    let mut now = Instant::ZERO;
+    let end = |i| Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO);
+    let (mut a, mut b) = (end(1), end(2));
+    let (from, to) = (([10, 0, 0, 1], 1), ([10, 0, 0, 2], 2));
+    b.listen(to, config.clone()).unwrap();
+    let id = a.connect(now, from, to, config).unwrap();
+    let packets_of = |from: &mut Endpoint, now| {
+        let mut packets = Vec::new();
+        let mut out = Vec::new();
+        while from.poll_transmit(now, &mut out).is_some() {
+            packets.push(std::mem::take(&mut out));
+        }
+        packets
+    };
+    for _ in 0..3 {
+        now += Duration::from_millis(1);
+        for packet in packets_of(&mut a, now) {
+            b.handle_input(now, &packet, Trust::Check);
+        }
+        for packet in packets_of(&mut b, now) {
+            a.handle_input(now, &packet, Trust::Check);
+        }
+    }
+    assert_eq!(a.send(now, id, &vec![7; octets]).unwrap(), octets);
+    let data = packets_of(&mut a, now);
+    now += Duration::from_millis(1);
+    let mut answers = Vec::new();
+    for packet in &data[1..] {
+        b.handle_input(now, packet, Trust::Check);
+        answers.extend(packets_of(&mut b, now));
+    }
+    assert!(answers.len() >= data.len() - 1, "each has its answer");
+    let start = std::time::Instant::now();
+    for packet in &answers {
+        a.handle_input(now, packet, Trust::Check);
+    }
+    start.elapsed()
+}
+
 fn core(c: &mut Criterion) {
     let mut group = c.benchmark_group("core");
     group.throughput(Throughput::Bytes(BYTES as u64)).sample_size(20);
     group.bench_function("transfer_1400", |b| b.iter(|| transfer(false)));
     group.bench_function("transfer_1400_compressed", |b| b.iter(|| transfer(true)));
+    group.finish();
+    let mut group = c.benchmark_group("loss");
+    group.sample_size(10).bench_function("acknowledgements_of_93_MB", |b| {
+        b.iter_custom(|n| (0..n).map(|_| acknowledgements_after_a_loss(93_000_000)).sum());
+    });
     group.finish();
 }
 

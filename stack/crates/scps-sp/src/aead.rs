@@ -1,12 +1,9 @@
 //! SP-AEAD-1: clear header, key id, sequence number, protected part, tag (scps-sp §6).
 
 use crate::association::Ends;
+use crate::cipher::Cipher;
 use crate::key::SALT_LEN;
-use crate::{AeadKey, Suite, ADDRESS_MAX};
-use aes_gcm::aead::generic_array::GenericArray;
-use aes_gcm::aead::{AeadInPlace, KeyInit};
-use aes_gcm::{Aes128Gcm, Aes256Gcm};
-use chacha20poly1305::ChaCha20Poly1305;
+use crate::{AeadKey, ADDRESS_MAX};
 use core::fmt;
 
 /// Octets before the protected part: clear header, key id, sequence number.
@@ -16,16 +13,9 @@ pub(crate) const TAG_LEN: usize = 16;
 /// Octets of a sequence number.
 const SEQUENCE_LEN: usize = 6;
 /// Octets of a nonce.
-const NONCE_LEN: usize = SALT_LEN + 8;
+pub(crate) const NONCE_LEN: usize = SALT_LEN + 8;
 /// TPID of SP, which ends the associated data.
 const TPID: u8 = 8;
-
-/// A cipher with its key. The crates wipe keys when they are dropped.
-enum Cipher {
-    Aes256(Box<Aes256Gcm>),
-    ChaCha(Box<ChaCha20Poly1305>),
-    Aes128(Box<Aes128Gcm>),
-}
 
 /// A key in operation.
 pub(crate) struct Aead {
@@ -105,14 +95,7 @@ impl Bound {
 
 impl Aead {
     pub(crate) fn new(key: &AeadKey) -> Self {
-        let octets = key.octets();
-        let cipher = match key.suite() {
-            Suite::Aes256Gcm => Cipher::Aes256(Box::new(Aes256Gcm::new(GenericArray::from_slice(octets)))),
-            Suite::ChaCha20Poly1305 => {
-                Cipher::ChaCha(Box::new(ChaCha20Poly1305::new(GenericArray::from_slice(octets))))
-            }
-            Suite::Aes128Gcm => Cipher::Aes128(Box::new(Aes128Gcm::new(GenericArray::from_slice(octets)))),
-        };
+        let cipher = Cipher::new(key.suite(), key.octets());
         Aead { cipher, salt: key.salt() }
     }
 
@@ -126,34 +109,20 @@ impl Aead {
 
     /// Encrypts `text` in place. `None` if it is too long for the cipher, which no packet is.
     pub(crate) fn seal(&self, sequence: u64, bound: &[u8], text: &mut [u8]) -> Option<[u8; TAG_LEN]> {
-        let nonce = self.nonce(sequence);
-        let nonce = GenericArray::from_slice(&nonce);
-        let tag = match &self.cipher {
-            Cipher::Aes256(c) => c.encrypt_in_place_detached(nonce, bound, text),
-            Cipher::ChaCha(c) => c.encrypt_in_place_detached(nonce, bound, text),
-            Cipher::Aes128(c) => c.encrypt_in_place_detached(nonce, bound, text),
-        };
-        tag.ok().map(Into::into)
+        self.cipher.seal(self.nonce(sequence), bound, text)
     }
 
     /// Decrypts `text` in place if the tag verifies, in time that does not depend on where it differs. Otherwise `text` is
-    /// what it was.
+    /// of no use.
     pub(crate) fn open(&self, sequence: u64, bound: &[u8], text: &mut [u8], tag: &[u8; TAG_LEN]) -> bool {
-        let nonce = self.nonce(sequence);
-        let nonce = GenericArray::from_slice(&nonce);
-        let tag = GenericArray::from_slice(tag);
-        let opened = match &self.cipher {
-            Cipher::Aes256(c) => c.decrypt_in_place_detached(nonce, bound, text, tag),
-            Cipher::ChaCha(c) => c.decrypt_in_place_detached(nonce, bound, text, tag),
-            Cipher::Aes128(c) => c.decrypt_in_place_detached(nonce, bound, text, tag),
-        };
-        opened.is_ok()
+        self.cipher.open(self.nonce(sequence), bound, text, tag)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Suite;
 
     #[test]
     fn nonce_and_bound_data_are_those_of_the_examples() {
@@ -167,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_does_not_verify_stays_encrypted() {
+    fn what_does_not_verify_is_not_decrypted() {
         for suite in [Suite::Aes256Gcm, Suite::ChaCha20Poly1305, Suite::Aes128Gcm] {
             let aead = Aead::new(&AeadKey::new(suite, &vec![3; suite.key_len()], &[0; 4]).unwrap());
             let mut text = *b"the data of a packet";
@@ -178,9 +147,13 @@ mod tests {
                 let mut wrong = tag;
                 wrong[at] ^= 0x10;
                 assert!(!aead.open(9, b"bound", &mut text, &wrong));
-                assert_eq!(text, sealed);
+                assert_ne!(&text, b"the data of a packet");
+                text = sealed;
             }
-            assert!(!aead.open(8, b"bound", &mut text, &tag) && !aead.open(9, b"other", &mut text, &tag));
+            for (sequence, bound) in [(8, b"bound"), (9, b"other")] {
+                assert!(!aead.open(sequence, bound, &mut text, &tag));
+                text = sealed;
+            }
             assert!(aead.open(9, b"bound", &mut text, &tag));
             assert_eq!(&text, b"the data of a packet");
         }

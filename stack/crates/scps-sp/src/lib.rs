@@ -15,6 +15,7 @@
 
 mod aead;
 mod association;
+mod cipher;
 mod clear;
 mod counters;
 mod element;

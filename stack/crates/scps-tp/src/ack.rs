@@ -135,7 +135,7 @@ impl Owed {
     pub(crate) fn settle(&mut self, now: Instant, c: &mut Connection, route: &mut Route, network: &mut Network) {
         while c.ack.is_due() && self.has_room() {
             let before = self.octets.len();
-            let mut sending = Sending { now, route, network, out: &mut self.octets };
+            let mut sending = Sending::new(now, route, network, &mut self.octets);
             if c.poll_answer(&mut sending) != Polled::Packet {
                 return;
             }

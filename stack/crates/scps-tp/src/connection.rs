@@ -200,10 +200,16 @@ impl Connection {
         Ok(self.sender.push_record(record))
     }
 
-    /// Reads up to `out.len()` octets. `Ok((0, _))` is the end of the stream.
-    pub(crate) fn recv(&mut self, now: Instant, route: &Route, out: &mut [u8]) -> Result<(usize, bool), RecvError> {
+    /// Gives `take` up to `len_max` octets in two pieces. `Ok((0, _))` is the end of the stream.
+    pub(crate) fn recv(
+        &mut self,
+        now: Instant,
+        route: &Route,
+        len_max: usize,
+        take: impl FnOnce(&[u8], &[u8]),
+    ) -> Result<(usize, bool), RecvError> {
         self.receiver.on_read();
-        match self.receiver.data_mut().read(out) {
+        match self.receiver.data_mut().read(len_max, take) {
             Read::Data { len, ends_record } => {
                 self.update_window_after_read(now, route);
                 self.start_bets_timer(now);

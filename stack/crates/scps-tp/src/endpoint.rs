@@ -5,9 +5,11 @@
 mod arrival;
 mod handle;
 mod listening;
+mod transmit;
 mod unknown;
 
 pub use handle::ConnectionHandle;
+pub use transmit::{Offload, Transmit};
 pub use unknown::UnknownSegment;
 
 use crate::ack::{Owed, SegmentBatch};
@@ -72,23 +74,6 @@ impl Default for EndpointConfig {
     }
 }
 
-/// A packet that was appended to the caller's buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Transmit {
-    /// Where it goes.
-    pub dst: IpAddr,
-    /// Its octets, network header included.
-    pub len: usize,
-}
-
-impl Transmit {
-    /// A packet of `len` octets to `dst`.
-    pub fn new(dst: impl Into<IpAddr>, len: usize) -> Self {
-        Transmit { dst: dst.into(), len }
-    }
-}
-
 /// Whether a received packet's transport checksum still has to be tested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trust {
@@ -138,6 +123,7 @@ pub struct Endpoint {
     drops: [u64; DropReason::COUNT],
     gone: Totals,
     network: Network,
+    joined_max: u16,
     /// What SP decrypted of the packet in hand.
     opened: Vec<u8>,
     /// Who sent a packet that cannot be made up.
@@ -175,10 +161,17 @@ impl Endpoint {
             drops: [0; DropReason::COUNT],
             gone: Totals::default(),
             network,
+            joined_max: 0,
             opened: Vec::new(),
             vouched: None,
             now,
         }
+    }
+
+    /// From now on, up to so many segments of a connection leave as one packet, and all segments without their checksum: its carrier
+    /// does what [`Transmit::offload`] says. 0 for none, as in the beginning.
+    pub fn set_joined_max(&mut self, joined_max: u16) {
+        self.joined_max = joined_max;
     }
 
     // Routes.
@@ -410,7 +403,22 @@ impl Endpoint {
 
     /// Reads octets; the flag tells whether the last one ends a record. `Ok((0, _))` is the end of the stream.
     pub fn recv(&mut self, now: Instant, id: ConnectionId, out: &mut [u8]) -> Result<(usize, bool), RecvError> {
-        self.with(now, id, |c, r| c.recv(now, r, out)).unwrap_or(Err(RecvError::Unknown))
+        self.recv_with(now, id, out.len(), |a, b| {
+            out[..a.len()].copy_from_slice(a);
+            out[a.len()..a.len() + b.len()].copy_from_slice(b);
+        })
+    }
+
+    /// As [`Endpoint::recv`], but that `take` is given the octets, `len_max` at most, where they are: two pieces, the second
+    /// perhaps empty.
+    pub fn recv_with(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        len_max: usize,
+        take: impl FnOnce(&[u8], &[u8]),
+    ) -> Result<(usize, bool), RecvError> {
+        self.with(now, id, |c, r| c.recv(now, r, len_max, take)).unwrap_or(Err(RecvError::Unknown))
     }
 
     // Queries and settings.
@@ -632,15 +640,18 @@ impl Endpoint {
                 continue;
             }
             let before = out.len();
-            let mut sending = Sending { now, route: &mut self.routes[route.0], network: &mut self.network, out };
+            let sending = Sending::new(now, &mut self.routes[route.0], &mut self.network, out);
+            let mut sending = Sending { joined_max: self.joined_max, ..sending };
             match c.poll_transmit(&mut sending) {
                 Polled::Packet => {
                     let dst = c.remote.0;
+                    let offload = sending.offload;
                     let len = out.len() - before;
                     let config = self.routes[route.0].config();
-                    self.schedule.sent(len, config.rate.map(|_| config.mtu));
+                    let packets = offload.map_or(1, |offload| offload.segments(len) as u32);
+                    self.schedule.sent(len, packets, config.rate.map(|_| config.mtu));
                     if len > 0 {
-                        return Some(Transmit::new(dst, len));
+                        return Some(Transmit { offload, ..Transmit::new(dst, len) });
                     }
                 }
                 Polled::Blocked(at) => {

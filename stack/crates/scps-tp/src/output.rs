@@ -5,6 +5,7 @@ mod bare;
 
 use crate::compression::{compress, OptionBytes};
 use crate::connection::{Connection, PendingReset};
+use crate::endpoint::Offload;
 use crate::route::Route;
 use crate::scoreboard::Sent;
 use crate::state::State;
@@ -13,7 +14,7 @@ use crate::trace::TraceEvent;
 use scps_net::{Envelope, Network, Room, Unsent};
 use scps_types::{Duration, Instant};
 use scps_wire::options::{Options, Timestamps};
-use scps_wire::protocol::SCPS_COMPRESSED;
+use scps_wire::protocol::{SCPS_COMPRESSED, TCP};
 use scps_wire::tcp::{Flags, Tcp};
 
 /// The answer to a poll.
@@ -32,14 +33,32 @@ pub(crate) struct Sending<'a> {
     pub(crate) now: Instant,
     pub(crate) route: &'a mut Route,
     pub(crate) network: &'a mut Network,
+    /// Most segments that may leave as one, cut and summed by whoever carries them; 0 if nobody does.
+    pub(crate) joined_max: u16,
+    /// What was left to the carrier of the packet appended last.
+    pub(crate) offload: Option<Offload>,
     /// Where packets are appended.
     pub(crate) out: &'a mut Vec<u8>,
 }
 
-/// A segment about to be built.
+impl<'a> Sending<'a> {
+    /// Whole packets, each of one segment.
+    pub(crate) fn new(now: Instant, route: &'a mut Route, network: &'a mut Network, out: &'a mut Vec<u8>) -> Self {
+        Sending { now, route, network, joined_max: 0, offload: None, out }
+    }
+
+    /// True if the carrier completes the sum of a segment of this protocol.
+    fn is_offloaded(&self, protocol: u8) -> bool {
+        self.joined_max > 0 && protocol == TCP && self.network.is_plain()
+    }
+}
+
+/// A segment about to be built, or several with data of one length.
 struct Draft {
     position: u64,
     len: usize,
+    /// How many it is cut into.
+    segments: u16,
     flags: Flags,
     options: Options,
     with_ack: bool,
@@ -58,6 +77,8 @@ pub(crate) struct Portion {
 
 /// How long a window short of a segment may grow before it is filled as it is (RFC 1122 §4.2.3.4: 0.1 to 1 s).
 const SMALL_WINDOW_PATIENCE: Duration = Duration::from_millis(500);
+/// Data octets of segments that leave as one: a packet of IPv4 has 65,535 with its headers.
+const JOINED_OCTETS_MAX: u64 = 65_000;
 /// Octets the record boundary adds to an uncompressed header.
 const RECORD_BOUNDARY_LEN: u64 = 4;
 
@@ -136,7 +157,8 @@ impl Connection {
         }
         self.prepare_syn_options(sending.now, sending.route);
         let flags = if is_active { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
-        let draft = Draft { position: 0, len: 0, flags, options: *self.opening.own_options(), with_ack: false };
+        let options = *self.opening.own_options();
+        let draft = Draft { position: 0, len: 0, segments: 1, flags, options, with_ack: false };
         if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
@@ -160,7 +182,8 @@ impl Connection {
 
     fn send_reset(&mut self, sending: &mut Sending<'_>) -> Polled {
         let flags = Flags::RST.with(Flags::ACK);
-        let draft = Draft { position: self.sender.next(), len: 0, flags, options: Options::default(), with_ack: true };
+        let (position, options) = (self.sender.next(), Options::default());
+        let draft = Draft { position, len: 0, segments: 1, flags, options, with_ack: true };
         match self.emit(sending, &draft) {
             Ok(()) => {
                 self.pending_reset = PendingReset::None;
@@ -314,26 +337,47 @@ impl Connection {
             self.path.note_cwnd_limited();
             return Polled::Idle;
         }
-        len = len.min(cwnd.max(1));
-        if flight + 2 * len > cwnd {
+        let segment = len.min(cwnd.max(1));
+        let segments = if is_full && segment == len && !fin { self.joinable(sending, segment) } else { 1 };
+        len = segment * u64::from(segments);
+        if flight + len + segment > cwnd {
             self.path.note_cwnd_limited();
         }
         let position = self.sender.next();
-        let draft = self.draft_data(sending.now, position, len, fin);
+        let draft = Draft { segments, ..self.draft_data(sending.now, position, len, fin) };
         if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
         let end = position + len + u64::from(fin);
-        self.board.push(position, end, sending.now, fin);
+        // Each has its own fate.
+        for i in 1..u64::from(segments) {
+            self.board.push(position + (i - 1) * segment, position + i * segment, sending.now, false);
+        }
+        self.board.push(end - segment - u64::from(fin), end, sending.now, fin);
         self.sender.on_sent(end, fin.then_some(position + len));
         if fin {
             let state = self.state.on_close();
             self.set_state(sending.now, sending.route, state);
         }
-        self.stats.data_segments_sent += u64::from(len > 0);
+        self.stats.data_segments_sent += if len > 0 { u64::from(segments) } else { 0 };
         self.note(sending.now, sending.route, TraceEvent::Sent, position, end - position);
         self.arm_after_data(sending.now);
         Polled::Packet
+    }
+
+    /// Full segments that may leave as one. Where each packet counts (a rate, a trace, records) they leave one by one; the last octets
+    /// before a FIN wait for it.
+    fn joinable(&self, sending: &Sending<'_>, segment: u64) -> u16 {
+        let route = sending.route.config();
+        let is_counted = route.rate.is_some() || self.config.trace || self.is_compressing();
+        let has_records = self.sender.data().record_end_after(self.sender.next()).is_some();
+        if is_counted || has_records || !route.dont_fragment || !sending.is_offloaded(route.protocol) {
+            return 1;
+        }
+        let waiting = self.sender.waiting().saturating_sub(u64::from(self.sender.is_fin_due()));
+        let window = self.sender.edge().saturating_sub(self.sender.next());
+        let room = waiting.min(window).min(self.path.cwnd().saturating_sub(self.flight())).min(JOINED_OCTETS_MAX);
+        (room / segment).clamp(1, sending.joined_max.into()) as u16
     }
 
     fn draft_data(&self, now: Instant, position: u64, len: u64, fin: bool) -> Draft {
@@ -349,7 +393,7 @@ impl Connection {
         let mut options = self.usual_options(now);
         // Option 22 means nothing to a peer that did not say it speaks SCPS (scps-tp §14 item 14).
         options.record_boundary = record_boundary && self.agreed.scps;
-        Draft { position, len: len as usize, flags, options, with_ack: !self.sender.is_ack_heard() }
+        Draft { position, len: len as usize, segments: 1, flags, options, with_ack: !self.sender.is_ack_heard() }
     }
 
     fn arm_after_data(&mut self, now: Instant) {
@@ -425,6 +469,7 @@ impl Connection {
             services: self.config.services,
         };
         let len = header_len + draft.len;
+        let is_offloaded = compressed.is_none() && sending.is_offloaded(protocol);
         let room = sending.network.room(sending.now, &envelope, len);
         let around = room.unwrap_or(Room { head: self.path.network_header().into(), tail: 0 });
         sending.route.take(around.len() + len, sending.now)?;
@@ -441,10 +486,13 @@ impl Connection {
         let segment = &mut packet[around.head..around.head + len];
         match &compressed {
             Some(c) => c.emit(segment, src, dst, protocol),
+            None if is_offloaded => tcp.emit_unsummed(segment, src, dst, protocol),
             None => tcp.emit(segment, src, dst, protocol),
         }
         let carriage = self.path.carriage(sending.route);
         let wrapped = room.and_then(|room| sending.network.wrap(sending.now, &envelope, carriage, room, packet));
+        sending.offload = (is_offloaded && wrapped.is_ok())
+            .then(|| Offload::new(around.head + header_len, draft.len / usize::from(draft.segments)));
         if let Err(reason) = wrapped {
             // It is lost before it left, and like any loss it is repaired in time, should that by then be possible.
             sending.out.truncate(start);
@@ -457,7 +505,7 @@ impl Connection {
         if is_whole {
             self.probing.on_whole();
         }
-        self.stats.segments_sent += 1;
+        self.stats.segments_sent += u64::from(draft.segments);
         self.stats.compressed_sent += u64::from(compressed.is_some());
         if acks && compressed.is_none_or(|c| c.window_ack.is_some()) {
             self.on_ack_left(sending.now, edge);

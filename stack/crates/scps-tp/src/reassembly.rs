@@ -222,8 +222,8 @@ impl Reassembly {
         Some(hole)
     }
 
-    /// Copies to `out`, stopping at a record end or a skipped hole.
-    pub fn read(&mut self, out: &mut [u8]) -> Read {
+    /// Gives `take` up to `len_max` octets in two pieces, stopping at a record end or a skipped hole.
+    pub fn read(&mut self, len_max: usize, take: impl FnOnce(&[u8], &[u8])) -> Read {
         let start = self.ring.start();
         if let Some(&(hole_start, hole_end)) = self.skipped.front() {
             if hole_start == start {
@@ -237,17 +237,19 @@ impl Reassembly {
         if let Some(&(hole_start, _)) = self.skipped.front() {
             stop = stop.min(hole_start);
         }
-        stop = stop.min(start + out.len() as u64);
+        stop = stop.min(start + len_max as u64);
         let record_end = self.record_ends.first_in(start, stop);
         let len = (record_end.unwrap_or(stop) - start) as usize;
         if len == 0 {
             return Read::Empty;
         }
         let (a, b) = self.ring.slices(start, len);
-        out[..a.len()].copy_from_slice(a);
-        out[a.len()..len].copy_from_slice(b);
+        take(a, b);
         let end = start + len as u64;
         self.ring.release_to(end);
+        if end == self.next && self.pieces.is_empty() {
+            self.ring.rewind();
+        }
         let ends_record = record_end == Some(end);
         if ends_record {
             self.record_ends.remove(end);
@@ -266,11 +268,9 @@ mod tests {
     use super::*;
 
     fn read_all(r: &mut Reassembly) -> Vec<u8> {
-        let mut out = vec![0; 100];
-        match r.read(&mut out) {
-            Read::Data { len, .. } => out[..len].to_vec(),
-            _ => vec![],
-        }
+        let mut all = Vec::new();
+        r.read(100, |a, b| all = [a, b].concat());
+        all
     }
 
     #[test]
@@ -312,9 +312,9 @@ mod tests {
         r.insert(1, b"abc", true);
         r.insert(4, b"def", false);
         let mut out = [0; 10];
-        assert_eq!(r.read(&mut out[..2]), Read::Data { len: 2, ends_record: false });
-        assert_eq!(r.read(&mut out), Read::Data { len: 1, ends_record: true });
-        assert_eq!(r.read(&mut out), Read::Data { len: 3, ends_record: false });
+        assert_eq!(r.read(2, |_, _| ()), Read::Data { len: 2, ends_record: false });
+        assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 1, ends_record: true });
+        assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 3, ends_record: false });
     }
 
     #[test]
@@ -325,8 +325,8 @@ mod tests {
         }
         assert!(r.allocated() < 65_536 + 65_536 / 8 + 1000, "{}", r.allocated());
         let mut out = [0; 10];
-        (0..65_536).for_each(|_| assert_eq!(r.read(&mut out), Read::Data { len: 1, ends_record: true }));
-        assert_eq!(r.read(&mut out), Read::Empty);
+        (0..65_536).for_each(|_| assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 1, ends_record: true }));
+        assert_eq!(r.read(100, |_, _| ()), Read::Empty);
     }
 
     #[test]
@@ -337,9 +337,9 @@ mod tests {
         assert_eq!(r.skip_hole(), Some((3, 6)));
         assert_eq!(r.skip_hole(), None);
         let mut out = [0; 10];
-        assert_eq!(r.read(&mut out), Read::Data { len: 2, ends_record: false });
-        assert_eq!(r.read(&mut out), Read::Hole(Hole { offset: 2, len: 3 }));
-        assert_eq!(r.read(&mut out), Read::Data { len: 1, ends_record: false });
+        assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 2, ends_record: false });
+        assert_eq!(r.read(100, |_, _| ()), Read::Hole(Hole { offset: 2, len: 3 }));
+        assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 1, ends_record: false });
     }
 
     #[test]

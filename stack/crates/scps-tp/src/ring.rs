@@ -6,6 +6,8 @@ pub struct ByteRing {
     storage: Box<[u8]>,
     limit: usize,
     start: u64,
+    /// What is at the front of the storage, or was.
+    front: u64,
 }
 
 /// First allocation; idle connections hold none.
@@ -14,7 +16,7 @@ const FIRST_ALLOCATION: usize = 4096;
 impl ByteRing {
     /// An empty ring that begins at `start` and holds up to `limit` octets.
     pub fn new(start: u64, limit: usize) -> Self {
-        ByteRing { storage: Box::default(), limit, start }
+        ByteRing { storage: Box::default(), limit, start, front: start }
     }
 
     /// Position of the oldest octet.
@@ -39,11 +41,11 @@ impl ByteRing {
         }
         let size = len.max(FIRST_ALLOCATION).next_power_of_two();
         let mut storage = vec![0u8; size].into_boxed_slice();
-        // Sizes are powers of two, so an octet's place follows from its position alone.
+        // Sizes are powers of two, so an octet's place follows from its position and the front's.
         let (first, second) = self.slices(self.start, self.storage.len());
         let mut position = self.start;
         for piece in [first, second] {
-            let slot = (position & (size as u64 - 1)) as usize;
+            let slot = ((position - self.front) & (size as u64 - 1)) as usize;
             let fits = piece.len().min(size - slot);
             storage[slot..slot + fits].copy_from_slice(&piece[..fits]);
             storage[..piece.len() - fits].copy_from_slice(&piece[fits..]);
@@ -53,7 +55,7 @@ impl ByteRing {
     }
 
     fn slot(&self, position: u64) -> usize {
-        (position & (self.storage.len() as u64 - 1)) as usize
+        ((position - self.front) & (self.storage.len() as u64 - 1)) as usize
     }
 
     /// Writes `data` at `position`, which must lie in `[start, start + limit]` with its end.
@@ -85,6 +87,11 @@ impl ByteRing {
     pub fn release_to(&mut self, position: u64) {
         self.start = self.start.max(position);
     }
+
+    /// Nothing is held. What comes next is written to the front again, which is in the processor's cache.
+    pub fn rewind(&mut self) {
+        self.front = self.start;
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +120,19 @@ mod tests {
         r.write(500, b"world");
         r.write(495, b"hello");
         assert_eq!(collect(&r, 495, 10), b"helloworld");
+    }
+
+    #[test]
+    fn a_ring_that_is_empty_begins_at_its_front_again() {
+        let mut r = ByteRing::new(1, 100_000);
+        r.write(1, &[1; 3000]);
+        r.release_to(3001);
+        r.rewind();
+        let data: Vec<u8> = (0..6000u32).map(|i| i as u8).collect();
+        r.write(3001, &data[..2000]);
+        assert_eq!(r.slices(3001, 2000), (&data[..2000], &[][..]), "in one piece, which it would not be without");
+        r.write(5001, &data[2000..]);
+        assert_eq!(collect(&r, 3001, 6000), data, "growing knows the front");
     }
 
     #[test]

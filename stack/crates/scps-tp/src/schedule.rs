@@ -99,12 +99,12 @@ impl Schedule {
         }
     }
 
-    /// The first sent a packet of `octets`. When its turn is over, the others of its precedence come before it comes again.
+    /// The first sent `packets`, together `octets`. When its turn is over, the others of its precedence come before it comes again.
     /// `turn` is how many octets a turn is worth; `None` on a route without a rate, where there is enough for all.
-    pub fn sent(&mut self, octets: usize, turn: Option<u16>) {
+    pub fn sent(&mut self, octets: usize, packets: u32, turn: Option<u16>) {
         let Some(index) = self.next_ready() else { return };
         let place = &mut self.places[index as usize];
-        self.burst += 1;
+        self.burst += packets;
         let is_over = match turn {
             None => self.burst >= BURST_MAX,
             Some(turn) => {
@@ -235,9 +235,9 @@ mod tests {
     #[test]
     fn where_there_is_enough_for_all_a_turn_is_a_burst() {
         let mut s = with_three();
-        (1..BURST_MAX).for_each(|_| s.sent(1500, None));
+        (1..BURST_MAX).for_each(|_| s.sent(1500, 1, None));
         assert_eq!(s.next_ready(), Some(0));
-        s.sent(1500, None);
+        s.sent(1500, 1, None);
         assert_eq!(s.next_ready(), Some(1));
     }
 
@@ -255,7 +255,7 @@ mod tests {
                 for _ in 0..*packets {
                     let index = s.next_ready().unwrap();
                     got[index as usize] += lens[index as usize];
-                    s.sent(lens[index as usize], Some(1500));
+                    s.sent(lens[index as usize], 1, Some(1500));
                 }
                 let at = Instant::from_secs(i as u64 + 1);
                 s.block(RouteId(0), Some(at));
@@ -278,7 +278,7 @@ mod tests {
             let index = s.next_ready().unwrap();
             let len = 700 + i % 700;
             got[index as usize] += len;
-            s.sent(len, Some(1500));
+            s.sent(len, 1, Some(1500));
         }
         let ratio = |a: usize, b: usize| got[a] as f64 / got[b] as f64;
         assert!((ratio(0, 2) - 1.0).abs() < 0.02 && (ratio(1, 0) - 3.0).abs() < 0.06, "{got:?}");

@@ -9,6 +9,8 @@ use std::net::Ipv4Addr;
 
 /// Octets of the header without options.
 pub const HEADER_LEN: usize = 20;
+/// Where in it the checksum stands.
+pub const CHECKSUM_AT: usize = 16;
 
 /// The control bits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -148,6 +150,21 @@ impl Tcp {
     /// # Panics
     /// If `segment` is shorter than [`Tcp::emit_len`]: the caller sized it.
     pub fn emit(&self, segment: &mut [u8], src: Ipv4Addr, dst: Ipv4Addr, protocol: u8) {
+        let mut sum = self.write(segment, src, dst, protocol);
+        segment[16..18].fill(0);
+        sum.add(segment);
+        segment[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+    }
+
+    /// As [`Tcp::emit`], but that the checksum field has the pseudo-header's part only: whoever carries the segment adds the rest, of
+    /// each piece if it cuts the segment.
+    pub fn emit_unsummed(&self, segment: &mut [u8], src: Ipv4Addr, dst: Ipv4Addr, protocol: u8) {
+        let sum = self.write(segment, src, dst, protocol);
+        segment[16..18].copy_from_slice(&sum.partial().to_be_bytes());
+    }
+
+    /// Writes all but the checksum, and returns the pseudo-header's part of it.
+    fn write(&self, segment: &mut [u8], src: Ipv4Addr, dst: Ipv4Addr, protocol: u8) -> Checksum {
         let header_len = self.emit_len();
         segment[0..2].copy_from_slice(&self.src_port.to_be_bytes());
         segment[2..4].copy_from_slice(&self.dst_port.to_be_bytes());
@@ -156,12 +173,9 @@ impl Tcp {
         segment[12] = ((header_len / 4) as u8) << 4;
         segment[13] = self.flags.0;
         segment[14..16].copy_from_slice(&self.window.to_be_bytes());
-        segment[16..18].fill(0);
         segment[18..20].copy_from_slice(&self.urgent.to_be_bytes());
         self.options.emit(&mut segment[HEADER_LEN..header_len]);
-        let mut sum = Checksum::pseudo_header(src, dst, protocol, segment.len() as u16);
-        sum.add(segment);
-        segment[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+        Checksum::pseudo_header(src, dst, protocol, segment.len() as u16)
     }
 }
 

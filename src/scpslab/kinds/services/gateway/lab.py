@@ -77,7 +77,12 @@ def settings(plan: GatewayService) -> JsonObject:
         transport["buffer"] = lan["buffer"] = plan.buffer_bytes
     # Links judge packets one by one, so none is joined.
     tun: JsonObject = {"kind": "tun", "device": plan.device, "routes": list(plan.far), "offload": False}
-    udp: JsonObject = {"kind": "udp", "local": f"0.0.0.0:{UDP_PORT}", "remote": f"{plan.peer}:{UDP_PORT}"}
+    udp: JsonObject = {
+        "kind": "udp",
+        "local": f"0.0.0.0:{UDP_PORT}",
+        "remote": f"{plan.peer}:{UDP_PORT}",
+        "offload": False,
+    }
     return {
         "set_up": plan.set_up,
         "lan": {"kind": "tcp", "carrier": tun, "transport": lan},

@@ -6,7 +6,7 @@ use crate::error::CliError;
 use crate::say;
 use clap::Args;
 use scps_channel::{Counters, Direction};
-use scps_io::{entropy_seed, wait_for, ByteEnd, Clock, EndAddress, Interest, IoError, ReadOutcome, Signal, Signals};
+use scps_io::{entropy_seed, ByteEnd, Clock, EndAddress, Interest, IoError, Reactor, ReadOutcome, Signal, Signals};
 use scps_types::{Instant, Seed};
 use serde::Serialize;
 use std::fs::File;
@@ -125,6 +125,10 @@ impl ChannelArgs {
         let Some(a) = ByteEnd::open(&self.a, &signals)? else { return Ok(ended_early()) };
         let Some(b) = ByteEnd::open(&self.b, &signals)? else { return Ok(ended_early()) };
         let mut ends = [a, b];
+        let system = |source| IoError::System { what: "epoll", source };
+        let mut reactor = Reactor::new().map_err(system)?;
+        let places = [reactor.place(), reactor.place()];
+        signals.join(&mut reactor)?;
         tell(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
         let clock = Clock::new();
         // The time as of the last look at the clock, one a turn: in a lab of virtual time a look is a switch of processes.
@@ -142,20 +146,23 @@ impl ChannelArgs {
             if paths.iter().all(Path::is_done) {
                 break;
             }
-            let mut interests = [0, 1].map(|end: usize| Interest {
-                read: !paths[end].is_ended && paths[end].direction.room_at(now).is_none(),
-                write: !paths[1 - end].unread.is_empty(),
-            });
+            for (end, place) in places.into_iter().enumerate() {
+                let read = !paths[end].is_ended && paths[end].direction.room_at(now).is_none();
+                let interest = Interest { read, write: !paths[1 - end].unread.is_empty() };
+                reactor.ask(place, ends[end].fd(), interest).map_err(system)?;
+            }
             let wake_at = paths.iter().flat_map(|p| [p.direction.deliver_at(), p.wants_room_at(now)]).flatten().min();
             let wait = wake_at.map(|at| at.since(now));
-            let has_signal = wait_for([&ends[0], &ends[1]], &mut interests, &signals, wait)?;
+            let found = reactor.wait(wait).map_err(system)?;
+            let has_signal = found.iter().any(|(place, _)| !places.contains(place));
             now = clock.now();
             match if has_signal { signals.take()? } else { None } {
                 Some(Signal::End) => break,
                 Some(Signal::Begin) => self.begin(&mut paths, seed, now)?,
                 None => {}
             }
-            for (index, end) in ends.iter_mut().enumerate().filter(|(i, _)| interests[*i].read) {
+            let is_readable = |index: usize| found.iter().any(|(place, ready)| *place == places[index] && ready.read);
+            for (index, end) in ends.iter_mut().enumerate().filter(|(index, _)| is_readable(*index)) {
                 let path = &mut paths[index];
                 input.clear();
                 match end.read(&mut input, READ_BYTES.min(path.direction.room(now)))? {

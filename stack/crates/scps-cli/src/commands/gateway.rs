@@ -207,7 +207,7 @@ impl GatewayArgs {
         let gateway = Gateway::new(settings.config.clone(), seed, clock.now())
             .map_err(|error| CliError::Usage(format!("gateway: {error}.")))?;
         let metrics = Metrics::open("gateway", self.metrics.as_ref())?;
-        let mut gateway = GatewayLoop::new(gateway, devices, settings.is_metered, clock);
+        let mut gateway = GatewayLoop::new(gateway, devices, settings.is_metered, clock)?;
         let mut counters = Counters::open(self.counters.as_deref(), self.counters_every, gateway.now())?;
         let round_trip = settings.config.wan.route.rtt;
         let mut far = FarSide::new(carrier_words(&settings.carriers.wan), round_trip, gateway.now());
@@ -216,10 +216,12 @@ impl GatewayArgs {
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
+        let wakeups = [signals.wakeup(), wish.wakeup(), hang_up.wakeup()];
+        for wakeup in wakeups.into_iter().chain(metrics.as_ref().map(Metrics::wakeup)) {
+            gateway.watch(wakeup)?;
+        }
         let cause = loop {
-            let mut wakeups = vec![signals.wakeup(), wish.wakeup(), hang_up.wakeup()];
-            wakeups.extend(metrics.as_ref().map(Metrics::wakeup));
-            gateway.run_once(&wakeups, counters.next_at)?;
+            gateway.run_once(counters.next_at)?;
             if let Some(metrics) = &metrics {
                 metrics.answer(|| totals(&mut gateway));
             }

@@ -109,17 +109,18 @@ impl RouterArgs {
             ports.push(Port { device, rate: interface.rate, framing: interface.framing });
         }
         let router = Router::new(settings.config, settings.tables, links, seed, Instant::ZERO);
-        let mut forwarder = Forwarder::new(router, ports);
+        let mut forwarder = Forwarder::new(router, ports)?;
         let metrics = Metrics::open("router", self.metrics.as_ref())?;
         let names: Vec<&str> = settings.interfaces.iter().map(|interface| interface.name.as_str()).collect();
         tell(&Ready { event: "ready", interfaces: names.clone() })?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
-        let mut wakeups = vec![signals.wakeup()];
-        wakeups.extend(metrics.as_ref().map(Metrics::wakeup));
+        for wakeup in [Some(signals.wakeup()), metrics.as_ref().map(Metrics::wakeup)].into_iter().flatten() {
+            forwarder.watch(wakeup)?;
+        }
         let cause = loop {
-            forwarder.run_once(&wakeups)?;
+            forwarder.run_once()?;
             if let Some(metrics) = &metrics {
                 metrics.answer(|| counts(&forwarder, &names));
             }

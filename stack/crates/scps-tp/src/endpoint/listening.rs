@@ -167,7 +167,7 @@ impl Endpoint {
         let Some(c) = self.table.at_mut(index) else { return };
         let mut out = Vec::new();
         let route = &mut self.routes[c.path.route().0];
-        let polled = c.poll_transmit(&mut Sending { now, route, network: &mut self.network, out: &mut out });
+        let polled = c.poll_transmit(&mut Sending::new(now, route, &mut self.network, &mut out));
         c.finish(CloseReason::TimedOut);
         self.settle(index);
         if polled == Polled::Packet && !out.is_empty() {

@@ -55,8 +55,8 @@ impl Connection {
     pub(super) fn send_ack_to_answer(&mut self, sending: &mut Sending<'_>) -> Polled {
         self.probing.want_whole();
         let position = self.sender.next() - 1;
-        let draft =
-            Draft { position, len: 0, flags: Flags::ACK, options: self.usual_options(sending.now), with_ack: true };
+        let (flags, options) = (Flags::ACK, self.usual_options(sending.now));
+        let draft = Draft { position, len: 0, segments: 1, flags, options, with_ack: true };
         if let Err(at) = self.emit(sending, &draft) {
             return Polled::Blocked(at);
         }
@@ -80,7 +80,8 @@ impl Connection {
         if self.agreed.sack {
             named = self.add_sack_blocks(&mut options);
         }
-        let draft = Draft { position: self.sender.next(), len: 0, flags: Flags::ACK, options, with_ack: true };
+        let (position, flags) = (self.sender.next(), Flags::ACK);
+        let draft = Draft { position, len: 0, segments: 1, flags, options, with_ack: true };
         if let Err(at) = self.emit(sending, &draft) {
             self.receiver.data_mut().restore_blocks(&named);
             return Polled::Blocked(at);
