@@ -26,3 +26,8 @@ def test_every_cause_and_every_kind_of_picture_is_named():
         assert f"_lost_{cause}_packets" in COLUMNS
     for plot in PLOTS:
         assert f"`{plot}`" in FIGURES
+
+
+def test_every_key_of_a_kind_of_picture_is_named():
+    keys = {key for model in PLOTS.values() for key in model.model_fields}
+    assert [key for key in sorted(keys) if f"`{key}`" not in FIGURES and f"`{key}: " not in FIGURES] == []
