@@ -1,7 +1,7 @@
 """Types commands at the prompt of a lab and draws the session: docs/images/prompt.svg (`make prompt-picture`).
 
-The lines are those of a real session in engine live, so round trips and rates differ a little each time. They appear
-one after the other where a viewer plays CSS animations; anywhere else the picture stands still with all of them.
+The lines are those of a real session in engine live, so round trips and rates differ a little each time. They light up
+one after the other where a viewer plays CSS animations; anywhere else the picture stands still.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TYPED_S, PRINTED_S = 0.9, 0.25
 STYLE = (
     "text{font:13.5px 'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#dfe3ee;white-space:pre}"
     ".typed{fill:#9fd8ff;font-weight:bold}.prompt{fill:#8f9ad6}.title{fill:#9aa3b8;font-size:12px}"
-    "@keyframes show{from{opacity:0}to{opacity:1}}.line{animation:show .2s both}"
+    "@keyframes show{from{opacity:.3}to{opacity:1}}.line{animation:show .2s both}"
     "@media(prefers-reduced-motion:reduce){.line{animation:none}}"
 )
 
