@@ -11,7 +11,7 @@ ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-load
 
 AREAS := $(shell python3 tools/areas.py)
 
-.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site help demo test development setup packages python images lint fmt docs bench ci clean
+.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -119,6 +119,9 @@ docs: python ## regenerate the scenario's JSON Schema and reference, and the tab
 site: python ## build the documentation's site into site/, to be opened without a server; fails on a broken link or anchor
 	@tools/setup-python --site
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build
+
+prompt-picture: setup ## draw docs/images/prompt.svg from a session at the prompt (half a minute, on the wall clock)
+	$(PYTHON) tools/prompt_picture.py
 
 same-bytes: setup ## run some 30 cells of every kind with this tree and with the commit REF, and compare all bytes (five minutes; OPTIONS=--but-drawn)
 	@test -n "$(REF)" || { echo "error: REF: found none; expected the commit to compare with. Run: make same-bytes REF=main~1" >&2; exit 2; }

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.cli.app import COMMANDS
 from scpslab.engine import bundle
 
 ROOT = Path(__file__).parents[1]
@@ -397,11 +396,6 @@ def test_links_in_documents_lead_somewhere():
                 if not page.exists() or (anchor and anchor not in anchors(page)):
                     wrong.append(f"{where(path, number)}: {target}{'#' if anchor else ''}{anchor}")
     assert wrong == []
-
-
-def test_every_command_is_in_the_readme():
-    readme = (ROOT / "README.md").read_text()
-    assert [name for name in COMMANDS if f"./scpslab {name}" not in readme] == []
 
 
 def test_c_files_say_their_licence():

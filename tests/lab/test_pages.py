@@ -35,7 +35,7 @@ def test_a_new_scenario_completes(run, topology, workload):
     assert run(path).ended == (1, 0, 0)
 
 
-@pytest.mark.parametrize("page", ["tutorial", "teaching", "assignments", "mininet"])
+@pytest.mark.parametrize("page", ["tutorial", "compare-transports", "teaching", "assignments", "mininet"])
 def test_a_page_s_commands_do_what_the_page_says(page, tmp_path):
     assert not (wrong := follow(DOCS / f"{page}.md", tmp_path)), "\n".join(wrong)
     assert page != "mininet" or (tmp_path / "kept/records/accounting.jsonl").is_file()

@@ -72,8 +72,9 @@ def test_what_was_not_printed_is_found(shown):
     assert not agree(shown, "one 100 two\n│   3e-06 │    x │\n━━━━━━┳━\nbetween\nend\n")
 
 
-def test_the_tutorial_has_ten_steps_of_commands():
-    assert re.findall(r"^## (\d+)\.", (DOCS / "tutorial.md").read_text(), re.MULTILINE) == [
-        str(number) for number in range(1, 11)
+@pytest.mark.parametrize(("page", "number"), [("tutorial", 6), ("compare-transports", 4)])
+def test_lessons_have_steps_of_commands(page, number):
+    assert re.findall(r"^## (\d+)\.", (DOCS / f"{page}.md").read_text(), re.MULTILINE) == [
+        str(step) for step in range(1, number + 1)
     ]
-    assert len([step for step in steps(DOCS / "tutorial.md") if isinstance(step, Command)]) >= 10
+    assert len([step for step in steps(DOCS / f"{page}.md") if isinstance(step, Command)]) >= number

@@ -1,0 +1,127 @@
+"""The pages: short on the users' path, each in one place of the navigation, and their facts those of the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scpslab import scenario
+from scpslab.engine.memory import NEEDED_BYTES
+from scpslab.plan.mininet import MOST_LINKS, MOST_NODES
+from scpslab.plan.topology.network import MOST
+from scpslab.scenario.cells import MOST_CELLS
+from scpslab.scenario.planning.estimate import PACKET_S, START_S
+from scpslab_course.grading.formats import FORMATS
+from scpslab_course.grading.grade import Code
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+README_LINES = 90
+# Words outside of blocks of code, tables included, in what a user may read from beginning to end.
+MOST_WORDS = 25_000
+USERS = ("Start", "Course", "Experiments", "Your link", "Reference", "Explanation")
+# References that are made from the code, or compared with it row by row: nobody reads them from beginning to end.
+TABLES = ("scenario-reference.md", "assignment-reference.md", "columns.md", "figures.md")
+WORD = re.compile(r"\w")
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+# Folders that stand for their pages.
+FOLDERS = ("protocol", "conformance", "decisions")
+
+
+def navigation() -> dict[str, list[str]]:
+    """The pages of each tab of the site."""
+    tabs: dict[str, list[str]] = {}
+    for tab, page in re.findall(r"^  - (\w[\w ]*):$|^      - (?:\w+: )?(\S+)$", mkdocs(), re.MULTILINE):
+        if tab:
+            tabs[tab] = []
+        else:
+            tabs[list(tabs)[-1]].append(page)
+    return tabs
+
+
+def mkdocs() -> str:
+    return (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+
+
+def users_path() -> Iterator[Path]:
+    yield from (DOCS / page for tab in USERS for page in navigation()[tab] if page not in TABLES)
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text()
+
+
+def test_every_page_is_in_one_tab():
+    named = [name for pages in navigation().values() for name in pages]
+    there = [path.name for path in DOCS.glob("*.md")]
+    assert sorted(name for name in named if name.endswith(".md") and "/" not in name) == sorted(there)
+    assert {name.rstrip("/") for name in named if name.endswith("/")} == set(FOLDERS)
+
+
+def test_the_users_path_is_short():
+    words = {
+        path.name: sum(WORD.search(word) is not None for word in CODE.sub("", path.read_text()).split())
+        for path in users_path()
+    }
+    assert sum(words.values()) <= MOST_WORDS, "say it shorter, or move measurements to docs/performance.md or Findings"
+
+
+def test_the_readme_fits_a_screen_and_its_scenario_is_planned(tmp_path):
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) <= README_LINES
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert len(text.splitlines()) == 12
+    (tmp_path / "noisy.yaml").write_text(text)
+    assert len(scenario.cells(scenario.load(str(tmp_path / "noisy.yaml")))) == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "fact"),
+    [
+        ("limitations.md", f"at most {MOST_CELLS:,} cells"),
+        ("scale.md", f"at most {MOST_CELLS:,} cells"),
+        ("scenarios.md", f"at most {MOST_CELLS:,} cells"),
+        ("limitations.md", f"at most {MOST} nodes and {MOST} links"),
+        ("write-a-topology.md", f"at most {MOST} nodes and {MOST} links"),
+        ("mininet.md", f"more than {MOST_NODES} nodes or {MOST_LINKS} links"),
+        ("platforms.md", f"has {NEEDED_BYTES // 10**6} MB"),
+        ("troubleshooting.md", f"a cell needs {NEEDED_BYTES // 10**6} MB"),
+        ("cli.md", f"a cell costs {START_S} s and {PACKET_S * 1e6:.0f} µs of a core for each packet"),
+        ("scale.md", f"{START_S} s, and {PACKET_S * 1e6:.0f} µs for each packet of data"),
+    ],
+)
+def test_limits_and_costs_are_those_of_the_code(name, fact):
+    assert fact in " ".join(page(name).split())
+
+
+def test_every_check_of_doctor_has_its_way_out():
+    source = (ROOT / "src/scpslab/engine/findings.py").read_text()
+    checks = set(re.findall(r'Finding\(\s*"([a-z][^"]+)"', source)) | set(
+        re.findall(r'^    name(?:, size)? = "([^"]+)"', source, re.MULTILINE)
+    )
+    rows = set(re.findall(r"^\| ([^|`]+?) \|", page("troubleshooting.md"), re.MULTILINE))
+    assert len(checks) >= 17
+    # Nothing is missing where there are cores.
+    assert checks - rows == {"cores"}
+
+
+def test_what_the_grader_finds_and_writes_is_explained():
+    assert [code for code in Code if f"`{code}`" not in page("grading.md")] == []
+    assert [name for name in FORMATS if f"`{name}`" not in page("grading.md")] == []
+
+
+def test_variables_that_users_set_are_read():
+    listed = set(re.findall(r"^\| `(SCPSLAB_\w+)`", page("cli.md"), re.MULTILINE))
+    source = "".join(path.read_text() for folder in ("src", "tools/build") for path in (ROOT / folder).rglob("*.py"))
+    assert len(listed) >= 6
+    assert listed <= set(re.findall(r"SCPSLAB_[A-Z_]+", source))
+
+
+def test_every_statement_of_the_comparison_has_its_source():
+    text = page("compared.md")
+    table, _, sources = text.partition("## Sources\n")
+    listed = set(re.findall(r"^\| ([A-Z]\d) \|", sources, re.MULTILINE))
+    assert set(re.findall(r"\[([A-Z]\d)\]", table)) == listed
