@@ -33,6 +33,8 @@ CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
 ELSEWHERE = ("http://", "https://", "mailto:")
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".toml": "toml", ".json": "json", ".c": "c", ".rs": "rust"}
+# Pages of developers come behind those of users in what a search finds.
+BEHIND, BOOST = ("decisions/", f"{COPIES}/"), 0.3
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n"
 
 
@@ -65,6 +67,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     Links that lead nowhere stay as they are: mkdocs reports them.
     """
     here = page.file.src_uri
+    if here.startswith(BEHIND):
+        page.meta.setdefault("search", {"boost": BOOST})
     source = here.removeprefix(f"{COPIES}/") if here.startswith(f"{COPIES}/") else f"{DOCS}/{here}"
 
     def changed(path: str) -> str:
