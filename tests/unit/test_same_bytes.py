@@ -18,7 +18,7 @@ from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import STACKS
 from tools import same_bytes
 
-from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
+from scpslab.kinds.stacks.scps.scenario import PRESETS as OF_SCPS
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_every_stack_and_preset_is_there(plans):
     assert {node["stack"] for plan in plans for node in plan["network"]["nodes"] if node["kind"] == "host"} == set(
         STACKS
     )
-    assert [preset for preset in {*PRESETS, *CONGESTION_OF} if f"preset: {preset}" not in text] == []
+    assert [preset for preset in {*PRESETS, *OF_SCPS} if f"preset: {preset}" not in text] == []
 
 
 def test_every_error_model_action_and_queue_is_there(plans):

@@ -158,7 +158,8 @@ def _workload(workload: Traffic, network: NetworkPlan) -> Iterator[Problem]:
 def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     """Each on a node that has its programs, with a log of its own, and no two behind one port."""
     services = list(_each("services", cell.services))
-    wrong = list(misplaced(services, [workload.name for workload in cell.workloads], network))
+    asked = ((at, (one.kind, one.name, one.node, one.listens_at)) for at, one in services)
+    wrong = list(misplaced(asked, [workload.name for workload in cell.workloads], network))
     yield from ((f"{at}.{key}", text) for at, key, text in wrong)
     for at, service in services if not wrong else ():
         yield from _within(at, service.problems(network))

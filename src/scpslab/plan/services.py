@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Layer
 from scpslab.plan.network import NetworkPlan
@@ -60,43 +60,31 @@ SERVICES: Layer[type[Daemon]] = Layer("services", "plan")
 Service = Annotated[Daemon, Kinds("kind", SERVICES)]
 
 
-class Placed(Protocol):
-    """What the rules of services among each other ask of one: a plan's have it, and a scenario's."""
-
-    @property
-    def kind(self) -> str: ...  # noqa: D102  # as of Daemon
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def node(self) -> str: ...  # noqa: D102
-
-    @property
-    def listens_at(self) -> int | None: ...  # noqa: D102
+# A service as the rules of services among each other know it: its kind, name, node, and the port where it listens.
+Asked = tuple[str, str, str, int | None]
 
 
 def misplaced(
-    services: Iterable[tuple[At, Placed]], others: Iterable[str], network: NetworkPlan
+    services: Iterable[tuple[At, Asked]], others: Iterable[str], network: NetworkPlan
 ) -> Iterator[tuple[At, str, str]]:
     """Services on nodes that do not have their programs, with the name of one of the `others` or of another service,
     or two where a node has one only: of a kind, or behind a port. Their places, keys and what is wrong.
     """
     known = list(services)
-    for at, service in known:
-        nodes = [node.name for node in network.speaking if SERVICES[service.kind].can_run_on(node)]
-        if service.node not in nodes:
-            yield at, "node", one_of(service.node, nodes)
+    for at, (kind, _, node, _) in known:
+        nodes = [one.name for one in network.speaking if SERVICES[kind].can_run_on(one)]
+        if node not in nodes:
+            yield at, "node", one_of(node, nodes)
     names: list[tuple[At | None, str]] = [(None, name) for name in others]
-    for place, name in twice([*names, *((at, service.name) for at, service in known)]):
+    for place, name in twice([*names, *((at, name) for at, (_, name, _, _) in known)]):
         if place is not None:
             found = f"found the name {shown(name)}, which a workload or another service has"
             yield place, "name", f"{found}; expected a name of its own. Give it another name."
-    alone = [(at, (one.kind, one.node)) for at, one in known if SERVICES[one.kind].is_alone]
+    alone = [(at, (kind, node)) for at, (kind, _, node, _) in known if SERVICES[kind].is_alone]
     for at, (kind, node) in twice(alone):
         expected = "expected one, for both would have the same UDP port"
         yield at, "node", f"found a second {kind} on {node}; {expected}. Remove one."
-    ports = [(at, (one.node, one.listens_at)) for at, one in known if one.listens_at is not None]
+    ports = [(at, (node, port)) for at, (_, _, node, port) in known if port is not None]
     for at, (node, port) in twice(ports):
         found = f"found {port}, which another service on {node} waits for"
         yield at, "ready_port", f"{found}; expected a port of its own. Let it listen at another port."

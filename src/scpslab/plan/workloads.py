@@ -148,6 +148,28 @@ class ScpsTransfer(Transfer):
                 yield key, f"{found}; expected an object for scps only"
 
 
+class FileTransfer(Transfer):
+    """A transfer of a file by a client of the host that receives it, or of the one that sends it.
+
+    Each kind declares the keys where they stand in its object.
+    """
+
+    command: str
+    server_ip: Ip
+
+    RECEIVES: ClassVar[tuple[str, ...]] = ("get", "read")
+
+    @property
+    def opener(self) -> str:
+        """The client's host."""
+        return self.to if self.command in self.RECEIVES else self.from_
+
+    @property
+    def contacted_ip(self) -> str:
+        """The server's address."""
+        return self.server_ip
+
+
 def ns_to_send(sent_bytes: int, rate_bps: int | None) -> int:
     """Nanoseconds that bytes take at a rate; 0 where nothing limits it."""
     return sent_bytes * 8 * SECOND_NS // rate_bps if rate_bps else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from scpslab.core import units
 from scpslab.core.choices import one_of
@@ -17,6 +18,7 @@ from scpslab.documents.places import Places
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath, Problem
 from scpslab.plan.consistency import RECORDS, same_files
+from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import LAN
@@ -85,9 +87,10 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
         *_links(model, network),
         *_names_twice(model, network),
         *_workloads(model, surveyed, folder),
-        *_script(model, network),
+        *_too_late(model),
+        *_of_each("script", model.script or (), network),
         *_services(model, surveyed),
-        *_probes(model, network),
+        *_of_each("probes", model.probes, network),
         *_sweep(model),
     ]
     return wrong or list(_memory(model))
@@ -186,7 +189,7 @@ def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> I
             if (errors := given.errors) is None:
                 continue
             at: KeyPath = ("links", link, direction, "errors")
-            if link in serial and MODELS[errors.model].planned.NAMES_PACKETS:
+            if link in serial and PLANNED[errors.model].NAMES_PACKETS:
                 found = f"found {errors.model} on a serial link, which knows bytes only"
                 yield (*at, "model"), f"{found}; expected bit errors. Choose another model."
             if link in serial and errors.drop_packets:
@@ -220,7 +223,6 @@ def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterato
     """Workloads that do not fit their network, or each other."""
     all_arrive = True
     for index, workload in enumerate(model.workloads):
-        yield from _too_late(("workloads", index, "start"), workload.start, model.limits.virtual)
         wrong = list(_ends(workload, surveyed))
         has_ends = not any(at in (("from",), ("to",)) for at, _ in wrong)
         all_arrive = all_arrive and has_ends
@@ -237,11 +239,17 @@ def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterato
             yield ("workloads", index, "port"), f"{found}; expected a port of its own. Add port."
 
 
-def _too_late(key: KeyPath, at: Quantity, limit: Quantity) -> Iterator[Problem]:
+def _too_late(model: ScenarioFile) -> Iterator[Problem]:
     """What begins in a cell that has so much time when that is over."""
-    if at >= limit:
-        found = f'found "{at.text}"; expected a time before limits.virtual, "{limit.text}", at which the cell ends'
-        yield key, f"{found}. Let it begin earlier, or raise the limit."
+    limit = model.limits.virtual
+    begins: list[tuple[KeyPath, Quantity]] = [
+        *((("workloads", index, "start"), workload.start) for index, workload in enumerate(model.workloads)),
+        *((("script", index, "at"), step.at) for index, step in enumerate(model.script or ())),
+    ]
+    for key, at in begins:
+        if at >= limit:
+            found = f'found "{at.text}"; expected a time before limits.virtual, "{limit.text}", at which the cell ends'
+            yield key, f"{found}. Let it begin earlier, or raise the limit."
 
 
 def _ends(workload: Workload, surveyed: Surveyed) -> Iterator[Problem]:
@@ -283,8 +291,7 @@ def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, f
     there, _ = there_and_back(workload, surveyed)
     np_routers = {node.name for node in surveyed.network.nodes if isinstance(node, ScpsRouter)}
     return Surroundings(
-        host=model.host,
-        planned=surveyed.hosts,
+        hosts=surveyed.hosts,
         mtu_bytes=min((hop.mtu_bytes for hop in there), default=LARGEST_MTU),
         slowest_bps=hop.direction.rate_bps if (hop := slowest(there)) else None,
         virtual=model.limits.virtual,
@@ -308,25 +315,20 @@ def _sources_twice(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]
             yield ("workloads", index, ends.opener_key), f"{found}; {expected}. Write both alike."
 
 
-def _script(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
-    for index, step in enumerate(model.script or ()):
-        yield from _too_late(("script", index, "at"), step.at, model.limits.virtual)
-        yield from ((("script", index, *at), text) for at, text in step.problems(network))
+def _of_each(section: str, parts: Iterable[Any], around: object) -> Iterator[Problem]:
+    """What does not fit of the parts of a section."""
+    for index, part in enumerate(parts):
+        yield from (((section, index, *at), text) for at, text in part.problems(around))
 
 
 def _services(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
     """What the plan's rules and the kinds say of services."""
     known = {str(one.ip.ip): one.node for one in surveyed.addresses}
-    for index, service in enumerate(model.services):
-        yield from ((("services", index, *at), text) for at, text in service.problems(known))
+    yield from _of_each("services", model.services, known)
     workloads = [workload.name for workload in model.workloads]
-    for index, key, text in misplaced(enumerate(model.services), workloads, surveyed.network):
+    asked = [(one.kind, one.name, one.node, one.listens_at) for one in model.services]
+    for index, key, text in misplaced(enumerate(asked), workloads, surveyed.network):
         yield ("services", index, key), text
-
-
-def _probes(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
-    for index, probe in enumerate(model.probes):
-        yield from ((("probes", index, *at), text) for at, text in probe.problems(network))
 
 
 def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:

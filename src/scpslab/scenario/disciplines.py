@@ -7,25 +7,25 @@ from typing import Any, ClassVar
 
 from scpslab.core.kinds import Layer
 from scpslab.documents.parts import Part
+from scpslab.plan.disciplines import DISCIPLINES as PLANNED
 from scpslab.plan.disciplines import Queue, QueueSettings
 
 
 class Discipline(Part):
     """What a scenario says of a queue discipline: keys that stand flat in its `queue`, beside those of all others.
 
-    `planned`: what a plan and the guest know of it. `says` and `limit_says`: what the reference says of it at the keys
+    `says` and `limit_says`: what the reference says of it at the keys
     `discipline` and `limit`, if more than the name is needed. `planned_as`: from keys of the plan's settings to those
     of a scenario, where the plan's rules are about one of them.
     """
 
-    planned: ClassVar[type[QueueSettings]] = QueueSettings
     says: ClassVar[str] = ""
     limit_says: ClassVar[str] = ""
     planned_as: ClassVar[Mapping[str, str]] = {}
 
     def settings(self, queue: Queue) -> QueueSettings:
         """The plan's settings, with what the keys leave out; `queue` has its limit."""
-        return self.planned()
+        return PLANNED[queue.discipline]()
 
     @staticmethod
     def doubts(settings: Any, packet_ns: int) -> Iterator[tuple[str, str]]:
@@ -35,4 +35,4 @@ class Discipline(Part):
 
 DISCIPLINES: Layer[type[Discipline]] = Layer("disciplines", "scenario")
 # Those that can mark packets instead of dropping them.
-MARKING = tuple(name for name, discipline in DISCIPLINES.items() if discipline.planned.MARKS)
+MARKING = tuple(name for name, settings in PLANNED.items() if settings.MARKS)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from scpslab.core.kinds import Layer
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Probability
 from scpslab.documents.yaml_lines import Problem
+from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.error_models import ErrorSettings
 from scpslab.scenario.kinds import planned_from
 
@@ -31,11 +32,9 @@ VECTOR_RULES = 2
 class ErrorModel(Part):
     """What a scenario says of an error model: keys that stand flat in its `errors`, beside those of all other models.
 
-    `planned` is what a plan and the guest know of it. Only who draws needs numpy, which takes as long to load as all
+    Only who draws needs numpy, which takes as long to load as all
     the rest: it is imported where it is used.
     """
-
-    planned: ClassVar[type[ErrorSettings]]
 
     @classmethod
     def drawn_from(cls) -> tuple[str, ...]:
@@ -54,9 +53,9 @@ class ErrorModel(Part):
         """Whether any bit can be wrong; where none can, the plan says model none."""
         return True
 
-    def plan(self, folder: Path) -> ErrorSettings:
-        """The plan's settings; `folder` is the scenario's."""
-        return planned_from(self.planned, self)
+    def plan(self, name: str, folder: Path) -> ErrorSettings:
+        """The plan's settings of the model of that name; `folder` is the scenario's."""
+        return planned_from(PLANNED[name], self)
 
     @staticmethod
     def content(settings: Any) -> bytes:

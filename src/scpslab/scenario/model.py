@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -29,6 +30,7 @@ from scpslab.documents.quantities import (
     TopologyName,
 )
 from scpslab.documents.yaml_lines import Problem
+from scpslab.plan import error_models
 from scpslab.plan import script as planned
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.script import CHANGES
@@ -40,6 +42,9 @@ from scpslab.scenario.probes import Probe
 from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
+
+# Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
+VECTOR_ERRORS = 65_536
 
 
 class Outage(Part):
@@ -102,6 +107,21 @@ class Errors(PartOfKinds):
         """What is said of the chosen model."""
         settings: ErrorModel = self.of(self.model)
         return settings
+
+    def plan(self, folder: Path, seed: str) -> error_models.Errors:
+        """Its part of the plan; `folder` is the scenario's."""
+        name = self.model if self.settings.has_errors() else error_models.NO_MODEL
+        return planned_from(
+            error_models.Errors,
+            self,
+            model=name,
+            settings=self.of(name).plan(name, folder),
+            seed=seed,
+            vector_errors=VECTOR_ERRORS,
+            drop_packets=tuple(sorted(set(self.drop_packets))),
+            drop_min_bytes=self.drop_min_bytes,
+            outages=tuple(sorted((outage.from_, outage.to) for outage in self.outages)),
+        )
 
 
 class DelayStep(Part):
@@ -219,8 +239,7 @@ class LinkStep(Part):
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        (change,) = self._changes
-        keys = {"directions": "direction", "value": change}
+        keys = {"directions": "direction", "value": self._changes[0]}
         found = self.plan(network, 0, 0, 1).problems(network)
         return at_keys((), ((keys.get(key, key), text) for key, text in found))
 

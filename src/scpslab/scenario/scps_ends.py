@@ -57,7 +57,7 @@ def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
     """Hosts that speak different network layers, or none that crosses the routers between them; or SCPS-SP at one end
     only, or another one at each.
     """
-    ends = {name: around.node(name) for name in (workload.sender, workload.receiver)}
+    ends = {name: around.hosts[name] for name in (workload.sender, workload.receiver)}
     layers = {name: "ip" if end.np_precedence is None else "np" for name, end in ends.items()}
     if len(set(layers.values())) > 1:
         found = " and ".join(f"network {layer} on {name}" for name, layer in layers.items())
@@ -80,7 +80,7 @@ def fits_mtu(workload: Traffic, segment: Size, around: Surroundings) -> Iterator
     it, must be able to make it.
     """
     mtu = around.mtu_bytes
-    ends = [around.node(host) for host in (workload.sender, workload.receiver)]
+    ends = [around.hosts[host] for host in (workload.sender, workload.receiver)]
     options = TIMESTAMP_BYTES if all(end.timestamps for end in ends) else 0
     beneath = max(
         (NP_HEADER_BYTES if end.np_precedence is not None else 0) + (end.sp.overhead_bytes if end.sp else 0)
@@ -90,7 +90,9 @@ def fits_mtu(workload: Traffic, segment: Size, around: Surroundings) -> Iterator
     if segment > room:
         expected = f"expected at most the {room} B that an MTU of {mtu} B leaves"
         yield ("segment",), f'found "{segment.text}"; {expected}. Correct segment or the parameter mtu.'
-    elif segment + options < SMALLEST_TCP_MAXSEG and segment != room and around.host(workload.sender).carrier is KERNEL:
+    elif (
+        segment + options < SMALLEST_TCP_MAXSEG and segment != room and around.hosts[workload.sender].carrier is KERNEL
+    ):
         found = f'found "{segment.text}", smaller than the kernel allows by itself; expected an MTU that forces it'
         exact = segment + IP_TCP_HEADERS_BYTES + options
         yield ("segment",), f"{found}. Set the parameter mtu to {exact} B."

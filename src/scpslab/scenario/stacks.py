@@ -99,6 +99,11 @@ class NodePlan:
     sp: SpSettings | None = None
 
     @property
+    def carrier(self) -> Carrier:
+        """What carries TCP on the host."""
+        return CARRIERS[self.stack]
+
+    @property
     def no_gateway(self) -> str:
         """What keeps a host of stack `scps` from a gateway for its unmodified programs; "" if nothing does."""
         if self.np_precedence is not None:

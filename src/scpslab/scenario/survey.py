@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from scpslab.core.choices import one_of
 from scpslab.core.names import node_and_link
@@ -23,6 +24,8 @@ from scpslab.scenario.model import Direction, Queue, ScenarioFile
 from scpslab.scenario.stacks import NodePlan
 from scpslab.scenario.workloads import Workload
 
+T = TypeVar("T")
+AnyLink = TypeVar("AnyLink", links.Link, SerialLink)
 # What a guest needs besides for dockerd, and the images in its memory.
 DOCKER_MEMORY_MIB = 1280
 
@@ -77,7 +80,8 @@ def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Probl
                 network = routed(network, [(node, to, via)])
             except RouteError as error:
                 at: KeyPath = ("routes", node) if error.key == "node" else ("routes", node, to)
-                wrong.append((at, f"found {error.error.found}; {one_of(_word(error), error.error.choices)}"))
+                word = dict(zip(("node", "to", "via"), error.words, strict=True))[error.key]
+                wrong.append((at, f"found {error.error.found}; {one_of(word, error.error.choices)}"))
     hosts = {node.name: model.host(node.name).planned for node in network.nodes if isinstance(node, Host)}
     nodes = tuple(
         replace(node, stack=hosts[node.name].stack, sysctls=hosts[node.name].sysctls)
@@ -87,10 +91,6 @@ def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Probl
     )
     network = replace(network, nodes=nodes)
     return Surveyed(network, tuple(addresses(network)), hosts), wrong
-
-
-def _word(error: RouteError) -> str:
-    return dict(zip(("node", "to", "via"), error.words, strict=True))[error.key]
 
 
 def ends_of(workload: Workload) -> Ends:
@@ -119,46 +119,38 @@ def there_and_back(workload: Workload, surveyed: Surveyed) -> tuple[Way, Way | N
 
 def with_links(network: NetworkPlan, model: ScenarioFile) -> NetworkPlan:
     """The network with what the scenario says of every direction that it names, but for what goes wrong there."""
-
-    def packets(link: links.Link) -> links.Link:
-        first, second = link.directions
-        return replace(link, directions=(_direction(link.name, first, model), _direction(link.name, second, model)))
-
-    def serial(link: SerialLink) -> SerialLink:
-        first, second = link.directions
-        return replace(link, directions=(_serial(link.name, first, model), _serial(link.name, second, model)))
-
     return replace(
         network,
-        links=tuple(packets(link) if link.name in model.links else link for link in network.links),
-        serial_links=tuple(serial(link) if link.name in model.links else link for link in network.serial_links),
+        links=tuple(_link(link, model, _direction) for link in network.links),
+        serial_links=tuple(_link(link, model, _serial) for link in network.serial_links),
     )
 
 
-def _serial(link: str, planned: SerialDirection, model: ScenarioFile) -> SerialDirection:
-    given = model.links[link].get(planned.name)
+def _link(link: AnyLink, model: ScenarioFile, of: Callable[[Any, Direction], Any]) -> AnyLink:
+    given = model.links.get(link.name)
     if given is None:
-        return planned
-    return replace(
-        planned,
-        rate_bps=given.rate if given.rate is not None else planned.rate_bps,
-        delay_ns=given.delay if given.delay is not None else planned.delay_ns,
+        return link
+    first, second = (of(one, given[one.name]) if one.name in given else one for one in link.directions)
+    return replace(link, directions=(first, second))
+
+
+def _over(planned: T, **given: object) -> T:
+    """A part of a plan with what is given on top of it, which None is not."""
+    return replace(planned, **{name: value for name, value in given.items() if value is not None})  # type: ignore[type-var]
+
+
+def _serial(planned: SerialDirection, given: Direction) -> SerialDirection:
+    return _over(planned, rate_bps=given.rate, delay_ns=given.delay)
+
+
+def _direction(planned: links.Direction, given: Direction) -> links.Direction:
+    over = _over(
+        planned, rate_bps=given.rate, overhead_bytes=given.overhead, delay_ns=given.delay, jitter_ns=given.jitter
     )
-
-
-def _direction(link: str, planned: links.Direction, model: ScenarioFile) -> links.Direction:
-    given = model.links[link].get(planned.name)
-    if given is None:
-        return planned
-    delay_ns = given.delay if given.delay is not None else planned.delay_ns
-    return replace(
-        planned,
-        rate_bps=given.rate if given.rate is not None else planned.rate_bps,
-        overhead_bytes=given.overhead if given.overhead is not None else planned.overhead_bytes,
-        delay_ns=delay_ns,
-        delay_table=_delay_table(given, delay_ns) if given.delay_table else planned.delay_table,
-        jitter_ns=given.jitter or planned.jitter_ns,
-        queue=planned.queue if given.queue is None else plan_queue(planned.queue or PlannedQueue(), given.queue),
+    return _over(
+        over,
+        delay_table=_delay_table(given, over.delay_ns) if given.delay_table else None,
+        queue=None if given.queue is None else plan_queue(planned.queue or PlannedQueue(), given.queue),
     )
 
 
@@ -170,11 +162,6 @@ def _delay_table(given: Direction, delay_ns: int) -> tuple[tuple[int, int], ...]
 def plan_queue(planned: PlannedQueue, given: Queue) -> PlannedQueue:
     """The topology's queue with the scenario's words on top, and every number that its discipline needs."""
     limits = limit_of(given.limit) if given.limit is not None else (planned.limit_bytes, planned.limit_packets)
-    queue = replace(
-        planned,
-        discipline=given.discipline or planned.discipline,
-        limit_bytes=limits[0],
-        limit_packets=limits[1],
-        ecn=given.ecn if given.ecn is not None else planned.ecn,
-    )
+    queue = replace(planned, limit_bytes=limits[0], limit_packets=limits[1])
+    queue = _over(queue, discipline=given.discipline, ecn=given.ecn)
     return replace(queue, settings=given.of(queue.discipline).settings(queue))

@@ -18,7 +18,7 @@ from scpslab.plan.np import NpEnd
 from scpslab.plan.paths import Paths
 from scpslab.plan.ways import Way
 from scpslab.scenario.kinds import any_of, planned_from
-from scpslab.scenario.stacks import HostPart, NodePlan
+from scpslab.scenario.stacks import NodePlan
 
 # 48 bits: whole numbers that every language and JSON reader keeps exactly.
 SEED_DIGITS = 12
@@ -133,25 +133,19 @@ class Transfer(Traffic):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a workload is held against in a scenario: what carries transport on a host, what is planned for hosts, and
-    the way between its ends.
+    """What a workload is held against in a scenario: what is planned for hosts, and the way between its ends.
 
     `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else. `mtu_bytes`: the largest IP packet that
     fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time; `folder`: where the
     scenario's own files are.
     """
 
-    host: Callable[[str], HostPart]
-    planned: Mapping[str, NodePlan]
+    hosts: Mapping[str, NodePlan]
     mtu_bytes: int
     slowest_bps: int | None
     virtual: PositiveDuration
     has_np_router: bool
     folder: Path
-
-    def node(self, host: str) -> NodePlan:
-        """What a plan will say of a host."""
-        return self.planned[host]
 
 
 @dataclass(frozen=True)
@@ -203,7 +197,7 @@ def gateways_fit(workload: Traffic, what: str, around: Surroundings) -> Iterator
     kernel's TCP only; `what` is the workload in words.
     """
     for end in (workload.sender, workload.receiver):
-        if around.host(end).carrier.runs_scps and (why := around.node(end).no_gateway):
+        if around.hosts[end].carrier.runs_scps and (why := around.hosts[end].no_gateway):
             found = f"found {what} on {end}, which has {why}"
             expected = "expected a host whose gateway carries unmodified programs"
             yield ("kind",), f"{found}; {expected}. Remove the setting from the host, or use kind bulk or fp."
@@ -217,7 +211,7 @@ def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterato
     gateway.
     """
     value = getattr(workload, key)
-    ends = [end for end in (workload.sender, workload.receiver) if around.host(end).carrier.runs_scps]
+    ends = [end for end in (workload.sender, workload.receiver) if around.hosts[end].carrier.runs_scps]
     if value is not None and ends:
         text = value.text if isinstance(value, Quantity) else value
         found = f'found "{text}" for a flow of {ends[0]}, whose gateway carries it over SCPS-TP'

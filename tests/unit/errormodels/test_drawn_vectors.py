@@ -15,7 +15,6 @@ from scpslab.core.errors import CapabilityError
 from scpslab.core.seeds import stream
 from scpslab.plan.error_models import MODELS, Errors
 from scpslab.scenario import vectors
-from scpslab.scenario.errors import MODELS as KINDS
 from scpslab.scenario.errors import ErrorModel
 from scpslab.scenario.vectors import Draws, bit_map, gap_vector, lost_packets
 
@@ -123,10 +122,6 @@ def test_a_serial_link_is_given_no_map_of_what_its_channel_draws():
     assert {name: set(kind.CHANNEL) for name, kind in drawn.items()} == {
         name: {field.name for field in fields(kind)} for name, kind in drawn.items()
     }
-
-
-def test_every_model_plans_the_settings_that_plans_have():
-    assert {name: kind.planned for name, kind in KINDS.items()} == MODELS
 
 
 def clean(model, settings, bits):

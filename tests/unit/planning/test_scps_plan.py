@@ -10,7 +10,7 @@ from scpslab.plan import write
 from scpslab.scenario import planning
 
 from scpslab.kinds.probes.tcp_info.lab import Trace, samples
-from scpslab.kinds.stacks.scps.scenario import CONGESTION_OF
+from scpslab.kinds.stacks.scps.scenario import PRESETS
 
 SETTINGS = Path(__file__).parents[3] / "stack" / "crates" / "scps-cli" / "src" / "settings.rs"
 FY97 = ("sweep={}", "repeats=1")
@@ -137,4 +137,4 @@ def test_the_presets_of_scenarios_are_those_of_the_program():
     (body,) = re.findall(r"^pub enum Preset \{(.*?)^\}", SETTINGS.read_text(), flags=re.DOTALL | re.MULTILINE)
     variants = re.findall(r"^    (\w+),$", body, flags=re.MULTILINE)
 
-    assert [re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower() for name in variants] == list(CONGESTION_OF)
+    assert [re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower() for name in variants] == list(PRESETS)

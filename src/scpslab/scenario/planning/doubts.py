@@ -90,24 +90,16 @@ def _uses(cell: Cell, plan: Plan) -> Iterator[Use]:
         given = cell.model.links.get(link.name, {}).get(direction.name, model.Direction())
         if given.delay is not None:
             is_replaced = bool(given.delay_table) and given.delay_table[0].at == 0
-            yield (
-                (*at, "delay"),
-                "found a delay beside a delay_table from 0 s on, which replaces it; expected one of them. Remove one."
-                if is_replaced
-                else "",
-            )
+            found = "found a delay beside a delay_table from 0 s on, which replaces it"
+            yield (*at, "delay"), f"{found}; expected one of them. Remove one." if is_replaced else ""
         yield from ((((*at, *key)), text) for key, text in _errors(given))
         yield from ((((*at, *key)), text) for key, text in _after_the_end(given, cell.model.limits.virtual))
         if given.queue is not None and direction.queue is not None:
             yield from ((((*at, "queue", name)), text) for name, text in _settings(given.queue, direction.queue))
         if direction.queue is not None and direction.queue.ecn:
             found = "found a queue that marks (ecn), and no workload with ECN on both hosts, so that it drops instead"
-            yield (
-                (*at, "queue", "ecn"),
-                ""
-                if _asks_for_marks(plan)
-                else f'{found}; expected hosts with "ecn: true". Set it for both, such as hosts.*.ecn.',
-            )
+            text = f'{found}; expected hosts with "ecn: true". Set it for both, such as hosts.*.ecn.'
+            yield (*at, "queue", "ecn"), "" if _asks_for_marks(plan) else text
 
 
 def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
@@ -116,10 +108,8 @@ def _settings(given: model.Queue, queue: Queue) -> Iterator[tuple[str, str]]:
         for name in discipline.model_fields:
             if getattr(given.of(owner), name) is not None:
                 found = f"found {name} on a queue of discipline {queue.discipline}"
-                yield (
-                    name,
-                    _of_another(found, "discipline", owner, is_used=name in DISCIPLINES[queue.discipline].model_fields),
-                )
+                is_used = name in DISCIPLINES[queue.discipline].model_fields
+                yield name, _of_another(found, "discipline", owner, is_used=is_used)
 
 
 def _errors(given: model.Direction) -> Iterator[Use]:
@@ -204,13 +194,8 @@ def _queues(plan: Plan) -> Iterator[Doubt]:
                 f"found {queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a "
                 "connection in its own queue"
             )
-            yield (
-                (*at, "discipline"),
-                (
-                    f"{found}; expected a queue that others send into. Use a topology with a router before this "
-                    "link, such as fy97."
-                ),
-            )
+            do = "Use a topology with a router before this link, such as fy97."
+            yield (*at, "discipline"), f"{found}; expected a queue that others send into. {do}"
 
 
 def _closed(plan: Plan) -> Iterator[Doubt]:
@@ -222,10 +207,8 @@ def _closed(plan: Plan) -> Iterator[Doubt]:
         hit = errors.settings.hit(8 * (SHORTEST_PACKET_BYTES + direction.overhead_bytes))
         if hit is not None and 1 - hit < LEAST_PASSING:
             found = f"found errors by which a packet of {SHORTEST_PACKET_BYTES} B passes with probability {1 - hit:.1g}"
-            yield (
-                ("links", link.name, direction.name, "errors"),
-                f"{found}; expected a link that something passes. Lower the rate, or say outages.",
-            )
+            text = f"{found}; expected a link that something passes. Lower the rate, or say outages."
+            yield ("links", link.name, direction.name, "errors"), text
 
 
 def _directions(plan: Plan) -> Iterator[tuple[Link, Direction]]:

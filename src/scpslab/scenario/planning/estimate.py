@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Self
 
 from scpslab.plan import Plan
@@ -78,17 +80,12 @@ class Cost:
     @classmethod
     def of(cls, plans: Iterable[Plan], wall_s: Callable[[Plan], float] = lambda plan: expected(plan).wall_s) -> Self:
         """The cost of plans, at least one, one after the other. `wall_s`: the seconds of a core that a plan takes."""
-        cells, busy_s, longest_s, virtual_s, guest_mib = 0, 0.0, 0.0, 0.0, 0
-        for plan in plans:
-            took_s = wall_s(plan)
-            cells, busy_s, longest_s = cells + 1, busy_s + took_s, max(longest_s, took_s)
-            virtual_s += least_virtual_s(plan)
-            guest_mib = max(guest_mib, plan.network.memory_mib)
-        return cls(cells, busy_s, longest_s, virtual_s, guest_mib)
+        each = ((wall_s(plan), least_virtual_s(plan), plan.network.memory_mib) for plan in plans)
+        return reduce(add, (cls(1, took_s, took_s, virtual_s, guest_mib) for took_s, virtual_s, guest_mib in each))
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, other: Self) -> Self:
         """Both, one after the other."""
-        return Cost(
+        return type(self)(
             self.cells + other.cells,
             self.busy_s + other.busy_s,
             max(self.longest_s, other.longest_s),

@@ -11,16 +11,12 @@ from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
 from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
 from scpslab.plan.disciplines import Queue
-from scpslab.plan.error_models import Errors
 from scpslab.plan.mininet import Described, DescribedEnd, MininetScript
 from scpslab.plan.topology import Network
-from scpslab.scenario.errors import MODELS
-from scpslab.scenario.planning.plan import VECTOR_ERRORS
+from scpslab.scenario.model import Errors
 
 # What the kernel's shapers count of a packet besides its IP length, in Mininet: the Ethernet header.
 ETHERNET_BYTES = 14
-# What `loss` of a TCLink is here.
-LOSS_MODEL = "packet-loss"
 # A host that only hears what the script says of its network.
 EMPTY = Described.read({"nodes": [{"name": "mn", "kind": "host", "gateway": None}], "links": [], "notes": []})
 MEMORY_MIB, MEMORY_OF_A_LINK_MIB = 512, 4
@@ -108,24 +104,10 @@ def _link(laid: links.Link, described: Described, number: int, seed: int) -> tup
     for direction, said in zip(laid.directions, own, strict=True):
         drawn = stream(seed, "mn", number, direction.to)
         if said.loss or said.jitter_ns:
-            errors = _errors(said.loss, drawn) if said.loss else None
-            impairments.append(
-                Impairment(link=name, direction=direction.name, errors=errors, seed=drawn if said.jitter_ns else None)
-            )
+            lost = Errors.model_validate({"model": "packet-loss", "loss": said.loss}).plan(Path(), drawn)
+            errors, its_seed = lost if said.loss else None, drawn if said.jitter_ns else None
+            impairments.append(Impairment(link=name, direction=direction.name, errors=errors, seed=its_seed))
     return replace(laid, name=name, ends=(first, second)), impairments
-
-
-def _errors(loss: float, seed: str) -> Errors:
-    return Errors(
-        model=LOSS_MODEL,
-        action="drop",
-        settings=MODELS[LOSS_MODEL].model_validate({"loss": loss}).plan(Path()),
-        seed=seed,
-        vector_errors=VECTOR_ERRORS,
-        drop_packets=(),
-        drop_min_bytes=0,
-        outages=(),
-    )
 
 
 def _no_loop(described: Described) -> None:

@@ -16,21 +16,19 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Container, Host, Node, Router, ScpsRouter, Switch
 from scpslab.plan.np import SERIAL_HOP, NpEnd, NpHop, NpHost
 from scpslab.plan.paths import NoPathError, Paths, parsed
-from scpslab.plan.routes import NO_OPTIONS, Route, RouteOptions
+from scpslab.plan.routes import NO_OPTIONS, Route
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import way
 from scpslab.plan.workloads import Traffic as Planned
 from scpslab.scenario.model import ScenarioFile
-from scpslab.scenario.stacks import STACKS, NodePlan
+from scpslab.scenario.stacks import NO_ROUTE_OPTIONS, STACKS, NodePlan
 from scpslab.scenario.workloads import Setting, Traffic, Workload
-
-NONE = RouteOptions(**NO_OPTIONS)
 
 
 def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model: ScenarioFile) -> tuple[Link, ...]:
     """The links, with the options of a host's TCP at each end whose subnet has another host that it talks to."""
     options = {name: host.route for name, host in hosts.items()}
-    if all(of_host == NONE for of_host in options.values()):
+    if all(of_host == NO_ROUTE_OPTIONS for of_host in options.values()):
         return links
     subnets: dict[IPv4Network, set[str]] = {}
     for link in links:
@@ -39,7 +37,7 @@ def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model
                 subnets.setdefault(parsed(end.ip).network, set()).add(end.node)
 
     def at(end: End) -> End:
-        if end.ip is None or options.get(end.node, NONE) == NONE:
+        if end.ip is None or options.get(end.node, NO_ROUTE_OPTIONS) == NO_ROUTE_OPTIONS:
             return end
         talks = _talks(model, end.node, subnets[parsed(end.ip).network])
         return replace(end, route=options[end.node]) if talks else end
@@ -106,12 +104,8 @@ def _next_hop(paths: Paths, node: str, cidrs: list[str]) -> str | None:
 
     A router of SCPS-NP has an address on each of its LANs, and no IP routes lead from one LAN to the other.
     """
-    for cidr in cidrs:
-        try:
-            return paths.next_hop(node, cidr.split("/", maxsplit=1)[0]).ip
-        except NoPathError:
-            continue
-    return None
+    hops = (_by(paths, node, cidr.split("/", maxsplit=1)[0]) for cidr in cidrs)
+    return next((hop for hop in hops if hop is not None), None)
 
 
 def with_sources(network: NetworkPlan, pairs: list[tuple[Traffic, Planned]], setting: Setting) -> NetworkPlan:

@@ -11,7 +11,7 @@ from scpslab.core.seeds import stream
 from scpslab.plan import Plan
 from scpslab.plan import script as planned_script
 from scpslab.plan.cell import CellPlan, Impairment, Limits
-from scpslab.plan.error_models import MODELS, NO_MODEL, Errors
+from scpslab.plan.error_models import Errors
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
 from scpslab.plan.services import Daemon
@@ -30,8 +30,6 @@ from scpslab.scenario.stacks import FORWARDING, NodePlan
 from scpslab.scenario.workloads import Setting
 
 SECOND_NS = 10**9
-# Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
-VECTOR_ERRORS = 65_536
 
 
 def plan(cell: Cell) -> Plan:
@@ -185,22 +183,10 @@ def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
     The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR
     0011).
     """
-    settings = errors.settings
-    drawn_from = {name: getattr(settings, name) for name in settings.drawn_from()}
-    seed = stream(
-        cell.scenario.seed, "errors", *place, errors.model, json.dumps(drawn_from, sort_keys=True), cell.repeat
-    )
-    has_errors = settings.has_errors()
-    return Errors(
-        model=errors.model if has_errors else NO_MODEL,
-        action=errors.action,
-        settings=settings.plan(cell.scenario.path.parent) if has_errors else MODELS[NO_MODEL](),
-        seed=seed,
-        vector_errors=VECTOR_ERRORS,
-        drop_packets=tuple(sorted(set(errors.drop_packets))),
-        drop_min_bytes=errors.drop_min_bytes,
-        outages=tuple(sorted((outage.from_, outage.to) for outage in errors.outages)),
-    )
+    drawn_from = {name: getattr(errors.settings, name) for name in errors.settings.drawn_from()}
+    said = json.dumps(drawn_from, sort_keys=True)
+    seed = stream(cell.scenario.seed, "errors", *place, errors.model, said, cell.repeat)
+    return errors.plan(cell.scenario.path.parent, seed)
 
 
 def _script(cell: Cell, network: NetworkPlan) -> tuple[planned_script.Step, ...]:

@@ -18,8 +18,6 @@ MS_NS = 10**6
 class Codel(Discipline):
     """Drops, or marks, by the time in the queue."""
 
-    planned = Planned
-
     codel_target: PositiveDuration | None = key(
         None,
         says="codel: acceptable time in the queue. Default: 5 ms. Must cover the time of a packet.",
@@ -43,10 +41,8 @@ class Codel(Discipline):
         target, interval = (units.text("duration", value) for value in (settings.target_ns, settings.interval_ns))
         if settings.target_ns < packet_ns:
             found = f"found a target of {target}, where a full packet takes {packet_ns / 1e6:.3g} ms"
-            yield (
-                "codel_target",
-                f"{found}, so that waiting for one packet is too long; expected at least that. Raise the target.",
-            )
+            expected = "so that waiting for one packet is too long; expected at least that"
+            yield "codel_target", f"{found}, {expected}. Raise the target."
         if settings.target_ns >= settings.interval_ns:
             found = f"found a target of {target}, not below the interval, {interval}"
             yield "codel_target", f"{found}; expected a tenth of it or less. Lower it, or raise the interval."

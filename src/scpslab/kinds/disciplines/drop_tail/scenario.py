@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from scpslab.scenario.disciplines import Discipline
 
-from scpslab.kinds.disciplines.drop_tail import plan
-
 
 class DropTail(Discipline):
     """Nothing but a limit."""
-
-    planned = plan.DropTail
 
 
 KIND = DropTail

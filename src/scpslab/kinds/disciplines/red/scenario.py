@@ -15,7 +15,6 @@ from scpslab.kinds.disciplines.red.plan import Red as Planned
 class Red(Discipline):
     """Drops, or marks, between two thresholds."""
 
-    planned = Planned
     planned_as: ClassVar = {"probability": "red_probability"}
 
     red_min: Size | None = key(

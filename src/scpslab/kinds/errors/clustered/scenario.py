@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class ClusteredModel(BitErrorRate):
     """Error events with several wrong bits each."""
 
-    planned = Clustered
-
     mean_errors_per_burst: float = key(
         4.0,
         says="clustered: mean number of bit errors in an error event; 4 fits the FY97 measurements.",

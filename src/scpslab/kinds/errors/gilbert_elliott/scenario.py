@@ -22,8 +22,6 @@ BLOCK = 1 << 14
 class GilbertElliottModel(ErrorModel):
     """A good and a bad state."""
 
-    planned = GilbertElliott
-
     p_good_bad: Probability = key(
         0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6
     )

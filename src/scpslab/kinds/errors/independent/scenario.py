@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 class IndependentModel(BitErrorRate):
     """Geometric gaps."""
 
-    planned = Independent
-
     @staticmethod
     def gaps(settings: Independent, n: int, draws: Draws) -> GapVector:
         """Gaps of `settings.ber` (probability per bit)."""

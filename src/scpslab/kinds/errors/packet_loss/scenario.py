@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 class PacketLossModel(ErrorModel):
     """Geometric distances between the numbers of lost packets."""
 
-    planned = PacketLoss
-
     loss: Probability = key(
         0.0,
         says="packet-loss: probability that a packet is lost, whatever its length (drop_min_bytes spares the short "

@@ -13,7 +13,6 @@ import io
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,23 +42,13 @@ NOT_THERE = "found no file {name} beside the scenario; expected an error vector.
 GAP = re.compile(rb"[0-9]{1,30}")
 
 
-@dataclass(frozen=True)
-class Stored:
-    """The vectors of somebody else's run: as its plans name them, and contents by their SHA-256."""
-
-    named: Collection[VectorFile]
-    contents: Mapping[str, bytes]
-
-
-# The run whose vectors alone are known, if there is one. Cells run in threads of this process, so it holds for all of
-# them.
-_RUNS: list[Stored] = []
+# The run whose vectors alone are known, if there is one: as its plans name them, and contents by their SHA-256. Cells
+# run in threads of this process, so it holds for all of them.
+_RUNS: list[tuple[Collection[VectorFile], Mapping[str, bytes]]] = []
 
 
 class VectorFileModel(ErrorModel):
     """A stored error vector."""
-
-    planned = VectorFile
 
     file: str | None = key(
         None,
@@ -92,7 +81,7 @@ class VectorFileModel(ErrorModel):
         elif said := _wrong_beside(folder, self.file):
             yield ("file",), said
 
-    def plan(self, folder: Path) -> VectorFile:
+    def plan(self, name: str, folder: Path) -> VectorFile:
         """The file, and the digest of its content.
 
         Raises:
@@ -112,12 +101,12 @@ class VectorFileModel(ErrorModel):
         """
         path = Path(settings.file)
         if _RUNS:
-            if settings.sha256 not in _RUNS[-1].contents:
+            if settings.sha256 not in _RUNS[-1][1]:
                 raise ScenarioError(
                     f"{shown(str(path))}: found no such vector in the run; expected the vectors of its plans. "
                     "Export the run again."
                 )
-            data = _RUNS[-1].contents[settings.sha256]
+            data = _RUNS[-1][1][settings.sha256]
         else:
             data = _content(path)
         if hashlib.sha256(data).hexdigest() != settings.sha256:
@@ -133,7 +122,7 @@ class VectorFileModel(ErrorModel):
         """Until its end, a vector is one of these or none: the files that plans and scenarios name are not even looked
         for.
         """
-        _RUNS.append(Stored(named, contents))
+        _RUNS.append((named, contents))
         try:
             yield
         finally:
@@ -253,7 +242,7 @@ def _named(name: str) -> VectorFile | None:
     """The vector of the run that has this name at the end of its path."""
     parts = Path(name).parts
     return next(
-        (one for one in _RUNS[-1].named if _is_within(name) and parts and Path(one.file).parts[-len(parts) :] == parts),
+        (one for one in _RUNS[-1][0] if _is_within(name) and parts and Path(one.file).parts[-len(parts) :] == parts),
         None,
     )
 

@@ -49,10 +49,8 @@ class NpRouterService(Daemon):
             if interface.line is not None and interface.line not in lines:
                 yield f"interfaces[{number}].line", one_of(interface.line, lines)
             if interface.queue.purge > interface.queue.limit:
-                yield (
-                    f"interfaces[{number}].queue.purge",
-                    f"found {interface.queue.purge}; expected at most the limit of {interface.queue.limit}",
-                )
+                found = f"found {interface.queue.purge}; expected at most the limit of {interface.queue.limit}"
+                yield f"interfaces[{number}].queue.purge", found
             behind |= set(interface.neighbours)
         yield from (
             ("next_hops", f"found {hop.via}; expected a neighbour") for hop in self.next_hops if hop.via not in behind

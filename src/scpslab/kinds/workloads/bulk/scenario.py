@@ -44,10 +44,10 @@ class Bulk(Transfer):
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
-        if self.congestion is not None and around.host(self.sender).carrier is not KERNEL:
+        if self.congestion is not None and around.hosts[self.sender].carrier is not KERNEL:
             found = f'found "{self.congestion}" for a transfer from {self.from_}, which has another stack'
             yield ("congestion",), f"{found}; expected none. Set it on the host."
-        if self.precedence is not None and around.node(self.sender).np_precedence is None:
+        if self.precedence is not None and around.hosts[self.sender].np_precedence is None:
             found = f"found precedence {self.precedence} for a transfer from {self.from_}, which does not speak SCPS-NP"
             yield ("precedence",), f"{found}; expected none. Add network: np to both hosts."
         yield from same_network(self, around)

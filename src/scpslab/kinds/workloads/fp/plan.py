@@ -11,11 +11,11 @@ from scpslab.plan.places import Problem
 from scpslab.plan.schema import shown
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
-from scpslab.plan.workloads import ScpsTransfer
+from scpslab.plan.workloads import FileTransfer, ScpsTransfer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fp(ScpsTransfer):
+class Fp(FileTransfer, ScpsTransfer):
     """A file by SCPS-FP. `get`, `read`: the receiving host has the client; the others: the sending one.
 
     `bytes_` of the file, before an edit.
@@ -44,23 +44,11 @@ class Fp(ScpsTransfer):
     # The file protocol is the program's, over any stack.
     runs_scps: ClassVar[bool] = True
 
-    @property
-    def opener(self) -> str:
-        """The client's host."""
-        return self.to if self.command in ("get", "read") else self.from_
-
-    @property
-    def contacted_ip(self) -> str:
-        """The server's address."""
-        return self.server_ip
-
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A stop has its place, and programs are where their stack is."""
         if (self.stop_at is None) != (self.stop == "none"):
-            yield (
-                "stop_at",
-                f"found {shown(self.stop_at)} with stop {shown(self.stop)}; expected null exactly for a stop of none",
-            )
+            found = f"found {shown(self.stop_at)} with stop {shown(self.stop)}"
+            yield "stop_at", f"{found}; expected null exactly for a stop of none. Correct them."
         yield from super().problems(network)
 
 

@@ -110,7 +110,7 @@ class Fp(Transfer):
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
-        hosts = {end: around.host(end) for end in (self.sender, self.receiver)}
+        hosts = {end: around.hosts[end] for end in (self.sender, self.receiver)}
         others = [end for end, host in hosts.items() if host.carrier is not SCPS]
         if self.bets and others:
             found = f"found best effort with the stack {hosts[others[0]].stack} on {others[0]}"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Ip, Period, Port, WholeSeed
-from scpslab.plan.workloads import Transfer
+from scpslab.plan.workloads import FileTransfer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ftp(Transfer):
+class Ftp(FileTransfer):
     """A file by FTP. `get`: the receiving host has the client; `put`: the sending one."""
 
     kind: Literal["ftp"] = "ftp"
@@ -20,16 +20,6 @@ class Ftp(Transfer):
     payload_seed: WholeSeed
     patience_ns: Period
     server_ip: Ip
-
-    @property
-    def opener(self) -> str:
-        """The client's host."""
-        return self.to if self.command == "get" else self.from_
-
-    @property
-    def contacted_ip(self) -> str:
-        """The server's address."""
-        return self.server_ip
 
 
 KIND = Ftp

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class EveryNthModel(ErrorModel):
     """Even gaps."""
 
-    planned = in_plans.EveryNth
-
     every_bits: Count | None = key(
         None, says="every-nth: how many bits there are for one that is wrong.", example=80_000
     )

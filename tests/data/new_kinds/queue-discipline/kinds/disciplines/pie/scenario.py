@@ -13,8 +13,6 @@ from scpslab.kinds.disciplines.pie.plan import Pie
 class PieDiscipline(Discipline):
     """Drops, or marks, by the time in the queue."""
 
-    planned = Pie
-
     pie_target: PositiveDuration | None = key(
         None, says="pie: time in the queue that it aims at; 15 ms if not given.", example="15 ms"
     )
