@@ -19,7 +19,7 @@ from scpslab.core.errors import CapabilityError, ScpslabError
 from scpslab.core.installation import PACKAGES, SETUP
 from scpslab.engine import memory
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.machine import QEMU, SLOWER, is_accelerated
+from scpslab.engine.appliance.machine import QEMU, in_a_machine, is_accelerated
 from scpslab.engine.base import Finding
 from scpslab.engine.confinement import protections
 from scpslab.setup import Images, ensure, silent
@@ -371,9 +371,7 @@ def judge_memory_folder(free_bytes: int, is_noexec: bool, cores: int, where: Sur
 
 def disk() -> Finding:
     """Room to build and to keep results?"""
-    place = cache_dir()
-    while not place.exists():
-        place = place.parent
+    place = next(folder for folder in (cache_dir(), *cache_dir().parents) if folder.exists())
     if not os.access(place, os.W_OK):
         fix = "set SCPSLAB_CACHE to a folder that you may write to"
         return Finding("disk", "missing", f"{place} cannot be written to, and {cache_dir()} is there", fix)
@@ -432,9 +430,8 @@ def addresses() -> Finding:
         return Finding(name, "missing", "no launcher yet", SETUP)
     if protections(tools).addresses:
         return Finding(name, "ok", "the lab kernel starts at the same addresses every time")
-    help_ = "in a container, docker run --security-opt seccomp=unconfined, or a profile that allows personality(2)"
+    fix = "in a container, docker run --security-opt seccomp=unconfined, or a profile that allows personality(2)"
     found = "personality(2) is refused: guests differ by up to 16 MiB of memory, and results may differ with it"
-    fix = help_
     return Finding(name, "warning", found, fix)
 
 
@@ -466,9 +463,8 @@ def judge_appliance(why: str, has_qemu: bool, accelerated: bool) -> Finding:
     if not has_qemu:
         fix = "sudo apt-get install qemu-system-x86; or an x86-64 Linux machine that allows ptrace"
         return Finding(name, "missing", f"{why}, and there is no {QEMU}", fix)
-    pace = "at nearly the usual pace (KVM)" if accelerated else f"10 to {SLOWER} times slower"
     fix = "faster: an x86-64 Linux machine that allows ptrace"
-    return Finding(name, "warning", f"{why}: cells run in a machine of {QEMU}, {pace}, with the same bytes", fix)
+    return Finding(name, "warning", f"{why}: {in_a_machine(is_accelerated=accelerated)}", fix)
 
 
 def shared_parts() -> Finding:

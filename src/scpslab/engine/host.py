@@ -20,7 +20,7 @@ from scpslab.core.folders import whole_folder
 from scpslab.engine.base import Finding, Needs, own_images
 from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.hostlab import CGROUPS, PYTHON, HostLab, dead_labs, remove
+from scpslab.engine.hostlab import CGROUPS, PATH, PYTHON, HostLab, dead_labs, remove
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.terminal import SessionConsole
 from scpslab.lab import docker
@@ -132,7 +132,6 @@ NEEDED_PROGRAMS = (
     *("ip", "tc", "unshare", "setpriv", "mount", "tcpdump", "iperf3"),
     *("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-dpctl"),
 )
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OTHER_KERNEL = "use another kernel: the virtual machine that vagrant up makes has one (docs/vagrant.md)"
 PLAYBOOK = "ansible-playbook -i localhost, -c local playbooks/site.yml"
 IMPORT_MININET = "import sys; sys.path.append('/usr/lib/python3/dist-packages'); import mininet.net"

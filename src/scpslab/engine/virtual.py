@@ -16,7 +16,7 @@ from typing import ClassVar
 from scpslab.core.scratch import scratch
 from scpslab.engine import findings
 from scpslab.engine.appliance import native
-from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Machines, Parts, find_qemu, is_accelerated
+from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Machines, Parts, find_qemu, in_a_machine
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
@@ -194,10 +194,10 @@ class VirtualEngine(UmlEngine):
         """
         find_qemu()
         kernel = ensure_appliance(say)
-        pace = "at nearly the usual pace" if is_accelerated() else f"10 to {SLOWER} times slower, with the same bytes"
-        say(f"engine virtual: {why}; cells run in a machine of qemu-system-x86_64, {pace}")
         guest_mib = max(guest_mib, COMPILE_LIMITS["memory_mib"])
-        return InAppliance(kernel, guest_mib, say, snapshots=self.snapshots)
+        appliance = InAppliance(kernel, guest_mib, say, snapshots=self.snapshots)
+        say(f"engine virtual: {why}; {in_a_machine(is_accelerated=appliance.machines.accelerated)}")
+        return appliance
 
     def findings(self) -> list[Finding]:
         """See Engine.findings. Where cells run in the appliance, the lab kernel's own needs do not matter."""

@@ -332,9 +332,7 @@ class _Work:
 
 
 def _check_room(out: Path) -> None:
-    place = out.resolve()
-    while not place.exists():
-        place = place.parent
+    place = next(folder for folder in (out.resolve(), *out.resolve().parents) if folder.exists())
     usage = shutil.disk_usage(place)
     if usage.free < FREE_BYTES_PER_RUN:
         room = f"{usage.free // 10**6} MB free" if usage.total else "a file system that keeps no files"

@@ -140,6 +140,12 @@ def find_qemu() -> str:
     return found
 
 
+def in_a_machine(*, is_accelerated: bool) -> str:
+    """Where cells run, and how fast, in words."""
+    pace = "at nearly the usual pace (KVM)" if is_accelerated else f"10 to {SLOWER} times slower"
+    return f"cells run in a machine of {QEMU}, {pace}, with the same bytes"
+
+
 def is_accelerated() -> bool:
     """Whether this machine's processor runs the machine's programs itself."""
     is_wanted = os.environ.get(native.VARIABLE) != native.EMULATED
@@ -452,10 +458,7 @@ class Machines:
         with self._lock:
             was, self.accelerated = self.accelerated, False
         if was:
-            self._say(
-                f"engine virtual: KVM started no machine; cells run in machines without it, 10 to {SLOWER} times "
-                "slower, with the same bytes"
-            )
+            self._say(f"engine virtual: KVM started no machine; {in_a_machine(is_accelerated=False)}")
 
     def _drop(self, machine: Machine) -> None:
         with self._lock:
