@@ -1,4 +1,4 @@
-"""A guest with more memory than the machine is refused before it starts."""
+"""What is refused before a guest starts: more memory than the machine has, and a session in virtual time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 
 import pytest
 
-from scpslab.core.errors import CapabilityError
+from scpslab.core.errors import CapabilityError, UsageError
 from scpslab.engine.memory import check_guests
 from scpslab.engine.uml import no_network
+from scpslab.engine.virtual import VirtualEngine
 
 MACHINE_MIB = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
 
@@ -21,3 +22,11 @@ def test_a_guest_of_the_machine_s_whole_memory_is_the_largest():
         match=rf"limits.memory: found a guest of {MACHINE_MIB + 1} MiB; expected at most the {MACHINE_MIB} MiB of this machine",
     ):
         check_guests([no_network({"wall_s": 1, "memory_mib": MACHINE_MIB + 1})])
+
+
+def test_nobody_can_be_in_a_lab_in_virtual_time(tmp_path):
+    plan = no_network({"wall_s": 1, "memory_mib": 64})
+    with pytest.raises(
+        UsageError, match="engine virtual: found an engine without a prompt; expected an engine on the wall"
+    ):
+        VirtualEngine().interact(plan, tmp_path, lambda _out: None)

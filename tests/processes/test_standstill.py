@@ -1,4 +1,4 @@
-"""Which program keeps virtual time from passing."""
+"""What a child that keeps virtual time from passing does; tests/unit/engine reads its command line."""
 
 from __future__ import annotations
 
@@ -9,33 +9,9 @@ import sys
 
 import pytest
 
-from scpslab.engine.standstill import command_line, standstill
+from scpslab.engine.standstill import standstill
 
-MACHINE = os.uname().machine.encode()
-
-
-def stack(
-    *words: bytes, file: bytes = b"/usr/bin/x", settings: tuple[bytes, ...] = (b"HOME=/root", b"LANG=C.UTF-8")
-) -> bytes:
-    """The upper end of a stack as Linux begins it: random bytes, the name of the machine, the command line, the
-    settings, the file.
-    """
-    strings = b"\0".join([b"\x17\xbf\xe5" + MACHINE, *words, *settings, file])
-    return strings.rjust(4096 - 9, b"\0") + b"\0" * 9
-
-
-@pytest.mark.parametrize(
-    ("pages", "words"),
-    [
-        ([stack(b"sh", b"-c", b"while :; do :; done")], ["sh", "-c", "while :; do :; done"]),
-        ([b"\x7fELF" + b"\0" * 4092, stack(b"iperf3", b"-n", b"200K")], ["iperf3", "-n", "200K"]),
-        ([stack()], ["/usr/bin/x"]),
-        ([b"\0" * 4096, b"\xff" * 4096], []),
-        ([], []),
-    ],
-)
-def test_the_command_line_is_found_on_the_stack(pages, words):
-    assert command_line(iter(pages)) == words
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
