@@ -9,7 +9,6 @@ import pytest
 
 from scpslab.core.errors import CapabilityError
 from scpslab.setup import images, silent
-from tools.build.job import Job
 
 
 def test_everything_is_built_once_and_found_the_second_time(recipes):
@@ -31,25 +30,6 @@ def test_a_changed_recipe_is_built_anew_and_alone(recipes):
     assert built == ["tools", "guest", "kernel", "guest"]
     assert after.kernel == before.kernel
     assert after.hash != before.hash
-
-
-def test_a_failed_build_leaves_its_log_and_nothing_else(recipes, monkeypatch):
-    folder, _, parts = recipes
-
-    def build(job: Job) -> None:
-        job.target.write_text("half")
-        (job.work / "read-only").mkdir()
-        (job.work / "read-only" / "file").touch()
-        (job.work / "read-only").chmod(0o500)
-        job.run(["sh", "-c", "echo cannot do it; exit 7"])
-
-    monkeypatch.setattr(
-        images, "PARTS", (*parts[:2], images.Part("kernel", "kernel", "kernel", build, "product", images.files_of))
-    )
-    with pytest.raises(CapabilityError, match=r"sh: found exit code 7, last lines .cannot do it.; expected 0"):
-        images.ensure(silent)
-    assert list((folder / "cache" / "kernel").iterdir()) == []
-    assert "cannot do it" in (folder / "cache" / "kernel.log").read_text()
 
 
 def test_two_at_once_build_once(recipes):
