@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from scpslab.core.errors import ResultError
 from scpslab_course.grading import submission
+from tests.cases import refusal
 from tests.unit.grading.conftest import entry, packed
 
 MEMBERS = {
@@ -28,9 +29,7 @@ MEMBERS = {
 
 
 def refused(path):
-    with pytest.raises(ResultError) as caught:
-        submission.read(path)
-    said = str(caught.value)
+    said = refusal(submission.read, path, error=ResultError)
     assert said.startswith(f"{path}: ")
     assert said.count("\n") == 0
     assert "expected" in said

@@ -19,6 +19,7 @@ def recipes(tmp_path, monkeypatch):
     monkeypatch.setattr(images, "PROJECT", tmp_path / "recipes")
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(images, "NEEDED_BYTES", 1)
+    monkeypatch.setattr(images, "ROOM_TO_RUN_BYTES", 1)
     built: list[str] = []
 
     def build(job: Job) -> None:
@@ -27,6 +28,7 @@ def recipes(tmp_path, monkeypatch):
             if job.title == "tools":
                 job.target.mkdir()
                 (job.target / "init").write_text("init")
+                (job.target / "init").chmod(0o755)
             else:
                 job.target.write_text((job.recipe / "list").read_text())
 
