@@ -1,6 +1,4 @@
-"""The file protocol on hosts of the lab: over SCPS-TP, over the kernel's TCP and between the two, through errors,
-outages and kills.
-"""
+"""The file protocol on hosts: over SCPS-TP, the kernel's TCP and between the two, through errors, outages, kills."""
 
 from __future__ import annotations
 
