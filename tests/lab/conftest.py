@@ -89,9 +89,7 @@ def capture(node: str, interface: str = "") -> dict[str, Any]:
 
 @pytest.fixture
 def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
-    """Runs workloads over the hop of point_to_point with probes; the other arguments change the plan of the data
-    direction, or are parameters of the network.
-    """
+    """Runs workloads over the hop of point_to_point with probes; other arguments change its data direction or network."""
 
     def run(
         workloads: list[dict[str, Any]],

@@ -118,11 +118,7 @@ class Lab:
     folder: Path
 
     def __call__(self, scenario: str | Path, *overrides: str, **options: Any) -> Ran:
-        """Runs a scenario: its name, its file, or its text, to which a head and the network of two hosts and a hop are
-        added.
-
-        One cell at a time and without the results of earlier runs, if `options` do not say otherwise.
-        """
+        """Runs a scenario by name, file, or text without a head; one cell at a time, without earlier results."""
         if "\n" in str(scenario):
             (path := self.folder / "scenario.yaml").write_text(whole(str(scenario)))
             scenario = path

@@ -1,6 +1,4 @@
-"""Submissions that somebody has changed: bytes of the file, bytes of a member, or a field of a member, with the right
-digests around it.
-"""
+"""Submissions that somebody has changed: bytes of the file or of a member, or a field with right digests."""
 
 from __future__ import annotations
 

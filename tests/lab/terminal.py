@@ -91,9 +91,7 @@ class Terminal:
             self.is_open = False
 
     def ends_within(self, seconds: float) -> int:
-        """Waits for the command's end, and returns its exit code, or the negative number of the signal that ended
-        it.
-        """
+        """Waits for the command's end; its exit code, or the negative number of the signal that ended it."""
         limit = time.monotonic() + seconds
         while self.code is None:
             assert time.monotonic() < limit, (

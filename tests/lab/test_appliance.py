@@ -1,6 +1,4 @@
-"""Cells of engine `virtual` inside a machine of QEMU's have the bytes of those that run on this machine itself; a
-machine that is killed is replaced.
-"""
+"""Cells in a machine of QEMU's have the bytes of those on this machine itself; a machine that is killed is replaced."""
 
 from __future__ import annotations
 

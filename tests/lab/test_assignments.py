@@ -21,9 +21,7 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture
 def scpslab(tmp_path):
-    """Types a command in the test's folder; what it prints, or its messages if it is to end with another code than
-    0.
-    """
+    """Types a command in the test's folder; what it prints, or its messages if it ends with another code than 0."""
     return partial(command.scpslab, folder=tmp_path)
 
 

@@ -157,9 +157,7 @@ def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp
 
 @pytest.fixture(scope="module")
 def without_runs(graded):
-    """A right submission, and settings with which the grader runs no cell again: it has the results of the first
-    time.
-    """
+    """A right submission, and settings with which the grader runs no cell again but takes the first results."""
     student = next(student for student, _ in graded if student.role == "right")
     folder = student.file.parents[1]
     course = load_course(folder / "satnet")

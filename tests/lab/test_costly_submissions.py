@@ -1,6 +1,4 @@
-"""Submissions that would take memory and time without end, or that no file can be written of: each costs its own grade,
-and no other one.
-"""
+"""Submissions that would take memory and time without end, or cannot be written: each costs its own grade alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Forks and templates that end or hang, and memory that runs out: a cell fails with its logs or is run again, the
-others go on, and nothing is left.
-"""
+"""Forks and templates that end or hang, and no memory: a cell fails with its logs or is run again, the others go on."""
 
 from __future__ import annotations
 
@@ -44,10 +42,7 @@ def plans(undisturbed) -> dict[str, Plan]:
 
 @pytest.fixture
 def cells(tmp_path) -> Iterator[Path]:
-    """The cells' folder.
-
-    When the engine has been closed only cells are in it: no process, no scratch folder, nothing in memory.
-    """
+    """The cells' folder; after the engine there is nothing else: no process, no scratch folder, no memory."""
     folder = tmp_path / "cells"
     folder.mkdir()
     before = scratch_folders()

@@ -1,6 +1,4 @@
-"""Gateways: kernel TCP through two of them gains on a lossy hop, unmodified programs on hosts of stack `scps` go over
-SCPS-TP through the host's own, and their accounts close.
-"""
+"""Gateways: split kernel TCP gains on a lossy hop, programs on SCPS hosts go through their own, and accounts close."""
 
 from __future__ import annotations
 

@@ -102,9 +102,7 @@ def test_gateways_split_connections_there(seen):
 
 
 def test_killed_labs_leave_nothing_and_take_nothing(seen):
-    """At seeded points of a lab's life its maker is killed: afterwards everything on the machine is as before, things
-    with names like a lab's included.
-    """
+    """At seeded points of a lab's life its maker is killed; things with names like a lab's stay."""
     assert len(seen["killed"]) == KILLS + 1
     assert [point for point in seen["killed"] if point["differs"]] == []
     assert any(point["removed"] for point in seen["killed"])
@@ -118,9 +116,7 @@ TOLERANCE = 0.02
 
 @pytest.mark.skipif(not REPEATS, reason="minutes of real time: make test-host")
 def test_the_machine_s_kernel_in_real_time_agrees_with_virtual_time(run, monkeypatch):
-    """FY97's Fig 4 without errors, where nothing but the engine makes a difference: TCP, BBR and SCPS-TP take the same
-    time. SCPSLAB_AGREEMENT says how often each (make test-host: 3).
-    """
+    """FY97's Fig 4 without errors: TCP, BBR and SCPS-TP take the same time. SCPSLAB_AGREEMENT: how often."""
     monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
     ran = [
         run("fy97/fig04:engines", f"repeats={REPEATS}", "sweep.ber.values=[0]", engine=name, jobs=None)

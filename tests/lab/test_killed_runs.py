@@ -1,6 +1,4 @@
-"""`scpslab run` killed at any moment: the same command goes on, gives the bytes of an undisturbed run, and nothing is
-left in /dev/shm.
-"""
+"""`scpslab run` killed at any moment: the same command goes on with the same bytes; nothing is left."""
 
 from __future__ import annotations
 

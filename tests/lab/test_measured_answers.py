@@ -1,6 +1,4 @@
-"""Assignments solved for the practice variant by code that shares nothing with their formulas: answers computed as a
-handout says have all points, and so has the reference solution of read-a-trace, made from what a student has.
-"""
+"""Assignments solved by code that shares nothing with their formulas, and by read-a-trace's reference: all points."""
 
 from __future__ import annotations
 

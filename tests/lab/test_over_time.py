@@ -1,6 +1,4 @@
-"""The figure over-time of a run: losses stand with the direction and the flow that they hit, and cells on one axis are
-comparable.
-"""
+"""The figure over-time: losses stand with the direction and flow that they hit; cells on one axis compare."""
 
 from __future__ import annotations
 

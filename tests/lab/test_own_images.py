@@ -1,6 +1,4 @@
-"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do what it is
-asked.
-"""
+"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do its role."""
 
 from __future__ import annotations
 
@@ -82,9 +80,7 @@ def test_an_image_that_keeps_the_contract_is_a_host(run_ours):
 
 
 def test_on_a_machine_s_own_kernel_it_is_a_host_too(run_ours, monkeypatch):
-    """Engine `host` with the image in the machine's Docker; a busy machine may be late here, for only bytes and that it
-    works are looked at.
-    """
+    """In the machine's Docker; it may be late, for only bytes and that it works are looked at."""
     monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
     row = run_ours("limits.lateness=10 s", engine=HostInGuest.name).row
 
@@ -93,9 +89,7 @@ def test_on_a_machine_s_own_kernel_it_is_a_host_too(run_ours, monkeypatch):
 
 @pytest.mark.usefixtures("scenario_file")
 def test_two_images_understand_each_other_with_losses(run):
-    """Ours at both ends, in both directions, named as somebody names the image of another implementation; the lossy hop
-    took some packets.
-    """
+    """Ours at both ends, named as somebody names another implementation's."""
     ours = f"scpslab/scps-host:{version()}"
     rows = run("links/interop-images:test", f"hosts.h1.image={ours}", f"hosts.h2.image={ours}").rows
     arrived = ("completed", "200000")

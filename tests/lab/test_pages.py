@@ -1,6 +1,4 @@
-"""The pages of the documentation whose files and commands are followed as written, outside of the clone or in a folder
-that knows nothing of earlier runs; and every scenario that `scpslab new` writes.
-"""
+"""Pages whose files and commands are followed as written, outside of the clone, and what `scpslab new` writes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Paths as plans foretell them, and as packets take them: counted link by link, and asked of the routers with times to
-live that run out.
-"""
+"""Paths as plans foretell them, and as packets take them: counted link by link, and asked of the routers."""
 
 from __future__ import annotations
 
@@ -54,10 +52,7 @@ def flows() -> list[tuple[str, str, str]]:
 
 
 def counted(cell: Cell) -> Counter[tuple[str, str]]:
-    """Packets that each direction of each link was offered.
-
-    A switch floods what it has not learned, and copies for monitors: its own count is left out.
-    """
+    """Packets offered to each direction of each link but those from switches, which flood and copy."""
     network = cell.plan.network
     switches = {node.name for node in network.nodes if isinstance(node, Switch)}
     ways = {(link.name, way.name): way.from_ for link in network.links for way in link.directions}
@@ -88,9 +83,7 @@ def asked(found: Flow, plan: Plan) -> list[str]:
 def test_packets_take_the_path_that_the_plan_foretells(
     planned: Planned, engine: VirtualEngine, tmp_path: Path, topology: str, source: str, sink: str
 ) -> None:
-    """Every link on the path carries every echo each way, no other link any; each router answers when the time to live
-    ends at it.
-    """
+    """Links on the path carry every echo each way, no other any; each router answers when the time to live ends."""
     echo = f"{{kind: ping, name: echo, from: {source}, to: {sink}, count: {ECHOES}, interval: 100 ms}}"
     text = HEAD.format(topology) + f"workloads: [{echo}]\n"
     draft = planned(text)
@@ -159,9 +152,7 @@ def test_only_the_named_links_carry_anything(
 
 
 def test_engine_host_takes_the_same_paths_on_a_machine_that_filters_by_them(planned: Planned, tmp_path: Path) -> None:
-    """home's packets to its address on `sat` come by another link than the answers take; a strict machine would drop
-    them all.
-    """
+    """home's packets to `sat` come by another link than the answers take; a strict machine would drop them all."""
     text = HEAD.format("one_way_satellite") + BULK.format("server", "home.sat").replace("patience: 300", "patience: 30")
     # Paths are what is looked at, on a machine that may have other work: how late the lab is does not matter.
     plan = planned(text.replace("virtual: 600 s", "virtual: 600 s, lateness: 5 s"))

@@ -1,7 +1,4 @@
-"""Policies: somebody's code decides what is sent.
-
-Right ones are measured, wrong ones are told what is wrong, and hostile ones can do nothing.
-"""
+"""Policies: somebody's code decides what is sent. Right ones are measured, wrong ones named, hostile ones harmless."""
 
 from __future__ import annotations
 

@@ -41,9 +41,7 @@ def sent(rate_bps: int, seconds: int, packet_bytes: int) -> dict[str, Any]:
 
 @pytest.fixture
 def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
-    """Runs a workload over the serial link of sgls, with a capture at ground; `errors`: of the data direction; `route`:
-    options of the routes to the peer.
-    """
+    """Runs a workload over sgls, captured at ground; `errors`: of the data direction; `route`: options of routes."""
 
     def run(
         workload: dict[str, Any],
@@ -103,9 +101,7 @@ def test_round_trip_is_both_delays_and_both_frame_times(run_serial, data_baud, a
 
 
 def test_frame_loss_follows_the_bit_error_rate(run_serial):
-    """Independent errors that never repeat: frames lost lie in the binomial interval of 99.99 %, and bit errors in
-    theirs.
-    """
+    """Independent errors that never repeat: lost frames and bit errors lie in their binomial intervals of 99.99 %."""
     ber = 1e-5
     cell = run_serial(sent(80_000, 400, 1000), {"model": "independent", "settings": {"ber": ber}}, vector="0 B")
 
@@ -163,9 +159,7 @@ def test_ftp_takes_the_time_of_its_bytes(run):
 
 
 def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
-    """Every option that a host can have of its routes, at once; what the cell ran on names the interface that pppd
-    made.
-    """
+    """Every option at once; what the cell ran on names the interface that pppd made."""
     route = {"initcwnd": 1, "initrwnd": 3, "advmss": 536, "rto_min_ms": 1000, "quickack": 1}
     cell = run_serial(ftp("put", "passive"), route=route)
 

@@ -1,6 +1,4 @@
-"""Services of a scenario: there before the traffic, watched while the cell runs, ended with it; and what a cell says
-when one fails.
-"""
+"""Services of a scenario: there before the traffic, watched, ended with the cell; and what is said when one fails."""
 
 from __future__ import annotations
 

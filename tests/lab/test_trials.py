@@ -1,7 +1,4 @@
-"""Trials: students' policies that the grader runs.
-
-A wrong or hostile one costs its own trial, says why, and changes nobody else's grade.
-"""
+"""Students' policies that the grader runs: a wrong or hostile one costs its own trial, says why, and no other grade."""
 
 from __future__ import annotations
 
