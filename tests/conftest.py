@@ -11,8 +11,20 @@ from scpslab import scenario
 from scpslab.running import RunOptions, run_scenario
 from scpslab.scenario import planning
 
-DATA = Path(__file__).parent / "data"
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+# What a folder says of its tests.
+MARKS = {HERE / "lab": "lab", HERE / "processes": "slow"}
 PROGRAM = DATA / "run_with_fake_engine.py"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Marks tests by their folder."""
+    for item in items:
+        for folder, mark in MARKS.items():
+            if item.path.is_relative_to(folder):
+                item.add_marker(mark)
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from tests.lab.forks import cells_like, is_completed, plans_of, prepared, run
 from tests.lab.ran import digests
 
 pytestmark = [
-    pytest.mark.lab,
     pytest.mark.skipif(
         "SCPSLAB_APPLIANCE_TESTS" not in os.environ, reason="boots machines in software emulation: make test-appliance"
     ),

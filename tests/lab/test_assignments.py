@@ -16,8 +16,6 @@ from scpslab_course.grading.compare import plans
 from tests.lab import command, parts
 from tests.lab.made_up_class import assignments
 
-pytestmark = pytest.mark.lab
-
 
 @pytest.fixture
 def scpslab(tmp_path):

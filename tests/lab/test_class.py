@@ -38,7 +38,6 @@ from tests.lab import parts
 from tests.lab.made_up_class import CHEATS, TIMES, MadeUpClass, assignments, roles
 from tests.lab.spoilt_submissions import MARKUP, spoilt
 
-pytestmark = pytest.mark.lab
 COUNT = int(os.environ.get("SCPSLAB_CLASS", "12"))
 IS_WHOLE = COUNT >= 60
 FACTS = Facts("Made up", "term-1", "2026-11-22T20:00:00Z")

@@ -11,7 +11,6 @@ from scpslab.analysis.collect import measure
 from scpslab.setup.images import DOCKER, cache_dir, find
 from tests.lab.ran import Cell
 
-pytestmark = pytest.mark.lab
 NP_LANS = Path(__file__).parents[1] / "data/np-lans/np-lans.yaml"
 OWN_GATEWAYS = """
 hosts:

@@ -29,7 +29,6 @@ from tests.lab.forks import (
 )
 from tests.lab.ran import digests
 
-pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_FORK_KILLS", "4"))
 SHORT_S = 5
 

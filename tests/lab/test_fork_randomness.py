@@ -14,7 +14,6 @@ from tests.lab.forks import is_completed, plans_of_file, prepared, run, with_see
 from tests.lab.ran import Cell, whole
 from tests.lab.test_snapshots import ALL_KINDS, cells_of
 
-pytestmark = pytest.mark.lab
 # Programs of the guest draw from every generator that there is, two of each where one could be drawn ahead.
 DRAW = r"""
 import json, os, random, socket, ssl, subprocess, sys, tempfile

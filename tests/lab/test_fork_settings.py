@@ -23,7 +23,6 @@ from scpslab.setup import silent
 from tests.lab.forks import is_completed, plans_of_file, run
 from tests.lab.ran import whole
 
-pytestmark = pytest.mark.lab
 READER = Path(__file__).parent / "in_guest" / "read_back.py"
 FY97 = """
 topology: fy97

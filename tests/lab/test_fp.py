@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = pytest.mark.lab
 SCPS = "{stack: scps, preset: nmsu-vj}"
 KERNEL = "{preset: linux-2.2}"
 

@@ -11,7 +11,6 @@ import pytest
 from tests.lab.ran import Cell
 from tests.lab.terminal import Terminal
 
-pytestmark = pytest.mark.lab
 SIZE = 1_000_000
 SCENARIO = "links/gateway:test"
 

@@ -26,7 +26,6 @@ from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest, program_folder
 from tests.lab.test_docker import images_can_be_had
 
-pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_KILLS", "4"))
 LIMITS = {"memory_mib": 2048, "wall_s": 200 + 30 * KILLS}
 SETTINGS = ["sweep={}", "hosts.*={preset: modern}", "workloads.transfer.size=50 kB"]

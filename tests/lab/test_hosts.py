@@ -8,7 +8,6 @@ from ipaddress import ip_address
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.lab
 CONNECTED = """
 hosts:
   h1: {initial_window: 3, initial_receive_window: 7, rto_min: 1500 ms}

@@ -8,7 +8,6 @@ import pytest
 
 from tests.lab.conftest import HOP, START, capture
 
-pytestmark = pytest.mark.lab
 SIZE_BYTES = 600_000
 RATE_BPS = 2_000_000
 # The default way: 250 ms each way.

@@ -15,7 +15,6 @@ from tests.lab.copied_tree import built_parts
 from tests.lab.forks import left_after_a_while
 from tests.lab.ran import digests
 
-pytestmark = pytest.mark.lab
 MOMENTS = int(os.environ.get("SCPSLAB_RUN_KILLS", "4"))
 LIMIT_S = 500
 

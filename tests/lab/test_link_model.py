@@ -17,8 +17,6 @@ from scpslab.plan.error_models import Errors
 from scpslab.scenario.vectors import gap_vector, lost_packets
 from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams
 
-pytestmark = pytest.mark.lab
-
 RATE_TOLERANCE = 1e-3
 DELAY_TOLERANCE_S = 50e-6
 

@@ -19,7 +19,6 @@ from scpslab_course.course.answers import expected, read_practice, score_answer
 from scpslab_course.course.assignment import find, load_assignment, load_marking
 from scpslab_course.course.runs import rows_of, run_variant
 
-pytestmark = pytest.mark.lab
 HEADERS = 52  # IP 20, TCP 20, timestamps 12
 
 

@@ -11,8 +11,6 @@ from scipy import stats
 
 from tests.lab.command import ended
 
-pytestmark = pytest.mark.lab
-
 LOSSY = """
 from mininet.net import Mininet
 from mininet.link import TCLink

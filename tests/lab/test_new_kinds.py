@@ -10,8 +10,6 @@ import pytest
 from scpslab.setup import ensure_stack
 from tests.lab.copied_tree import SORTS, CopiedTree, NewKind, built_parts
 
-pytestmark = pytest.mark.lab
-
 
 @pytest.fixture
 def cache(engine, tmp_path: Path) -> Path:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scpslab.analysis.figures.canvas import words_in
 from tests.lab.command import scpslab
-
-pytestmark = pytest.mark.lab
 
 # Acknowledgements meet a hundred times as many bit errors as data, and a neighbour uses the same hop.
 NOISE = """

@@ -16,7 +16,6 @@ from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest
 from tests.lab.ran import Lab, Ran
 
-pytestmark = pytest.mark.lab
 CONTRACT = (Path(__file__).parents[2] / "images" / "CONTRACT.md").read_text()
 IMAGE, CANNOT_SEND, SILENT = "scpslab-test/stack:1.0", "scpslab-test/receiver:1.0", "scpslab-test/silent:1.0"
 

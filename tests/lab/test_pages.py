@@ -18,7 +18,6 @@ PNG = b"\x89PNG"
 HAS_R = shutil.which("Rscript") is not None
 HAS_PANDAS = subprocess.run(["python3", "-c", "import pandas, scipy"], capture_output=True, check=False).returncode == 0
 
-pytestmark = pytest.mark.lab
 NEW = [(topology, "bulk") for topology in fresh.networks()] + [
     ("point_to_point", kind) for kind in fresh.workload_kinds() if kind != "bulk"
 ]

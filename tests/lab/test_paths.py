@@ -20,7 +20,6 @@ from tests.lab.forks import plans_of_file
 from tests.lab.guest_machine import HostInGuest
 from tests.lab.ran import Cell, run_plan, whole
 
-pytestmark = pytest.mark.lab
 ECHOES = 20
 HEAD = "topology: {}\nlimits: {{virtual: 600 s}}\n"
 Planned = Callable[[str], Plan]

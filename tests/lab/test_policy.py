@@ -12,7 +12,6 @@ from scpslab.running.verify import contradictions
 from scpslab.runs import archive
 from tests.lab.ran import Cell, Ran
 
-pytestmark = pytest.mark.lab
 SCENARIO = """
 parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s}
 links:

@@ -12,7 +12,6 @@ import pytest
 from scpslab.core.project import ROOT
 from scpslab.setup import ensure, silent
 
-pytestmark = pytest.mark.lab
 # RDTSC and RDTSCP with both halves of the answer in one register, at places where a word of memory or a page ends.
 CLOCK = """import ctypes, mmap, time
 memory = mmap.mmap(-1, 8192, prot=7)

@@ -11,7 +11,6 @@ from tests.lab.conftest import datagrams, network_of, run_network
 
 from scpslab.kinds.disciplines.red.plan import SLOPE_LIMIT, burst_packets, is_possible
 
-pytestmark = pytest.mark.lab
 # One in 2^30 for each byte between the thresholds: half of it is more than tc takes.
 LEAST = 90_000 * 2.0**-30
 RED = {"min_bytes": 10_000, "max_bytes": 100_000}

@@ -18,7 +18,6 @@ from scpslab.running.verify import verify
 from scpslab.runs.archive import read_archive, write_archive
 from tests.lab.command import ended
 
-pytestmark = pytest.mark.lab
 NAME = "fy97/fig04:kernel-test"
 ONE_CELL = ("repeats=1", "sweep.ber.values=[0]", "workloads.transfer.size=20 kB")
 BUSY = "while True: pass"

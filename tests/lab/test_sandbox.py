@@ -21,7 +21,6 @@ from scpslab.engine.virtual import VirtualEngine
 from scpslab.setup import Images, ensure, silent
 from scpslab.setup.images import PROJECT
 
-pytestmark = pytest.mark.lab
 BUSINESS = "nobody's business"
 ESCAPE = Path(__file__).parent / "in_guest" / "escape.py"
 TOOLS = PROJECT / "images" / "guest" / "tools"

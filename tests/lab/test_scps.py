@@ -7,7 +7,6 @@ import pytest
 from scpslab.analysis.collect import measure
 from scpslab.lab.scps_end import master_key
 
-pytestmark = pytest.mark.lab
 SCPS = "{stack: scps, preset: fy97-rate}"
 KERNEL = "{preset: modern}"
 ENDS = {

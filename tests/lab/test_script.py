@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.lab
 CHANGES = """
 script:
 - {do: run, at: 1 s, node: h2, command: "iperf3 -s -1", required: false}

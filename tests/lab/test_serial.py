@@ -17,8 +17,6 @@ from scpslab.plan import schema
 from tests.lab.conftest import ERRORS, START, capture, datagrams, network_of, run_network
 from tests.lab.ran import Cell
 
-pytestmark = pytest.mark.lab
-
 RATE_TOLERANCE = 1e-3
 # Protocol field (compressed), frame check, flag: what PPP adds to an IP packet; characters that are escaped come on
 # top.

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.lab
 SCENARIO = """
 parameters: {data_rate: 2 Mbit/s, data_delay: 250 ms, ack_delay: 250 ms}
 services:

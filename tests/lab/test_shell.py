@@ -17,7 +17,6 @@ from tests.lab.command import ended
 from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, Terminal, left_of
 from tests.lab.test_docker import needs_images
 
-pytestmark = pytest.mark.lab
 INTERRUPTED = 130
 
 

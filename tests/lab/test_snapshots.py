@@ -30,7 +30,6 @@ from tests.lab.forks import (
 from tests.lab.ran import digests
 from tests.lab.test_docker import images_can_be_had
 
-pytestmark = pytest.mark.lab
 KINDS = ("fy97", "congestion", "router", "paths", "others", "script", "serial", "np", "gateway", "policy")
 # Ten seconds for every template: `make test-forks` asks for them.
 DOCKER_KINDS = ("docker", "own-image")

@@ -14,7 +14,6 @@ from scpslab_course.grading import grader
 from scpslab_course.grading.grade import Status
 from tests.lab.made_up_class import MadeUpClass, repacked
 
-pytestmark = pytest.mark.lab
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_bytes()
 TRIED = """deliverables:
   - {file: policy.py, says: A policy., points: 4}

@@ -19,7 +19,6 @@ from scpslab.engine.appliance.machine import Job, Machine, MachineCell, Machines
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.uml import no_network
 
-pytestmark = pytest.mark.slow
 PLAN = no_network({"wall_s": 5, "memory_mib": 64})
 # What every script begins with: `folder` is where the machine's exchange is.
 START = """

@@ -12,8 +12,6 @@ from scpslab_course.course.answers import GivenError, interval, number
 from scpslab_course.grading import classwide, grader, submission
 from tests.unit.grading.test_classwide import made
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
     ("does", "says"),

@@ -23,7 +23,6 @@ from scpslab.runs import CellFiles
 
 from scpslab.kinds.probes.queue.plan import QueueDepth
 
-pytestmark = pytest.mark.slow
 PLAN = no_network({"wall_s": 60, "memory_mib": 512})
 SHORT = replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1)))
 WRITES_STATUS = 'open("out/status.json", "w").write(\'{"status": "completed", "reason": ""}\')'

@@ -11,8 +11,6 @@ import pytest
 
 from scpslab.engine.standstill import standstill
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
     ("program", "says"),

@@ -13,7 +13,6 @@ import pytest
 from scpslab.engine import template as templates
 from scpslab.engine.template import TemplateError, TemplateGuest
 
-pytestmark = pytest.mark.slow
 LIMIT_S = 20.0
 PREAMBLE = """
 import os, signal, socket, sys, time

@@ -12,7 +12,6 @@ import pytest
 from scpslab.engine.terminal import typed
 from scpslab.lab.place import PROMPT
 
-pytestmark = pytest.mark.slow
 # A prompt whose commands take a while: what is typed too early would be read by the command.
 LAB = f"""
 import sys, time, termios
