@@ -1,7 +1,5 @@
 """What tables of cases share: a line each, texts with something else in them, and what a refusal says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An engine without labs for runs within this process, and scenarios of a test's own."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

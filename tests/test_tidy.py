@@ -3,8 +3,6 @@
 Each rule is one test; its message names every place that breaks it.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -1,7 +1,5 @@
 """One virtual engine for all lab tests, and plans for a link alone: real kernel, virtual time, no root."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

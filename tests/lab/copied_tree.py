@@ -7,8 +7,6 @@ refused, and what is said of it; `files`, a text or a list of texts in each of s
 in results.csv.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

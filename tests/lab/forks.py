@@ -1,7 +1,5 @@
 """Cells that are forked from templates: plans, engines without templates, digests, processes that are left."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

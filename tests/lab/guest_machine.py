@@ -1,7 +1,5 @@
 """A guest in real time that plays the machine of engine `host`: root, netem, Open vSwitch and Docker of its own."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable

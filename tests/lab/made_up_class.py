@@ -1,7 +1,5 @@
 """Made-up students: issued, solved by a script, packed. The cheats do what a student with an afternoon can do."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -6,8 +6,6 @@ lines may be left out. A block `sh` has commands alone. A block of another langu
 if the paragraph above says "Save this as `NAME`" or "Add this to the end of `NAME`".
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

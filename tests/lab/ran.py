@@ -1,12 +1,10 @@
 """Scenarios that tests run, and what their cells left."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from scpslab.analysis.run import RunCell, open_cell
 from scpslab.analysis.table import read_results
@@ -27,7 +25,7 @@ class Cell(RunCell):
     """A cell that has ended."""
 
     @classmethod
-    def of(cls, folder: Path) -> Cell:
+    def of(cls, folder: Path) -> Self:
         """The cell in a folder."""
         return cls(**vars(open_cell(folder)))
 

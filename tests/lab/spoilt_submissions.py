@@ -1,7 +1,5 @@
 """Submissions that somebody has changed: bytes of the file or of a member, or a field with right digests."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """A person at a terminal: starts `scpslab shell` in a terminal of its own, types, reads, and closes it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """Cells in a machine of QEMU's have the bytes of those on this machine itself; a machine that is killed is replaced."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

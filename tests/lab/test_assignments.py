@@ -1,7 +1,5 @@
 """An assignment from its start to the file that is handed in, as instructor and student type it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -5,8 +5,6 @@ Opt-in, because it takes minutes and needs Docker Engine and root: make test-aut
 SCPSLAB_AUTOGRADER_WHEEL to the wheel of scpslab.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

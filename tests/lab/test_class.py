@@ -7,8 +7,6 @@ SCPSLAB_CLASS=60 (make test-course) takes a class of 60 with the assignment firs
 cache; then assignments that take long are there, too.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

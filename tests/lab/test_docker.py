@@ -1,7 +1,5 @@
 """Nodes that are Docker containers: the same experiment, dockerd and the images of images/ inside the guest."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Forks and templates that end or hang, and no memory: a cell fails with its logs or is run again, the others go on."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

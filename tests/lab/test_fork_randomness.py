@@ -1,7 +1,5 @@
 """Random numbers of a cell: drawn after the fork, from its seed; drawn before it, the same in all of a template."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

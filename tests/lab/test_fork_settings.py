@@ -1,7 +1,5 @@
 """What a cell has of its own is set after the fork: tc, ip, ss, sysctl and maps agree with a guest of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The file protocol on hosts: over SCPS-TP, the kernel's TCP and between the two, through errors, outages, kills."""
 
-from __future__ import annotations
-
 import pytest
 
 SCPS = "{stack: scps, preset: nmsu-vj}"

@@ -1,7 +1,5 @@
 """Gateways: split kernel TCP gains on a lossy hop, programs on SCPS hosts go through their own, and accounts close."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -5,8 +5,6 @@ Labs there complete, and one whose maker is killed at any point is removed witho
 SCPSLAB_KILLS says at how many points (make test-host: 50).
 """
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """What hosts send over a hop: options of routes, few segments, long delays, many packets in one piece."""
 
-from __future__ import annotations
-
 import json
 from ipaddress import ip_address
 

@@ -1,7 +1,5 @@
 """iperf3 in virtual time: it ends when its size is sent, either way, and where answers take longer than its timers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`scpslab run` killed at any moment: the same command goes on with the same bytes; nothing is left."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

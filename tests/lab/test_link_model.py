@@ -1,7 +1,5 @@
 """The link model against closed forms (link-model §5), with the published tolerances: what must be trusted first."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import struct

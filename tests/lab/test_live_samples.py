@@ -1,7 +1,5 @@
 """Samples of a running cell: they come while it runs, and nothing of a cell depends on who listens."""
 
-from __future__ import annotations
-
 import time
 
 from scpslab.engine import CellRun, CellSample

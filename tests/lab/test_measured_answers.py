@@ -1,7 +1,5 @@
 """Assignments solved by code that shares nothing with their formulas, and by read-a-trace's reference: all points."""
 
-from __future__ import annotations
-
 import math
 import re
 import subprocess

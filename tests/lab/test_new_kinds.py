@@ -1,7 +1,5 @@
 """A made-up kind of every sort in a copy of the project, and a cell with it: its traces are in the cell's files."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The figure over-time: losses stand with the direction and flow that they hit; cells on one axis compare."""
 
-from __future__ import annotations
-
 from scpslab.analysis.figures.canvas import words_in
 from tests.lab.command import scpslab
 

@@ -1,7 +1,5 @@
 """Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do its role."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

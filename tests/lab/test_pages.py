@@ -1,7 +1,5 @@
 """Pages whose files and commands are followed as written, outside of the clone, and what `scpslab new` writes."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Paths as plans foretell them, and as packets take them: counted link by link, and asked of the routers."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable

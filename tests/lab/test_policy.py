@@ -1,7 +1,5 @@
 """Policies: somebody's code decides what is sent. Right ones are measured, wrong ones named, hostile ones harmless."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the processor would tell a program of the machine, virtual time answers: its clock, and C++'s random numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What the kernel made of a queue of the plan, read back with tc: limits, thresholds, times, probabilities, effects."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs: what a folder holds, cache, resume, limits, cells whose workloads give up, and the same bytes again."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """A guest is a sandbox, whatever its root does: kernel's lock and confinement each hold alone (docs/security.md)."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

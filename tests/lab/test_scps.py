@@ -1,7 +1,5 @@
 """SCPS on hosts of the lab: TP with itself and the kernel's TCP, over NP through two routers, protected by SP."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.analysis.collect import measure

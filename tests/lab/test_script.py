@@ -1,7 +1,5 @@
 """Links that change while traffic flows, commands that are typed, and captures with a filter and without one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

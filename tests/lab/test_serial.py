@@ -1,7 +1,5 @@
 """Serial links: the channel and PPP against closed forms, and FTP over them. Tolerances are the published ones."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Services of a scenario: there before the traffic, watched, ended with the cell; and what is said when one fails."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

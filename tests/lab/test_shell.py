@@ -1,7 +1,5 @@
 """`scpslab shell` at a real terminal: Mininet's walkthrough, Ctrl-C, and the end of a session in every way."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """A cell's bytes do not depend on what its template did before, or on cells beside it, or on another template."""
 
-from __future__ import annotations
-
 import os
 import random
 import tempfile

@@ -1,7 +1,5 @@
 """Students' policies that the grader runs: a wrong or hostile one costs its own trial, says why, and no other grade."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 QEMU itself is a script here.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a class hands in reaches the limits of the child that reads it, and no further."""
 
-from __future__ import annotations
-
 import os
 import random
 

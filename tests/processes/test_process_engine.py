@@ -1,7 +1,5 @@
 """What all engines whose lab is a process do alike: a cell's folder, its limits, an interrupt, a session, samples."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a child that keeps virtual time from passing does; tests/unit/engine reads its command line."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What the engine makes of what a template says on its socket, or does not: programs of a few lines are the kernel."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

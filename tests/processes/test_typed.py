@@ -1,7 +1,5 @@
 """Commands from a pipe: each is typed when the prompt asks for it, and what the lab prints is shown whole."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

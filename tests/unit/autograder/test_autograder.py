@@ -2,8 +2,6 @@
 score whatever goes wrong.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

@@ -2,8 +2,6 @@
 to do; all of a file at once.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Formulas: what they can say, and that they can do nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -2,8 +2,6 @@
 and calibration.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

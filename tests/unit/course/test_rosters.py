@@ -1,7 +1,5 @@
 """Rosters: names of all kinds are read, and ids that are no folders' names are refused."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

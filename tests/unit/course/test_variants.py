@@ -1,7 +1,5 @@
 """Variants: the same for ever, different for everybody, signed, and the secret stays where it is."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import dataclasses

@@ -1,7 +1,5 @@
 """A student's folder: nothing of the instructor's is in it, and its log is a chain."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

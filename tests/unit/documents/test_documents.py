@@ -2,8 +2,6 @@
 a file at once.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

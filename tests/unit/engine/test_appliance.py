@@ -1,7 +1,5 @@
 """When cells run in the appliance, and with which words its machine is started; tests/processes starts some."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

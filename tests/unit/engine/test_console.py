@@ -1,7 +1,5 @@
 """What is read of a lab's console: samples of a running cell. A program in the lab can write there whatever it likes."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

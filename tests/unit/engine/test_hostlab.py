@@ -1,7 +1,5 @@
 """Which labs are whose, and that removing one touches no other."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 

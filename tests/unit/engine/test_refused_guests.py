@@ -1,7 +1,5 @@
 """What is refused before a guest starts: more memory than the machine has, and a session in virtual time."""
 
-from __future__ import annotations
-
 import os
 
 from scpslab.core.errors import CapabilityError, UsageError

@@ -1,7 +1,5 @@
 """Which program keeps virtual time from passing: its command line, on the stack as Linux begins it."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Numbers that are right for another student's variant are found in any text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Every format has the keys and types that its platform documents, and a student's words stay words in it."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """An interrupted run is told from a replayed log; before bytes are said to be edited, the machine gives them twice."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The pages for who marks: what a student wrote is text in them, whatever it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nothing is written, nothing is run, and no memory is filled.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import tarfile

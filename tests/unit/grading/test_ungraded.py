@@ -1,7 +1,5 @@
 """A submission that cannot be graded says why, has no score, and does nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Plans are read strictly and written as they were."""
 
-from __future__ import annotations
-
 import copy
 import re
 from typing import get_args

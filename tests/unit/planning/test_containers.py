@@ -1,7 +1,5 @@
 """Which image each node of a plan is, where nodes are Docker containers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

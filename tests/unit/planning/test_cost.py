@@ -1,7 +1,5 @@
 """Costs: sums over cells, no cell faster than itself, and storage only where it was measured."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

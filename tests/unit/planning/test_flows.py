@@ -1,7 +1,5 @@
 """Ends of workloads that name a link: what plans say of them, and what people are told of their paths."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Which hosts of stack `scps` get a gateway of their own, and what it is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.cli.shell import shell_plan

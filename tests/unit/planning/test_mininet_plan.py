@@ -1,7 +1,5 @@
 """A network that a Mininet script describes: read strictly, and made a plan that any reader of plans takes."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hosts and routers that speak SCPS-NP in plans: addresses, next hops, interfaces, files, and what does not fit."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 from pathlib import Path

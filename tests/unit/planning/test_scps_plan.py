@@ -1,7 +1,5 @@
 """Hosts with the stack `scps` in plans: addresses the kernel does not own, ways to them, and the rate that fits."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Hosts that protect their segments by SCPS-SP: what plans say, the files that the lab makes, and what does not fit."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Routes of a topology: in words of nodes and links, each direction for itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.plan.topology import Network

@@ -1,7 +1,5 @@
 """Services of kind gateway that could not start, or would never get a packet, are refused with the file."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

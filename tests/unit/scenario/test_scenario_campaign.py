@@ -1,7 +1,5 @@
 """Campaign files: patterns, variants, mistakes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Old names of scenarios go on working, and say the new one."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab import scenario

@@ -1,7 +1,5 @@
 """Scenarios that nobody can run are refused before anything of them is built."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

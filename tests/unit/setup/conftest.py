@@ -1,7 +1,5 @@
 """Parts that are built in no time."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.setup import images

@@ -1,7 +1,5 @@
 """Folders that several processes make at once: each whole, none in another's way."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

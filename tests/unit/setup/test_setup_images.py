@@ -1,7 +1,5 @@
 """The cache of what is built: by content, whole or not at all, once, and without a network the second time."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Notices of copyright are taken from what a part is made of, and leave nothing behind in the guest."""
 
-from __future__ import annotations
-
 import json
 
 from tools.build import notices, stack

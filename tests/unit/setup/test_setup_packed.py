@@ -1,7 +1,5 @@
 """Parts that a wheel carries: packed to the same bytes everywhere, unpacked whole or not at all, and once."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Kernel, guest and package source: what the recipes say is what is asked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.core.errors import CapabilityError

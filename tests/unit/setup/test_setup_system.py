@@ -1,7 +1,5 @@
 """The system cache: its parts are used where they are, compared with their digests, and never written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Root runs what root has built: nothing of another user's, whatever it says it is."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

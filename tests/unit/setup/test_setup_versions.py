@@ -1,7 +1,5 @@
 """The versions of recipes: files that are read strictly."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
