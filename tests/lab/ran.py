@@ -30,6 +30,12 @@ class Cell(RunCell):
         return cls(**vars(open_cell(folder)))
 
     @property
+    def completed(self) -> Self:
+        """The same cell, which was completed."""
+        assert self.status == "completed", self.reason
+        return self
+
+    @property
     def virtual_s(self) -> float:
         """How long it took, in virtual time."""
         return float(json_object(CellFiles(self.folder).status_file)["virtual_s"])

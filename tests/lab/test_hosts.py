@@ -109,13 +109,12 @@ probes: [{kind: capture, node: h2}]
 
 def test_no_two_arrivals_are_closer_than_the_second_s_time_on_the_wire(run):
     """Each packet of a piece is counted, waits, takes its time on the wire, and is no longer than the MTU."""
-    cell = run(PIECES.replace("COMMAND", json.dumps(f"python3 -c '{SEND}'"))).cell
+    cell = run(PIECES.replace("COMMAND", json.dumps(f"python3 -c '{SEND}'"))).cell.completed
     account, packets = cell.account(), cell.packets("h2")
     sent = packets.source == int(ip_address("10.0.0.1"))
     sizes, times = packets.ip_bytes[sent], packets.t_ns[sent]
     datagrams = packets.protocol[sent] == 17
 
-    assert cell.status == "completed"
     assert (datagrams.sum(), sizes[datagrams].sum()) == (DATAGRAMS, DATAGRAM_BYTES)
     assert account["offered_packets"] == account["delivered_packets"] == len(sizes)
     assert account["offered_bytes"] == account["delivered_bytes"] == sizes.sum()

@@ -92,9 +92,8 @@ def test_packets_take_the_path_that_the_plan_foretells(
         for number in range(1, len(routers) + 1)
     ]
     plan = planned(text + ("script:\n" + "".join(steps) if steps else ""))
-    cell = run_plan(engine, plan, tmp_path / "cell")
+    cell = run_plan(engine, plan, tmp_path / "cell").completed
 
-    assert cell.status == "completed"
     assert cell.line("echo", event="summary")["received"] == ECHOES
     owners = {end.ip.split("/")[0]: end.node for link in plan.network.all_links for end in link.ends if end.ip}
     logs = [cell.log(f"script-{number}-{source}") for number in range(1, len(routers) + 1)]
@@ -139,10 +138,9 @@ DATA_BY_SATELLITE, ALL_BY_PHONE = ("sat.data", "phone.ack"), ("phone.data", "pho
 def test_only_the_named_links_carry_anything(
     planned: Planned, engine: VirtualEngine, tmp_path: Path, text: str, wanted: tuple[str, str]
 ) -> None:
-    cell = run_plan(engine, planned(HEAD.format("one_way_satellite") + text), tmp_path / "cell")
+    cell = run_plan(engine, planned(HEAD.format("one_way_satellite") + text), tmp_path / "cell").completed
 
     path = flow(Paths(cell.plan.network), cell.plan.cell.workloads[0])
-    assert cell.status == "completed"
     assert path.back is not None
     foretold = {f"{link}.{way}" for link, way in taken([*path.there, *path.back]) if link in ("sat", "phone")}
     assert carrying(cell) == set(wanted) == foretold
@@ -153,7 +151,6 @@ def test_engine_host_takes_the_same_paths_on_a_machine_that_filters_by_them(plan
     text = HEAD.format("one_way_satellite") + BULK.format("server", "home.sat").replace("patience: 300", "patience: 30")
     # Paths are what is looked at, on a machine that may have other work: how late the lab is does not matter.
     plan = planned(text.replace("virtual: 600 s", "virtual: 600 s, lateness: 5 s"))
-    cell = run_plan(HostInGuest(), plan, tmp_path / "cell")
+    cell = run_plan(HostInGuest(), plan, tmp_path / "cell").completed
 
-    assert cell.status == "completed"
     assert carrying(cell) == set(DATA_BY_SATELLITE)
