@@ -1,7 +1,7 @@
 """Scenarios that tests run, and what their cells left."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -129,6 +129,11 @@ class Lab:
         number = len(list(self.folder.glob("run-*")))
         kept = {"out": self.folder / f"run-{number}", "jobs": 1, "use_cache": False}
         return Ran(run_scenario(str(scenario), RunOptions(**(kept | options), overrides=list(overrides))))
+
+
+def cases(axis: str, of: Mapping[str, str]) -> str:
+    """An axis of a sweep, as YAML has it, and so the keys that each case sets."""
+    return f"{axis}: {{cases: {{{', '.join(f'{name}: {keys}' for name, keys in of.items())}}}}}"
 
 
 def whole(text: str) -> str:

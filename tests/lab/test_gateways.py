@@ -6,7 +6,7 @@ from typing import Any
 import dpkt
 import pytest
 
-from tests.lab.ran import Cell
+from tests.lab.ran import Cell, cases
 from tests.lab.terminal import Terminal
 
 SIZE = 1_000_000
@@ -88,17 +88,30 @@ def test_ten_transfers_at_once_complete_with_their_accounts(run):
         assert counters(ran.by("path")["split"], name)
 
 
-@pytest.mark.parametrize("outage_s", [1, 10, 60, 600])
-def test_an_outage_of_the_link_is_waited_for(run, outage_s):
-    """The hop is dead both ways in the middle of the transfer: nothing is lost, and nobody gives up."""
-    outage = f"links.hop.*.errors.outages=[{{from: 2 s, to: {2 + outage_s} s}}]"
-    cell = run(SCENARIO, outage, "sweep.path=[split]", "sweep.ber=[0]", "sweep.size=[3 MB]").cell.completed
+OUTAGES_S = {"1s": 1, "10s": 10, "60s": 60, "600s": 600}
+
+
+@pytest.fixture(scope="module")
+def waited(run_once):
+    """A cell for each outage: the hop is dead both ways in the middle of the transfer."""
+    outages = {
+        name: f"{{links.hop.*.errors.outages: [{{from: 2 s, to: {2 + outage_s} s}}]}}"
+        for name, outage_s in OUTAGES_S.items()
+    }
+    only = ("sweep.path=[split]", "sweep.ber=[0]", "sweep.size=[3 MB]")
+    return run_once(SCENARIO, f"sweep.{cases('outage', outages).replace(': ', '=', 1)}", *only, jobs=2).by("outage")
+
+
+@pytest.mark.parametrize("outage", OUTAGES_S)
+def test_an_outage_of_the_link_is_waited_for(waited, outage):
+    """Nothing is lost, and nobody gives up."""
+    cell = waited[outage].completed
     received = cell.line("transfer", event="receiver")
 
     assert (received["bytes"], received["wrong_bytes"]) == (3_000_000, 0)
     assert counters(cell, "near")
     assert counters(cell, "far")
-    assert 2 + outage_s < received["last_data_t_s"]
+    assert 2 + OUTAGES_S[outage] < received["last_data_t_s"]
 
 
 # A satellite hop of 2 Mbit/s on which one of nine packets is lost.

@@ -4,6 +4,7 @@ import pytest
 
 from scpslab.analysis.collect import measure
 from scpslab.lab.scps_end import master_key
+from tests.lab.ran import cases
 
 SCPS = "{stack: scps, preset: fy97-rate}"
 KERNEL = "{preset: modern}"
@@ -18,9 +19,9 @@ ENDS = {
 @pytest.fixture(scope="module")
 def between(run_once):
     """A cell of 50 kB at 5e-5 each way for each pair of ends."""
-    cases = ", ".join(f"{name}: {{hosts.ws1: {one}, hosts.ws2: {two}}}" for name, (one, two) in ENDS.items())
+    ends = cases("ends", {name: f"{{hosts.ws1: {one}, hosts.ws2: {two}}}" for name, (one, two) in ENDS.items()})
     errors, size = "links.hop.*.errors.ber=5e-5", "workloads.transfer.size=50 kB"
-    return run_once("fy97/fig04:test", f"sweep={{ends: {{cases: {{{cases}}}}}}}", errors, size, jobs=2).by("ends")
+    return run_once("fy97/fig04:test", f"sweep={{{ends}}}", errors, size, jobs=2).by("ends")
 
 
 @pytest.mark.parametrize("ends", ENDS)
