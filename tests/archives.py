@@ -1,7 +1,5 @@
 """Archives of runs taken apart and packed again, as somebody who changes them does: with the right digests."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

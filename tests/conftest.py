@@ -1,15 +1,28 @@
-"""An engine without labs for runs within this process."""
-
-from __future__ import annotations
+"""An engine without labs for runs within this process, and scenarios of a test's own."""
 
 import importlib.util
 from pathlib import Path
 
 import pytest
 
+from scpslab import scenario
 from scpslab.running import RunOptions, run_scenario
+from scpslab.scenario import planning
 
-PROGRAM = Path(__file__).parent / "data" / "run_with_fake_engine.py"
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+# What a folder says of its tests.
+MARKS = {HERE / "lab": "lab", HERE / "processes": "slow"}
+PROGRAM = DATA / "run_with_fake_engine.py"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Marks tests by their folder."""
+    for item in items:
+        for folder, mark in MARKS.items():
+            if item.path.is_relative_to(folder):
+                item.add_marker(mark)
 
 
 @pytest.fixture
@@ -29,3 +42,50 @@ def run_fake(monkeypatch, tmp_path):
         return run(name, RunOptions(**({"out": tmp_path / "runs", "jobs": 1} | options)), listeners)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def small() -> str:
+    """The text of a small scenario."""
+    return (DATA / "small-scenario.yaml").read_text()
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes text to small.yaml and returns the path."""
+
+    def to_file(text: str | bytes) -> Path:
+        path = tmp_path / "small.yaml"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return to_file
+
+
+@pytest.fixture
+def load(write):
+    """Loads text as a scenario, cells included, after overrides."""
+
+    def from_text(text: str | bytes, *overrides: str):
+        loaded = scenario.load(str(write(text)), overrides)
+        scenario.cells(loaded)
+        return loaded
+
+    return from_text
+
+
+@pytest.fixture
+def cells(write):
+    """The cells of a scenario's text after overrides."""
+    return lambda text, *overrides: scenario.cells(scenario.load(str(write(text)), overrides))
+
+
+@pytest.fixture
+def planned(cells):
+    """The plan of the only cell of a scenario's text after overrides."""
+
+    def of(text: str, *overrides: str):
+        (cell,) = cells(text, *overrides)
+        return planning.plan(cell)
+
+    return of

@@ -3,8 +3,6 @@
 Each rule is one test; its message names every place that breaks it.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
@@ -12,8 +10,9 @@ import subprocess
 import sys
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -85,6 +84,16 @@ def where(path: Path, line: int = 0) -> str:
     return f"{path.relative_to(ROOT)}:{line}" if line else str(path.relative_to(ROOT))
 
 
+def lines_with(pattern: re.Pattern[str], *names: str) -> list[str]:
+    """The places of a pattern in files of the repository."""
+    return [
+        where(path, number)
+        for path in tracked(*names)
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
 def python_files() -> list[Path]:
     """All Python of the packages."""
     return sorted(path for package in (PACKAGE, COURSE) for path in package.rglob("*.py"))
@@ -133,46 +142,35 @@ def arrows() -> dict[tuple[str, str], list[str]]:
     return found
 
 
+def importing(paths: Iterable[Path], is_wrong: Callable[[str], bool]) -> list[str]:
+    """The places where files import what they may not."""
+    return [f"{where(path, line)}: {module}" for path in paths for module, line in imports(path) if is_wrong(module)]
+
+
 def test_guest_code_imports_only_what_the_guest_has():
-    """The guest has a plain Python with Mininet, and the files of the bundle."""
-    shipped = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for _, name in bundle.sources()} | {
-        "scpslab.lab.run_lab"
-    }
-    wrong = []
-    for path, _ in bundle.sources():
-        for module, line in imports(path):
-            top = module.split(".")[0]
-            mine = top == "mininet" or module in shipped or module.rpartition(".")[0] in shipped
-            if not (mine or top in sys.stdlib_module_names):
-                wrong.append(f"{where(path, line)}: {module}")
-    assert wrong == []
+    """A plain Python with Mininet, and the files of the bundle: of a kind its plan and its part of the lab."""
+    names = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for _, name in bundle.sources()}
+    shipped, tops = names | {"scpslab.lab.run_lab"}, {"mininet", *sys.stdlib_module_names}
 
+    def is_wrong(module: str) -> bool:
+        return not (module.split(".", maxsplit=1)[0] in tops or {module, module.rpartition(".")[0]} & shipped)
 
-def test_the_guest_has_no_more_of_a_kind_than_its_plan_and_its_part_of_the_lab():
-    assert {file.name for file, name in bundle.sources() if name.startswith("scpslab/kinds/")} == {
-        "__init__.py",
-        "plan.py",
-        "lab.py",
-    }
+    assert importing((path for path, _ in bundle.sources()), is_wrong) == []
+    of_kinds = {file.name for file, name in bundle.sources() if name.startswith("scpslab/kinds/")}
+    assert of_kinds == {"__init__.py", "plan.py", "lab.py"}
 
 
 def test_what_is_installed_to_run_is_imported_by_the_program():
     """What tests alone need is in the extra `dev`."""
     modules = {"dask-jobqueue": "dask_jobqueue", "pyyaml": "yaml"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = [
-        line
-        for extra, lines in project["optional-dependencies"].items()
-        if extra not in ("dev", "site")
-        for line in lines
-    ]
-    wanted = [re.split(r"[<>=~! ]", line)[0] for line in [*project["dependencies"], *extras]]
+    extras = (lines for extra, lines in project["optional-dependencies"].items() if extra not in ("dev", "site"))
+    wanted = [re.split(r"[<>=~! ]", line)[0] for line in [*project["dependencies"], *chain(*extras)]]
     text = "\n".join(path.read_text() for path in python_files())
-    assert [
-        name
-        for name in wanted
-        if not re.search(rf"^\s*(?:from|import) {modules.get(name, name)}\b", text, re.MULTILINE)
-    ] == []
+    imported = {
+        name for name in wanted if re.search(rf"^\s*(?:from|import) {modules.get(name, name)}\b", text, re.MULTILINE)
+    }
+    assert set(wanted) - imported == set()
 
 
 def test_the_tree_is_the_order():
@@ -190,97 +188,49 @@ def test_data_flows_one_way():
         for place in places
     ]
     for package, later in COURSE_LATER.items():
-        for path in (COURSE / package).rglob("*.py"):
-            wrong += [
-                f"{where(path, line)}: {module}"
-                for module, line in imports(path)
-                if module.split(".")[:2] in [["scpslab_course", name] for name in later]
-            ]
+        names = [["scpslab_course", name] for name in later]
+        wrong += importing((COURSE / package).rglob("*.py"), lambda module, names=names: module.split(".")[:2] in names)
+    wrong += importing(PACKAGE.rglob("*.py"), lambda module: module.startswith("scpslab_course"))
     assert wrong == []
-
-
-def test_few_packages_know_each_other():
     assert len(arrows()) <= MOST_ARROWS
 
 
 def test_kinds_are_folders_that_say_nothing():
-    assert [where(path) for path in (PACKAGE / "kinds").rglob("__init__.py") if path.read_text()] == []
-    assert [
-        where(path) for path in (PACKAGE / "kinds").rglob("*.py") if path.name not in {"__init__.py", *LAYERS}
-    ] == []
+    files = list((PACKAGE / "kinds").rglob("*.py"))
+    assert [where(path) for path in files if path.name == "__init__.py" and path.read_text()] == []
+    assert [where(path) for path in files if path.name not in {"__init__.py", *LAYERS}] == []
 
 
 def test_layers_find_kinds_by_name_and_name_none():
     """But for the one list of columns, which has its order from all of them."""
-    wrong = [
-        f"{where(path, line)}: {module}"
-        for path in PACKAGE.rglob("*.py")
-        for module, line in imports(path)
-        if module.startswith("scpslab.kinds.")
-        and "kinds" not in path.relative_to(PACKAGE).parts
-        and path != PACKAGE / "analysis" / "metrics" / "families.py"
-    ]
-    assert wrong == []
-
-
-def test_the_laboratory_imports_nothing_of_the_course():
-    wrong = [
-        f"{where(path, line)}: {module}"
-        for path in PACKAGE.rglob("*.py")
-        for module, line in imports(path)
-        if module.startswith("scpslab_course")
-    ]
-    assert wrong == []
+    families = PACKAGE / "analysis" / "metrics" / "families.py"
+    layers = (path for path in PACKAGE.rglob("*.py") if "kinds" not in path.relative_to(PACKAGE).parts)
+    others = (path for path in layers if path != families)
+    assert importing(others, lambda module: module.startswith("scpslab.kinds.")) == []
 
 
 def test_only_the_recipes_know_the_builders():
     """The laboratory runs without tools/build, and the builders know the laboratory's parts and words alone."""
-    wrong = [
-        where(path, line) for path in python_files() for module, line in imports(path) if module.startswith("tools")
-    ]
-    wrong += [
-        where(path)
-        for path in python_files()
-        if "tools.build" in path.read_text() and path != PACKAGE / "setup" / "recipes.py"
-    ]
-    for path in BUILDERS.glob("*.py"):
-        wrong += [
-            where(path, line) for module, line in imports(path) if layer_of_module(module) not in ("", "core", "setup")
-        ]
+    recipes = PACKAGE / "setup" / "recipes.py"
+    wrong = importing(python_files(), lambda module: module.startswith("tools"))
+    wrong += [where(path) for path in python_files() if "tools.build" in path.read_text() and path != recipes]
+    wrong += importing(BUILDERS.glob("*.py"), lambda module: layer_of_module(module) not in ("", "core", "setup"))
     assert wrong == []
 
 
-def test_nothing_prints_but_commands_and_the_lab():
-    wrong = []
-    for path in python_files():
-        if str(path.relative_to(ROOT / "src")).startswith(PRINTERS):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call):
-                continue
-            name = (
-                node.func.id
-                if isinstance(node.func, ast.Name)
-                else node.func.attr
-                if isinstance(node.func, ast.Attribute)
-                else ""
-            )
-            if name in ("print", "Console"):
-                wrong.append(where(path, node.lineno))
-    assert wrong == []
-
-
-def test_nothing_below_the_commands_knows_of_a_console():
+def test_nothing_below_the_commands_and_beside_the_lab_prints_or_knows_of_a_console():
     """Tables may be made elsewhere; where and whether they are shown is the commands' (docs/ARCHITECTURE.md)."""
-    wrong = []
-    for path in python_files():
-        if not str(path.relative_to(ROOT / "src")).startswith(PRINTERS):
-            wrong += [
-                f"{where(path, line)}: {module}"
-                for module, line in imports(path)
-                if module in ("rich.console", "rich.progress", "rich.status", "typer")
-                or module.startswith(("rich.console.", "rich.progress."))
-            ]
+    silent = [path for path in python_files() if not str(path.relative_to(ROOT / "src")).startswith(PRINTERS)]
+    consoles = re.compile(r"(rich\.(console|progress)(\..*)?|rich\.status|typer)")
+    wrong = importing(silent, lambda module: consoles.fullmatch(module) is not None)
+    for path in silent:
+        calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+        # A name, or the last name of an attribute.
+        wrong += [
+            where(path, call.lineno)
+            for call in calls
+            if {getattr(call.func, "id", ""), getattr(call.func, "attr", "")} & {"print", "Console"}
+        ]
     assert wrong == []
 
 
@@ -299,10 +249,11 @@ def lines_of_code(path: Path) -> int:
 
 def test_a_file_has_as_many_lines_of_code_as_one_counts(tmp_path):
     file = tmp_path / "file.py"
-    file.write_text(
-        '"""Says.\n\nMore.\n"""\n\nimport os  # why\n\n\ndef f(\n    a,\n):\n    """Does."""\n    # why\n    return '
-        '"""\n\ntext"""\n'
+    head, body = (
+        '"""Says.\n\nMore.\n"""\n\nimport os  # why\n\n\n',
+        '    """Does."""\n    # why\n    return """\n\ntext"""\n',
     )
+    file.write_text(f"{head}def f(\n    a,\n):\n{body}")
     assert lines_of_code(file) == 1 + 3 + 3
 
 
@@ -341,12 +292,7 @@ def test_no_module_is_a_drawer_for_everything():
 
 def test_nothing_is_left_for_later():
     marker = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?! #\d)")
-    wrong = []
-    for path in tracked("*.py", "*.c", "*.h", "*.md", "*.sh", "*.yaml", "*.rs", "Makefile", "tools/*"):
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            if marker.search(line):
-                wrong.append(where(path, number))
-    assert wrong == []
+    assert lines_with(marker, "*.py", "*.c", "*.h", "*.md", "*.sh", "*.yaml", "*.rs", "Makefile", "tools/*") == []
 
 
 def test_no_text_names_a_machine_of_ours():
@@ -355,24 +301,14 @@ def test_no_text_names_a_machine_of_ours():
         re.escape("/" + "/".join(parts) + "/") for parts in (("wo" + "rk",), ("tm" + "p", "k"), ("ro" + "ot",))
     )
     personal = re.compile(rf"{folders}|\b{'clau' + 'de'}\b|\b{'open' + 'ai'}\b", re.IGNORECASE)
-    wrong = []
-    for path in tracked(
-        "*.py", "*.c", "*.md", "*.yaml", "*.toml", "Makefile", "tools/*", "images/*", "scpslab", ".ci/*"
-    ):
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            if personal.search(line):
-                wrong.append(where(path, number))
-    assert wrong == []
+    names = ("*.py", "*.c", "*.md", "*.yaml", "*.toml", "Makefile", "tools/*", "images/*", "scpslab", ".ci/*")
+    assert lines_with(personal, *names) == []
 
 
 def test_no_text_names_the_host_of_a_mirror():
-    host = "deb." + "debian.org"
-    found = [
-        where(path)
-        for path in tracked("src", "tools", "images", "docs", "tests", "*.md", "Makefile", "playbooks", "Vagrantfile")
-        if host in path.read_text(errors="replace")
-    ]
-    assert found == []
+    host = re.compile(re.escape("deb." + "debian.org"))
+    names = ("src", "tools", "images", "docs", "tests", "*.md", "Makefile", "playbooks", "Vagrantfile")
+    assert lines_with(host, *names) == []
 
 
 def anchors(page: Path) -> set[str]:

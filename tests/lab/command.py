@@ -1,7 +1,5 @@
 """The program as somebody types it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One virtual engine for all lab tests, and plans for a link alone: real kernel, virtual time, no root."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,9 +87,7 @@ def capture(node: str, interface: str = "") -> dict[str, Any]:
 
 @pytest.fixture
 def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
-    """Runs workloads over the hop of point_to_point with probes; the other arguments change the plan of the data
-    direction, or are parameters of the network.
-    """
+    """Runs workloads over the hop of point_to_point with probes; other arguments change its data direction or network."""
 
     def run(
         workloads: list[dict[str, Any]],

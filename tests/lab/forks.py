@@ -1,8 +1,4 @@
-"""Cells that are forked from templates, for tests: their plans, engines without templates, digests of what cells leave,
-processes that are left.
-"""
-
-from __future__ import annotations
+"""Cells that are forked from templates: plans, engines without templates, digests, processes that are left."""
 
 import os
 import threading
@@ -51,9 +47,7 @@ def cells_like(plan: Plan, count: int) -> dict[str, Plan]:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """Cells of one template that nothing has disturbed, two at a time: their plans, the digests of what they left, how
-    long they took.
-    """
+    """Undisturbed cells of one template, two at a time: plans, digests of their files, how long they took."""
 
     plans: Mapping[str, Plan]
     files: Mapping[str, str]
@@ -108,9 +102,7 @@ def scratch_folders(memory: Path = MEMORY) -> set[Path]:
 
 
 def processes_in(folder: Path, sessions: Iterable[int] = ()) -> dict[int, str]:
-    """Processes that work below a folder, as a template, its forks and all that these start do, or that belong to one
-    of these sessions.
-    """
+    """Processes that work below a folder, or that belong to one of these sessions."""
     processes = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal() or int(entry.name) == os.getpid():

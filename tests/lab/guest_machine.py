@@ -1,8 +1,4 @@
-"""A guest in real time that plays the machine of engine `host`, on any machine that can run a guest: root, netem, Open
-vSwitch and Docker of its own.
-"""
-
-from __future__ import annotations
+"""A guest in real time that plays the machine of engine `host`: root, netem, Open vSwitch and Docker of its own."""
 
 import shutil
 import tempfile
@@ -23,9 +19,7 @@ IN_GUEST = Path(__file__).parent / "in_guest"
 
 
 def program_folder(folder: Path, script: str, with_stack: bool = False) -> Path:
-    """What such a guest starts from: a script of in_guest/ as its run_lab.py, the project's Python code, and a lab
-    program's folder.
-    """
+    """What such a guest starts from: a script of in_guest/ as run_lab.py, the project's code, a lab program."""
     shutil.copytree(
         Path(scpslab.__file__).parent, folder / "source" / "scpslab", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -36,9 +30,7 @@ def program_folder(folder: Path, script: str, with_stack: bool = False) -> Path:
 
 
 class HostInGuest(LiveEngine):
-    """Engine `host` on the kernel of a guest: each cell is a lab of a machine of its own, made as engine `host` makes
-    it.
-    """
+    """Engine `host` on the kernel of a guest: each cell is a lab of a machine of its own."""
 
     name: ClassVar[str] = "host-in-guest"
 

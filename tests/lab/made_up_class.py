@@ -1,9 +1,4 @@
-"""A class of made-up students: issued, solved by a script, packed.
-
-Each has a role; the cheats do what a student with an afternoon can do.
-"""
-
-from __future__ import annotations
+"""Made-up students: issued, solved by a script, packed. The cheats do what a student with an afternoon can do."""
 
 import gzip
 import hashlib
@@ -65,9 +60,7 @@ class MadeUpClass:
         assignment: str = "small",
         added: Mapping[str, str] | None = None,
     ) -> None:
-        """`assignment`: one of the project's, or "small", the one of these tests; `added`: lines at the end of its
-        files.
-        """
+        """`assignment`: one of the project's, or "small", that of these tests; `added`: lines at the end of files."""
         self.course = make_course(folder / "satnet", "Made up", "term-1", [assignment])
         own = self.course.folder / "assignments"
         if assignment == "small":

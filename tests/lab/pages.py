@@ -6,8 +6,6 @@ lines may be left out. A block `sh` has commands alone. A block of another langu
 if the paragraph above says "Save this as `NAME`" or "Add this to the end of `NAME`".
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -78,10 +76,7 @@ def _commands(body: str) -> Iterator[Command]:
 
 
 def follow(page: Path, folder: Path) -> list[str]:
-    """Does what a page says, in a folder in which the commands of a clone's root work.
-
-    Returns what went differently.
-    """
+    """Does what a page says, in a folder in which the commands of a clone's root work; what went differently."""
     (folder / "scpslab").write_text(f'#!/bin/sh\nexec "{ROOT}/scpslab" "$@"\n')
     (folder / "scpslab").chmod(0o755)
     (folder / "Makefile").write_text(f"%:\n\t@$(MAKE) --no-print-directory -C {ROOT} $@\n")
@@ -106,9 +101,7 @@ def save(file: File, folder: Path) -> None:
 
 
 def type_in(command: Command, folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Carries out a command of a page with further settings of the environment; what it prints and its messages are one
-    text.
-    """
+    """Carries out a command of a page with further settings; what it prints and its messages are one text."""
     return subprocess.run(
         ["bash", "-c", command.line],
         cwd=folder,
@@ -123,10 +116,7 @@ def type_in(command: Command, folder: Path, settings: dict[str, str]) -> subproc
 
 
 def agree(expected: str, found: str) -> bool:
-    """Whether every line that a page shows was printed, in this order: the same words, and close numbers.
-
-    A page may leave lines out.
-    """
+    """Whether each line that a page shows was printed, in this order, with close numbers; it may leave lines out."""
     printed = iter([_plain(line) for line in found.splitlines()])
     shown = [_plain(line) for line in expected.splitlines()]
     return all(any(_same(line, other) for other in printed) for line in shown if line not in ("", ANYTHING))

@@ -1,7 +1,5 @@
 """Whether this machine's kernel and guest are those that the project's published numbers were made with."""
 
-from __future__ import annotations
-
 from scpslab.setup import images
 
 

@@ -1,12 +1,10 @@
 """Scenarios that tests run, and what their cells left."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from scpslab.analysis.run import RunCell, open_cell
 from scpslab.analysis.table import read_results
@@ -27,9 +25,15 @@ class Cell(RunCell):
     """A cell that has ended."""
 
     @classmethod
-    def of(cls, folder: Path) -> Cell:
+    def of(cls, folder: Path) -> Self:
         """The cell in a folder."""
         return cls(**vars(open_cell(folder)))
+
+    @property
+    def completed(self) -> Self:
+        """The same cell, which was completed."""
+        assert self.status == "completed", self.reason
+        return self
 
     @property
     def virtual_s(self) -> float:
@@ -118,17 +122,18 @@ class Lab:
     folder: Path
 
     def __call__(self, scenario: str | Path, *overrides: str, **options: Any) -> Ran:
-        """Runs a scenario: its name, its file, or its text, to which a head and the network of two hosts and a hop are
-        added.
-
-        One cell at a time and without the results of earlier runs, if `options` do not say otherwise.
-        """
+        """Runs a scenario by name, file, or text without a head; one cell at a time, without earlier results."""
         if "\n" in str(scenario):
             (path := self.folder / "scenario.yaml").write_text(whole(str(scenario)))
             scenario = path
         number = len(list(self.folder.glob("run-*")))
         kept = {"out": self.folder / f"run-{number}", "jobs": 1, "use_cache": False}
         return Ran(run_scenario(str(scenario), RunOptions(**(kept | options), overrides=list(overrides))))
+
+
+def cases(axis: str, of: Mapping[str, str]) -> str:
+    """An axis of a sweep, as YAML has it, and so the keys that each case sets."""
+    return f"{axis}: {{cases: {{{', '.join(f'{name}: {keys}' for name, keys in of.items())}}}}}"
 
 
 def whole(text: str) -> str:

@@ -1,8 +1,4 @@
-"""Submissions that somebody has changed: bytes of the file, bytes of a member, or a field of a member, with the right
-digests around it.
-"""
-
-from __future__ import annotations
+"""Submissions that somebody has changed: bytes of the file or of a member, or a field with right digests."""
 
 import gzip
 import json

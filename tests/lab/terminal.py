@@ -1,7 +1,5 @@
 """A person at a terminal: starts `scpslab shell` in a terminal of its own, types, reads, and closes it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty
@@ -91,9 +89,7 @@ class Terminal:
             self.is_open = False
 
     def ends_within(self, seconds: float) -> int:
-        """Waits for the command's end, and returns its exit code, or the negative number of the signal that ended
-        it.
-        """
+        """Waits for the command's end; its exit code, or the negative number of the signal that ended it."""
         limit = time.monotonic() + seconds
         while self.code is None:
             assert time.monotonic() < limit, (

@@ -1,8 +1,4 @@
-"""Cells of engine `virtual` inside a machine of QEMU's have the bytes of those that run on this machine itself; a
-machine that is killed is replaced.
-"""
-
-from __future__ import annotations
+"""Cells in a machine of QEMU's have the bytes of those on this machine itself; a machine that is killed is replaced."""
 
 import os
 import shutil
@@ -22,7 +18,6 @@ from tests.lab.forks import cells_like, is_completed, plans_of, prepared, run
 from tests.lab.ran import digests
 
 pytestmark = [
-    pytest.mark.lab,
     pytest.mark.skipif(
         "SCPSLAB_APPLIANCE_TESTS" not in os.environ, reason="boots machines in software emulation: make test-appliance"
     ),

@@ -1,7 +1,5 @@
 """An assignment from its start to the file that is handed in, as instructor and student type it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -16,14 +14,10 @@ from scpslab_course.grading.compare import plans
 from tests.lab import command, parts
 from tests.lab.made_up_class import assignments
 
-pytestmark = pytest.mark.lab
-
 
 @pytest.fixture
 def scpslab(tmp_path):
-    """Types a command in the test's folder; what it prints, or its messages if it is to end with another code than
-    0.
-    """
+    """Types a command in the test's folder; what it prints, or its messages if it ends with another code than 0."""
     return partial(command.scpslab, folder=tmp_path)
 
 

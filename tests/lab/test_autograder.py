@@ -5,8 +5,6 @@ Opt-in, because it takes minutes and needs Docker Engine and root: make test-aut
 SCPSLAB_AUTOGRADER_WHEEL to the wheel of scpslab.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -22,7 +20,7 @@ from tests.lab.made_up_class import CHEATS, MadeUpClass
 from tools.build.apt import sources_line
 
 WHEEL = os.environ.get("SCPSLAB_AUTOGRADER_WHEEL")
-pytestmark = [pytest.mark.lab, pytest.mark.skipif(WHEEL is None, reason="opt-in: make test-autograder")]
+pytestmark = pytest.mark.skipif(WHEEL is None, reason="opt-in: make test-autograder")
 BASE = "scpslab/autograder-test:13"
 # The Python of Debian 13.
 PYTHON = "3.13"

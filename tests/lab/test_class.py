@@ -7,8 +7,6 @@ SCPSLAB_CLASS=60 (make test-course) takes a class of 60 with the assignment firs
 cache; then assignments that take long are there, too.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -38,7 +36,6 @@ from tests.lab import parts
 from tests.lab.made_up_class import CHEATS, TIMES, MadeUpClass, assignments, roles
 from tests.lab.spoilt_submissions import MARKUP, spoilt
 
-pytestmark = pytest.mark.lab
 COUNT = int(os.environ.get("SCPSLAB_CLASS", "12"))
 IS_WHOLE = COUNT >= 60
 FACTS = Facts("Made up", "term-1", "2026-11-22T20:00:00Z")
@@ -157,9 +154,7 @@ def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp
 
 @pytest.fixture(scope="module")
 def without_runs(graded):
-    """A right submission, and settings with which the grader runs no cell again: it has the results of the first
-    time.
-    """
+    """A right submission, and settings with which the grader runs no cell again but takes the first results."""
     student = next(student for student, _ in graded if student.role == "right")
     folder = student.file.parents[1]
     course = load_course(folder / "satnet")

@@ -1,8 +1,4 @@
-"""Submissions that would take memory and time without end, or that no file can be written of: each costs its own grade,
-and no other one.
-"""
-
-from __future__ import annotations
+"""Submissions that would take memory and time without end, or cannot be written: each costs its own grade alone."""
 
 import hashlib
 import json
@@ -17,7 +13,6 @@ from scpslab_course.grading import submission
 from tests.lab.made_up_class import MadeUpClass, members_of, packed, repacked
 from tests.lab.pages import ROOT
 
-pytestmark = pytest.mark.lab
 MOST_MEMORY_KIB = 512 << 10
 # Runs a command, and prints the largest resident size in KiB among it and what it started. A program of its own,
 # because this process has had guests.

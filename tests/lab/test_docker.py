@@ -1,7 +1,5 @@
 """Nodes that are Docker containers: the same experiment, dockerd and the images of images/ inside the guest."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -11,7 +9,6 @@ from scpslab.analysis.collect import measure
 from scpslab.setup.images import DOCKER, cache_dir, find
 from tests.lab.ran import Cell
 
-pytestmark = pytest.mark.lab
 NP_LANS = Path(__file__).parents[1] / "data/np-lans/np-lans.yaml"
 OWN_GATEWAYS = """
 hosts:
@@ -52,9 +49,7 @@ def run_both(run):
 
 @needs_images
 def test_a_transfer_between_containers_is_the_transfer_between_processes(run_both):
-    """Bytes, packets on every link and losses agree; times do to 1 ms, for a role starts its program by one step
-    more.
-    """
+    """Times agree to 1 ms, for a role starts its program by one step more."""
     cells = run_both("fy97/fig04:test", "sweep={}", "hosts.*={preset: fy97-reno}", "workloads.transfer.size=300 kB")
     received, expected = (cell.line("transfer", event="receiver") for cell in cells)
 
@@ -101,9 +96,7 @@ def test_routers_on_a_serial_line_can_be_containers(run_both):
     ],
 )
 def test_gateways_of_routers_and_of_hosts_can_be_containers(run_both, scenario, overrides, accounts):
-    """Kernel TCP between containers is split by containers; a container's own iperf3 runs over SCPS-TP. Both as between
-    processes.
-    """
+    """Kernel TCP is split by containers; a container's own iperf3 runs over SCPS-TP."""
     delivered = []
     for cell in run_both(scenario, *overrides):
         totals = {account: cell.records(account)[-1] for account in accounts}

@@ -1,8 +1,4 @@
-"""Forks and templates that end or hang, and memory that runs out: a cell fails with its logs or is run again, the
-others go on, and nothing is left.
-"""
-
-from __future__ import annotations
+"""Forks and templates that end or hang, and no memory: a cell fails with its logs or is run again, the others go on."""
 
 import os
 import random
@@ -31,7 +27,6 @@ from tests.lab.forks import (
 )
 from tests.lab.ran import digests
 
-pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_FORK_KILLS", "4"))
 SHORT_S = 5
 
@@ -44,10 +39,7 @@ def plans(undisturbed) -> dict[str, Plan]:
 
 @pytest.fixture
 def cells(tmp_path) -> Iterator[Path]:
-    """The cells' folder.
-
-    When the engine has been closed only cells are in it: no process, no scratch folder, nothing in memory.
-    """
+    """The cells' folder; after the engine there is nothing else: no process, no scratch folder, no memory."""
     folder = tmp_path / "cells"
     folder.mkdir()
     before = scratch_folders()

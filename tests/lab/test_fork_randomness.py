@@ -1,8 +1,4 @@
-"""Random numbers of a cell: what is drawn after the fork follows from the cell's seed, what was drawn before it is the
-same in all cells of a template.
-"""
-
-from __future__ import annotations
+"""Random numbers of a cell: drawn after the fork, from its seed; drawn before it, the same in all of a template."""
 
 import base64
 import json
@@ -16,7 +12,6 @@ from tests.lab.forks import is_completed, plans_of_file, prepared, run, with_see
 from tests.lab.ran import Cell, whole
 from tests.lab.test_snapshots import ALL_KINDS, cells_of
 
-pytestmark = pytest.mark.lab
 # Programs of the guest draw from every generator that there is, two of each where one could be drawn ahead.
 DRAW = r"""
 import json, os, random, socket, ssl, subprocess, sys, tempfile
@@ -104,9 +99,7 @@ def thrice(plan: Plan) -> dict[str, Plan]:
 
 
 def test_what_programs_draw_after_the_fork_comes_from_the_cell_s_seed(tmp_path):
-    """Kernel, Python, OpenSSL, ports, sequence numbers, MAC addresses: other seeds, other numbers; the same seed, the
-    same.
-    """
+    """Kernel, Python, OpenSSL, ports, sequence numbers, MAC addresses."""
     path = tmp_path / "drawing.yaml"
     path.write_text(whole(SCENARIO.format(program=base64.b64encode(DRAW.encode()).decode())))
     plans = thrice(next(iter(plans_of_file(path).values())))
@@ -120,9 +113,7 @@ def test_what_programs_draw_after_the_fork_comes_from_the_cell_s_seed(tmp_path):
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind in {"fy97", "serial", "docker", "own-image"}])
 def test_what_ran_before_the_fork_has_used_up_nothing(tmp_path, kind):
-    """Ports and sequence numbers are the cell's own also where pppd, or Docker and a stranger's image, ran before the
-    fork.
-    """
+    """Also where pppd, or Docker and a stranger's image, ran before the fork."""
     plans = thrice(next(iter(cells_of(kind).values())))
     carried_out(plans, tmp_path)
     found = {}

@@ -1,8 +1,4 @@
-"""What a cell has of its own is given to its fork after the fork: tc, ip, ss, sysctl and the maps of the stages then
-say the same as in a guest of its own.
-"""
-
-from __future__ import annotations
+"""What a cell has of its own is set after the fork: tc, ip, ss, sysctl and maps agree with a guest of its own."""
 
 import json
 import os
@@ -25,7 +21,6 @@ from scpslab.setup import silent
 from tests.lab.forks import is_completed, plans_of_file, run
 from tests.lab.ran import whole
 
-pytestmark = pytest.mark.lab
 READER = Path(__file__).parent / "in_guest" / "read_back.py"
 FY97 = """
 topology: fy97
@@ -149,9 +144,7 @@ def states_of(engine: VirtualEngine, plans: dict[str, Plan], folder: Path) -> di
 
 
 def without_chance(state: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """A state without what is drawn at set-up and shapes no packet: addresses of bridges, seeds of delays that do not
-    vary, the order of neighbours.
-    """
+    """A state without what is drawn at set-up and shapes no packet: MACs of bridges, unused seeds, an order."""
     text = json.dumps({key: value for key, value in state.items() if key != "python"})
     seeds = {
         int(d.disorder.seed[16:28], 16)
@@ -183,9 +176,7 @@ def without_chance(state: dict[str, Any], plan: Plan) -> dict[str, Any]:
     ids=["of serial links", "of cells", "of networks"],
 )
 def test_a_fork_is_set_as_a_guest_of_its_own_is(tmp_path, monkeypatch, base, settings, templates):
-    """Setting by setting: a fork of a template that has served another cell, a guest booted for the cell, and a guest
-    that never had a template.
-    """
+    """A fork of a used template, a guest booted for the cell, and a guest that never had a template."""
     monkeypatch.setattr("scpslab.engine.template.MOST_IDLE", 100)
     plans = plans_with(tmp_path / "plans", base, settings)
     with reading(plans, tmp_path) as engine:

@@ -1,12 +1,9 @@
-"""The file protocol on hosts of the lab: over SCPS-TP, over the kernel's TCP and between the two, through errors,
-outages and kills.
-"""
-
-from __future__ import annotations
+"""The file protocol on hosts: over SCPS-TP, the kernel's TCP and between the two, through errors, outages, kills."""
 
 import pytest
 
-pytestmark = pytest.mark.lab
+from tests.lab.ran import cases
+
 SCPS = "{stack: scps, preset: nmsu-vj}"
 KERNEL = "{preset: linux-2.2}"
 
@@ -28,15 +25,28 @@ def assert_whole(row):
     assert (row["lost_bytes"], row["duplicated_bytes"], row["damaged_bytes"]) == ("0", "0", "0")
 
 
-@pytest.mark.parametrize(("source", "sink"), [(SCPS, SCPS), (KERNEL, KERNEL), (SCPS, KERNEL), (KERNEL, SCPS)])
-@pytest.mark.parametrize(("command", "mode"), [("get", "active"), ("put", "passive")])
-def test_a_file_arrives_whoever_is_at_the_ends(source, sink, command, mode, run):
-    """20 kB over the serial line at 1e-5: not faster than the line carries them."""
-    hosts = (f"hosts.satellite={source}", f"hosts.ground={sink}", "links.serial.*.errors.ber=1e-5")
-    file = transfer(kind="fp", command=command, mode=mode, size="20 kB")
-    row = run("sgls/aero-fig02:test", "sweep={}", *hosts, *file).row
+ENDS = {"scps": (SCPS, SCPS), "kernel": (KERNEL, KERNEL), "to-kernel": (SCPS, KERNEL), "to-scps": (KERNEL, SCPS)}
+WAYS = {"get": "active", "put": "passive"}
 
-    assert_whole(row)
+
+@pytest.fixture(scope="module")
+def arrived(run_once):
+    """A row for each pair of ends and each way of 20 kB over the serial line at 1e-5."""
+    ends = {name: f"{{hosts.satellite: {source}, hosts.ground: {sink}}}" for name, (source, sink) in ENDS.items()}
+    ways = {
+        name: f"{{workloads.transfer.command: {name}, workloads.transfer.mode: {mode}}}" for name, mode in WAYS.items()
+    }
+    file = ("links.serial.*.errors.ber=1e-5", *transfer(kind="fp", size="20 kB"))
+    sweep = f"sweep={{{cases('ends', ends)}, {cases('way', ways)}}}"
+    rows = run_once("sgls/aero-fig02:test", sweep, *file, jobs=2).rows
+    return {(row["ends"], row["way"]): row for row in rows}
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_arrives_whoever_is_at_the_ends(ends, way, arrived):
+    """Not faster than the line carries it."""
+    assert_whole(row := arrived[ends, way])
     assert float(row["transfer_s"]) > 20_000 * 10 / 115_200
     assert int(row["wire_data_bytes"]) > 20_000
 
@@ -82,9 +92,7 @@ def test_a_stop_that_did_not_happen_is_no_success(restart):
 
 
 def test_best_effort_fills_what_it_gives_up(restart):
-    """A third of the packets is hit: the reader goes past holes that stay open, and the file has its length, whatever
-    was filled.
-    """
+    """A third of the packets is hit: the reader passes holes, and the file has its length, whatever was filled."""
     errors = "links.serial.data.errors={model: independent, ber: 3e-5}"
     row = restart(errors, *transfer(bets="true", size="40 kB")).row
 

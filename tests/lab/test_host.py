@@ -5,8 +5,6 @@ Labs there complete, and one whose maker is killed at any point is removed witho
 SCPSLAB_KILLS says at how many points (make test-host: 50).
 """
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -26,7 +24,6 @@ from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest, program_folder
 from tests.lab.test_docker import images_can_be_had
 
-pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("SCPSLAB_KILLS", "4"))
 LIMITS = {"memory_mib": 2048, "wall_s": 200 + 30 * KILLS}
 SETTINGS = ["sweep={}", "hosts.*={preset: modern}", "workloads.transfer.size=50 kB"]
@@ -102,9 +99,7 @@ def test_gateways_split_connections_there(seen):
 
 
 def test_killed_labs_leave_nothing_and_take_nothing(seen):
-    """At seeded points of a lab's life its maker is killed: afterwards everything on the machine is as before, things
-    with names like a lab's included.
-    """
+    """At seeded points of a lab's life its maker is killed; things with names like a lab's stay."""
     assert len(seen["killed"]) == KILLS + 1
     assert [point for point in seen["killed"] if point["differs"]] == []
     assert any(point["removed"] for point in seen["killed"])
@@ -118,9 +113,7 @@ TOLERANCE = 0.02
 
 @pytest.mark.skipif(not REPEATS, reason="minutes of real time: make test-host")
 def test_the_machine_s_kernel_in_real_time_agrees_with_virtual_time(run, monkeypatch):
-    """FY97's Fig 4 without errors, where nothing but the engine makes a difference: TCP, BBR and SCPS-TP take the same
-    time. SCPSLAB_AGREEMENT says how often each (make test-host: 3).
-    """
+    """FY97's Fig 4 without errors: TCP, BBR and SCPS-TP take the same time. SCPSLAB_AGREEMENT: how often."""
     monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
     ran = [
         run("fy97/fig04:engines", f"repeats={REPEATS}", "sweep.ber.values=[0]", engine=name, jobs=None)

@@ -1,8 +1,4 @@
-"""iperf3 in virtual time: it ends when its size is sent, whichever way it goes, and also where the answers of the other
-end take longer than its timers.
-"""
-
-from __future__ import annotations
+"""iperf3 in virtual time: it ends when its size is sent, either way, and where answers take longer than its timers."""
 
 from typing import Any
 
@@ -10,7 +6,6 @@ import pytest
 
 from tests.lab.conftest import HOP, START, capture
 
-pytestmark = pytest.mark.lab
 SIZE_BYTES = 600_000
 RATE_BPS = 2_000_000
 # The default way: 250 ms each way.
@@ -29,18 +24,16 @@ def iperf3(**changes: Any) -> dict[str, Any]:
     return common | end | how | changes
 
 
-def ended(cell: Any) -> dict[str, Any]:
+def ended(cell: Any, name: str = "flow") -> dict[str, Any]:
     """The end of iperf3's own result."""
     assert cell.status == "completed"
-    return dict(cell.line("flow")["result"]["end"])
+    return dict(cell.line(name)["result"]["end"])
 
 
 @pytest.mark.parametrize(("parallel", "congestion"), [(1, "cubic"), (4, "cubic"), (1, "bbr")])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_size_ends_when_it_is_sent(run_link, reverse, parallel, congestion):
-    """The sender hands over the size, parallel ones at most a sixteenth more, in the time that the link needs for
-    it.
-    """
+    """The sender hands over the size, parallel ones at most a sixteenth more, in the time that the link needs for it."""
     receiver = "h1" if reverse else "h2"
     cell = run_link([iperf3(reverse=reverse, parallel=parallel, congestion=congestion)], capture(receiver))
 
@@ -51,10 +44,12 @@ def test_a_size_ends_when_it_is_sent(run_link, reverse, parallel, congestion):
     assert least_s <= times[-1] - 1 <= least_s + SLACK_S
 
 
-@pytest.mark.parametrize("size", [1, 1000, 131_073])
-def test_a_small_size_is_sent_exactly(run_link, size):
+def test_small_sizes_are_sent_exactly(run_link):
     """No block of 128 KiB goes out in place of the size asked for."""
-    assert size <= ended(run_link([iperf3(bytes=size)]))["sum_sent"]["bytes"] <= size + 1
+    sizes = {f"flow-{port}": (port, size) for port, size in enumerate((1, 1000, 131_073), 5201)}
+    cell = run_link([iperf3(name=name, port=port, bytes=size) for name, (port, size) in sizes.items()])
+    for name, (_, size) in sizes.items():
+        assert size <= ended(cell, name)["sum_sent"]["bytes"] <= size + 1
 
 
 def test_round_trips_longer_than_the_timers_of_iperf3(run_link):

@@ -1,8 +1,4 @@
-"""`scpslab run` killed at any moment: the same command goes on, gives the bytes of an undisturbed run, and nothing is
-left in /dev/shm.
-"""
-
-from __future__ import annotations
+"""`scpslab run` killed at any moment: the same command goes on with the same bytes; nothing is left."""
 
 import os
 import random
@@ -17,7 +13,6 @@ from tests.lab.copied_tree import built_parts
 from tests.lab.forks import left_after_a_while
 from tests.lab.ran import digests
 
-pytestmark = pytest.mark.lab
 MOMENTS = int(os.environ.get("SCPSLAB_RUN_KILLS", "4"))
 LIMIT_S = 500
 

@@ -1,10 +1,6 @@
 """Samples of a running cell: they come while it runs, and nothing of a cell depends on who listens."""
 
-from __future__ import annotations
-
 import time
-
-import pytest
 
 from scpslab.engine import CellRun, CellSample
 from scpslab.engine.appliance import inside
@@ -14,7 +10,6 @@ from scpslab.plan import FORMAT, Plan, read, schema, text
 from tests.lab.conftest import CELL, capture, datagrams, network_of
 from tests.lab.ran import digests
 
-pytestmark = pytest.mark.lab
 PROBE = {"name": "waiting", "kind": "queue", "link": "hop", "direction": "data", "stage": "queue", "interval_ns": 10**8}
 # What somebody in the lab may write there: another's words, words for the terminal, no JSON, a line without an end.
 FORGED = r"""for word in '{"source": "somebody", "t_s": 1}' '{"source": "waiting", "t_s": 1, "bytes": "\u001b[2J"}' '{' '[[['

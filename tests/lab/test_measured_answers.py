@@ -1,8 +1,4 @@
-"""Assignments solved for the practice variant by code that shares nothing with their formulas: answers computed as a
-handout says have all points, and so has the reference solution of read-a-trace, made from what a student has.
-"""
-
-from __future__ import annotations
+"""Assignments solved by code that shares nothing with their formulas, and by read-a-trace's reference: all points."""
 
 import math
 import re
@@ -21,7 +17,6 @@ from scpslab_course.course.answers import expected, read_practice, score_answer
 from scpslab_course.course.assignment import find, load_assignment, load_marking
 from scpslab_course.course.runs import rows_of, run_variant
 
-pytestmark = pytest.mark.lab
 HEADERS = 52  # IP 20, TCP 20, timestamps 12
 
 

@@ -1,7 +1,5 @@
 """`scpslab mn`: Mininet scripts as people write them, in virtual time; wrong, endless and hostile ones."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -10,8 +8,6 @@ import pytest
 from scipy import stats
 
 from tests.lab.command import ended
-
-pytestmark = pytest.mark.lab
 
 LOSSY = """
 from mininet.net import Mininet

@@ -1,8 +1,4 @@
-"""A made-up kind of every sort, added to a copy of the project as CONTRIBUTING says, and a cell with it: what it does
-is in the cell's files and results. The made-up engine, which has no lab, is in tests/unit/test_new_kinds.py.
-"""
-
-from __future__ import annotations
+"""A made-up kind of every sort in a copy of the project, and a cell with it: its traces are in the cell's files."""
 
 from pathlib import Path
 
@@ -11,14 +7,10 @@ import pytest
 from scpslab.setup import ensure_stack
 from tests.lab.copied_tree import OF_SCENARIOS, CopiedTree, NewKind, built_parts
 
-pytestmark = pytest.mark.lab
-
 
 @pytest.fixture
 def cache(engine, tmp_path: Path) -> Path:
-    """What is built, which is the user's, in a cache of the copy's own; a copy that had to compile the SCPS stack would
-    run into its time limit.
-    """
+    """What is built, in a cache of the copy's own, the SCPS stack too: compiling it would pass the time limit."""
     ensure_stack(print)
     # What a copy makes for itself, and nobody else needs.
     return built_parts(tmp_path / "cache", without=("results", "lab"))

@@ -1,15 +1,7 @@
-"""The figure over-time of a run: losses stand with the direction and the flow that they hit, and cells on one axis are
-comparable.
-"""
-
-from __future__ import annotations
-
-import pytest
+"""The figure over-time: losses stand with the direction and flow that they hit; cells on one axis compare."""
 
 from scpslab.analysis.figures.canvas import words_in
 from tests.lab.command import scpslab
-
-pytestmark = pytest.mark.lab
 
 # Acknowledgements meet a hundred times as many bit errors as data, and a neighbour uses the same hop.
 NOISE = """

@@ -1,8 +1,4 @@
-"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do what it is
-asked.
-"""
-
-from __future__ import annotations
+"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do its role."""
 
 import re
 import subprocess
@@ -18,7 +14,6 @@ from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest
 from tests.lab.ran import Lab, Ran
 
-pytestmark = pytest.mark.lab
 CONTRACT = (Path(__file__).parents[2] / "images" / "CONTRACT.md").read_text()
 IMAGE, CANNOT_SEND, SILENT = "scpslab-test/stack:1.0", "scpslab-test/receiver:1.0", "scpslab-test/silent:1.0"
 
@@ -82,9 +77,7 @@ def test_an_image_that_keeps_the_contract_is_a_host(run_ours):
 
 
 def test_on_a_machine_s_own_kernel_it_is_a_host_too(run_ours, monkeypatch):
-    """Engine `host` with the image in the machine's Docker; a busy machine may be late here, for only bytes and that it
-    works are looked at.
-    """
+    """In the machine's Docker; it may be late, for only bytes and that it works are looked at."""
     monkeypatch.setitem(ENGINES, HostInGuest.name, HostInGuest)
     row = run_ours("limits.lateness=10 s", engine=HostInGuest.name).row
 
@@ -93,9 +86,7 @@ def test_on_a_machine_s_own_kernel_it_is_a_host_too(run_ours, monkeypatch):
 
 @pytest.mark.usefixtures("scenario_file")
 def test_two_images_understand_each_other_with_losses(run):
-    """Ours at both ends, in both directions, named as somebody names the image of another implementation; the lossy hop
-    took some packets.
-    """
+    """Ours at both ends, named as somebody names another implementation's."""
     ours = f"scpslab/scps-host:{version()}"
     rows = run("links/interop-images:test", f"hosts.h1.image={ours}", f"hosts.h2.image={ours}").rows
     arrived = ("completed", "200000")

@@ -1,8 +1,4 @@
-"""The pages of the documentation whose files and commands are followed as written, outside of the clone or in a folder
-that knows nothing of earlier runs; and every scenario that `scpslab new` writes.
-"""
-
-from __future__ import annotations
+"""Pages whose files and commands are followed as written, outside of the clone, and what `scpslab new` writes."""
 
 import os
 import re
@@ -20,7 +16,6 @@ PNG = b"\x89PNG"
 HAS_R = shutil.which("Rscript") is not None
 HAS_PANDAS = subprocess.run(["python3", "-c", "import pandas, scipy"], capture_output=True, check=False).returncode == 0
 
-pytestmark = pytest.mark.lab
 NEW = [(topology, "bulk") for topology in fresh.networks()] + [
     ("point_to_point", kind) for kind in fresh.workload_kinds() if kind != "bulk"
 ]

@@ -1,8 +1,4 @@
-"""Paths as plans foretell them, and as packets take them: counted link by link, and asked of the routers with times to
-live that run out.
-"""
-
-from __future__ import annotations
+"""Paths as plans foretell them, and as packets take them: counted link by link, and asked of the routers."""
 
 import re
 from collections import Counter
@@ -22,7 +18,6 @@ from tests.lab.forks import plans_of_file
 from tests.lab.guest_machine import HostInGuest
 from tests.lab.ran import Cell, run_plan, whole
 
-pytestmark = pytest.mark.lab
 ECHOES = 20
 HEAD = "topology: {}\nlimits: {{virtual: 600 s}}\n"
 Planned = Callable[[str], Plan]
@@ -54,10 +49,7 @@ def flows() -> list[tuple[str, str, str]]:
 
 
 def counted(cell: Cell) -> Counter[tuple[str, str]]:
-    """Packets that each direction of each link was offered.
-
-    A switch floods what it has not learned, and copies for monitors: its own count is left out.
-    """
+    """Packets offered to each direction of each link but those from switches, which flood and copy."""
     network = cell.plan.network
     switches = {node.name for node in network.nodes if isinstance(node, Switch)}
     ways = {(link.name, way.name): way.from_ for link in network.links for way in link.directions}
@@ -88,9 +80,7 @@ def asked(found: Flow, plan: Plan) -> list[str]:
 def test_packets_take_the_path_that_the_plan_foretells(
     planned: Planned, engine: VirtualEngine, tmp_path: Path, topology: str, source: str, sink: str
 ) -> None:
-    """Every link on the path carries every echo each way, no other link any; each router answers when the time to live
-    ends at it.
-    """
+    """Links on the path carry every echo each way, no other any; each router answers when the time to live ends."""
     echo = f"{{kind: ping, name: echo, from: {source}, to: {sink}, count: {ECHOES}, interval: 100 ms}}"
     text = HEAD.format(topology) + f"workloads: [{echo}]\n"
     draft = planned(text)
@@ -102,9 +92,8 @@ def test_packets_take_the_path_that_the_plan_foretells(
         for number in range(1, len(routers) + 1)
     ]
     plan = planned(text + ("script:\n" + "".join(steps) if steps else ""))
-    cell = run_plan(engine, plan, tmp_path / "cell")
+    cell = run_plan(engine, plan, tmp_path / "cell").completed
 
-    assert cell.status == "completed"
     assert cell.line("echo", event="summary")["received"] == ECHOES
     owners = {end.ip.split("/")[0]: end.node for link in plan.network.all_links for end in link.ends if end.ip}
     logs = [cell.log(f"script-{number}-{source}") for number in range(1, len(routers) + 1)]
@@ -149,23 +138,19 @@ DATA_BY_SATELLITE, ALL_BY_PHONE = ("sat.data", "phone.ack"), ("phone.data", "pho
 def test_only_the_named_links_carry_anything(
     planned: Planned, engine: VirtualEngine, tmp_path: Path, text: str, wanted: tuple[str, str]
 ) -> None:
-    cell = run_plan(engine, planned(HEAD.format("one_way_satellite") + text), tmp_path / "cell")
+    cell = run_plan(engine, planned(HEAD.format("one_way_satellite") + text), tmp_path / "cell").completed
 
     path = flow(Paths(cell.plan.network), cell.plan.cell.workloads[0])
-    assert cell.status == "completed"
     assert path.back is not None
     foretold = {f"{link}.{way}" for link, way in taken([*path.there, *path.back]) if link in ("sat", "phone")}
     assert carrying(cell) == set(wanted) == foretold
 
 
 def test_engine_host_takes_the_same_paths_on_a_machine_that_filters_by_them(planned: Planned, tmp_path: Path) -> None:
-    """home's packets to its address on `sat` come by another link than the answers take; a strict machine would drop
-    them all.
-    """
+    """home's packets to `sat` come by another link than the answers take; a strict machine would drop them all."""
     text = HEAD.format("one_way_satellite") + BULK.format("server", "home.sat").replace("patience: 300", "patience: 30")
     # Paths are what is looked at, on a machine that may have other work: how late the lab is does not matter.
     plan = planned(text.replace("virtual: 600 s", "virtual: 600 s, lateness: 5 s"))
-    cell = run_plan(HostInGuest(), plan, tmp_path / "cell")
+    cell = run_plan(HostInGuest(), plan, tmp_path / "cell").completed
 
-    assert cell.status == "completed"
     assert carrying(cell) == set(DATA_BY_SATELLITE)

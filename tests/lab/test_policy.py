@@ -1,9 +1,4 @@
-"""Policies: somebody's code decides what is sent.
-
-Right ones are measured, wrong ones are told what is wrong, and hostile ones can do nothing.
-"""
-
-from __future__ import annotations
+"""Policies: somebody's code decides what is sent. Right ones are measured, wrong ones named, hostile ones harmless."""
 
 import json
 import textwrap
@@ -15,7 +10,6 @@ from scpslab.running.verify import contradictions
 from scpslab.runs import archive
 from tests.lab.ran import Cell, Ran
 
-pytestmark = pytest.mark.lab
 SCENARIO = """
 parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s}
 links:
@@ -39,10 +33,7 @@ class Policy:
 """
 # What a policy does at the start, and words of the reason that the cell gives.
 WRONG = {
-    "a segment that does not exist": (
-        "return [self.segments], None",
-        "found segments [21]; expected at most 10000 of 0 to 20",
-    ),
+    "no segment": ("return [self.segments], None", "found segments [21]; expected at most 10000 of 0 to 20"),
     "no pair": ("return [1, 2, 3]", "on_start: found the answer [1, 2, 3]; expected (segments, wake)"),
     "an exception": ("return [1 // 0], None", ": ZeroDivisionError"),
     "a time that is none": ("return [], float('nan')", "to be woken; expected seconds or None"),
@@ -57,20 +48,14 @@ WRONG = {
     "a program": ("import os; os.fork()", "BlockingIOError"),
     "root": ("import os; os.setuid(0)", "PermissionError"),
     "printing without end": ("while True: print('x' * 100_000)", "OSError: [Errno 27] File too large"),
-    "waking without end": (
-        "self.on_timer = lambda now: ([], now); return [], now",
-        "found more than 10420 events; expected at most 20 for each segment",
-    ),
+    "no sleep": ("self.on_timer = lambda now: ([], now); return [], now", "10420 events; expected at most 20 for each"),
     "memory": ("return [0] * (1 << 30), None", "MemoryError"),
     "an answer that nobody asked for": (
         'import os; os.write(1, b\'{"send": [], "wake": null}\\n\' * 3); return [], None',
         "expected one answer to each event",
     ),
     "an answer before it was asked": ("import os; return [], None", "before the first event"),
-    "an answer without a line feed": (
-        "import os\n    while True: os.write(1, b'x' * 65536)",
-        "expected one answer to each event",
-    ),
+    "no line feed": ("import os\n    while True: os.write(1, b'x' * 65536)", "expected one answer to each event"),
     "a time long ago": ("self.on_timer = lambda now: (1 // 0, None); return [], -1e305", ": ZeroDivisionError"),
     "an end of time": ("self.on_timer = lambda now: (1 // 0, None); return [], 1e308", "patience ran out"),
     "half of a character": ("raise ValueError('\\ud800\\0')", ": ValueError"),
@@ -78,14 +63,8 @@ WRONG = {
         "import os; os.write(1, b'{\"send\": ' + b'[' * 900 + b']' * 900 + b'}\\n'); return [], None",
         "expected",
     ),
-    "no end by signals": (
-        "import _signal; _signal.signal(15, _signal.SIG_IGN); return [-1], None",
-        "found segments [-1]",
-    ),
-    "no JSON": (
-        "import os; os.write(1, b'[' * 100_000 + b'\\n'); return [], None",
-        "expected one answer to each event",
-    ),
+    "no signals": ("import _signal; _signal.signal(15, _signal.SIG_IGN); return [-1], None", "found segments [-1]"),
+    "no JSON": ("import os; os.write(1, b'[' * 100_000 + b'\\n'); return [], None", "expected one answer to each"),
 }
 
 

@@ -1,8 +1,4 @@
-"""What the kernel made of a queue of the plan, read back with tc inside the lab: limits, thresholds, times and
-probabilities, and what they came to.
-"""
-
-from __future__ import annotations
+"""What the kernel made of a queue of the plan, read back with tc: limits, thresholds, times, probabilities, effects."""
 
 import re
 
@@ -13,7 +9,6 @@ from tests.lab.conftest import datagrams, network_of, run_network
 
 from scpslab.kinds.disciplines.red.plan import SLOPE_LIMIT, burst_packets, is_possible
 
-pytestmark = pytest.mark.lab
 # One in 2^30 for each byte between the thresholds: half of it is more than tc takes.
 LEAST = 90_000 * 2.0**-30
 RED = {"min_bytes": 10_000, "max_bytes": 100_000}
@@ -38,16 +33,13 @@ BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
 def typed(engine, tmp_path, network, command, at_ns, **cell) -> str:
     """What a command prints on h1."""
     step = {"t_ns": at_ns, "do": "run", "node": "h1", "command": command, "patience_ns": 60 * 10**9, "required": True}
-    ended = run_network(engine, tmp_path, network, {"script": [step]} | cell)
-    assert ended.status == "completed"
+    ended = run_network(engine, tmp_path, network, {"script": [step]} | cell).completed
     return ended.log("script-1-h1")
 
 
 @pytest.fixture
 def shown(engine, tmp_path):
-    """What tc says of the queue after four seconds of a quarter more than the line takes: 56 kB, which the sender's
-    socket lets wait, are in RED's range.
-    """
+    """What tc says after four seconds of a quarter more than the line takes: 56 kB wait, within RED's range."""
 
     def run(**queue) -> str:
         network = schema.write(network_of("point_to_point", data_rate="2 Mbit/s", data_buffer="1 MB"))
@@ -103,9 +95,7 @@ def test_the_acknowledgement_filter_is_cakes_and_nothing_else_of_it(shown):
 
 
 def test_red_s_thresholds_are_possible_for_scpslab_exactly_if_they_are_for_tc(engine, tmp_path):
-    """Both sides of every border: lower thresholds of about the average packet, upper ones near and far, burst rounded
-    down, and small probabilities.
-    """
+    """Both sides of every border: thresholds near the average packet and far, burst rounded, small chances."""
     pairs = [(least, most) for least in (1, 999, 1000, 1001) for most in (1999, 2000, 3998, 4000, 30_000)]
     pairs += [(1900, most) for most in (1901, 1999, 2000, 2199, 2200, 5000)] + [
         (6500, most) for most in (6600, 7999, 8000, 9000)
@@ -135,9 +125,7 @@ def test_red_s_thresholds_are_possible_for_scpslab_exactly_if_they_are_for_tc(en
 
 
 def test_marks_are_counted_and_what_nobody_counts_is_left_empty(run):
-    """Both kinds of queue mark an upload of hosts with ECN and drop nothing; drop-tail has no such column and knows its
-    greatest depth.
-    """
+    """Both mark an upload with ECN and drop nothing; drop-tail has no such column and knows its greatest depth."""
     ran = run(MARKED)
     rows = {row["queue"]: row for row in ran.rows}
     accounts = {queue: cell.account("data", "trunk") for queue, cell in ran.by("queue").items()}

@@ -1,8 +1,4 @@
-"""A guest is a sandbox, whatever its root does: its kernel's lock and what is around its process each hold without the
-other (docs/security.md).
-"""
-
-from __future__ import annotations
+"""A guest is a sandbox, whatever its root does: kernel's lock and confinement each hold alone (docs/security.md)."""
 
 import json
 import shutil
@@ -23,7 +19,6 @@ from scpslab.engine.virtual import VirtualEngine
 from scpslab.setup import Images, ensure, silent
 from scpslab.setup.images import PROJECT
 
-pytestmark = pytest.mark.lab
 BUSINESS = "nobody's business"
 ESCAPE = Path(__file__).parent / "in_guest" / "escape.py"
 TOOLS = PROJECT / "images" / "guest" / "tools"
@@ -191,9 +186,7 @@ def left(folder: Path) -> list[str]:
 
 
 def test_a_script_cannot_mount_the_machine_s_folders(run, tmp_path):
-    """Root of a node has no capability for it, sees nothing of the exchange with the machine, and the machine's files
-    are as before.
-    """
+    """Root of a node has no capability for it and sees nothing of the exchange with the machine."""
     secret, target = tmp_path / "secret", tmp_path / "target"
     secret.write_text(BUSINESS)
     log = run(ATTACK.format(secret=secret, target=target)).cell.log("script-1-h1")
@@ -217,9 +210,7 @@ def without_protections(folder: Path, images: Images) -> Images:
 
 
 def without_lock(folder: Path, images: Images) -> Images:
-    """An init that locks nothing: folders of the machine can be mounted, but no file of them read, listed, written,
-    removed or changed.
-    """
+    """An init that locks nothing: folders of the machine can be mounted, but no file read or changed."""
     if not protections(images.tools_dir).landlock:
         pytest.skip("this machine's kernel has no Landlock")
     return replace(images, boot_dir=unlocked(folder / "boot", images))
@@ -238,16 +229,12 @@ def test_a_guest_gets_nothing(tmp_path, images, images_of):
 
 @pytest.mark.parametrize("images_of", [as_they_are, without_lock])
 def test_a_fork_gets_nothing_of_the_cell_beside_it(tmp_path, images, images_of):
-    """Its root, with every capability, and with it the rights of a process that was forked from one that reaches all
-    cells.
-    """
+    """Its root, with every capability and the rights of a process forked from one that reaches all cells."""
     assert attacked_by_a_fork(tmp_path, images_of(tmp_path, images)) == {}
 
 
 def test_the_launcher_confines_a_program_that_is_no_kernel(tmp_path, images):
-    """System calls of the machine, as somebody makes them who has taken over the kernel's process: only the folder that
-    may be written is.
-    """
+    """System calls as of somebody who has taken over the kernel's process: only the folder that may be written is."""
     if not protections(images.tools_dir).landlock:
         pytest.skip("this machine's kernel has no Landlock")
     compile_to(tmp_path / "attacker", (Path(__file__).parent / "attacker.c").read_text())

@@ -1,31 +1,33 @@
-"""The SCPS protocols on hosts of the lab: SCPS-TP with itself and with the kernel's TCP, over SCPS-NP through two
-routers and a serial line, and protected by SCPS-SP.
-"""
-
-from __future__ import annotations
+"""SCPS on hosts of the lab: TP with itself and the kernel's TCP, over NP through two routers, protected by SP."""
 
 import pytest
 
 from scpslab.analysis.collect import measure
 from scpslab.lab.scps_end import master_key
+from tests.lab.ran import cases
 
-pytestmark = pytest.mark.lab
 SCPS = "{stack: scps, preset: fy97-rate}"
+KERNEL = "{preset: modern}"
 ENDS = {
-    "scps to scps": (SCPS, SCPS),
-    "scps to kernel": (SCPS, "{preset: modern}"),
-    "kernel to scps": ("{preset: modern}", SCPS),
-    "vegas to kernel of 1997": ("{stack: scps, preset: fy97-vegas}", "{preset: fy97-reno}"),
+    "scps-to-scps": (SCPS, SCPS),
+    "scps-to-kernel": (SCPS, KERNEL),
+    "kernel-to-scps": (KERNEL, SCPS),
+    "vegas-to-kernel-of-1997": ("{stack: scps, preset: fy97-vegas}", "{preset: fy97-reno}"),
 }
 
 
-@pytest.mark.parametrize("ends", ENDS)
-def test_every_byte_arrives_whoever_is_at_the_ends(ends, run):
-    """50 kB at 5e-5 each way: both ends say so, and the bytes were compared."""
-    hosts = (f"hosts.{host}={value}" for host, value in zip(("ws1", "ws2"), ENDS[ends], strict=True))
-    errors = "links.hop.*.errors.ber=5e-5"
-    cell = run("fy97/fig04:test", "sweep={}", *hosts, errors, "workloads.transfer.size=50 kB").cell
+@pytest.fixture(scope="module")
+def between(run_once):
+    """A cell of 50 kB at 5e-5 each way for each pair of ends."""
+    ends = cases("ends", {name: f"{{hosts.ws1: {one}, hosts.ws2: {two}}}" for name, (one, two) in ENDS.items()})
+    errors, size = "links.hop.*.errors.ber=5e-5", "workloads.transfer.size=50 kB"
+    return run_once("fy97/fig04:test", f"sweep={{{ends}}}", errors, size, jobs=2).by("ends")
 
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_every_byte_arrives_whoever_is_at_the_ends(ends, between):
+    """Both ends say so, and the bytes were compared."""
+    cell = between[ends]
     receiver = cell.line("transfer", event="receiver")
     assert cell.status == "completed"
     assert (receiver["bytes"], receiver["wrong_bytes"]) == (50_000, 0)
@@ -33,9 +35,7 @@ def test_every_byte_arrives_whoever_is_at_the_ends(ends, run):
 
 
 def test_rate_control_fills_the_hop_and_queues_nothing(run):
-    """Full segments at the rate that fits: the queue before the hop never holds more than the bucket, and the hop never
-    idles.
-    """
+    """Full segments at the rate that fits: the hop's queue holds no more than the bucket, and the hop never idles."""
     probes = "probes=[{kind: capture, node: ws2}, {kind: tcp_info, node: ws1, interval: 100 ms}]"
     ran = run("fy97/fig04:test", "sweep={}", f"hosts.*={SCPS}", "workloads.transfer.size=500 kB", probes)
 

@@ -1,14 +1,11 @@
-"""Services of a scenario: there before the traffic, watched while the cell runs, ended with it; and what a cell says
-when one fails.
-"""
-
-from __future__ import annotations
+"""Services of a scenario: there before the traffic, watched, ended with the cell; and what is said when one fails."""
 
 import json
 
 import pytest
 
-pytestmark = pytest.mark.lab
+from tests.lab.ran import cases
+
 SCENARIO = """
 parameters: {data_rate: 2 Mbit/s, data_delay: 250 ms, ack_delay: 250 ms}
 services:
@@ -35,10 +32,9 @@ def until(at, node="h1", command="true"):
 def test_a_service_is_ready_before_the_traffic_begins_and_ends_with_the_cell(run):
     """Twice, with the same bytes."""
     first, again = run(SCENARIO), run(SCENARIO)
-    cell = first.cell
+    cell = first.cell.completed
     ready = cell.line("lab", event="service")
 
-    assert cell.status == "completed", cell.reason
     assert (ready["name"], ready["node"]) == ("web", "h2")
     assert -60 < ready["ready_t_s"] < 0
     assert '"GET /hosts HTTP/1.1" 200' in cell.log("web-h2")
@@ -52,50 +48,53 @@ def test_services_start_one_after_the_other_each_when_the_one_before_is_ready(ru
     following = {"name": "next", "command": "cat /tmp/up; sleep 100"}
     relay = {"name": "relay", "node": "h1", "command": "sleep 100"}
     entries = [{"kind": "command", "node": "h2"} | service for service in (slow, following, relay)]
-    cell = run(SCENARIO, f"services={json.dumps(entries)}", until("1 s")).cell
+    cell = run(SCENARIO, f"services={json.dumps(entries)}", until("1 s")).cell.completed
 
-    assert cell.status == "completed", cell.reason
     assert cell.log("next-h2") == "up\n"
     times = [line["ready_t_s"] for line in cell.lines("lab", event="service")]
     assert times == sorted(times)
 
 
 NOT_READY = "is not ready after 2 s"
+# What each service does and has besides its command, and words of the reason that the cell gives.
+FAILS = {
+    "ends-early": (
+        "echo no such luck; exit 3",
+        {"ready_port": 8080},
+        ["code 3 before it was ready", "no such luck", "logs/s0-h2.log"],
+    ),
+    "no-port": ("sleep 1000", {"ready_port": 8080, "patience": "2 s"}, [NOT_READY, "which is empty"]),
+    "not-ready": ("sleep 1000", {"ready_command": "false", "patience": "2 s"}, [NOT_READY]),
+    "asked-in-vain": ("sleep 1000", {"ready_command": "sleep 50", "patience": "2 s"}, [NOT_READY]),
+    "no-program": ("no-such-program", {"ready_port": 8080}, ["exit code 127 before it was ready", "not found"]),
+    "ends": (
+        "echo begun; sleep 4; echo over; exit 5",
+        {},
+        ["exit code 5 while the cell ran; expected it to go on", "over"],
+    ),
+    "killed": ("sleep 4; kill -KILL $$", {}, ["ended with SIGKILL while the cell ran"]),
+}
 
 
-@pytest.mark.parametrize(
-    ("command", "more", "words"),
-    [
-        (
-            "echo no such luck; exit 3",
-            {"ready_port": 8080},
-            ["ended with exit code 3 before it was ready", "no such luck", "logs/s0-h2.log"],
-        ),
-        ("sleep 1000", {"ready_port": 8080, "patience": "2 s"}, [NOT_READY, "which is empty"]),
-        ("sleep 1000", {"ready_command": "false", "patience": "2 s"}, [NOT_READY]),
-        ("sleep 1000", {"ready_command": "sleep 50", "patience": "2 s"}, [NOT_READY]),
-        ("no-such-program", {"ready_port": 8080}, ["exit code 127 before it was ready", "not found"]),
-        (
-            "echo begun; sleep 4; echo over; exit 5",
-            {},
-            ["ended with exit code 5 while the cell ran; expected it to go on", "over"],
-        ),
-        ("sleep 4; kill -KILL $$", {}, ["ended with SIGKILL while the cell ran"]),
-    ],
-)
-def test_a_service_that_fails_fails_the_cell_and_says_why(run, command, more, words):
-    cell = run(SCENARIO, services(command, **more), until("30 s")).cell
+@pytest.fixture(scope="module")
+def failed(run_once):
+    """A cell for each service that fails."""
+    of = {name: f"{{{services(command, **more).replace('=', ': ', 1)}}}" for name, (command, more, _) in FAILS.items()}
+    return run_once(SCENARIO, f"sweep={{{cases('service', of)}}}", until("30 s"), jobs=2).by("service")
 
+
+@pytest.mark.parametrize("service", FAILS)
+def test_a_service_that_fails_fails_the_cell_and_says_why(failed, service):
+    cell, words = failed[service], ["service s0 on h2", *FAILS[service][2]]
     assert cell.status == "failed"
-    assert [word for word in ["service s0 on h2", *words] if word not in cell.reason] == [], cell.reason
+    assert [word for word in words if word not in cell.reason] == [], cell.reason
 
 
 def test_services_that_do_not_want_to_end_or_print_without_end_disturb_nothing(run):
     """Each is ended with the cell, and a log has an end."""
     stubborn, loud = "trap '' TERM; while :; do sleep 1; done", "head -c 30000000 /dev/zero | tr '\\\\0' x; sleep 1000"
-    cell = run(SCENARIO, services(stubborn, loud), until("1 s")).cell
+    cell = run(SCENARIO, services(stubborn, loud), until("1 s")).cell.completed
 
-    assert cell.status == "completed", cell.reason
     assert len(cell.log("s1-h2")) < 1_100_000
     assert cell.log("s1-h2").endswith("(the rest is left out)\n")
 

@@ -1,7 +1,5 @@
 """`scpslab shell` at a real terminal: Mininet's walkthrough, Ctrl-C, and the end of a session in every way."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -17,7 +15,6 @@ from tests.lab.command import ended
 from tests.lab.terminal import CTRL_C, CTRL_D, CTRL_Z, PROMPT, Terminal, left_of
 from tests.lab.test_docker import needs_images
 
-pytestmark = pytest.mark.lab
 INTERRUPTED = 130
 
 
@@ -71,9 +68,7 @@ def test_the_walkthrough_display_commands(fy97):
 
 
 def test_the_walkthrough_traffic(fy97):
-    """Names are addresses; nodes without one are named and left out; a shell keeps its variables and its background
-    commands.
-    """
+    """Nodes without an address are named and left out; a shell keeps its variables and its background commands."""
     assert "1 received" in fy97.do("ws1 ping -c 1 ws2")
     answer = fy97.do("pingall")
     assert pinged(answer) == (20, 20)
@@ -88,9 +83,7 @@ def test_the_walkthrough_traffic(fy97):
 
 
 def test_iperf_measures(fy97):
-    """TCP less than the hop's rate of 2 Mbit/s; datagrams at their rate; wrong words are refused with the right
-    ones.
-    """
+    """TCP less than the hop's 2 Mbit/s; datagrams at their rate; wrong words are refused with the right ones."""
     answer = fy97.do("iperf ws1 ws2")
     rates = [
         float(figure) * {"K": 1e3, "M": 1e6}[unit] for figure, unit in re.findall(r"'([\d.]+) ([KM])bits/sec'", answer)
@@ -347,10 +340,7 @@ def test_commands_of_a_pipe_are_typed(tmp_path):
 
 
 def test_a_transcript_with_typing_errors_runs_and_means_the_same(run, tmp_path):
-    """Commands that are not there are left out; those that only bash understands stay with it.
-
-    Programs that read find nothing, and do not wait.
-    """
+    """Commands that are not there are left out; what only bash understands stays; who reads finds nothing."""
     wrong = ["h1 pign -c 1 h2", "h1 pign h2 &", "h1 ls | pign"]
     right = ["h1 time sleep 0.1", "h1 for i in {1..2}; do echo $i; done", "h1 ping -c 1 h2", "h1 cat"]
 

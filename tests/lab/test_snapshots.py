@@ -1,8 +1,4 @@
-"""A cell's bytes do not depend on what its template did before: alone, after others, beside others, from a new template
-or after one that was killed.
-"""
-
-from __future__ import annotations
+"""A cell's bytes do not depend on what its template did before, or on cells beside it, or on another template."""
 
 import os
 import random
@@ -32,7 +28,6 @@ from tests.lab.forks import (
 from tests.lab.ran import digests
 from tests.lab.test_docker import images_can_be_had
 
-pytestmark = pytest.mark.lab
 KINDS = ("fy97", "congestion", "router", "paths", "others", "script", "serial", "np", "gateway", "policy")
 # Ten seconds for every template: `make test-forks` asks for them.
 DOCKER_KINDS = ("docker", "own-image")
@@ -42,10 +37,7 @@ KILLS = int(os.environ.get("SCPSLAB_TEMPLATE_KILLS", "4"))
 
 
 def cells_of(kind: str) -> dict[str, Plan]:
-    """The cells of a kind.
-
-    Those of docker.yaml are of two kinds: nodes that are containers, and a host that is somebody's image.
-    """
+    """The cells of a kind. docker.yaml has two: nodes that are containers, and a host that is somebody's image."""
     if kind not in DOCKER_KINDS:
         return plans_of(kind)
     if not images_can_be_had():
@@ -60,9 +52,7 @@ def cells_of(kind: str) -> dict[str, Plan]:
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_order_neighbours_and_forks_do_not_matter(tmp_path, kind):
-    """In order; backwards, two at a time; shuffled, after a cell that was killed; each alone, from a template of its
-    own; each in a guest booted for it.
-    """
+    """In order; backwards, two at a time; shuffled after a killed cell; each alone; each in a guest booted for it."""
     plans = cells_of(kind)
     with prepared(plans) as engine:
         statuses = run(engine, plans, tmp_path / "in-order")
@@ -92,9 +82,7 @@ def test_order_neighbours_and_forks_do_not_matter(tmp_path, kind):
 
 
 def memory_of(place: str, tmp_path: Path) -> Path:
-    """A folder for the guests' memory: of the tests' files, or on a disk, as where nothing can run from /dev/shm
-    (docs/platforms.md).
-    """
+    """A folder for the guests' memory: of the tests' files, or on a disk (docs/platforms.md)."""
     if place == "disk" and (trouble(DISK) or not can_hold_forks(DISK)):
         pytest.skip(f"no fork can keep its memory in {DISK}")
     return Path(tempfile.mkdtemp(dir=DISK if place == "disk" else tmp_path))
@@ -102,9 +90,7 @@ def memory_of(place: str, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("place", "holds_forks"), [("files", True), ("files", False), ("disk", True)])
 def test_the_folder_of_the_guests_memory_does_not_matter(tmp_path, monkeypatch, undisturbed, place, holds_forks):
-    """Another folder than /dev/shm; and one whose file system has no files without a name, as overlays of containers,
-    where no fork could keep its memory. Nothing is left there.
-    """
+    """Also where no file can be without a name, as on overlays, and no fork keeps its memory. Nothing is left."""
     plans = dict(list(undisturbed.plans.items())[:2])
     memory = memory_of(place, tmp_path)
     monkeypatch.setenv("SCPSLAB_MEMORY", str(memory))
@@ -121,9 +107,7 @@ def test_the_folder_of_the_guests_memory_does_not_matter(tmp_path, monkeypatch, 
 
 
 def test_a_fork_runs_on_its_own_core(tmp_path):
-    """Not on its template's. (By the name of the C library's function for this the linker takes the lab kernel's own,
-    which ended one fork in a hundred.)
-    """
+    """Not on its template's. (The linker took the lab kernel's function of the name: one fork in 100 ended.)"""
     first, *others = sorted(os.sched_getaffinity(0))
     if not others:
         pytest.skip("this machine has one core")
@@ -145,9 +129,7 @@ def test_a_fork_runs_on_its_own_core(tmp_path):
 
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_a_template_that_is_killed_costs_no_cell(tmp_path, undisturbed, seed):
-    """At a moment drawn from a seed, while two of its cells run: they are run again from a new one, with the same
-    bytes, and nothing is left.
-    """
+    """At a seeded moment, while two of its cells run: they run again from a new one, with the same bytes."""
     before = scratch_folders()
     with prepared(undisturbed.plans) as engine, meanwhile(engine, undisturbed.plans, tmp_path / "killed"):
         time.sleep(random.Random(seed).uniform(0, undisturbed.took_s))

@@ -1,9 +1,4 @@
-"""Trials: students' policies that the grader runs.
-
-A wrong or hostile one costs its own trial, says why, and changes nobody else's grade.
-"""
-
-from __future__ import annotations
+"""Students' policies that the grader runs: a wrong or hostile one costs its own trial, says why, and no other grade."""
 
 from pathlib import Path
 
@@ -17,7 +12,6 @@ from scpslab_course.grading import grader
 from scpslab_course.grading.grade import Status
 from tests.lab.made_up_class import MadeUpClass, repacked
 
-pytestmark = pytest.mark.lab
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_bytes()
 TRIED = """deliverables:
   - {file: policy.py, says: A policy., points: 4}

@@ -1,4 +1,4 @@
-"""A build that somebody ends takes its programs with it, in whatever way it is ended."""
+"""Builds that end early: one that fails leaves its log alone, one that is interrupted takes its programs with it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import subprocess
 import sys
 
 import pytest
+
+from scpslab.core.errors import CapabilityError
+from scpslab.setup import images, silent
+from tools.build.job import Job
 
 pytestmark = pytest.mark.slow
 
@@ -45,3 +49,22 @@ def test_an_interrupted_build_leaves_no_process(tmp_path, number):
         assert end.read(1) == b""
     assert said == "interrupted: finished parts are kept; repeat the command to build the others\n"
     assert list((tmp_path / "cache" / "tools").iterdir()) == []
+
+
+def test_a_failed_build_leaves_its_log_and_nothing_else(recipes, monkeypatch):
+    folder, _, parts = recipes
+
+    def build(job: Job) -> None:
+        job.target.write_text("half")
+        (job.work / "read-only").mkdir()
+        (job.work / "read-only" / "file").touch()
+        (job.work / "read-only").chmod(0o500)
+        job.run(["sh", "-c", "echo cannot do it; exit 7"])
+
+    monkeypatch.setattr(
+        images, "PARTS", (*parts[:2], images.Built("kernel", "kernel", "kernel", build, "product", images.files_of))
+    )
+    with pytest.raises(CapabilityError, match=r"sh: found exit code 7, last lines .cannot do it.; expected 0"):
+        images.ensure(silent)
+    assert list((folder / "cache" / "kernel").iterdir()) == []
+    assert "cannot do it" in (folder / "cache" / "kernel.log").read_text()

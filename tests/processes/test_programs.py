@@ -49,6 +49,10 @@ def test_help_loads_no_library_that_only_commands_need():
     assert {"numpy", "pydantic", "matplotlib", "yaml", "rich"} & set(loaded) == set()
 
 
+def test_what_the_autograder_s_container_runs_needs_no_library_for_pictures():
+    output("import sys; sys.modules['matplotlib'] = None; import scpslab_course.autograder.__main__")
+
+
 def test_a_second_setup_needs_no_network():
     if any(images.find(part, images.cache_dir()) is None for part in images.PARTS):
         pytest.skip("the images are not built here")

@@ -192,18 +192,9 @@ ATTEMPTS: list[tuple[str, Callable[[], str]]] = [
     *(
         (attempt.__name__, attempt)
         for attempt in (
-            read_outside,
-            list_outside,
-            write_outside,
-            change_outside,
-            date_outside,
-            remove_outside,
-            link_outside,
+            *(read_outside, list_outside, write_outside, change_outside, date_outside, remove_outside, link_outside),
+            *(mount_with_new_interface, unseal, reopen_removed_file, reach_through_init, climb, set_user_id),
         )
-    ),
-    *(
-        (attempt.__name__, attempt)
-        for attempt in (mount_with_new_interface, unseal, reopen_removed_file, reach_through_init, climb, set_user_id)
     ),
     ("lab_program_made_writable", lambda: make_writable("/opt/scpslab", "run_lab.py")),
     ("input_made_writable", lambda: make_writable("/cell", "lent.txt")),

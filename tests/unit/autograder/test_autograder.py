@@ -2,11 +2,7 @@
 score whatever goes wrong.
 """
 
-from __future__ import annotations
-
 import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -53,9 +49,8 @@ def test_the_archive_has_two_scripts_that_run_the_wheels_and_one_assignment(arch
         assert found.read("pythons") == b"3.11 3.13\n"
         assert found.read(STUDENTS).decode().split() == ["student,email", "anna,Anna@example.org", "bo,bo@example.org"]
     assert "wheels/x-1-py3-none-any.whl" in names
-    assert {name for name in names if "/instructor/" in name} == {
-        "course/assignments/first-steps/instructor/marking.yaml"
-    }
+    private = [name for name in names if "/instructor/" in name]
+    assert private == ["course/assignments/first-steps/instructor/marking.yaml"]
 
 
 def test_the_course_in_it_grades_one_assignment_of_one_term_and_has_no_secret(archive, tmp_path):
@@ -73,9 +68,8 @@ def test_the_course_in_it_grades_one_assignment_of_one_term_and_has_no_secret(ar
 
 def test_the_scenarios_of_trials_travel_and_solutions_do_not(tmp_path):
     course = make_course(tmp_path / "satnet", "Satellites", "2026w", ["write-your-own"])
-    write_archive(
-        tmp_path / "a.zip", course, "2026w", load_assignment(find("write-your-own")), ROSTER, Wheels([], [], ["3.11"])
-    )
+    assignment, wheels = load_assignment(find("write-your-own")), Wheels([], [], ["3.11"])
+    write_archive(tmp_path / "a.zip", course, "2026w", assignment, ROSTER, wheels)
     with zipfile.ZipFile(tmp_path / "a.zip") as found:
         private = {name.rpartition("/")[2] for name in found.namelist() if "/instructor/" in name}
         found.extractall(tmp_path / "out")
@@ -178,8 +172,3 @@ def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, nam
     monkeypatch.setattr("scpslab_course.autograder.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
     with pytest.raises(UsageError, match=said):
         check_own(tmp_path / name)
-
-
-def test_what_the_container_runs_needs_no_library_for_pictures():
-    program = "import sys; sys.modules['matplotlib'] = None; import scpslab_course.autograder.__main__"
-    subprocess.run([sys.executable, "-c", program], check=True)

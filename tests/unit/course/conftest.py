@@ -1,7 +1,5 @@
 """A small assignment, in a folder of the test's own."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab_course.course import assignment as assignments

@@ -2,14 +2,12 @@
 to do; all of a file at once.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest
 
-from scpslab.core.errors import ScenarioError
 from scpslab_course.course.assignment import load_assignment, load_marking
+from tests.cases import refusal
 from tests.unit.course.conftest import ASSIGNMENT, MARKING
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: ([\w.\[\]-]+: )?found .+; expected .+[.?]")
@@ -43,9 +41,7 @@ workloads:
 
 
 def complaints(load, *arguments):
-    with pytest.raises(ScenarioError) as caught:
-        load(*arguments)
-    lines = str(caught.value).splitlines()
+    lines = refusal(load, *arguments).splitlines()
     assert [line for line in lines if not LINE.fullmatch(line)] == []
     return [re.sub(r"^.*?([^/]+\.yaml:)", r"\1", line) for line in lines]
 

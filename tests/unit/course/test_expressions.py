@@ -1,12 +1,11 @@
 """Formulas: what they can say, and that they can do nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scpslab_course.course.formulas import FormulaError, parse
+from tests.cases import refusal
 
 ROWS = {
     "t": [
@@ -80,9 +79,7 @@ def test_a_formula_has_its_value(source, expected):
     ],
 )
 def test_what_is_no_formula_is_refused_when_it_is_read(source, says):
-    with pytest.raises(FormulaError) as caught:
-        parse(source, DRAWN)
-    assert says in str(caught.value)
+    assert says in refusal(parse, source, DRAWN, error=FormulaError)
 
 
 @pytest.mark.parametrize(
@@ -107,9 +104,7 @@ def test_what_is_no_formula_is_refused_when_it_is_read(source, says):
     ],
 )
 def test_a_formula_without_a_value_says_why(source, says):
-    with pytest.raises(FormulaError) as caught:
-        value(source)
-    assert says in str(caught.value)
+    assert says in refusal(value, source, error=FormulaError)
 
 
 @given(st.text(alphabet=st.sampled_from(list("rate dlywho0123456789.e+-*/%()<>=\"',_[]{}:ifns\\\n")), max_size=60))

@@ -2,8 +2,6 @@
 never has all points.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from functools import cache

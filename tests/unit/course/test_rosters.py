@@ -1,20 +1,17 @@
 """Rosters: names of all kinds are read, and ids that are no folders' names are refused."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
 
 from scpslab.core.errors import ScenarioError
 from scpslab_course.course.folder import parties, read_roster
+from tests.cases import refusal
 
 
 def complaints(path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ScenarioError) as caught:
-        read_roster(path)
-    return [line.removeprefix(f"{path}:") for line in str(caught.value).splitlines()]
+    return [line.removeprefix(f"{path}:") for line in refusal(read_roster, path).splitlines()]
 
 
 def test_names_with_commas_umlauts_and_blanks_are_names(tmp_path):

@@ -1,7 +1,5 @@
 """Variants: the same for ever, different for everybody, signed, and the secret stays where it is."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import dataclasses
@@ -30,9 +28,16 @@ from scpslab_course.course.variant import PRACTICE, Secret, VariantError, make_s
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Grade
 from scpslab_course.grading.review import write_review
+from tests.cases import changed, each, refusal
 
 GOLDEN = {"rate": "1 Mbit/s", "delay": "290 ms", "seed": 154401405, "buffer": "72.5 kB"}
 STUDENTS = (Student("anna"), Student("bo", email="bo@example.org", group="g1"), Student("di", group="g1"))
+
+
+def spoil(path, old, new):
+    """Writes other words into a file."""
+    path.write_text(changed(path.read_text(), (old, new)))
+    return path
 
 
 @pytest.fixture
@@ -46,9 +51,7 @@ def issued(course, assignment, marking, no_runs):
 
 
 def test_a_course_that_would_not_be_valid_leaves_nothing(tmp_path):
-    with pytest.raises(ScenarioError) as caught:
-        make_course(tmp_path / "satnet", "x" * 500, "2026 w", ["small"])
-    said = str(caught.value).splitlines()
+    said = refusal(make_course, tmp_path / "satnet", "x" * 500, "2026 w", ["small"]).splitlines()
     assert said[0].startswith("--title: title: found 500 characters; expected one line of 1 to 200 characters.")
     assert said[1].startswith('--term: term: found "2026 w"; expected a letter or digit,')
     assert list(tmp_path.iterdir()) == []
@@ -80,59 +83,50 @@ def test_every_variant_is_inside_the_bands(issued):
 
 
 def test_bands_that_nothing_fits_end_with_the_band_s_name(folder, assignment, secret, no_runs):
-    path = folder / "instructor" / "marking.yaml"
-    path.write_text(path.read_text().replace("at_least: 20, at_most: 100", "at_least: 2000"))
-    with pytest.raises(ScenarioError) as caught:
-        practice_variant(assignment, load_marking(assignment), no_runs)
-    assert "found no variant for practice within 200 attempts (product refused 200)" in str(caught.value)
+    spoil(folder / "instructor" / "marking.yaml", "at_least: 20, at_most: 100", "at_least: 2000")
+    said = refusal(practice_variant, assignment, load_marking(assignment), no_runs)
+    assert "found no variant for practice within 200 attempts (product refused 200)" in said
 
 
-WITHOUT_VALUE = {
-    "rate / 0": "found no value of 'rate / 0' (float division by zero)",
-    "9 ** 9 ** 9 ** 9": "found no value of '9 ** 9 ** 9 ** 9'",
-    "-5 * rate": " B as value of buffer; expected more than 0",
-    "log(-1)": "found no value of 'log(-1)'",
-    "rate * '2'": "found the text '2' where a number is meant",
-    "1e308 * 1e308": "found the value inf of '1e308 * 1e308'",
-    "(0-8) ** 0.5": "found the root of a negative number",
-    "'much'": 'found the text "much" as value of buffer',
-    "1e300": "found 1e+300 as value of buffer, in steps of 500; expected at most 9.22337e+18",
-    "rate - rate": "found 0.0 B as value of buffer; expected more than 0",
-}
-
-
-@pytest.mark.parametrize("formula", WITHOUT_VALUE)
-def test_a_formula_without_a_value_ends_with_its_line(folder, no_runs, formula):
-    path = folder / "assignment.yaml"
-    path.write_text(path.read_text().replace("value: rate * 2 * delay / 8,", f"value: {json.dumps(formula)},"))
-    with pytest.raises(ScenarioError) as caught:
-        practice_variant(load_assignment(folder), None, no_runs)
-    said = str(caught.value)
+@each(
+    "formula says",
+    """
+rate / 0 | found no value of 'rate / 0' (float division by zero)
+9 ** 9 ** 9 ** 9 | found no value of '9 ** 9 ** 9 ** 9'
+-5 * rate | B as value of buffer; expected more than 0
+log(-1) | found no value of 'log(-1)'
+rate * '2' | found the text '2' where a number is meant
+1e308 * 1e308 | found the value inf of '1e308 * 1e308'
+(0-8) ** 0.5 | found the root of a negative number
+'much' | found the text "much" as value of buffer
+1e300 | found 1e+300 as value of buffer, in steps of 500; expected at most 9.22337e+18
+rate - rate | found 0.0 B as value of buffer; expected more than 0
+""",
+)
+def test_a_formula_without_a_value_ends_with_its_line(folder, no_runs, formula, says):
+    path = spoil(folder / "assignment.yaml", "value: rate * 2 * delay / 8,", f"value: {json.dumps(formula)},")
+    said = refusal(practice_variant, load_assignment(folder), None, no_runs)
     assert said.startswith(f"{path}:11: variant.buffer.value: found ")
-    assert WITHOUT_VALUE[formula] in said
+    assert says in said
     assert said.endswith(f"Correct the formula {formula!r}, or the parameters that it reads.")
 
 
-@pytest.mark.parametrize(
-    ("target", "says"),
-    [
-        ("parameters.data_rat", 'found the unknown parameter "data_rat"; expected one of '),
-        ("transfer:hosts.h9.receive_buffer", "hosts.h9"),
-        ("workloads.transfr.size", 'found "transfr" after workloads; expected one of transfer'),
-        ("workloads.transfer.size", 'Mbit/s" (unit "Mbit/s"); expected one of B, kB'),
-        ("parameters..data_rate", "expected words with single dots between them. Correct the path."),
-    ],
+@each(
+    "target says",
+    """
+parameters.data_rat | found the unknown parameter "data_rat"; expected one of
+transfer:hosts.h9.receive_buffer | hosts.h9
+workloads.transfr.size | found "transfr" after workloads; expected one of transfer
+workloads.transfer.size | Mbit/s" (unit "Mbit/s"); expected one of B, kB
+parameters..data_rate | expected words with single dots between them. Correct the path.
+""",
 )
 def test_nothing_is_issued_that_a_scenario_does_not_take(course, folder, marking, no_runs, target, says):
-    path = folder / "assignment.yaml"
-    path.write_text(path.read_text().replace("set: [parameters.data_rate]", f'set: ["{target}"]'))
+    path = spoil(folder / "assignment.yaml", "set: [parameters.data_rate]", f'set: ["{target}"]')
     assignment = load_assignment(folder)
-    with pytest.raises(ScenarioError) as caught:
-        plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
-    said = str(caught.value)
-    assert said.startswith(
-        f"{path}:8: variant.rate.set: found what transfer.yaml does not take, {target.removeprefix('transfer:')}="
-    )
+    said = refusal(plan_issue, course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
+    taken = f"found what transfer.yaml does not take, {target.removeprefix('transfer:')}="
+    assert said.startswith(f"{path}:8: variant.rate.set: {taken}")
     assert says in said
 
 
@@ -149,12 +143,14 @@ def test_a_group_shares_a_variant(issued):
     assert [one.path.parent.name for one in issued] == ["anna", "bo", "di"]
 
 
-def test_an_issued_variant_verifies_with_the_course_s_key_alone(course, issued):
+def test_an_issued_variant_verifies_with_the_course_s_key_alone(course, issued, assignment, marking, no_runs):
     content = variants.write(issued[0].variant)
     assert variants.verify(content, course.file.public_key) == issued[0].variant
-    other = Secret(bytes(32))
-    with pytest.raises(VariantError, match="found a variant signed with the key"):
-        variants.verify(content, other.key)
+    said = refusal(variants.verify, content, Secret(bytes(32)).key, error=VariantError)
+    assert "found a variant signed with the key" in said
+    practice = variants.write(practice_variant(assignment, marking, no_runs))
+    said = refusal(variants.verify, practice, course.file.public_key, error=VariantError)
+    assert "found the practice variant" in said
 
 
 def test_any_changed_field_is_found(issued):
@@ -175,37 +171,24 @@ NO_VARIANTS = {b"[]": "a list of 0", b"null": "null", b"7": "7"}
     "content", [b"", b"{}", b"\xff", b"[" * 100_000, b'{"format": 2}', b" " * 100_000, *NO_VARIANTS]
 )
 def test_what_is_no_variant_is_refused_in_one_line_and_not_called_a_plan(content):
-    with pytest.raises(VariantError) as caught:
-        variants.read(content)
-    assert re.search(f"^found .*{NO_VARIANTS.get(content, '')}|^format: ", str(caught.value))
-    assert "\n" not in str(caught.value)
+    said = refusal(variants.read, content, error=VariantError)
+    assert re.search(f"^found .*{NO_VARIANTS.get(content, '')}|^format: ", said)
+    assert "\n" not in said
 
 
 @pytest.mark.parametrize("title", ["a\nb", "", "x" * 201, "a\x1b[31m"])
 def test_a_course_has_a_title_that_variants_can_have(course, tmp_path, title):
-    with pytest.raises(ScenarioError, match=r"^--title: title: found .+; expected one line of 1 to 200 characters\. "):
-        make_course(tmp_path / "other", title, "2026w", ["small"])
+    form = r"title: found .+; expected one line of 1 to 200 characters\."
+    assert re.search(rf"^--title: {form} ", refusal(make_course, tmp_path / "other", title, "2026w", ["small"]))
     assert not (tmp_path / "other").exists()
-    path = course.folder / "course.yaml"
-    path.write_text(path.read_text().replace("title: Satellite networks", f"title: {json.dumps(title)}"))
-    with pytest.raises(
-        ScenarioError, match=r"course\.yaml:4: title: found .+; expected one line of 1 to 200 characters\."
-    ):
-        load_course(course.folder)
+    spoil(course.folder / "course.yaml", "title: Satellite networks", f"title: {json.dumps(title)}")
+    assert re.search(rf"course\.yaml:4: {form}", refusal(load_course, course.folder))
 
 
 def test_a_course_has_each_assignment_once(course):
-    path = course.folder / "course.yaml"
-    path.write_text(path.read_text().replace("- small", "- small\n- small"))
-    with pytest.raises(
-        ScenarioError, match=r'course\.yaml:7: assignments: found "small" twice; expected each assignment once\.'
-    ):
-        load_course(course.folder)
-
-
-def test_the_practice_variant_is_not_accepted(assignment, marking, no_runs, course):
-    with pytest.raises(VariantError, match="found the practice variant"):
-        variants.verify(variants.write(practice_variant(assignment, marking, no_runs)), course.file.public_key)
+    spoil(course.folder / "course.yaml", "- small", "- small\n- small")
+    twice = 'course.yaml:7: assignments: found "small" twice; expected each assignment once.'
+    assert twice in refusal(load_course, course.folder)
 
 
 def test_a_variant_belongs_to_its_edition_of_the_scenarios(folder, assignment, issued):
@@ -213,7 +196,7 @@ def test_a_variant_belongs_to_its_edition_of_the_scenarios(folder, assignment, i
     path = folder / "transfer.yaml"
     path.write_text("# a comment\n" + path.read_text())
     assert variants.unfit(issued[0].variant, assignment) == ""
-    path.write_text(path.read_text().replace("100 kB", "200 kB"))
+    spoil(path, "100 kB", "200 kB")
     assert "found a variant for other scenarios" in variants.unfit(issued[0].variant, assignment)
     assert "found a variant of" in variants.unfit(dataclasses.replace(issued[0].variant, assignment="x"), assignment)
 
@@ -258,12 +241,8 @@ def test_files_of_a_class_are_for_their_owner_alone(tmp_path, assignment, markin
     finally:
         os.umask(before)
     for top in (course.folder, tmp_path / "review"):
-        found = {
-            path.relative_to(tmp_path).as_posix(): path.stat().st_mode & 0o777
-            for path in (top, *top.rglob("*"))
-            if path.name != ".gitignore"
-        }
-        assert found == {name: 0o700 if (tmp_path / name).is_dir() else 0o600 for name in found}
+        found = {path: path.stat().st_mode & 0o777 for path in (top, *top.rglob("*")) if path.name != ".gitignore"}
+        assert found == {path: 0o700 if path.is_dir() else 0o600 for path in found}
         assert len(found) > 2
 
 
@@ -280,21 +259,16 @@ def test_a_secret_that_others_can_reach_is_refused(tmp_path, mode):
 def test_what_is_no_secret_is_refused_and_not_shown(tmp_path):
     path = tmp_path / "secret"
     make_secret(path)
-    with pytest.raises(UsageError, match="a new secret makes all issued variants invalid"):
-        make_secret(path)
+    assert "a new secret makes all issued variants invalid" in refusal(make_secret, path, error=UsageError)
     (tmp_path / "link").symlink_to(path)
-    with pytest.raises(UsageError, match="symbolic link"):
-        read_secret(tmp_path / "link")
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(UsageError, match="no ordinary file"):
-        read_secret(tmp_path / "pipe")
     (tmp_path / "folder").mkdir(mode=0o700)
-    with pytest.raises(UsageError, match="folder: found no ordinary file"):
-        read_secret(tmp_path / "folder")
+    for name, says in (("link", "symbolic link"), ("pipe", "no ordinary file"), ("folder", "no ordinary file")):
+        assert says in refusal(read_secret, tmp_path / name, error=UsageError)
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(UsageError, match="found something else") as caught:
-        read_secret(path)
-    assert path.read_text().split()[-1][:8] not in str(caught.value)
+    said = refusal(read_secret, path, error=UsageError)
+    assert "found something else" in said
+    assert path.read_text().split()[-1][:8] not in said
 
 
 def test_a_course_with_another_secret_is_refused(course, tmp_path):

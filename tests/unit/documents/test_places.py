@@ -1,7 +1,5 @@
 """Complaints that name the words which would have been right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

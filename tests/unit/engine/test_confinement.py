@@ -1,7 +1,5 @@
 """What is around a guest: the words that start it, and what may be left in its folder."""
 
-from __future__ import annotations
-
 import os
 
 from scpslab.engine.confinement import launcher, sweep, take

@@ -2,8 +2,6 @@
 fall.
 """
 
-from __future__ import annotations
-
 import ast
 import shutil
 from pathlib import Path

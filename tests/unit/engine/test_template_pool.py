@@ -1,7 +1,5 @@
 """Templates are shared while cells need them, replaced when they have ended, and dropped when there are too many."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

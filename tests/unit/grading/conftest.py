@@ -1,7 +1,5 @@
 """A course with one assignment, a student's variant, and submissions made by hand: nothing here runs a cell."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

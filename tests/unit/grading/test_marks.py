@@ -1,7 +1,5 @@
 """marks.csv: what a person gives becomes the final grade, and nothing that a person wrote is lost."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nothing is written, nothing is run, and no memory is filled.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import tarfile
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 
 from scpslab.core.errors import ResultError
 from scpslab_course.grading import submission
+from tests.cases import refusal
 from tests.unit.grading.conftest import entry, packed
 
 MEMBERS = {
@@ -28,9 +27,7 @@ MEMBERS = {
 
 
 def refused(path):
-    with pytest.raises(ResultError) as caught:
-        submission.read(path)
-    said = str(caught.value)
+    said = refusal(submission.read, path, error=ResultError)
     assert said.startswith(f"{path}: ")
     assert said.count("\n") == 0
     assert "expected" in said

@@ -1,7 +1,5 @@
 """A submission that cannot be graded says why, has no score, and does nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 import gzip
 import json
@@ -11,7 +9,6 @@ import tarfile
 
 import pytest
 
-from scpslab.core.limited import WorkLimits
 from scpslab_course.course import variant
 from scpslab_course.course.assignment import load_marking
 from scpslab_course.course.folder import practice_variant
@@ -22,6 +19,19 @@ from scpslab_course.grading.grade import Status
 from tests.unit.grading.conftest import entry
 
 FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z")
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """Submissions are read here: tests/processes tests the child in which they are."""
+    monkeypatch.setattr(grader, "limited", lambda work, _limits: json.loads(json.dumps(work())))
+
+
+@pytest.fixture
+def without_runs(monkeypatch):
+    """Submissions whose archive of runs is not looked at."""
+    monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
+    monkeypatch.setattr(grader.compare, "results_of", lambda *_: {})
 
 
 def graded(path, settings):
@@ -44,9 +54,7 @@ RAW = {
 def test_a_hostile_archive_is_refused_and_leaves_nothing(what, settings, members, hand_in, tmp_path):
     path = hand_in(members, raw=[RAW[what]])
     before = sorted(tmp_path.rglob("*"))
-
     found = graded(path, settings)
-
     assert found.status is Status.UNGRADED
     assert str(path) in found.reason
     assert "expected" in found.reason
@@ -76,17 +84,13 @@ class Evil:
 @pytest.mark.parametrize("member", ["variant.json", "log.jsonl", "answers.yaml", "runs.scpslab.tar.gz"])
 def test_a_pickle_is_never_opened(member, settings, members, hand_in, tmp_path):
     evil = tmp_path / "opened"
-
-    found = graded(hand_in(members | {member: pickle.dumps(Evil(evil))}), settings)
-
-    assert found.status is Status.UNGRADED
+    assert graded(hand_in(members | {member: pickle.dumps(Evil(evil))}), settings).status is Status.UNGRADED
     assert not evil.exists()
 
 
 def test_a_missing_file_a_folder_and_a_pipe_end_nothing(settings, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     found = grader.grade([tmp_path / "none", tmp_path, tmp_path / "pipe"], settings)
-
     assert [one.status for one in found] == [Status.UNGRADED] * 3
 
 
@@ -106,7 +110,6 @@ def test_a_variant_that_is_not_the_issued_one_is_not_graded(settings, members, h
 def test_without_a_grade_no_format_has_a_zero(settings, members, hand_in):
     """Every format says why, or leaves the student out; a score of 0 would look like one."""
     found = graded(hand_in(members), settings)
-
     for name, kind in FORMATS.items():
         text = kind.write([found], FACTS)
         assert '"score": 0' not in text, name
@@ -114,46 +117,14 @@ def test_without_a_grade_no_format_has_a_zero(settings, members, hand_in):
     assert found.reason in json.loads(FORMATS["gradescope"].write([found], FACTS))["output"]
 
 
-def test_an_error_of_the_grader_costs_nobody_a_grade(settings, members, hand_in, monkeypatch):
-    def broken(*_):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(grader, "plans", broken)
-    monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
-    monkeypatch.setattr(grader.compare, "results_of", lambda *_: {})
+def test_an_error_of_the_grader_costs_nobody_a_grade(settings, members, hand_in, without_runs, monkeypatch):
+    monkeypatch.setattr(grader, "plans", lambda *_: 1 // 0)
     (found,) = grader.grade([hand_in(members)], settings)
-
     assert found.status is Status.UNGRADED
     assert grader.BROKEN in found.reason
 
 
-@pytest.mark.parametrize(
-    ("does", "says"),
-    [
-        (lambda: bytearray(1 << 30), "more than 512 MiB of memory"),
-        (lambda: os.kill(os.getpid(), 9), "found an end without an answer"),
-        (lambda: sum(0 for _ in iter(int, 1)), "1 s of CPU time"),
-    ],
-)
-def test_a_submission_that_reaches_a_limit_is_named_and_the_next_one_is_graded(
-    does, says, settings, members, hand_in, monkeypatch
-):
-    monkeypatch.setattr(grader, "LIMITS", WorkLimits(cpu_s=1))
-    costly, other = hand_in(members), hand_in(members, "other.submission.tar.gz")
-    monkeypatch.setattr(submission.Submission, "runs", lambda self: does() if self.path == costly else {})
-    told = []
-
-    found = grader.grade([costly, other], settings, told=told.append)
-
-    assert says in found[0].reason
-    assert str(costly) in found[0].reason
-    assert grader.LIMITED not in found[1].reason
-    assert [one.path for one in told] == [costly, other]
-
-
-def test_yaml_that_grows_is_refused(settings, members, hand_in, monkeypatch):
-    monkeypatch.setattr(submission.Submission, "runs", lambda _: {})
-    monkeypatch.setattr(grader.compare, "results_of", lambda *_: {})
+def test_yaml_that_grows_is_refused(settings, members, hand_in, without_runs):
     doubled = (b"%c: &%c [*%c, *%c]\n" % (letter, letter, letter - 1, letter - 1) for letter in range(98, 122))
     bombs = [b"a: &a [x, x]\n" + b"".join(doubled), b"[" * 5000, b"x" * (300 << 10), b"bdp: " + b"9" * 100_000 + b"\n"]
     bombs += [b"bdp: !!python/object/apply:os.system [echo]\n", b"bdp: 1\nbdp: 2\n"]

@@ -1,7 +1,5 @@
 """Names: one rule, and no file name that leads elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

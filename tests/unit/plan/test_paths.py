@@ -1,7 +1,5 @@
 """Paths follow routes as a Linux kernel does, and end with an error that names the node where a packet would."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans are read strictly and written as they were."""
 
-from __future__ import annotations
-
 import copy
 import re
 from typing import get_args
@@ -20,6 +18,7 @@ from scpslab.plan.stacks import STACKS
 from scpslab.plan.topology import catalogue
 from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import planning, probes, stacks, workloads
+from tests.cases import refusal
 
 
 def plan_of(name):
@@ -96,11 +95,10 @@ LINK = "network.links[0]"
 )
 def test_a_value_that_cannot_be_is_named_with_its_place(value, place, says):
     path = [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", place)]
-    with pytest.raises(PlanError) as caught:
-        plans.read(changed(value, *path))
+    said = refusal(plans.read, changed(value, *path), error=PlanError)
 
-    assert str(caught.value).startswith(f"{place}: {says}")
-    assert len(str(caught.value).splitlines()) == 1
+    assert said.startswith(f"{place}: {says}")
+    assert len(said.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -146,10 +144,7 @@ def test_a_direction_of_a_plan_from_outside_keeps_the_rules_of_a_scenarios(link,
     for key, value in changes.items():
         direction[key] = {**direction[key], **value} if isinstance(value, dict) else value
 
-    with pytest.raises(PlanError) as caught:
-        plans.read(fields)
-
-    assert str(caught.value).startswith(f"network.links[{link}].directions[0].{says}")
+    assert refusal(plans.read, fields, error=PlanError).startswith(f"network.links[{link}].directions[0].{says}")
 
 
 STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["data"], "change": "rate", "value": 8}
@@ -199,10 +194,8 @@ def test_a_key_that_is_missing_is_named():
     fields = copy.deepcopy(BULK)
     del fields["network"]["links"][0]["directions"][1]["queue"]
 
-    with pytest.raises(
-        PlanError, match=r"links\[0\]\.directions\[1\]\.queue: found no such key; expected an object, or null"
-    ):
-        plans.read(fields)
+    said = refusal(plans.read, fields, error=PlanError)
+    assert "links[0].directions[1].queue: found no such key; expected an object, or null" in said
 
 
 @pytest.mark.parametrize(
@@ -223,11 +216,10 @@ def test_a_key_that_is_missing_is_named():
     ],
 )
 def test_text_that_is_no_plan_is_refused_in_one_line(content, says):
-    with pytest.raises(PlanError) as caught:
-        plans.parse(content)
+    said = refusal(plans.parse, content, error=PlanError)
 
-    assert says in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
+    assert says in said
+    assert len(said.splitlines()) == 1
 
 
 def places(tree, at=()):

@@ -1,28 +1,18 @@
 """Plans of the small scenario, changed here and there."""
 
-from pathlib import Path
-
 import pytest
 
-from scpslab import scenario
-from scpslab.plan import write
+from scpslab.plan import write as written
 from scpslab.scenario import planning
-
-SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_text()
+from tests.cases import changed
 
 
 @pytest.fixture
-def plans(tmp_path):
+def plans(cells, small):
     """Cell id to plan of the small scenario after replacements (pairs of old and new text) and overrides."""
 
     def make(*changes: tuple[str, str], overrides: tuple[str, ...] = ()):
-        text = SMALL
-        for old, new in changes:
-            assert old in text, old
-            text = text.replace(old, new)
-        path = tmp_path / "small.yaml"
-        path.write_text(text)
-        return {cell.id: write(planning.plan(cell)) for cell in scenario.cells(scenario.load(str(path), overrides))}
+        return {cell.id: written(planning.plan(cell)) for cell in cells(changed(small, *changes), *overrides)}
 
     return make
 

@@ -1,7 +1,5 @@
 """Costs: sums over cells, no cell faster than itself, and storage only where it was measured."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest
@@ -40,13 +38,8 @@ def test_storage_is_said_where_it_was_measured(run_dir, tmp_path):
 
 
 def test_a_campaign_costs_what_its_scenarios_cost(tmp_path):
-    file = tmp_path / "both.yaml"
-    file.write_text(
-        f"kind: campaign\nversion: 1\ntitle: Two\nruns:\n- {{scenario: {NAME}}}\n- {{scenario: "
-        "links/round-trip, variant: [test]}\n"
-    )
-    both = cost_text(str(file), [], runs=tmp_path)
+    runs = f"- {{scenario: {NAME}}}\n- {{scenario: links/round-trip, variant: [test]}}\n"
+    (file := tmp_path / "both.yaml").write_text(f"kind: campaign\nversion: 1\ntitle: Two\nruns:\n{runs}")
+    both, *one = (cost_text(str(name), [], runs=tmp_path) for name in (file, NAME, "links/round-trip:test"))
     assert "in 2 scenarios" in both
-    assert int(both.split()[0]) == sum(
-        int(cost_text(one, [], runs=tmp_path).split()[0]) for one in (NAME, "links/round-trip:test")
-    )
+    assert int(both.split()[0]) == sum(int(text.split()[0]) for text in one)

@@ -56,11 +56,9 @@ def test_a_star_has_a_hop_for_every_terminal():
     assert len(set(addresses)) == len(addresses)
 
 
-@pytest.mark.parametrize(
-    ("terminals", "message"), [(0, 'found "0"; expected at least 1'), (201, 'found "201"; expected at most 200')]
-)
-def test_a_star_of_no_or_too_many_terminals_is_refused(terminals, message):
-    with pytest.raises(units.UnitError, match=f"terminals: {message}"):
+@pytest.mark.parametrize(("terminals", "bound"), [(0, "at least 1"), (201, "at most 200")])
+def test_a_star_of_no_or_too_many_terminals_is_refused(terminals, bound):
+    with pytest.raises(units.UnitError, match=f'terminals: found "{terminals}"; expected {bound}'):
         catalogue.module("star").PARAMETERS.read({"terminals": terminals})
 
 
@@ -76,16 +74,13 @@ def test_presets_in_kernel_settings(first, preset, congestion, later):
 
 
 def test_words_on_a_host_go_over_its_preset(first):
-    plan = first(
-        "hosts.*={preset: modern, congestion: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: "
-        "1 s, send_buffer: 64 kB, delayed_ack: true}"
-    )
-    host = plan["network"]["nodes"][0]
-    assert host["sysctls"]["net.ipv4.tcp_congestion_control"] == "bbr"
-    assert host["sysctls"]["net.ipv4.tcp_sack"] == host["sysctls"]["net.ipv4.tcp_dsack"] == "0"
-    assert plan["cell"]["workloads"][0]["send_window_bytes"] == 64_000
-    assert plan["cell"]["workloads"][0]["receive_window_bytes"] is None
-    assert plan["cell"]["workloads"][0]["delayed_ack"] is True
+    words = "congestion: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s"
+    plan = first(f"hosts.*={{preset: modern, {words}, send_buffer: 64 kB, delayed_ack: true}}")
+    sysctls, (transfer,) = plan["network"]["nodes"][0]["sysctls"], plan["cell"]["workloads"]
+    assert sysctls["net.ipv4.tcp_congestion_control"] == "bbr"
+    assert sysctls["net.ipv4.tcp_sack"] == sysctls["net.ipv4.tcp_dsack"] == "0"
+    assert (transfer["send_window_bytes"], transfer["receive_window_bytes"]) == (64_000, None)
+    assert transfer["delayed_ack"] is True
 
 
 def test_route_options_are_on_every_route():
@@ -96,25 +91,17 @@ def test_route_options_are_on_every_route():
 
 
 def test_fixed_windows_without_autotuning_start_large_enough(first):
-    assert (
-        first("hosts.*.preset=fy97-reno")["network"]["nodes"][0]["sysctls"]["net.ipv4.tcp_rmem"].split()[1] == "400400"
-    )
+    host = first("hosts.*.preset=fy97-reno")["network"]["nodes"][0]
+    assert host["sysctls"]["net.ipv4.tcp_rmem"].split()[1] == "400400"
 
 
 def test_queue_of_a_direction(first):
     queue = hop(first("links.hop.data.queue={limit: 50 packets}"))["data"]["queue"]
-    assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"], queue["settings"]) == (
-        "drop-tail",
-        None,
-        50,
-        {},
-    )
+    assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"]) == ("drop-tail", None, 50)
+    assert queue["settings"] == {}
     queue = hop(first("links.hop.data.queue={discipline: red, ecn: true}"))["data"]["queue"]
-    assert (queue["limit_bytes"], queue["settings"], queue["ecn"]) == (
-        125_000,
-        {"min_bytes": 31_250, "max_bytes": 62_500, "probability": 0.1},
-        True,
-    )
+    assert (queue["limit_bytes"], queue["ecn"]) == (125_000, True)
+    assert queue["settings"] == {"min_bytes": 31_250, "max_bytes": 62_500, "probability": 0.1}
     queue = hop(first("links.hop.data.queue={discipline: codel, codel_interval: 600 ms}"))["data"]["queue"]
     assert queue["settings"] == {"target_ns": 5_000_000, "interval_ns": 600_000_000}
 
@@ -126,13 +113,12 @@ def test_directions_differ_when_the_scenario_says_so(first):
 
 
 def test_delay_table_begins_at_the_epoch(first):
-    assert hop(first("links.hop.data.delay_table=[{at: 5 s, delay: 300 ms}]"))["data"]["delay_table"] == [
-        [0, 250_000_000],
-        [5 * 10**9, 300_000_000],
-    ]
-    assert hop(first("links.hop.data.delay_table=[{at: 0 s, delay: 300 ms}]"))["data"]["delay_table"] == [
-        [0, 300_000_000]
-    ]
+    later, from_0 = (
+        hop(first(f"links.hop.data.delay_table=[{{at: {at}, delay: 300 ms}}]"))["data"]["delay_table"]
+        for at in ("5 s", "0 s")
+    )
+    assert later == [[0, 250_000_000], [5 * 10**9, 300_000_000]]
+    assert from_0 == [[0, 300_000_000]]
 
 
 def test_errors_of_every_model(first, tmp_path):
@@ -141,33 +127,25 @@ def test_errors_of_every_model(first, tmp_path):
     settings = {
         "{model: independent, ber: 1e-5}": {"ber": 1e-5},
         "{model: clustered, ber: 1e-5}": {"ber": 1e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0},
-        "{model: gilbert-elliott, p_good_bad: 1e-5, p_bad_good: 1e-3, ber_bad: 0.1}": {
-            "p_good_bad": 1e-5,
-            "p_bad_good": 1e-3,
-            "ber_good": 0.0,
-            "ber_bad": 0.1,
-        },
+        "{model: gilbert-elliott, p_good_bad: 1e-5, p_bad_good: 1e-3, ber_bad: 0.1}": dict(
+            zip(("p_good_bad", "p_bad_good", "ber_good", "ber_bad"), (1e-5, 1e-3, 0.0, 0.1), strict=True)
+        ),
         "{model: none}": {},
     }
-    for text, wanted in settings.items():
-        assert errors_of(first(f"links.hop.data.errors={text}", *common))["settings"] == wanted
-    found = errors_of(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["settings"]
-    assert found["file"] == str(tmp_path / "a.bits")
+
+    def found(text):
+        return errors_of(first(f"links.hop.data.errors={text}", *common))["settings"]
+
+    assert {text: found(text) for text in settings} == settings
+    before = found("{model: vector-file, file: a.bits}")
+    assert before["file"] == str(tmp_path / "a.bits")
     (tmp_path / "a.bits").write_bytes(b"\x01\x01")
-    assert (
-        errors_of(first("links.hop.data.errors={model: vector-file, file: a.bits}", *common))["settings"]["sha256"]
-        != found["sha256"]
-    )
+    assert found("{model: vector-file, file: a.bits}")["sha256"] != before["sha256"]
 
 
 def test_no_errors_is_no_model_but_drops_and_outages_stay(first):
-    errors = errors_of(
-        first(
-            "links.hop.data.errors={ber: 0, drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: "
-            "1 s, to: 2 s}]}",
-            "sweep={}",
-        )
-    )
+    drops = "drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: 1 s, to: 2 s}]"
+    errors = errors_of(first(f"links.hop.data.errors={{ber: 0, {drops}}}", "sweep={}"))
     assert (errors["model"], errors["settings"]) == ("none", {})
     assert (errors["drop_packets"], errors["drop_min_bytes"], errors["outages"]) == ([3, 9], 500, [[10**9, 2 * 10**9]])
 
@@ -176,18 +154,13 @@ def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
     point = ("sweep={}", "repeats=1")
     (at_150,) = plans(NOISE, overrides=point)["r1"]["cell"]["workloads"]
     (at_200,) = plans(NOISE, overrides=(*point, "workloads.noise.level=200"))["r1"]["cell"]["workloads"]
-    assert at_150["max_rate_bps"] == 1_000_000
-    assert at_200["max_rate_bps"] == 2_000_000
-    assert len(at_150["rates_bps"]) == 4000 // 5
-    assert min(at_150["rates_bps"]) >= 0
-    assert max(at_150["rates_bps"]) <= 1_000_000
-    assert (
-        abs(sum(at_150["rates_bps"]) / 800 - 500_000) < 3 * 1_000_000 / (12 * 800) ** 0.5
-    )  # mean of U(0, 1 Mbit/s), three standard errors
-    assert all(abs(2 * low - high) <= 2 for low, high in zip(at_150["rates_bps"], at_200["rates_bps"], strict=True))
-
-
-def test_congestion_level_counts_the_scenario_s_own_rate(plans):
+    low, high = at_150["rates_bps"], at_200["rates_bps"]
+    assert (at_150["max_rate_bps"], at_200["max_rate_bps"], len(low)) == (1_000_000, 2_000_000, 4000 // 5)
+    assert 0 <= min(low) <= max(low) <= 1_000_000
+    # The mean of U(0, 1 Mbit/s), three standard errors.
+    assert abs(sum(low) / 800 - 500_000) < 3 * 1_000_000 / (12 * 800) ** 0.5
+    assert all(abs(2 * one - other) <= 2 for one, other in zip(low, high, strict=True))
+    # The scenario's own rate counts.
     plan = plans(NOISE, overrides=("links.hop.data.rate=1 Mbit/s",))
     assert next(iter(plan.values()))["cell"]["workloads"][0]["max_rate_bps"] == 500_000
 
@@ -198,23 +171,10 @@ def test_generator_is_never_required(plans):
     assert [workload["required"] for workload in plan["cell"]["workloads"]] == [True, False]
 
 
-def test_least_time_of_a_transfer(tmp_path):
-    cell = scenario.cells(scenario.load("fy97/fig04:kernel"))[0]
-    # Start at 1 s, 16 s of data at 2 Mbit/s, two round trips of 530 ms.
-    assert planning.least_virtual_s(planning.plan(cell)) == pytest.approx(1 + 16 + 2 * 0.53)
-
-
 def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
+    axes = {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5}
     cells = scenario.cells(scenario.load("sgls/itc-unbalanced"))
-    planned = write(
-        planning.plan(
-            next(
-                cell
-                for cell in cells
-                if cell.axes == {"stack": "linux-2.0", "ack_rate": "2400 bit/s", "size": "1 kB", "ber": 1e-5}
-            )
-        )
-    )
+    planned = write(planning.plan(next(cell for cell in cells if cell.axes == axes)))
     (link,) = planned["network"]["serial_links"]
     assert planned["network"]["links"] == []
     assert set(link) == {"name", "bits_per_byte", "buffer_bytes", "vector_bits", "ppp", "ends", "directions"}
@@ -230,19 +190,17 @@ def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
     assert (transfer["to_ip"], transfer["server_ip"]) == ("10.7.0.2", "10.7.0.1")
 
 
-def test_a_required_kind_that_says_no_time_takes_none_that_is_known():
-    """Only its start and two round trips count."""
+def test_least_time_of_a_transfer_and_of_a_kind_that_says_no_time():
+    """A start at 1 s, 16 s of data at 2 Mbit/s, two round trips of 530 ms; without the data where no time is known."""
     plan = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel"))[0])
+    assert planning.least_virtual_s(plan) == pytest.approx(1 + 16 + 2 * 0.53)
     new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
-    assert planning.least_virtual_s(replace(plan, cell=replace(plan.cell, workloads=(new,)))) == pytest.approx(
-        1 + 2 * 0.53
-    )
+    unknown = replace(plan, cell=replace(plan.cell, workloads=(new,)))
+    assert planning.least_virtual_s(unknown) == pytest.approx(1 + 2 * 0.53)
 
 
 def test_points_that_differ_in_errors_share_a_network_and_nothing_that_is_drawn():
-    """What is worked out for a network, such as its paths, is worked out once; the plans are those of each cell
-    alone.
-    """
+    """What is worked out for a network is worked out once; the plans are those of each cell alone."""
     cells = scenario.cells(scenario.load("fy97/fig04:kernel", ["repeats=3"]))
     found = planning.plans(cells)
 

@@ -1,6 +1,4 @@
-"""Random streams by name: what is added changes nothing that was there, and what is compared meets the same errors (ADR
-0010, 0011).
-"""
+"""Random streams by name: an addition changes nothing that was there; what is compared meets the same (ADR 0010, 11)."""
 
 import copy
 
@@ -12,7 +10,6 @@ from scpslab import scenario
 from scpslab.core.seeds import stream, uniform
 from scpslab.scenario import planning
 
-SWEEP = "ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}"
 STACKS = (
     "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: "
     "bbr}}}\n"
@@ -71,9 +68,8 @@ def test_stacks_compared_meet_the_same_traffic():
 
 
 def test_repeats_directions_models_and_settings_have_streams_of_their_own(plans):
-    made = plans(
-        ("sweep:\n", "sweep:\n  errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}\n")
-    )
+    models = "errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}"
+    made = plans(("sweep:\n", f"sweep:\n  {models}\n"))
     seeds = [seed for cell, plan in made.items() if "ber=0," not in cell for seed in error_seeds(plan).values()]
     assert len(set(seeds)) == len(seeds) == 2 * 2 * 2 * 2
 

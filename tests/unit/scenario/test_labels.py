@@ -3,8 +3,9 @@
 import pytest
 
 from scpslab import scenario
-from scpslab.core.errors import ScenarioError
+from tests.cases import refusal
 
+KERNEL = "fy97/fig04:kernel"
 ADVICE = (
     "Choose cases with --set 'sweep.stack=[LABEL]', or add one of your own: --set 'sweep.stack.cases.NAME={PATH: "
     "VALUE}'."
@@ -12,30 +13,27 @@ ADVICE = (
 
 
 def refused(name, *overrides):
-    with pytest.raises(ScenarioError) as error:
-        scenario.load(name, overrides)
-    return str(error.value).splitlines()
+    return refusal(scenario.load, name, overrides).splitlines()
 
 
 def test_a_value_that_an_axis_replaces_is_refused():
-    (line,) = refused("fy97/fig04:kernel", "links.hop.*.errors.ber=1e-5")
+    (line,) = refused(KERNEL, "links.hop.*.errors.ber=1e-5")
     assert line == (
         '--set links.hop.*.errors.ber=1e-5: found links.hop.data.errors.ber, which the axis "ber" replaces; '
-        "expected a key that no axis sets. "
-        "Set the axis: --set 'sweep.ber=[1e-05]'."
+        "expected a key that no axis sets. Set the axis: --set 'sweep.ber=[1e-05]'."
     )
 
 
 def test_a_value_that_contradicts_the_preset_of_a_case_is_refused():
-    reno, cubic = refused("fy97/fig04:kernel", "hosts.ws1.congestion=bbr", "sweep.stack=[fy97-reno, cubic]")
+    reno, cubic = refused(KERNEL, "hosts.ws1.congestion=bbr", "sweep.stack=[fy97-reno, cubic]")
     assert reno == (
         "--set hosts.ws1.congestion=bbr: found hosts.ws1 with congestion bbr instead of reno, which contradicts "
-        'case "fy97-reno" of the axis "stack"; '
-        f"expected what its preset says. {ADVICE}"
+        f'case "fy97-reno" of the axis "stack"; expected what its preset says. {ADVICE}'
     )
-    assert cubic.startswith(
-        '--set hosts.ws1.congestion=bbr: found hosts.ws1.congestion, which case "cubic" of the axis "stack" replaces;'
-    )
+    replaced = 'found hosts.ws1.congestion, which case "cubic" of the axis "stack" replaces;'
+    assert cubic.startswith(f"--set hosts.ws1.congestion=bbr: {replaced}")
+    (line,) = refused("fy97/fig04", "hosts.ws1.congestion=vegas", "sweep.stack=[scps-rate]")
+    assert "with congestion vegas instead of none" in line
 
 
 @pytest.mark.parametrize(
@@ -50,52 +48,37 @@ def test_a_value_that_contradicts_the_preset_of_a_case_is_refused():
     ],
 )
 def test_other_ways_to_the_same_lie_are_refused(override):
-    assert refused("fy97/fig04:kernel", override)
-
-
-def test_scps_keeps_the_congestion_control_of_its_preset():
-    (line,) = refused("fy97/fig04", "hosts.ws1.congestion=vegas", "sweep.stack=[scps-rate]")
-    assert "with congestion vegas instead of none" in line
+    assert refused(KERNEL, override)
 
 
 @pytest.mark.parametrize(
-    "override",
+    "overrides",
     [
-        "hosts.ws1.rto_min=1 s",
-        "hosts.ws1.congestion=reno",
-        "workloads.transfer.size=100 kB",
-        "sweep={}",
-        "sweep.ber=[1e-4]",
-        "links.hop.*.errors.outages=[]",
+        ["hosts.ws1.rto_min=1 s", "sweep.stack=[fy97-reno]"],
+        ["hosts.ws1.congestion=reno", "sweep.stack=[fy97-reno]"],
+        ["workloads.transfer.size=100 kB", "sweep.stack=[fy97-reno]"],
+        ["sweep={}"],
+        ["sweep.ber=[1e-4]", "sweep.stack=[fy97-reno]"],
+        ["links.hop.*.errors.outages=[]", "sweep.stack=[fy97-reno]"],
+        ["links.hop.*.errors.ber=1e-5", "sweep.ber=[1e-5]"],
     ],
+    ids=lambda overrides: overrides[0],
 )
-def test_what_no_label_speaks_of_may_be_set(override):
-    scenario.load("fy97/fig04:kernel", [override, "sweep.stack=[fy97-reno]"] if override != "sweep={}" else [override])
-
-
-def test_a_value_that_the_sweep_leaves_as_it_is_may_be_set():
-    scenario.load("fy97/fig04:kernel", ["links.hop.*.errors.ber=1e-5", "sweep.ber=[1e-5]"])
+def test_what_no_label_speaks_of_and_what_the_sweep_leaves_as_it_is_may_be_set(overrides):
+    scenario.load(KERNEL, overrides)
 
 
 def test_a_case_of_one_s_own_has_a_label_of_its_own():
     case = "sweep.stack.cases.mine={hosts.*.preset: fy97-reno, hosts.ws1.congestion: bbr}"
-    cells = scenario.cells(
-        scenario.load("fy97/fig04:kernel", [case, "sweep.stack=[mine]", "sweep.ber=[0]", "repeats=1"])
-    )
+    cells = scenario.cells(scenario.load(KERNEL, [case, "sweep.stack=[mine]", "sweep.ber=[0]", "repeats=1"]))
     assert [cell.id for cell in cells] == [
-        "stack=mine,errors=independent,ber=0,r1",
-        "stack=mine,errors=clustered,ber=0,r1",
+        f"stack=mine,errors={model},ber=0,r1" for model in ("independent", "clustered")
     ]
     assert {cell.model.hosts["ws1"].congestion for cell in cells} == {"bbr"}
 
 
-def test_variants_are_held_to_it_too(load, small):
-    with pytest.raises(
-        ScenarioError,
-        match=r'small.yaml:22: variants.other.set.links.hop.data.errors.ber: found .* which the axis "ber" replaces',
-    ):
-        scenario.load(f"{load_path(load, small)}:other")
-
-
-def load_path(load, small):
-    return load(small + "variants:\n  other: {set: {links.hop.data.errors.ber: 1e-3}}\n").path
+def test_variants_are_held_to_it_too(write, small):
+    path = write(small + "variants:\n  other: {set: {links.hop.data.errors.ber: 1e-3}}\n")
+    (line,) = refused(f"{path}:other")
+    assert "small.yaml:22: variants.other.set.links.hop.data.errors.ber: found " in line
+    assert 'which the axis "ber" replaces' in line

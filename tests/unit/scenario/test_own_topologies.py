@@ -2,8 +2,6 @@
 line.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -11,13 +9,13 @@ import yaml
 
 from scpslab import scenario
 from scpslab.core import folders
-from scpslab.core.errors import ScenarioError
 from scpslab.scenario import planning
 from scpslab.scenario.recorded import Recorded
 from scpslab.scenario.topologies import OnDisk, TopologyError
+from tests.cases import changed, each, refusal
 
 RELAY = """\
-from scpslab.topology import Direction, Network, Parameters, duration, rate
+from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate
 
 PARAMETERS = Parameters(data_rate=rate("1 Mbit/s", "rate of the hop"), delay=duration("270 ms", "delay of the hop"))
 
@@ -29,8 +27,8 @@ def describe(p):
     net.switch("sat")
     net.link(
         "rover", "ground", name="hop", via="sat", a_ip="10.0.0.1/24", b_ip="10.0.0.2/24",
-        forward=Direction("data", p["data_rate"], 0, None, p["delay"]),
-        reverse=Direction("ack", p["data_rate"], 0, None, p["delay"]),
+        forward=Direction("data", p["data_rate"], 0, Queue(limit_bytes=64000), p["delay"]),
+        reverse=Direction("ack", p["data_rate"], 0, Queue(limit_bytes=64000), p["delay"]),
     )
     return net
 """
@@ -49,16 +47,9 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    write(
-        tmp_path / "mine",
-        RELAY.replace("0, None, p", "0, Queue(limit_bytes=64000), p").replace("Parameters, d", "Parameters, Queue, d"),
-    )
+    (tmp_path / "mine" / "relay.py").write_text(RELAY)
+    (tmp_path / "mine" / "rover.yaml").write_text(SCENARIO)
     return tmp_path / "mine"
-
-
-def write(folder, topology, text=SCENARIO):
-    (folder / "relay.py").write_text(topology)
-    (folder / "rover.yaml").write_text(text)
 
 
 def load(place, overrides=(), **options):
@@ -66,15 +57,14 @@ def load(place, overrides=(), **options):
 
 
 def complaint(place, **options):
-    with pytest.raises(ScenarioError) as caught:
-        load(place, **options)
-    return str(caught.value).replace(f"{place}/", "")
+    return refusal(load, place, **options).replace(f"{place}/", "")
 
 
-def changed(place, before, after):
-    source = (place / "relay.py").read_text()
-    assert before in source
-    (place / "relay.py").write_text(source.replace(before, after))
+def kept(place, *overrides, sweep=""):
+    """The scenario with a sweep, and the files that a run of it keeps."""
+    (place / "rover.yaml").write_text(SCENARIO + sweep)
+    loaded = load(place, overrides)
+    return loaded, scenario.own_files(loaded, scenario.cells(loaded))
 
 
 def test_a_path_counts_from_the_scenario_s_folder_and_the_plan_has_the_network(place):
@@ -82,49 +72,34 @@ def test_a_path_counts_from_the_scenario_s_folder_and_the_plan_has_the_network(p
     plan = planning.plan(cell)
     assert plan.network.topology == "relay"
     assert [direction.rate_bps for direction in plan.network.links[0].directions] == [2_000_000, 2_000_000]
-    assert scenario.load(
-        str(place / "rover.yaml"), ["topology=../mine/relay.py"]
-    ).network == cell.scenario.network.__class__(**vars(load(place).network))
+    assert load(place, ["topology=../mine/relay.py"]).network == load(place).network
     assert load(place, [f"topology={place}/relay.py"]).network == load(place).network
-
-
-def test_parameters_are_those_that_the_file_declares(place):
-    with pytest.raises(
-        ScenarioError, match=r'parameters\.rate: found the unknown parameter "rate"; expected one of data_rate, delay'
-    ):
-        load(place, ["parameters.rate=1 Mbit/s"])
+    assert 'parameters.rate: found the unknown parameter "rate"; expected one of data_rate, delay' in refusal(
+        load, place, ["parameters.rate=1 Mbit/s"]
+    )
 
 
 def test_a_path_is_never_a_name_of_the_project_s(place):
-    (place / "fy97.py").write_text((place / "relay.py").read_text())
+    (place / "fy97.py").write_text(RELAY)
     assert load(place, ["topology=./fy97.py"]).network.name == "relay"
     assert scenario.load("fy97/fig04").network.name == "fy97"
 
 
-@pytest.mark.parametrize(
-    ("named", "said"),
-    [
-        (
-            "relay",
-            'topology: found "relay"; expected one of fy97, fy97_np, gateway, one_way_satellite, point_to_point, sg',
-        ),
-        ("pont_to_point", "Did you mean point_to_point?"),
-        ("relay.py", "For a file, write ./relay.py."),
-        ("relay", "For your own file, write ./relay.py"),
-        ("./relay", "or the path of a Python file that begins with ./, ../ or / and ends with .py"),
-        ("./folder.py", "folder.py: found a folder; expected the file of a topology. Correct the path."),
-        (
-            "./loop.py",
-            "loop.py: found a link that leads in a circle; expected the file of a topology. Correct the path.",
-        ),
-        ("./large.py", "large.py: found a file of more than 1048576 bytes; expected the file of a topology. Correct"),
-        ("/etc/passwd", "begins with ./, ../ or / and ends with .py. Correct the value."),
-        (
-            "./really.py",
-            "really.py: found no such file; expected a topology. Paths count from the scenario's folder. Did",
-        ),
-        ("./.py/../../", "ends with .py"),
-    ],
+@each(
+    "named said",
+    """
+relay | topology: found "relay"; expected one of fy97, fy97_np, gateway, one_way_satellite, point_to_point, sg
+relay | For your own file, write ./relay.py
+pont_to_point | Did you mean point_to_point?
+relay.py | For a file, write ./relay.py.
+./relay | or the path of a Python file that begins with ./, ../ or / and ends with .py
+./folder.py | folder.py: found a folder; expected the file of a topology. Correct the path.
+./loop.py | loop.py: found a link that leads in a circle; expected the file of a topology. Correct the path.
+./large.py | large.py: found a file of more than 1048576 bytes; expected the file of a topology. Correct
+/etc/passwd | begins with ./, ../ or / and ends with .py. Correct the value.
+./really.py | really.py: found no such file; expected a topology. Paths count from the scenario's folder. Did
+./.py/../../ | ends with .py
+""",
 )
 def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, named, said):
     (place / "folder.py").mkdir()
@@ -137,104 +112,43 @@ def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(place, n
     assert found.count("; expected ") == 1
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ("def describe(p):", "def describe(p)", ":6: found expected ':'; expected Python. Correct the line."),
-        (
-            "PARAMETERS =",
-            "PARAMETER =",
-            ": found no PARAMETERS; expected PARAMETERS = Parameters(…) and def describe(p). See",
-        ),
-        ("PARAMETERS = Parameters(", "PARAMETERS = dict(", ": found PARAMETERS of type dict; expected Parameters(…)."),
-        (
-            'rate("1 Mbit/s"',
-            'rate("1 Mbits"',
-            ':3: found "1 Mbits" (unit "Mbits"); expected one of bit/s, kbit/s, Mbit/s',
-        ),
-        (
-            'p["data_rate"], 0',
-            'p["rate"], 0',
-            ":13: found KeyError: 'rate'; expected a description of a network. Correct",
-        ),
-        (
-            "    return net\n",
-            "",
-            ':6: describe: found nothing; expected a Network. End the function with "return net".',
-        ),
-        ("    return net\n", "    return [net]\n", ":6: describe: found list; expected a Network."),
-        ('net.switch("sat")', "raise SystemExit(3)", ":10: found SystemExit: 3; expected a description"),
-        ('net.switch("sat")', "raise GeneratorExit", ":10: found GeneratorExit; expected a description of a network."),
-        (
-            'role="sink"',
-            'role="snik"',
-            ':9: node "ground": found the role "snik"; expected one of source, sink, congestion',
-        ),
-        (
-            'net.switch("sat")',
-            "[net.host(f'h{n}') for n in range(100_000)]",
-            ":10: node h4094: found more than 4096 nodes",
-        ),
-        (
-            'p["data_rate"], 0, Q',
-            'float("nan"), 0, Q',
-            ":6: describe: link hop.directions[0].rate_bps: found NaN; expected",
-        ),
-        (
-            'delay=duration("270 ms", "delay of the hop")',
-            "Delay=1",
-            ": PARAMETERS: Delay: found int; expected rate(…), dur",
-        ),
-        (
-            'net.switch("sat")',
-            'net.host("ground")',
-            ":10: node ground: found the name a second time; expected it once.",
-        ),
-        (
-            'via="sat", ',
-            "",
-            ":11: link rover-ground: found a delay without a via node; expected a switch that holds the",
-        ),
-        (
-            'net.switch("sat")',
-            "pass",
-            ':6: describe: link hop.via: found "sat"; expected none here. Correct the network.',
-        ),
-        ('"ground", name', '"gruond", name', ':6: describe: link hop.ends[1].node: found "gruond"; expected one of'),
-        (
-            'p["data_rate"], 0, Q',
-            "2e6, 0, Q",
-            ":6: describe: link hop.directions[0].rate_bps: found 2000000.0; expected a",
-        ),
-        (
-            '"10.0.0.2/24"',
-            '"10.0.0.2"',
-            ':6: describe: link hop.ends[1].ip: found "10.0.0.2"; expected an IPv4 address with',
-        ),
-        (
-            '"rover"',
-            '"perseverance-rover"',
-            ":11: interface perseverance-rover-hop: found 22 characters; expected at most 15.",
-        ),
-        (
-            'net = Network("relay")',
-            "net = Network(str(next(COUNT)))",
-            ":6: describe: found another network at the second ca",
-        ),
-        (
-            "from scpslab.topology",
-            "import numppy\nfrom scpslab.topology",
-            ":1: found ModuleNotFoundError: No module named",
-        ),
-        ('p["delay"]),\n        reverse', "describe(p)),\n        reverse", "found RecursionError: maximum"),
-        ("return net", "return net.link", "describe: found method"),
-        ('net.switch("sat")', 'net.nodes.append("sat")', "describe: found AttributeError"),
-    ],
+@each(
+    "before after said",
+    r"""
+def describe(p): | def describe(p) | :6: found expected ':'; expected Python. Correct the line.
+PARAMETERS = | PARAMETER = | : found no PARAMETERS; expected PARAMETERS = Parameters(…) and def describe(p). See
+PARAMETERS = Parameters( | PARAMETERS = dict( | : found PARAMETERS of type dict; expected Parameters(…).
+rate("1 Mbit/s" | rate("1 Mbits" | :3: found "1 Mbits" (unit "Mbits"); expected one of bit/s, kbit/s, Mbit/s
+p["data_rate"], 0 | p["rate"], 0 | :13: found KeyError: 'rate'; expected a description of a network. Correct
+return net | pass | :6: describe: found nothing; expected a Network. End the function with "return net".
+return net | return [net] | :6: describe: found list; expected a Network.
+net.switch("sat") | raise SystemExit(3) | :10: found SystemExit: 3; expected a description
+net.switch("sat") | raise GeneratorExit | :10: found GeneratorExit; expected a description of a network.
+role="sink" | role="snik" | :9: node "ground": found the role "snik"; expected one of source, sink, congestion
+net.switch("sat") | [net.host(f'h{n}') for n in range(100_000)] | :10: node h4094: found more than 4096 nodes
+p["data_rate"], 0, Q | float("nan"), 0, Q | :6: describe: link hop.directions[0].rate_bps: found NaN; expected
+duration("270 ms", "delay of the hop") | 1 | : PARAMETERS: delay: found int; expected rate(…), dur
+net.switch("sat") | net.host("ground") | :10: node ground: found the name a second time; expected it once.
+via="sat", |  | :11: link rover-ground: found a delay without a via node; expected a switch that holds the
+net.switch("sat") | pass | :6: describe: link hop.via: found "sat"; expected none here. Correct the network.
+"ground", name | "gruond", name | :6: describe: link hop.ends[1].node: found "gruond"; expected one of
+p["data_rate"], 0, Q | 2e6, 0, Q | :6: describe: link hop.directions[0].rate_bps: found 2000000.0; expected a
+"10.0.0.2/24" | "10.0.0.2" | :6: describe: link hop.ends[1].ip: found "10.0.0.2"; expected an IPv4 address with
+"rover" | "perseverance-rover" | :11: interface perseverance-rover-hop: found 22 characters; expected at most 15.
+Network("relay") | Network(str(next(COUNT))) | :6: describe: found another network at the second ca
+from scpslab.topology | import numppy\nfrom scpslab.topology | :1: found ModuleNotFoundError: No module named
+p["delay"]),\n        reverse | describe(p)),\n        reverse | found RecursionError: maximum
+return net | return net.link | describe: found method
+net.switch("sat") | net.nodes.append("sat") | describe: found AttributeError
+""",
 )
 def test_a_mistake_in_the_file_is_told_with_its_line(place, before, after, said):
-    if "COUNT" in after:
-        changed(place, "PARAMETERS =", "import itertools; COUNT = itertools.count(); PARAMETERS =")
-    changed(place, before, after)
+    spoilt = changed(RELAY, (before, after))
+    (place / "relay.py").write_text(
+        spoilt.replace("PARAMETERS =", "import itertools; COUNT = itertools.count(); PARAMETERS =")
+        if "COUNT" in after
+        else spoilt
+    )
     found = complaint(place)
     assert found.startswith("rover.yaml:4: topology: relay.py")
     assert (f"relay.py{said}" if said[0] == ":" else said) in found
@@ -248,27 +162,21 @@ def test_a_file_that_is_no_topology_is_not_run(place):
     assert not (place / "was_here").exists()
 
 
-def test_what_the_file_prints_does_not_come_between_our_output(place, capsys):
-    changed(place, "    net.switch", "    print('here I am')\n    net.switch")
+def test_what_the_file_prints_does_not_come_between_our_output_and_nothing_compiled_is_left(place, capsys):
+    (place / "relay.py").write_text(changed(RELAY, ("    net.switch", "    print('here I am')\n    net.switch")))
     load(place)
     said = capsys.readouterr()
     assert said.out == ""
     assert "here I am" in said.err
-
-
-def test_nothing_compiled_is_left_beside_the_file(place):
-    load(place)
     assert sorted(file.name for file in place.iterdir()) == ["relay.py", "rover.yaml"]
 
 
-def test_a_file_that_others_may_write_is_run_only_when_it_is_trusted(place):
+def test_a_file_that_others_may_write_or_own_is_run_only_when_it_is_trusted(place, monkeypatch):
     (place / "relay.py").chmod(0o666)
     assert "relay.py: found a file that others may write; expected" in complaint(place)
     assert "--trust" in complaint(place)
     assert load(place, is_trusted=True).network.name == "relay"
 
-
-def test_a_file_of_another_user_is_run_only_when_it_is_trusted(place, monkeypatch):
     (place / "relay.py").chmod(0o644)
     owner = (place / "relay.py").stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
@@ -278,94 +186,51 @@ def test_a_file_of_another_user_is_run_only_when_it_is_trusted(place, monkeypatc
     assert load(place, is_trusted=True).network.name == "relay"
 
 
-def kept(place, *overrides):
-    loaded = load(place, overrides)
-    return loaded, scenario.own_files(loaded, scenario.cells(loaded))
-
-
 SWEEP = "sweep: {rate: {set: [parameters.data_rate], values: [1 Mbit/s, 2 Mbit/s]}}\n"
 
 
-def test_a_run_keeps_the_file_and_every_network_of_its_cells(place):
-    write(place, (place / "relay.py").read_text(), SCENARIO + SWEEP)
-    _, own = kept(place)
+def test_a_run_keeps_the_file_and_every_network_of_its_cells_which_plan_the_same_elsewhere(place, tmp_path):
+    loaded, own = kept(place, "topology=../mine/relay.py", sweep=SWEEP)
     assert own.contents["relay.py"] == (place / "relay.py").read_bytes()
-    record = Recorded(own.contents["topologies.json"]).record
-    assert [(one.topology, one.parameters["data_rate"]) for one in record.networks] == [
+    recorded = Recorded(own.contents["topologies.json"])
+    assert [(one.topology, one.parameters["data_rate"]) for one in recorded.record.networks] == [
         ("./relay.py", 1_000_000),
         ("./relay.py", 2_000_000),
     ]
-
-
-def test_what_a_run_keeps_plans_the_same_cells_elsewhere_without_running_anything(place, tmp_path):
-    write(place, (place / "relay.py").read_text(), SCENARIO + SWEEP)
-    loaded, own = kept(place, "topology=../mine/relay.py")
-    there = tmp_path / "there"
-    there.mkdir()
-    (there / "rover.yaml").write_text(scenario.resolved_yaml(loaded, own.renamed))
-    again = scenario.load(str(there / "rover.yaml"), topologies=Recorded(own.contents["topologies.json"]))
-    assert not (there / "relay.py").exists()
-    assert [planning.plan(cell) for cell in scenario.cells(again)] == [
-        planning.plan(cell) for cell in scenario.cells(loaded)
-    ]
-    with pytest.raises(ScenarioError, match="of which no network is recorded"):
-        scenario.load(str(there / "rover.yaml"), ["parameters.delay=1 ms"], Recorded(own.contents["topologies.json"]))
+    # Nothing is run there.
+    there = tmp_path / "there" / "rover.yaml"
+    there.parent.mkdir()
+    there.write_text(scenario.resolved_yaml(loaded, own.renamed))
+    again = scenario.load(str(there), topologies=recorded)
+    assert list(map(planning.plan, scenario.cells(again))) == list(map(planning.plan, scenario.cells(loaded)))
+    said = refusal(scenario.load, str(there), ["parameters.delay=1 ms"], recorded)
+    assert "of which no network is recorded" in said
 
 
 def test_two_topologies_are_compared_in_one_sweep(place, tmp_path):
-    (place / "slow.py").write_text(
-        (place / "relay.py")
-        .read_text()
-        .replace("1 Mbit/s", "9600 bit/s")
-        .replace(', delay=duration("270 ms", "delay of the hop")', "")
-        .replace('p["delay"]', "0")
-    )
-    cases = (
-        "sweep: {network: {cases: {fast: {topology: ./relay.py}, slow: {topology: " + str(place / "slow.py") + "}}}}\n"
-    )
-    write(place, (place / "relay.py").read_text(), SCENARIO + cases)
-    loaded, own = kept(place)
+    undelayed = (', delay=duration("270 ms", "delay of the hop")', ""), ('p["delay"]', "0")
+    (place / "slow.py").write_text(changed(RELAY, ("1 Mbit/s", "9600 bit/s"), *undelayed))
+    cases = f"{{fast: {{topology: ./relay.py}}, slow: {{topology: {place / 'slow.py'}}}}}"
+    loaded, own = kept(place, sweep=f"sweep: {{network: {{cases: {cases}}}}}\n")
     assert set(own.contents) == {"relay.py", "slow.py", "topologies.json"}
-    there = tmp_path / "there.yaml"
-    there.write_text(scenario.resolved_yaml(loaded, own.renamed))
+    (there := tmp_path / "there.yaml").write_text(scenario.resolved_yaml(loaded, own.renamed))
     again = scenario.load(str(there), topologies=Recorded(own.contents["topologies.json"]))
-    rates = [planning.plan(cell).network.links[0].directions[0].rate_bps for cell in scenario.cells(again)]
-    assert (
-        rates
-        == [planning.plan(cell).network.links[0].directions[0].rate_bps for cell in scenario.cells(loaded)]
-        == [1_000_000, 9600]
-    )
+    for found in (again, loaded):
+        plans = map(planning.plan, scenario.cells(found))
+        assert [plan.network.links[0].directions[0].rate_bps for plan in plans] == [1_000_000, 9600]
     assert yaml.safe_load(there.read_text())["sweep"]["network"]["cases"]["slow"] == {"topology": "./slow.py"}
 
 
 def test_two_files_of_one_name_are_refused(place):
     (place / "other").mkdir()
-    (place / "other" / "relay.py").write_text((place / "relay.py").read_text() + "# other\n")
+    (place / "other" / "relay.py").write_text(RELAY + "# other\n")
     cases = "sweep: {network: {cases: {one: {topology: ./relay.py}, two: {topology: ./other/relay.py}}}}\n"
-    write(place, (place / "relay.py").read_text(), SCENARIO + cases)
-    with pytest.raises(ScenarioError, match=r"found two files named relay\.py; expected names that differ"):
-        kept(place)
+    assert "found two files named relay.py; expected names that differ" in refusal(kept, place, sweep=cases)
 
 
 def test_a_scenario_on_a_topology_of_the_project_keeps_no_files():
     loaded = scenario.load("fy97/fig04:kernel-test")
     assert scenario.own_files(loaded, scenario.cells(loaded)).contents == {}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        ("1000000", '"much"'),
-        ('"rover"', '"../rover"'),
-        ('"topology": "relay"', '"topologie": "relay"'),
-        ('"10.0.0.1/24"', '"nowhere"'),
-        ("{", "["),
-    ],
-)
-def test_a_record_that_somebody_changed_is_refused(place, change):
-    _, own = kept(place)
-    with pytest.raises(TopologyError, match=r"^topologies\.json: "):
-        Recorded(own.contents["topologies.json"].replace(*(text.encode() for text in change)))
 
 
 OF_0_3_0 = """{"format": 1, "files": {"./relay.py": {"sha256": "", "parameters": {
@@ -384,16 +249,25 @@ OF_0_3_0 = """{"format": 1, "files": {"./relay.py": {"sha256": "", "parameters":
   "routes": [], "roles": {"source": "rover", "sink": "ground"}}}]}"""
 
 
-def test_a_record_of_0_3_0_gives_the_same_network(place):
-    record = Recorded(OF_0_3_0.encode())
-    again = scenario.load(str(place / "rover.yaml"), topologies=record)
+@each(
+    "old new",
+    """
+1000000 | "much"
+"rover" | "../rover"
+"topology": "relay" | "topologie": "relay"
+"10.0.0.1/24" | "nowhere"
+{ | [
+""",
+)
+def test_a_record_that_somebody_changed_is_refused(place, old, new):
+    _, own = kept(place)
+    with pytest.raises(TopologyError, match=r"^topologies\.json: "):
+        Recorded(own.contents["topologies.json"].replace(old.encode(), new.encode()))
+
+
+def test_a_record_of_0_3_0_gives_the_same_network_or_is_refused(place):
+    again = scenario.load(str(place / "rover.yaml"), topologies=Recorded(OF_0_3_0.encode()))
     assert again.network == load(place).network
-    for change in (
-        ('"data"', "7"),
-        ('"hop"', '"../hop"'),
-        ('"via"', '"vai"'),
-        ('"roles"', '"rules"'),
-        ('"rover"', "[]"),
-    ):
+    for old, new in (("data", "7"), ("hop", '"../hop"'), ("via", '"vai"'), ("roles", '"rules"'), ("rover", "[]")):
         with pytest.raises(TopologyError, match=r"^topologies\.json: "):
-            Recorded(OF_0_3_0.replace(*change).encode())
+            Recorded(changed(OF_0_3_0, (f'"{old}"', new)).encode())

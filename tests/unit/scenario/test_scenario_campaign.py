@@ -1,15 +1,13 @@
 """Campaign files: patterns, variants, mistakes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 import yaml
 
 from scpslab import scenario
-from scpslab.core.errors import ScenarioError
 from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
+from tests.cases import each, refusal
 
 pytestmark = pytest.mark.slow
 
@@ -40,24 +38,16 @@ def test_a_pattern_takes_what_it_fits_in_the_order_of_names(campaign):
 
 
 def test_the_first_variant_that_a_scenario_has_is_taken(campaign):
-    loaded = load_campaign(
-        campaign(
-            '  - {scenario: "fy97/fig0[46]", variant: [none-such, kernel-demo, test]}\n  - {scenario: '
-            "links/loss, variant: [demo]}\n"
-        )
-    )
+    kernel = '  - {scenario: "fy97/fig0[46]", variant: [none-such, kernel-demo, test]}\n'
+    loaded = load_campaign(campaign(kernel + "  - {scenario: links/loss, variant: [demo]}\n"))
 
     assert names(loaded) == ["fy97/fig04:kernel-demo", "fy97/fig06:kernel-demo"]
     assert loaded.left_out == ("links/loss:demo",), "its whole could take days"
 
 
 def test_overrides_reach_the_scenario(campaign):
-    loaded = load_campaign(
-        campaign(
-            "  - {scenario: links/loss, variant: [test], set: {repeats: 7, sweep.ber.values: "
-            "[0, 1e-6], limits.memory: 256 MiB}}\n"
-        )
-    )
+    settings = "{repeats: 7, sweep.ber.values: [0, 1e-6], limits.memory: 256 MiB}"
+    loaded = load_campaign(campaign(f"  - {{scenario: links/loss, variant: [test], set: {settings}}}\n"))
 
     model = loaded.members[0].load().model
     assert model.repeats == 7
@@ -69,25 +59,23 @@ def test_a_scenario_twice_is_run_once(campaign):
     assert names(load_campaign(campaign("  - {scenario: links/loss}\n  - {scenario: links/l*}\n"))) == ["links/loss"]
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        ("  - {scenario: nowhere/*}\n", "found no scenario that matches nowhere/*"),
-        ("  - {scenari: links/loss}\n", 'unknown key "scenari"; expected one of scenario, set, variant'),
-        ("  []\n", "at least one"),
-    ],
+@each(
+    "lines says",
+    """
+- {scenario: nowhere/*} | found no scenario that matches nowhere/*
+- {scenari: links/loss} | unknown key "scenari"; expected one of scenario, set, variant
+[] | at least one
+""",
 )
 def test_mistakes_are_named(campaign, lines, says):
-    with pytest.raises(ScenarioError, match="some.yaml:") as caught:
-        load_campaign(campaign(lines))
-    assert says in str(caught.value)
+    said = refusal(load_campaign, campaign(f"  {lines}\n"))
+    assert "some.yaml:" in said
+    assert says in said
 
 
-def test_unknown_variants_and_names_have_neighbours(campaign):
-    with pytest.raises(ScenarioError, match=r"expected one of era, ftp, fp, often, full, quick"):
-        load_campaign("campaigns/papers:quik")
-    with pytest.raises(ScenarioError, match=r"campaigns/papers"):
-        load_campaign("campaigns/paper")
+def test_unknown_variants_and_names_have_neighbours():
+    assert "expected one of era, ftp, fp, often, full, quick" in refusal(load_campaign, "campaigns/papers:quik")
+    assert "campaigns/papers" in refusal(load_campaign, "campaigns/paper")
 
 
 def test_a_campaign_is_told_from_a_scenario(campaign):

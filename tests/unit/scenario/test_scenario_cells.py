@@ -3,37 +3,39 @@
 import pytest
 
 from scpslab import scenario
-from scpslab.core.errors import ScenarioError
 from scpslab.plan import write
 from scpslab.scenario import planning
+from tests.cases import changed, each, refusal
+
+BER = "ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}"
 
 
-def cells_of(load, text, *overrides):
-    return scenario.cells(load(text, *overrides))
+@pytest.fixture
+def swept(small):
+    """The small scenario with one axis more."""
+    return lambda axis: changed(small, ("sweep:\n", f"sweep:\n  {axis}\n"))
 
 
-def test_every_combination_and_repeat_is_a_cell_and_cases_set_all_their_paths(load, small):
+def test_every_combination_and_repeat_is_a_cell_and_cases_set_all_their_paths(cells, swept):
     reno, bbr = "{hosts.*.preset: fy97-reno}", "{hosts.*.preset: modern, hosts.*.congestion: bbr}"
-    text = small.replace("sweep:\n", f"sweep:\n  stack: {{cases: {{reno: {reno}, bbr: {bbr}}}}}\n")
-    cells = cells_of(load, text)
-    ids = [cell.id for cell in cells]
+    found = cells(swept(f"stack: {{cases: {{reno: {reno}, bbr: {bbr}}}}}"))
+    ids = [cell.id for cell in found]
     assert len(ids) == 2 * 3 * 2
     assert ids[:3] == ["stack=reno,ber=0,r1", "stack=reno,ber=0,r2", "stack=reno,ber=1e-06,r1"]
     assert ids[-1] == "stack=bbr,ber=1e-05,r2"
-    assert {(host.preset, host.congestion) for host in cells[-1].model.hosts.values()} == {("modern", "bbr")}
+    assert {(host.preset, host.congestion) for host in found[-1].model.hosts.values()} == {("modern", "bbr")}
 
 
-def test_star_means_both_directions_even_those_not_named(load, small):
-    last = cells_of(load, small)[-1].model
+def test_star_means_both_directions_even_those_not_named_and_one_can_be_swept_alone(cells, small):
+    last = cells(small)[-1].model
     rates = {name: direction.errors.settings.ber for name, direction in last.links["hop"].items()}
     assert rates == {"data": 1e-5, "ack": 1e-5}
+    assert list(cells(changed(small, ("hop.*.errors", "hop.data.errors")))[-1].model.links["hop"]) == ["data"]
 
 
-def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_the_resolved_scenario(load, small):
-    text = small.replace("ber: 1e-6}", "ber: 1e-6, p_good_bad: 1e-6, p_bad_good: 1e-3, ber_bad: 0.5}")
-    axis = "model: {set: [links.hop.data.errors.model], values: [none, gilbert-elliott]}"
-    text = text.replace("sweep:\n", f"sweep:\n  {axis}\n")
-    loaded = load(text)
+def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_the_resolved_scenario(load, swept):
+    text = swept("model: {set: [links.hop.data.errors.model], values: [none, gilbert-elliott]}")
+    loaded = load(changed(text, ("ber: 1e-6}", "ber: 1e-6, p_good_bad: 1e-6, p_bad_good: 1e-3, ber_bad: 0.5}")))
     again = load(scenario.resolved_yaml(loaded))
     assert loaded.model.links["hop"]["data"].errors.settings.model_dump() == {"ber": 1e-6}
     for cells in (scenario.cells(loaded), scenario.cells(again)):
@@ -41,43 +43,29 @@ def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_th
         assert settings.model_dump() == {"p_good_bad": 1e-6, "p_bad_good": 1e-3, "ber_good": 0.0, "ber_bad": 0.5}
 
 
-def test_one_direction_can_be_swept_alone(load, small):
-    last = cells_of(load, small.replace("links.hop.*.errors.ber", "links.hop.data.errors.ber"))[-1].model
-    assert list(last.links["hop"]) == ["data"]
-
-
-def test_skipped_combinations_are_no_cells(load, small):
-    text = small.replace(
-        "sweep:\n", "sweep:\n  errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}\n"
-    )
-    text += "skip:\n  - {errors: clustered, ber: 0}\n"
-    ids = [cell.id for cell in cells_of(load, text) if cell.repeat == 1]
+def test_skipped_combinations_are_no_cells(cells, swept):
+    text = swept("errors: {set: [links.hop.*.errors.model], values: [independent, clustered]}")
+    ids = [cell.id for cell in cells(text + "skip:\n  - {errors: clustered, ber: 0}\n") if cell.repeat == 1]
     assert "errors=independent,ber=0,r1" in ids
     assert "errors=clustered,ber=0,r1" not in ids
     assert len(ids) == 5
 
 
-def test_no_sweep_is_one_cell_a_repeat(load, small):
-    text = small.replace("sweep:\n  ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}\n", "")
-    assert [cell.id for cell in cells_of(load, text)] == ["r1", "r2"]
+def test_no_sweep_is_one_cell_a_repeat(cells, small):
+    assert [cell.id for cell in cells(changed(small, (f"sweep:\n  {BER}\n", "")))] == ["r1", "r2"]
 
 
-def test_quantities_can_be_swept_and_make_names_without_spaces(load, small):
-    text = small.replace(
-        "ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}",
-        "rate: {set: [parameters.data_rate, parameters.ack_rate], values: [9600 bit/s, 2 Mbit/s]}",
-    )
-    cells = cells_of(load, text)
-    assert [cell.id for cell in cells][::2] == ["rate=9600bits,r1", "rate=2Mbits,r1"]
-    assert cells[0].axes == {"rate": "9600 bit/s"}
-    assert cells[0].surveyed.network.links[0].directions[0].rate_bps == 9600
+def test_quantities_can_be_swept_and_make_names_without_spaces(cells, small):
+    rates = "rate: {set: [parameters.data_rate, parameters.ack_rate], values: [9600 bit/s, 2 Mbit/s]}"
+    found = cells(changed(small, (BER, rates)))
+    assert [cell.id for cell in found][::2] == ["rate=9600bits,r1", "rate=2Mbits,r1"]
+    assert found[0].axes == {"rate": "9600 bit/s"}
+    assert found[0].surveyed.network.links[0].directions[0].rate_bps == 9600
 
 
 def test_variant_changes_sweep_repeats_and_values(write, small):
-    path = write(
-        small
-        + "variants:\n  little: {sweep: {ber: [1e-4]}, repeats: 1, set: {workloads.transfer.size: 1 kB}, title: Less}\n"
-    )
+    variant = "{sweep: {ber: [1e-4]}, repeats: 1, set: {workloads.transfer.size: 1 kB}, title: Less}"
+    path = write(f"{small}variants:\n  little: {variant}\n")
     little = scenario.load(f"{path}:little")
     assert little.title == "Less"
     assert little.name == "small:little"
@@ -85,31 +73,23 @@ def test_variant_changes_sweep_repeats_and_values(write, small):
     assert little.model.workloads[0].size.text == "1 kB"
 
 
-def test_variant_of_cases_keeps_the_labels_named(write, small):
-    cases = "  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.congestion: bbr}}}\n"
-    path = write(
-        small.replace("sweep:\n", "sweep:\n" + cases) + "variants:\n  little: {sweep: {stack: [bbr], ber: [0]}}\n"
-    )
-    assert [cell.id for cell in scenario.cells(scenario.load(f"{path}:little"))] == [
-        "stack=bbr,ber=0,r1",
-        "stack=bbr,ber=0,r2",
-    ]
+def test_variant_of_cases_keeps_the_labels_named(write, swept):
+    text = swept("stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.congestion: bbr}}}")
+    path = write(text + "variants:\n  little: {sweep: {stack: [bbr], ber: [0]}}\n")
+    found = scenario.cells(scenario.load(f"{path}:little"))
+    assert [cell.id for cell in found] == ["stack=bbr,ber=0,r1", "stack=bbr,ber=0,r2"]
 
 
-@pytest.mark.parametrize(
-    ("override", "value"),
-    [
-        ("workloads.transfer.size=1 kB", "1 kB"),
-        ('workloads.transfer.size="2 kB"', "2 kB"),
-        ("workloads.*.size=3 kB", "3 kB"),
-    ],
+@each(
+    "override value",
+    """
+workloads.transfer.size=1 kB | 1 kB
+workloads.transfer.size="2 kB" | 2 kB
+workloads.*.size=3 kB | 3 kB
+""",
 )
 def test_override_sets_a_value(load, small, override, value):
     assert load(small, override).model.workloads[0].size.text == value
-
-
-def test_override_reads_numbers_as_files_do(load, small):
-    assert load(small, "sweep.ber.values=[1e-7]").model.sweep["ber"].values == (1e-7,)
 
 
 @pytest.mark.parametrize(
@@ -117,28 +97,27 @@ def test_override_reads_numbers_as_files_do(load, small):
     [
         (["sweep.ber=[0, 2e-6]"], {0, 2e-6}),
         (["sweep.ber=1e-5"], {1e-5}),
+        (["sweep.ber.values=[1e-7]"], {1e-7}),
         (["sweep.ber=[0, 1e-6]", "sweep.ber=[1e-6]"], {1e-6}),
     ],
 )
-def test_an_override_of_an_axis_gives_its_values_and_the_last_one_counts(load, small, overrides, values):
-    assert {cell.axes["ber"] for cell in cells_of(load, small, *overrides)} == values
+def test_an_override_of_an_axis_gives_its_values_as_numbers_and_the_last_one_counts(cells, small, overrides, values):
+    assert {cell.axes["ber"] for cell in cells(small, *overrides)} == values
 
 
 def test_an_override_of_an_axis_with_cases_keeps_those_it_names():
     """A label that reads as another kind of value in YAML is the label all the same."""
-    cells = scenario.cells(
-        scenario.load("sgls/itc-options", ["sweep.rate_control=[false]", "sweep.segments_per_ack=1"])
-    )
-    assert {(cell.axes["rate_control"], cell.axes["segments_per_ack"]) for cell in cells} == {("false", "1")}
-    with pytest.raises(ScenarioError, match=r'found the case "maybe"; expected one of true, false'):
-        scenario.load("sgls/itc-options", ["sweep.rate_control=[maybe]"])
+    name, chosen = "sgls/itc-options", ["sweep.rate_control=[false]", "sweep.segments_per_ack=1"]
+    found = scenario.cells(scenario.load(name, chosen))
+    assert {(cell.axes["rate_control"], cell.axes["segments_per_ack"]) for cell in found} == {("false", "1")}
+    said = refusal(scenario.load, name, ["sweep.rate_control=[maybe]"])
+    assert 'found the case "maybe"; expected one of true, false' in said
 
 
 @pytest.mark.parametrize("name", ["fy97/fig04:kernel", "fy97/fig04:kernel-test", "fy97/fig14:kernel-demo"])
 def test_resolved_scenario_loads_again_to_the_same_cells(name, tmp_path):
     first = scenario.load(name)
-    path = tmp_path / "again.yaml"
-    path.write_text(scenario.resolved_yaml(first))
+    (path := tmp_path / "again.yaml").write_text(scenario.resolved_yaml(first))
     second = scenario.load(str(path))
     assert scenario.resolved_yaml(second) == scenario.resolved_yaml(first)
     for old, new in zip(scenario.cells(first), scenario.cells(second), strict=True):

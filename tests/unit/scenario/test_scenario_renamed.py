@@ -1,7 +1,5 @@
 """Old names of scenarios go on working, and say the new one."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab import scenario
@@ -12,6 +10,7 @@ from scpslab.plan import write
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import load_campaign
 from scpslab.scenario.load import RENAMED, current_name, evidence_variants
+from tests.cases import each
 
 pytestmark = pytest.mark.slow
 
@@ -20,26 +19,23 @@ OLD = [f"{name}{variant}" for name in RENAMED for variant in ("", ":demo", ":tes
 
 @pytest.mark.parametrize("old", OLD)
 def test_an_old_name_is_the_variant_that_it_became(old):
-    """Its cells are cells of the scenario, with kernel TCP alone."""
     loaded = scenario.load(old)
-
     assert loaded.name == current_name(old) != old
     assert loaded.base_name == old.partition("-kernel")[0]
-    for cell in scenario.cells(loaded):
-        assert {node["stack"] for node in write(planning.plan(cell))["network"]["nodes"] if node["kind"] == "host"} == {
-            "kernel"
-        }
+    plans = [write(planning.plan(cell)) for cell in scenario.cells(loaded)]
+    hosts = [node for plan in plans for node in plan["network"]["nodes"] if node["kind"] == "host"]
+    assert {host["stack"] for host in hosts} == {"kernel"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("fy97/fig04-kernel", "fy97/fig04:kernel"),
-        ("fy97/fig04-kernel:demo", "fy97/fig04:kernel-demo"),
-        ("scenarios/fy97/fig14-kernel.yaml:test", "fy97/fig14:kernel-test"),
-        ("fy97/fig04:demo", "fy97/fig04:demo"),
-        ("campaigns/papers:quick", "campaigns/papers:quick"),
-    ],
+@each(
+    "old new",
+    """
+fy97/fig04-kernel | fy97/fig04:kernel
+fy97/fig04-kernel:demo | fy97/fig04:kernel-demo
+scenarios/fy97/fig14-kernel.yaml:test | fy97/fig14:kernel-test
+fy97/fig04:demo | fy97/fig04:demo
+campaigns/papers:quick | campaigns/papers:quick
+""",
 )
 def test_the_new_name_of_a_name(old, new):
     assert current_name(old) == new
@@ -47,11 +43,8 @@ def test_the_new_name_of_a_name(old, new):
 
 def test_campaigns_may_have_old_names(tmp_path):
     path = tmp_path / "mine.yaml"
-    entries = (
-        "fy97/fig04-kernel, variant: [none-such, demo]",
-        '"fy97/fig0?-kernel", variant: [test]',
-        "fy97/fig14-kernel",
-    )
+    first, second = "fy97/fig04-kernel, variant: [none-such, demo]", '"fy97/fig0?-kernel", variant: [test]'
+    entries = (first, second, "fy97/fig14-kernel")
     lines = "".join(f"  - {{scenario: {entry}}}\n" for entry in entries)
     path.write_text(f"kind: campaign\nversion: 1\ntitle: Mine\nruns:\n{lines}")
 
@@ -72,10 +65,7 @@ def test_runs_of_old_names_are_evidence_as_they_were(tmp_path):
         }
         fields |= {"repeat": "1", "seed": variant, "status": "completed", "transfer_s": "20"}
         (run / "results.csv").write_text(",".join(fields) + "\n" + ",".join(fields.values()) + "\n")
-    evidence = Evidence.of_runs(sorted(tmp_path.iterdir()))
-
-    rows = evidence.select(Series(scenarios=("fy97/fig04",)), {})
-
+    rows = Evidence.of_runs(sorted(tmp_path.iterdir())).select(Series(scenarios=("fy97/fig04",)), {})
     assert {row.run.name for row in rows} == {"run", "run-demo"}
 
 

@@ -1,7 +1,5 @@
 """Parts that are built in no time."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.setup import images
@@ -19,6 +17,7 @@ def recipes(tmp_path, monkeypatch):
     monkeypatch.setattr(images, "PROJECT", tmp_path / "recipes")
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(images, "NEEDED_BYTES", 1)
+    monkeypatch.setattr(images, "ROOM_TO_RUN_BYTES", 1)
     built: list[str] = []
 
     def build(job: Job) -> None:
@@ -27,6 +26,7 @@ def recipes(tmp_path, monkeypatch):
             if job.title == "tools":
                 job.target.mkdir()
                 (job.target / "init").write_text("init")
+                (job.target / "init").chmod(0o755)
             else:
                 job.target.write_text((job.recipe / "list").read_text())
 

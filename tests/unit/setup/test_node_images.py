@@ -1,7 +1,5 @@
 """The images of nodes: one list of packages each, shared with the guest image and the playbooks."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

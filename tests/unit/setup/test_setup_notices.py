@@ -1,7 +1,5 @@
 """Notices of copyright are taken from what a part is made of, and leave nothing behind in the guest."""
 
-from __future__ import annotations
-
 import json
 
 from tools.build import notices, stack
@@ -26,21 +24,12 @@ def test_the_licences_of_the_libraries_that_cargo_compiled_are_gathered(tmp_path
         (tmp_path / name).mkdir()
         for file in files:
             (tmp_path / name / file).write_text(f"{file} of {name}")
-    messages = [
-        {
-            "reason": "compiler-artifact",
-            "package_id": "registry+https://example.org#libc@0.2.1",
-            "manifest_path": str(tmp_path / "libc-0.2.1" / "Cargo.toml"),
-        },
-        {
-            "reason": "compiler-artifact",
-            "package_id": "path+file:///x#scps-tp@0.2.0",
-            "manifest_path": str(tmp_path / "scps-tp" / "Cargo.toml"),
-        },
-        {"reason": "build-finished", "success": True},
-    ]
-    said = "   Compiling libc v0.2.1\n" + "\n".join(
-        json.dumps(message, separators=(",", ":")) for message in (*messages, messages[0])
+    crates = {"registry+https://example.org#libc@0.2.1": "libc-0.2.1", "path+file:///x#scps-tp@0.2.0": "scps-tp"}
+    libc, own = (
+        {"reason": "compiler-artifact", "package_id": name, "manifest_path": str(tmp_path / folder / "Cargo.toml")}
+        for name, folder in crates.items()
     )
-    found = notices.of_crates(stack.libraries(said))
+    messages = (libc, own, {"reason": "build-finished", "success": True}, libc)
+    lines = [json.dumps(message, separators=(",", ":")) for message in messages]
+    found = notices.of_crates(stack.libraries("\n".join(["   Compiling libc v0.2.1", *lines])))
     assert found == "==== libc-0.2.1\n\nLICENSE-APACHE of libc-0.2.1\n\n==== libc-0.2.1\n\nLICENSE-MIT of libc-0.2.1\n"

@@ -1,15 +1,10 @@
-"""Parts that a wheel carries: packed to the same bytes everywhere, unpacked whole or not at all, once, and from a
-package that nobody can write to.
-"""
-
-from __future__ import annotations
+"""Parts that a wheel carries: packed to the same bytes everywhere, unpacked whole or not at all, and once."""
 
 import errno
 import json
 import shutil
-import threading
 import zipfile
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -17,49 +12,24 @@ from scpslab.core import archive, project
 from scpslab.core.errors import CapabilityError, UsageError
 from scpslab.setup import __main__ as program
 from scpslab.setup import images, packed, silent
+from tests.cases import refusal
 from tools.build import pack
-from tools.build.job import Job
 
 
 @pytest.fixture
-def recipe(tmp_path, monkeypatch):
+def recipe(recipes, monkeypatch):
     """A part that is a folder with a program, one that is a file, a cache folder with both, and no wheel."""
-    built: list[str] = []
-
-    def build(job: Job) -> None:
-        built.append(job.title)
-        if job.title == "tools":
-            job.target.mkdir()
-            (job.target / "init").write_text("init")
-            (job.target / "init").chmod(0o755)
-        else:
-            job.target.write_text("guest" * 1000)
-
-    for name in ("tools", "guest"):
-        (tmp_path / "recipes" / name).mkdir(parents=True)
-        (tmp_path / "recipes" / name / "list").write_text(name)
-    parts = tuple(
-        images.Built(name, name, name, build, product, images.files_of)
-        for name, product in (("tools", "bin"), ("guest", "guest.erofs"))
-    )
-    monkeypatch.setattr(images, "PROJECT", tmp_path / "recipes")
-    monkeypatch.setattr(images, "NEEDED_BYTES", 1)
-    monkeypatch.setattr(images, "ROOM_TO_RUN_BYTES", 1)
-    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(project, "PACKED_PARTS", tmp_path / "no-wheel")
-    monkeypatch.setattr(pack, "CARRIED", parts)
-    monkeypatch.setattr(pack, "APPLIANCE", parts[1])
-    monkeypatch.setattr(
-        pack,
-        "ensure",
-        lambda say: [
-            images.find(part, images.cache_dir()) or images._build(part, images.cache_dir(), say) for part in parts
-        ],
-    )
+    folder, built, (tools, guest, _) = recipes
+    # Long enough to be packed smaller.
+    (folder / "recipes" / "guest" / "list").write_text("guest" * 1000)
+    monkeypatch.setattr(project, "PACKED_PARTS", folder / "no-wheel")
+    monkeypatch.setattr(pack, "CARRIED", (tools, guest))
+    monkeypatch.setattr(pack, "APPLIANCE", guest)
+    monkeypatch.setattr(pack, "ensure", lambda say: [find(part) or built_now(part, say) for part in (tools, guest)])
     monkeypatch.setattr(pack, "ensure_stack", lambda say: None)
     monkeypatch.setattr(pack, "ensure_appliance", lambda say: None)
     packed.index.cache_clear()
-    return tmp_path, parts, built
+    return folder, (tools, guest), built
 
 
 @pytest.fixture
@@ -80,33 +50,26 @@ def find(part):
     return images.find(part, images.cache_dir())
 
 
+def built_now(part, say):
+    return images._build(part, images.cache_dir(), say)
+
+
 def files_in(folder):
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_part_of_the_wheel_is_unpacked_and_not_built(wheel):
+def test_a_part_of_the_wheel_is_unpacked_and_not_built_and_the_second_time_not_even_unpacked(wheel):
     folder, (tools, guest), built = wheel
-    assert (find(tools) / "init").read_text() == "init"
-    assert (find(tools) / "init").stat().st_mode & 0o777 == 0o755
-    assert (
-        find(guest).read_bytes()
-        == (folder / "cache" / "guest" / images.recipe_hash(guest) / "guest.erofs").read_bytes()
-    )
+    first = find(tools)
+    assert (first / "init").read_text() == "init"
+    assert (first / "init").stat().st_mode & 0o777 == 0o755
+    # The folder's name has the hash of its bytes.
+    sha256 = images.made(tools, images.cache_dir())[0].sha256
+    assert first.parent.name == f"{images.recipe_hash(tools)}-{sha256[:16]}"
+    packed_from = folder / "cache" / "guest" / images.recipe_hash(guest) / "guest.erofs"
+    assert find(guest).read_bytes() == packed_from.read_bytes()
     assert images.made(guest, images.cache_dir()) is not None
     assert built == []
-
-
-def test_the_folder_of_an_unpacked_part_has_the_hash_of_its_bytes(wheel):
-    _, (tools, _), _ = wheel
-    assert (
-        find(tools).parent.name
-        == f"{images.recipe_hash(tools)}-{images.made(tools, images.cache_dir())[0].sha256[:16]}"
-    )
-
-
-def test_the_second_time_nothing_is_unpacked(wheel):
-    folder, (tools, _), _ = wheel
-    first = find(tools)
     (folder / "wheel").chmod(0o755)
     (folder / "wheel" / "tools.tar.xz").unlink()
     assert find(tools) == first
@@ -117,12 +80,8 @@ def test_several_at_once_unpack_once(wheel, monkeypatch):
     unpacked: list[str] = []
     real = packed.unpack
     monkeypatch.setattr(packed, "unpack", lambda *given: (unpacked.append("once"), real(*given))[1])
-    found: list[Path | None] = []
-    threads = [threading.Thread(target=lambda: found.append(find(guest))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as threads:
+        found = list(threads.map(find, [guest] * 6))
     assert unpacked == ["once"]
     assert len(set(found)) == 1
 
@@ -163,16 +122,13 @@ def test_other_bytes_than_the_wheel_was_made_with_are_refused(wheel):
 def test_too_little_room_is_said_before_anything_is_unpacked(wheel, monkeypatch):
     folder, (_, guest), _ = wheel
     monkeypatch.setattr(images, "ROOM_TO_RUN_BYTES", 10**18)
-    with pytest.raises(
-        CapabilityError, match=r"expected 1000000000\.1 GB for guest\. Free disk space, or set SCPSLAB_CACHE"
-    ):
-        find(guest)
+    said = refusal(find, guest, error=CapabilityError)
+    assert "expected 1000000000.1 GB for guest. Free disk space, or set SCPSLAB_CACHE" in said
     assert not (folder / "empty" / "guest").exists()
 
 
 def test_a_disk_that_becomes_full_leaves_nothing_half_unpacked(wheel, monkeypatch):
     folder, (_, guest), _ = wheel
-
     blocks = iter([b"half"])
 
     def full(file: object) -> bytes:
@@ -181,10 +137,8 @@ def test_a_disk_that_becomes_full_leaves_nothing_half_unpacked(wheel, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device", str(folder))
 
     monkeypatch.setattr(archive, "_block", full)
-    with pytest.raises(
-        CapabilityError, match=r"found No space left on device; expected a writable folder with free space"
-    ):
-        find(guest)
+    said = refusal(find, guest, error=CapabilityError)
+    assert "found No space left on device; expected a writable folder with free space" in said
     assert files_in(folder / "empty") == ["guest.lock"]
 
 
@@ -205,8 +159,8 @@ def test_packing_elsewhere_and_later_gives_the_same_bytes(recipe, monkeypatch):
 
 def test_a_wheel_without_the_appliance_is_made_without_building_it_and_the_minutes_are_said_before(recipe, monkeypatch):
     folder, (tools, guest), built = recipe
-    monkeypatch.setattr(pack, "ensure", lambda say: images._build(tools, images.cache_dir(), say))
-    monkeypatch.setattr(pack, "ensure_appliance", lambda say: images._build(guest, images.cache_dir(), say))
+    monkeypatch.setattr(pack, "ensure", lambda say: built_now(tools, say))
+    monkeypatch.setattr(pack, "ensure_appliance", lambda say: built_now(guest, say))
     said: list[str] = []
     pack.pack(folder / "wheel", lambda text, is_under_way=False: said.append(text), with_appliance=False)
     assert built == ["tools"]
@@ -247,8 +201,8 @@ def test_a_clone_takes_the_parts_of_a_wheel_of_the_same_recipes(clone, given):
     said: list[str] = []
     assert program.take(folder / given, said.append) == []
     assert not built
-    assert [images.find(part, images.cache_dir()) is not None for part in parts] == [True, True]
-    assert (images.find(parts[1], images.cache_dir())).read_text() == "guest" * 1000
+    assert [find(part) is not None for part in parts] == [True, True]
+    assert find(parts[1]).read_text() == "guest" * 1000
     assert not list(folder.rglob("outside"))
     count = len(said)
     assert program.take(folder / given, said.append) == []
@@ -259,7 +213,7 @@ def test_parts_of_other_recipes_are_left_in_the_wheel(clone):
     folder, parts, _ = clone
     (folder / "recipes" / "guest" / "list").write_text("changed")
     assert program.take(folder / "dist", silent) == ["guest"]
-    assert images.find(parts[1], images.cache_dir()) is None
+    assert find(parts[1]) is None
     (folder / "recipes" / "tools" / "list").write_text("changed")
     with pytest.raises(UsageError, match="of other recipes only; expected those of this clone"):
         program.take(folder / "dist", silent)
@@ -292,4 +246,4 @@ def test_a_damaged_part_of_a_wheel_leaves_nothing(clone):
             archive.writestr(one, data)
     with pytest.raises(CapabilityError):
         program.take(wheel, silent)
-    assert images.find(parts[1], images.cache_dir()) is None
+    assert find(parts[1]) is None

@@ -1,27 +1,22 @@
 """Kernel, guest and package source: what the recipes say is what is asked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.core.errors import CapabilityError
 from scpslab.setup import images
+from tests.cases import each, refusal
 from tools.build import apt, guest, job, kernel
 
 DEFAULT = "http://default.example/debian"
 
 
-def test_an_option_that_is_not_taken_is_named(tmp_path):
-    (tmp_path / "fragment").write_text("# why\nCONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\n# CONFIG_D is not set\n")
+def test_an_option_that_is_not_taken_is_named_and_one_that_does_not_exist_counts_as_left_out(tmp_path):
+    (tmp_path / "fragment").write_text("# CONFIG_D is not set\n")
     (tmp_path / "config").write_text("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=y\n")
+    kernel.check_options(tmp_path / "fragment", tmp_path / "config")
+    (tmp_path / "fragment").write_text("# why\nCONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\n# CONFIG_D is not set\n")
     with pytest.raises(CapabilityError, match=r"found that Linux \S+ did not accept CONFIG_B=y, CONFIG_C=n; expected"):
         kernel.check_options(tmp_path / "fragment", tmp_path / "config")
-
-
-def test_an_option_that_does_not_exist_counts_as_left_out(tmp_path):
-    (tmp_path / "fragment").write_text("# CONFIG_D is not set\n")
-    (tmp_path / "config").write_text("CONFIG_A=y\n")
-    kernel.check_options(tmp_path / "fragment", tmp_path / "config")
 
 
 def test_no_option_is_said_twice():
@@ -30,29 +25,21 @@ def test_no_option_is_said_twice():
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "found"),
-    [
-        ("sources.list", "deb http://mirror.example/debian bookworm main\n", "http://mirror.example/debian"),
-        (
-            "sources.list",
-            "# a comment\ndeb [arch=amd64 signed-by=/k.gpg] https://mirror.example/debian/ bookworm main\n",
-            "https://mirror.example/debian",
-        ),
-        ("sources.list", "deb http://archive.example/ubuntu noble main\n", DEFAULT),
-        ("sources.list", "deb http://mirror.example/debian-security bookworm-security main\n", DEFAULT),
-        (
-            "sources.list.d/debian.sources",
-            "Types: deb\nURIs: http://mirror.example/debian\nSuites: trixie\n",
-            "http://mirror.example/debian",
-        ),
-        ("sources.list.d/notes.txt", "deb http://mirror.example/debian bookworm main\n", DEFAULT),
-    ],
+@each(
+    "name text found",
+    r"""
+sources.list | deb http://m.example/debian bookworm main | http://m.example/debian
+sources.list | # why\ndeb [arch=amd64 signed-by=/k.gpg] https://m.example/debian/ trixie main | https://m.example/debian
+sources.list | deb http://archive.example/ubuntu noble main | http://default.example/debian
+sources.list | deb http://m.example/debian-security bookworm-security main | http://default.example/debian
+sources.list.d/debian.sources | Types: deb\nURIs: http://m.example/debian\nSuites: trixie | http://m.example/debian
+sources.list.d/notes.txt | deb http://m.example/debian bookworm main | http://default.example/debian
+""",
 )
 def test_the_mirror_is_the_one_the_machine_uses_for_debian(tmp_path, monkeypatch, name, text, found):
     monkeypatch.delenv("SCPSLAB_MIRROR", raising=False)
     (tmp_path / "sources.list.d").mkdir()
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(f"{text}\n")
     (tmp_path / "mmdebstrap").write_text(f"sub main() {{\n    my $mirror    = '{DEFAULT}';\n")
     assert apt.mirror(tmp_path, str(tmp_path / "mmdebstrap")) == found
 
@@ -64,12 +51,9 @@ def test_without_any_mirror_the_variable_is_named(tmp_path, monkeypatch):
         apt.mirror(tmp_path, str(tmp_path / "mmdebstrap"))
 
 
-def test_the_installed_mmdebstrap_has_a_mirror(tmp_path, monkeypatch):
+def test_the_installed_mmdebstrap_has_a_mirror_which_the_variable_overrides(tmp_path, monkeypatch):
     monkeypatch.delenv("SCPSLAB_MIRROR", raising=False)
     assert apt.mirror(tmp_path).endswith("/debian")
-
-
-def test_the_variable_overrides_the_mirror(tmp_path, monkeypatch):
     monkeypatch.setenv("SCPSLAB_MIRROR", "http://here.example/debian/")
     assert apt.mirror(tmp_path) == "http://here.example/debian"
 
@@ -83,22 +67,19 @@ def test_lists_of_a_recipe_have_one_item_a_line():
 
 def test_a_program_that_is_not_there_is_named_with_what_to_run(tmp_path):
     build = job.Job("x", tmp_path, tmp_path / "product", tmp_path / "log", print)
-    with pytest.raises(
-        CapabilityError,
-        match=r"no-such-program: found no such program; expected it to be installed\. To fix: make packages\.",
-    ):
-        build.run(["no-such-program"])
+    said = refusal(build.run, ["no-such-program"], error=CapabilityError)
+    assert "no-such-program: found no such program; expected it to be installed. To fix: make packages." in said
 
 
-@pytest.mark.parametrize(
-    ("said", "advice"),
-    [
-        ("cc1: fatal error: error writing to /x: No space left on device", "Free disk space"),
-        ("W: cannot mount because CAP_SYS_ADMIN is not in the effective set", "docker run --cap-add SYS_ADMIN"),
-        ("W: Failed to fetch x  Temporary failure resolving 'deb.example'", "Connect to the network"),
-        ("newuidmap: uid range not allowed", "usermod --add-subuids"),
-        ("something else", "Read "),
-    ],
+@each(
+    "said advice",
+    """
+cc1: fatal error: error writing to /x: No space left on device | Free disk space
+W: cannot mount because CAP_SYS_ADMIN is not in the effective set | docker run --cap-add SYS_ADMIN
+W: Failed to fetch x  Temporary failure resolving 'deb.example' | Connect to the network
+newuidmap: uid range not allowed | usermod --add-subuids
+something else | Read
+""",
 )
 def test_what_a_tool_says_becomes_advice(tmp_path, said, advice):
     assert advice in job.failure("tool", 1, said, tmp_path / "log")

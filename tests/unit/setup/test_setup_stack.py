@@ -1,7 +1,5 @@
 """Where the compiler of the SCPS program comes from."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.setup import images, recipes

@@ -1,7 +1,5 @@
 """Root runs what root has built: nothing of another user's, whatever it says it is."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -23,14 +21,11 @@ def product(tmp_path):
     return folder / "bin"
 
 
-def test_what_its_owner_alone_may_change_is_trusted(product):
-    assert trust.stranger(product, os.getuid()) is None
-
-
 @pytest.mark.parametrize("name", ["bin/labtool", "bin", ".", "..", "../.."])
 def test_what_others_may_write_is_not(product, name):
     """The program, its folder, or a folder above, where it could be put aside for another."""
     path = (product.parent / name).resolve()
+    assert trust.stranger(product, os.getuid()) is None
     path.chmod(0o777)
     assert trust.stranger(product, os.getuid()) == path
 
@@ -40,15 +35,11 @@ def test_a_folder_like_tmp_may_be_above(product):
     assert trust.stranger(product, os.getuid()) is None
 
 
-def test_an_ordinary_user_runs_what_there_is(product, monkeypatch):
+def test_an_ordinary_user_runs_what_there_is_and_root_is_told_whose_it_is_and_what_to_do(product, monkeypatch):
+    product.parent.chmod(0o777)
     monkeypatch.setattr(os, "geteuid", lambda: ANOTHER_USER)
-    product.parent.chmod(0o777)
     assert trust.check(product) == product
-
-
-def test_root_is_told_whose_it_is_and_what_to_do(product, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    product.parent.chmod(0o777)
     with pytest.raises(CapabilityError, match=r"expected a path that only root owns.*SCPSLAB_CACHE"):
         trust.check(product)
 
@@ -65,9 +56,7 @@ def planted(cache: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="files of another user take root to make")
 def test_root_does_not_take_what_another_user_has_planted(tmp_path, monkeypatch):
-    """Not from the cache it is told to use, and by sudo not from the calling user's either, which it does not even look
-    at.
-    """
+    """Not from the cache it is told to use, nor by sudo from the calling user's, which it does not even look at."""
     planted(tmp_path / "cache")
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host, "PROGRAMS", tmp_path / "programs")

@@ -1,8 +1,4 @@
-"""What the engine makes of what a template says on its socket, and of one that says nothing: programs of a few lines
-stand for the kernel.
-"""
-
-from __future__ import annotations
+"""What the engine makes of what a template says on its socket, or does not: programs of a few lines are the kernel."""
 
 import os
 import signal
@@ -118,7 +114,6 @@ def test_one_that_cannot_fork_says_why_and_can_be_asked_again(start, tmp_path):
 
 
 def test_one_that_does_not_answer_is_ended(start, tmp_path, monkeypatch):
-    """When `fork` gives up it has ended: its cell is then tried once more from a new one."""
     monkeypatch.setattr(templates, "ANSWER_LIMIT_S", 0.2)
     template = start('say("ready 1"); time.sleep(1000)')
 

@@ -1,7 +1,5 @@
 """Commands from a pipe: each is typed when the prompt asks for it, and what the lab prints is shown whole."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -42,11 +40,16 @@ def session(write, lab=LAB):
     return reader.communicate()[0].replace("\r\n", "\n")
 
 
+def did(answer):
+    """The lines that commands were answered with."""
+    return [line for line in answer.splitlines() if line.startswith("did")]
+
+
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_every_line_waits_for_its_prompt(end):
     answer = session(lambda pipe: os.write(pipe, b"one\ntwo\nthree" + end.encode()))
 
-    assert [line for line in answer.splitlines() if line.startswith("did")] == ["did one", "did two", "did three"]
+    assert did(answer) == ["did one", "did two", "did three"]
     assert f"{PROMPT}two\ndid two\n" in answer
     assert answer.rstrip().endswith("over " * 20000 + "end")
 
@@ -57,11 +60,9 @@ def test_a_slow_writer_is_waited_for():
             os.write(pipe, piece)
             time.sleep(0.3)
 
-    assert [line for line in session(write).splitlines() if line.startswith("did")] == ["did one", "did two"]
-
-
-def test_no_line_is_the_end_of_input():
-    assert "did" not in session(lambda _pipe: None)
+    assert did(session(write)) == ["did one", "did two"]
+    # No line is the end of input.
+    assert did(session(lambda _pipe: None)) == []
 
 
 def test_a_lab_that_ends_by_itself_ends_the_typing():

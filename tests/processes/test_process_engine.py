@@ -1,10 +1,7 @@
-"""What all engines whose lab is a process do alike: a cell's folder before and after, its limit, an interrupt, a
-session at the terminal.
-"""
-
-from __future__ import annotations
+"""What all engines whose lab is a process do alike: a cell's folder, its limits, an interrupt, a session, samples."""
 
 import json
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -12,15 +9,18 @@ from dataclasses import replace
 
 import pytest
 
-from scpslab.core.errors import UsageError
-from scpslab.engine import CellRun
+from scpslab.engine import CellRun, CellSample
 from scpslab.engine.base import Interrupted
+from scpslab.engine.console import READ_BYTES
 from scpslab.engine.process import ProcessEngine
 from scpslab.engine.uml import no_network
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.lab.records import Status
 from scpslab.plan import write
+from scpslab.running.executors import LocalExecutor
 from scpslab.runs import CellFiles
+
+from scpslab.kinds.probes.queue.plan import QueueDepth
 
 PLAN = no_network({"wall_s": 60, "memory_mib": 512})
 SHORT = replace(PLAN, cell=replace(PLAN.cell, limits=replace(PLAN.cell.limits, wall_s=0.1)))
@@ -78,38 +78,31 @@ def test_a_cell_that_ends_is_moved_into_place_with_its_plan_and_folders(tmp_path
     assert engine.given_back == 1
 
 
-def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path):
-    status, files = run(ScriptEngine("print('one'); print('two')"), tmp_path)
-
-    assert status.reason == "the script ended without a result: one | two"
-    assert files.status() == status
-    assert files.log("console").read_text() == "one\ntwo\n"
+LACKS = "Bus error - the host /dev/shm or /tmp mount likely just ran out of space", "check_ptrace : expected SIGSTOP"
+ADVICE = (
+    "set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how",
+    "ptrace is forbidden here; scpslab doctor shows what to do",
+)
 
 
 @pytest.mark.parametrize(
-    ("says", "advice"),
+    ("script", "reason"),
     [
+        ("print('one'); print('two')", "the script ended without a result: one | two"),
+        # A kernel for which this machine lacks something says what to do.
+        *((f"print({says!r})", f"{says}.*{advice}") for says, advice in zip(LACKS, ADVICE, strict=True)),
         (
-            "Bus error - the host /dev/shm or /tmp mount likely just ran out of space",
-            "set SCPSLAB_MEMORY to a larger folder; scpslab doctor shows how",
-        ),
-        (
-            "check_ptrace : expected SIGSTOP, got status = 9",
-            "ptrace is forbidden here; scpslab doctor shows what to do",
+            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+            "the script, killed by SIGKILL, ended without a result: nothing on its console",
         ),
     ],
 )
-def test_a_kernel_for_which_this_machine_lacks_something_says_what_to_do(tmp_path, says, advice):
-    status, _ = run(ScriptEngine(f"print({says!r})"), tmp_path)
+def test_a_lab_without_a_result_fails_with_what_it_said(tmp_path, script, reason):
+    status, files = run(ScriptEngine(script), tmp_path)
 
-    assert says in status.reason
-    assert status.reason.endswith(advice)
-
-
-def test_a_lab_that_was_killed_says_by_which_signal(tmp_path):
-    status, _ = run(ScriptEngine("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), tmp_path)
-
-    assert status.reason == "the script, killed by SIGKILL, ended without a result: nothing on its console"
+    assert re.search(f"{reason.replace('|', '[|]')}$", status.reason)
+    assert files.status() == status
+    assert (files.log("console").read_text() == "one\ntwo\n") == ("one" in script and "two" in script)
 
 
 @pytest.mark.parametrize("then", ["while True: print('x' * 65536)", f"print('x' * (17 << 20)); {WRITES_STATUS}"])
@@ -127,13 +120,10 @@ def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
     assert (status.status, status.reason) == ("failed", "the guest left a pipe")
 
 
-def test_a_lab_that_hangs_is_ended_at_its_limit(tmp_path):
+def test_a_lab_that_hangs_is_ended_at_its_limit_and_the_engine_says_what_hangs(tmp_path, monkeypatch):
     status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, SHORT)
-
     assert status.reason == "the cell did not end within its wall limit of 0.1 s"
 
-
-def test_an_engine_says_what_hangs_at_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("scpslab.engine.uml.standstill", lambda kernel: f"; process {kernel} hangs")
     monkeypatch.setattr(ScriptEngine, "hanging", lambda self, process: VirtualEngine().hanging(process))
 
@@ -156,8 +146,65 @@ def test_a_session_leaves_its_files_in_the_folder_and_gives_its_exit_code(tmp_pa
     assert CellFiles(tmp_path / "cell" / "out").has_ended
 
 
-def test_nobody_can_be_in_a_lab_in_virtual_time(tmp_path):
-    with pytest.raises(
-        UsageError, match="engine virtual: found an engine without a prompt; expected an engine on the wall clock"
-    ):
-        VirtualEngine().interact(PLAN, tmp_path, lambda _out: None)
+PROBE = QueueDepth(name="queue-hop", link="hop", direction="data", stage="queue", interval_ns=10**9)
+WATCHED = replace(PLAN, cell=replace(PLAN.cell, probes=(PROBE,)))
+SAMPLE = '\x1e{{"source": "queue-hop", "t_s": {}}}\n'
+
+
+def test_samples_are_told_in_order_and_left_out_of_what_is_kept_of_the_console(tmp_path):
+    """A piece of the console without a line feed is passed over."""
+    before, after = "one\n" + SAMPLE.format(1), "\n" + SAMPLE.format(2) + "two\n" + SAMPLE.format(3)
+    script = f"print({before!r} + 'x' * {3 * READ_BYTES} + {after!r}, end='')"
+    heard: list[CellSample] = []
+
+    status = ScriptEngine(script).run(CellRun(WATCHED, tmp_path / "r1", hear=heard.append))
+
+    assert [sample.t_s for sample in heard] == [1, 2, 3]
+    assert status.reason.endswith("xx | two")
+    assert (tmp_path / "r1" / "logs" / "console.log").read_text() == "one\n" + "x" * 3 * READ_BYTES + "\ntwo\n"
+
+
+def test_a_line_without_an_end_waits_for_it(tmp_path):
+    """The lab ends only after its first sample was heard."""
+    begin, end = SAMPLE.format(1)[:9], SAMPLE.format(1)[9:] + SAMPLE.format(2)
+    go_on = tmp_path / "go-on"
+    script = (
+        "import pathlib, sys, time\n"
+        f"print({SAMPLE.format(0) + begin!r}, end='', flush=True)\n"
+        f"while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.01)\n"
+        f"print({end!r}, end='')"
+    )
+    heard: list[CellSample] = []
+
+    def hear(sample: CellSample) -> None:
+        heard.append(sample)
+        go_on.touch()
+
+    ScriptEngine(script).run(CellRun(WATCHED, tmp_path / "r1", hear=hear))
+
+    assert [sample.t_s for sample in heard] == [0, 1, 2]
+
+
+class Told:
+    """What an executor reports, in its order."""
+
+    def __init__(self):
+        self.reports: list[tuple[object, ...]] = []
+
+    def started(self, cell_id):
+        self.reports.append(("started", cell_id))
+
+    def progress(self, cell_id, sample):
+        self.reports.append((cell_id, sample.t_s))
+
+    def ended(self, cell_id, status, _took_s):
+        self.reports.append(("ended", cell_id))
+
+
+def test_an_executor_tells_the_samples_of_a_cell_before_its_end(tmp_path):
+    told = Told()
+    engine = ScriptEngine(f"print({SAMPLE.format(1) + SAMPLE.format(2)!r}, end='')")
+
+    LocalExecutor(1).run(engine, {"r1": CellRun(WATCHED, tmp_path / "r1")}, told)
+
+    assert told.reports == [("started", "r1"), ("r1", 1), ("r1", 2), ("ended", "r1")]

@@ -3,32 +3,18 @@
 QEMU itself is a script here.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from scpslab.core.errors import CapabilityError
 from scpslab.engine.appliance import machine as machine_module
-from scpslab.engine.appliance import native
-from scpslab.engine.appliance.machine import (
-    Job,
-    Machine,
-    MachineCell,
-    Machines,
-    Parts,
-    command,
-    copy_program,
-    find_qemu,
-)
+from scpslab.engine.appliance.machine import Job, Machine, MachineCell, Machines, Parts, copy_program
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.findings import judge_appliance
 from scpslab.engine.uml import no_network
 
 PLAN = no_network({"wall_s": 5, "memory_mib": 64})
@@ -57,9 +43,9 @@ for line in sys.stdin:
 @pytest.fixture
 def parts(tmp_path: Path) -> Parts:
     """Folders for a machine, with a comma in their names."""
-    for name in ("kernel", "tools", "boot", "lab"):
-        (tmp_path / "a,b" / name).mkdir(parents=True)
     at = tmp_path / "a,b"
+    for name in ("kernel", "tools", "boot", "lab"):
+        (at / name).mkdir(parents=True)
     return Parts(at / "bzImage", at / "kernel" / "linux", at / "tools", at / "boot", "first", at / "lab")
 
 
@@ -78,18 +64,28 @@ def qemu(tmp_path: Path, monkeypatch):
 
 
 @pytest.fixture
-def asked(tmp_path, parts, qemu):
+def machine(parts, qemu):
+    """Starts a machine of a script."""
+    with ExitStack() as machines:
+
+        def start(script: str) -> Machine:
+            qemu(script)
+            made = Machine(parts, 512, None, False)
+            machines.callback(made.close)
+            return made
+
+        yield start
+
+
+@pytest.fixture
+def asked(tmp_path, machine):
     """A machine of a script, the folder of the cell that it is asked for, and the cell."""
-    machines = []
 
     def ask(script: str) -> tuple[Machine, CellFolder, MachineCell]:
-        qemu(script)
-        machines.append(Machine(parts, 512, None, False))
-        folder = filled(tmp_path / "one")
-        return machines[0], folder, machines[0].start(folder, job)
+        made, folder = machine(script), filled(tmp_path / "one")
+        return made, folder, made.start(folder, job)
 
-    yield ask
-    machines[0].close()
+    return ask
 
 
 def filled(path: Path) -> CellFolder:
@@ -113,25 +109,22 @@ def job(number: int) -> Job:
     return Job(id=number, boot="first", lab="", is_cell=False, memory_mib=64, wall_s=0.5, snapshots=True)
 
 
-def test_a_cell_comes_back_with_its_files_and_nothing_but_files(tmp_path, parts, qemu):
-    qemu(ANSWERS)
-    machine = Machine(parts, 512, None, False)
+def test_a_cell_comes_back_with_its_files_and_nothing_but_files(tmp_path, machine):
+    made = machine(ANSWERS)
     for name in ("one", "two"):
         folder = filled(tmp_path / name)
-        cell = machine.start(folder, job)
+        cell = made.start(folder, job)
 
         assert (cell.wait(5), cell.said, cell.lost) == (3, "because", False)
         assert (folder.out.path / "records/seen").read_text() == (folder.inside / "plan.json").read_text()
         assert sorted(path.name for path in folder.out.path.iterdir()) == ["records"]
         assert folder.console.read_text() == "from the console"
-    machine.close()
-    assert not machine.is_alive
+    made.close()
+    assert not made.is_alive
 
 
-def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, parts, qemu):
-    """It puts a link in the way of the next job, and one among its files as soon as it sees that they were looked over:
-    its pipe has gone.
-    """
+def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, machine):
+    """It puts a link in the way of the next job, and one among its files when its pipe has gone: they were looked over."""
     private = tmp_path / "private"
     private.mkdir()
     (private / "private").write_text("of this machine")
@@ -147,16 +140,13 @@ def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, parts, qe
     os.symlink({str(private)!r}, os.path.join(folder, "2"))
     threading.Thread(target=change, daemon=True).start()
     say(json"""
-    qemu(ANSWERS.replace("\n    say(json", changes))
-    machine = Machine(parts, 512, None, False)
-    folder = filled(tmp_path / "one")
-    machine.start(folder, job).wait(5)
+    made, folder = machine(ANSWERS.replace("\n    say(json", changes)), filled(tmp_path / "one")
+    made.start(folder, job).wait(5)
 
     assert "of this machine" not in [path.read_text() for path in folder.out.path.rglob("*") if path.is_file()]
     with pytest.raises(OSError, match="Not a directory|File exists"):
-        machine.start(filled(tmp_path / "two"), job)
+        made.start(filled(tmp_path / "two"), job)
     assert [path.name for path in private.iterdir()] == ["private"]
-    machine.close()
 
 
 def test_what_a_running_cell_says_is_heard_before_it_ends(tmp_path, asked):
@@ -185,36 +175,29 @@ def test_what_a_running_cell_says_is_heard_before_it_ends(tmp_path, asked):
 )
 def test_a_machine_that_ends_or_says_what_none_says_is_lost(asked, says):
     last = 'print("last words", file=sys.stderr, flush=True)'
-    machine, folder, cell = asked(f'say("ready")\nsys.stdin.readline()\n{last}\n{says}\ntime.sleep(60)')
+    made, folder, cell = asked(f'say("ready")\nsys.stdin.readline()\n{last}\n{says}\ntime.sleep(60)')
     cell.wait(5)
 
-    assert (cell.lost, machine.is_alive) == (True, False)
+    assert (cell.lost, made.is_alive) == (True, False)
     assert "last words" in folder.console.read_text()
 
 
-def test_a_machine_that_never_answers_is_ended(asked, monkeypatch):
+def test_a_machine_that_never_answers_or_never_comes_up_is_ended(asked, machine, tmp_path, monkeypatch):
     monkeypatch.setattr(machine_module, "GRACE_S", 0.1)
     _, _, cell = asked('say("ready")\nsys.stdin.readline()\ntime.sleep(60)')
     with pytest.raises(machine_module.subprocess.TimeoutExpired):
         cell.wait(5)
     cell.kill()
-
     assert (cell.wait(), cell.lost) == (-9, True)
 
-
-def test_a_machine_that_never_comes_up_is_ended(asked, monkeypatch):
     monkeypatch.setattr(machine_module, "START_LIMIT_S", 0.2)
-    _, _, cell = asked("time.sleep(60)")
+    cell = machine("time.sleep(60)").start(filled(tmp_path / "two"), job)
     cell.wait(5)
-
     assert cell.lost
 
 
 def test_where_kvm_starts_no_machine_the_next_ones_do_without(tmp_path, parts, qemu, monkeypatch):
-    """In some virtual machines KVM makes a machine that never runs.
-
-    The cell is lost, and runs again in the next machine.
-    """
+    """In some virtual machines KVM makes a machine that never runs: its cell is lost, and runs again in the next one."""
     monkeypatch.setattr(machine_module, "ACCELERATED_START_LIMIT_S", 0.5)
     monkeypatch.setattr(machine_module, "is_accelerated", lambda: True)
     qemu(f'if "kvm" in sys.argv:\n    time.sleep(60)\n{ANSWERS}')
@@ -266,78 +249,11 @@ def test_machines_are_kept_for_the_next_job_unless_they_have_ended(parts, qemu):
     assert machines.processes == []
 
 
-def test_the_machine_gets_nothing_of_the_host_but_named_folders(parts, qemu, tmp_path):
-    qemu("")
-    words = command(parts, tmp_path / "a,b", 512, False)
-    shares = [word for word in words if "mount_tag=" in word]
-
-    names = [word.split("mount_tag=")[1].split(",")[0] for word in shares]
-    assert names == ["boot", "lab", "kernel", "tools", "program", "exchange"]
-    assert [word for word in shares if "readonly=on" not in word] == [shares[-1]]
-    assert all("a,,b" in word for word in shares)
-    assert not {"-netdev", "-drive", "-hda", "-nic"} & set(words)
-
-
 def test_the_program_of_the_machine_needs_nothing_but_what_it_gets(tmp_path):
     """The guest image's Python has the standard library only."""
     copy_program(tmp_path)
-    script = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import scpslab.engine.appliance.inside as inside; "
-        "print(inside.__file__)"
-    )
+    found = "import scpslab.engine.appliance.inside as inside; print(inside.__file__)"
+    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {found}"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=False)
     assert not done.stderr
     assert done.stdout.startswith(str(tmp_path))
-
-
-def test_no_qemu_is_an_error_that_says_what_to_install(monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(CapabilityError, match="apt-get install qemu-system-x86"):
-        find_qemu()
-
-
-def test_the_appliance_is_for_other_machines_and_for_those_that_forbid_ptrace(monkeypatch):
-    monkeypatch.delenv(native.VARIABLE, raising=False)
-    monkeypatch.setattr(native, "may_trace", lambda: 1)
-    monkeypatch.setattr(native.platform, "machine", lambda: "x86_64")
-    assert native.trouble() == "ptrace is refused (Operation not permitted)"
-    monkeypatch.setattr(native, "may_trace", lambda: 0)
-    assert not native.trouble()
-    monkeypatch.setenv(native.VARIABLE, "1")
-    assert "asks for it" in native.trouble()
-    monkeypatch.setattr(native.platform, "machine", lambda: "aarch64")
-    monkeypatch.delenv(native.VARIABLE)
-    assert "Linux aarch64" in native.trouble()
-
-
-def test_kvm_is_used_only_where_it_makes_a_machine(tmp_path, monkeypatch):
-    device = tmp_path / "kvm"
-    assert not machine_module.can_virtualise(device)
-    device.write_bytes(b"no device")
-    machine_module.can_virtualise.cache_clear()
-    assert not machine_module.can_virtualise(device)
-    machine_module.can_virtualise.cache_clear()
-    monkeypatch.setattr(machine_module.fcntl, "ioctl", lambda *_: os.dup(0))
-    assert machine_module.can_virtualise(device)
-    monkeypatch.setattr(machine_module, "KVM", device)
-    monkeypatch.setattr(machine_module.platform, "machine", lambda: "x86_64")
-    monkeypatch.setenv(native.VARIABLE, native.FORCED)
-    assert machine_module.is_accelerated()
-    monkeypatch.setenv(native.VARIABLE, native.EMULATED)
-    assert not machine_module.is_accelerated()
-
-
-@pytest.mark.parametrize(
-    ("why", "has_qemu", "accelerated", "state", "found"),
-    [
-        ("", False, False, "ok", "not needed"),
-        ("no ptrace", False, False, "missing", "no ptrace, and there is no qemu-system-x86_64"),
-        ("no ptrace", True, False, "warning", "10 to 20 times slower, with the same bytes"),
-        ("no ptrace", True, True, "warning", "KVM"),
-    ],
-)
-def test_doctor_says_whether_cells_run_in_the_appliance(why, has_qemu, accelerated, state, found):
-    finding = judge_appliance(why, has_qemu, accelerated)
-    assert finding.state == state
-    assert found in finding.found
-    assert replace(finding, state="ok").name == "appliance"
