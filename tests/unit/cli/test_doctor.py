@@ -1,7 +1,5 @@
 """What `scpslab doctor` prints."""
 
-from __future__ import annotations
-
 from scpslab.cli import doctor
 from scpslab.engine.base import Finding
 

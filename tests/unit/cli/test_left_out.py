@@ -2,8 +2,6 @@
 messages.
 """
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

@@ -1,7 +1,5 @@
 """What a session keeps while it lasts, from a folder that a guest writes and may fill with anything."""
 
-from __future__ import annotations
-
 import json
 import os
 
