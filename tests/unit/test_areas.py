@@ -1,7 +1,5 @@
 """The areas of the tests: every test file is in one, and a change is tested where it can do harm."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

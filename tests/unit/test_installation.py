@@ -2,8 +2,6 @@
 they do not have.
 """
 
-from __future__ import annotations
-
 import re
 from importlib import metadata
 from pathlib import Path

@@ -2,8 +2,6 @@
 tests/lab/test_new_kinds.py runs cells with it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -2,8 +2,6 @@
 nothing that was changed there later.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Rows and files of claims without any run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

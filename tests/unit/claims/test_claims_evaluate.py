@@ -1,7 +1,5 @@
 """Verdicts: each kind of check on rows whose answer is known."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

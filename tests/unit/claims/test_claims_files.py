@@ -1,7 +1,5 @@
 """The files of claims: strictly read, complete, and bound to what exists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What doctor and the engine say of /dev/shm: too small, or mounted so that no kernel can run from it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import SimpleNamespace

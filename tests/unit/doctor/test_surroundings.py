@@ -1,7 +1,5 @@
 """How doctor tells containers and WSL: by fake roots, as each of them looks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

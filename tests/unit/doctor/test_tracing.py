@@ -1,7 +1,5 @@
 """What doctor says where ptrace is refused by settings that a test cannot make."""
 
-from __future__ import annotations
-
 import errno
 import signal
 

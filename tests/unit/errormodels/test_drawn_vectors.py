@@ -2,8 +2,6 @@
 for ever.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import fields
 

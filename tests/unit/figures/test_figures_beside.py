@@ -1,7 +1,5 @@
 """Recipes and claims of the user's own, in figures/ and claims/ beside a scenario; a bad one costs only itself."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

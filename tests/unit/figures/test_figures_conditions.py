@@ -2,8 +2,6 @@
 under their conditions.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Pictures of a synthetic run: they exist, are the same bytes every time, and refuse what they cannot show."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

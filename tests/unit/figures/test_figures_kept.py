@@ -2,8 +2,6 @@
 has them drawn again.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A kind of picture is one thing: a file and its line in the table, as CONTRIBUTING says, and recipes may name it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 say.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

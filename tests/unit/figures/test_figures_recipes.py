@@ -1,7 +1,5 @@
 """Recipes as data: strict, one level of inheritance, every shipped one loads."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab.analysis.figures.drawing import find

@@ -1,7 +1,5 @@
 """The lab's event loop."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 

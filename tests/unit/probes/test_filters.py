@@ -2,8 +2,6 @@
 refuses.
 """
 
-from __future__ import annotations
-
 import ctypes
 import random
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The report: complete in itself, escaped, reproducible, readable."""
 
-from __future__ import annotations
-
 import html.parser
 import re
 import shutil

@@ -1,7 +1,5 @@
 """How to run the same again: the command in manifest and report, taken to a shell; the program that ran."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

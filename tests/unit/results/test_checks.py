@@ -1,7 +1,5 @@
 """Checks of a scenario against results.csv."""
 
-from __future__ import annotations
-
 import pytest
 from rich.console import Console
 

@@ -3,8 +3,6 @@
 Who raises a format's number adds a file of it to tests/data/formats.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -2,8 +2,6 @@
 through, or emptied.
 """
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

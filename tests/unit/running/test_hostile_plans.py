@@ -6,8 +6,6 @@ removed, renamed or asked-for path is looked at. SCPSLAB_HOSTILE_PLANS says how 
 compared file by file for some of them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -2,8 +2,6 @@
 in memory.
 """
 
-from __future__ import annotations
-
 import weakref
 from itertools import pairwise
 

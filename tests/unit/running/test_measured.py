@@ -2,8 +2,6 @@
 damage changes no other's.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

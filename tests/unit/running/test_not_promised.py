@@ -1,7 +1,5 @@
 """Cells whose hosts are images of others may have other bytes in each run: whoever runs or verifies them is told."""
 
-from __future__ import annotations
-
 import json
 
 from scpslab.cli.verify import _say

@@ -1,7 +1,5 @@
 """Runs whose bit errors were drawn by the rules of 0.3.0 are called that, and never edited."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

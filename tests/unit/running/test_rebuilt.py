@@ -1,7 +1,5 @@
 """Archived plans held against the archived scenario."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -2,8 +2,6 @@
 leaves behind.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from typing import ClassVar

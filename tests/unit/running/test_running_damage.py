@@ -1,7 +1,5 @@
 """Damaged files of a run: running again mends them; every command that reads a run says in one line what to do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The store of results: whole or not at all, checked when read, shared without locks, and kept small."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import hashlib
