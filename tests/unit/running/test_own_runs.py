@@ -15,6 +15,8 @@ from scpslab.running.verify import contradictions, verify
 from scpslab.runs.archive import read_archive, write_archive
 from tests import archives
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 TOPOLOGY = """\
 from scpslab.topology import Direction, Network, Parameters, Queue, rate
 
