@@ -1,7 +1,5 @@
 """The programs of node images without Docker: which base build-images chooses, and the contract of the entry point."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A build that somebody ends takes its programs with it, in whatever way it is ended."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

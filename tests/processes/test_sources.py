@@ -2,8 +2,6 @@
 version that is gone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -2,8 +2,6 @@
 MB.
 """
 
-from __future__ import annotations
-
 import random
 import resource
 import tarfile

@@ -198,10 +198,7 @@ def test_what_no_export_writes_is_refused_in_one_line(tmp_path, name):
             setting("network", "nodes", 0, "stack", "scps-ri"),
             'nodes[0].stack: found "scps-ri", which left after version 0.3.0: the project builds no program that it may not',
         ),
-        (
-            setting("cell", "limits", "wall_s", 1_000_000),
-            "found a wall limit of 1000000 s; expected at most 3600 s",
-        ),
+        (setting("cell", "limits", "wall_s", 1_000_000), "found a wall limit of 1000000 s; expected at most 3600 s"),
     ],
     ids=["host", "live", "no engine", "a stack that left", "a cell that may take for ever"],
 )

@@ -200,10 +200,7 @@ def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
             edit('"format": 2', '"format": 3'),
             r"format: found 3; expected 2\. A newer scpslab wrote the run: use that version\.",
         ),
-        (
-            edit('"format": 2', '"format": 0'),
-            r"plan\.json: format: found \"0\"; expected 2\. Run the scenario again",
-        ),
+        (edit('"format": 2', '"format": 0'), r"plan\.json: format: found \"0\"; expected 2\. Run the scenario again"),
         (write(f"{CELL}/status.json", b'{"status": "good"}'), '"good"'),
         (write(f"{CELL}/records/transfer.jsonl", b"{}\nxx\n"), r"transfer\.jsonl:2"),
         (write(f"{CELL}/captures/ws2.pcap", b"\xff" * 100), r"ws2\.pcap"),

@@ -239,9 +239,7 @@ def test_repeats_that_one_side_lacks_are_left_out_and_counted(written):
 
 def test_axes_taken_together_are_paired_within_their_values(written):
     found = compare_axis(
-        written(demo_cells("sweep.ber=[1e-7, 1e-6]"), by_repeat),
-        "stack",
-        options=Options(by=["errors"]),
+        written(demo_cells("sweep.ber=[1e-7, 1e-6]"), by_repeat), "stack", options=Options(by=["errors"])
     )
 
     assert [(pair.pairing.is_paired, pair.first.n) for pair in found.pairs] == [(True, 10)]
@@ -250,8 +248,7 @@ def test_axes_taken_together_are_paired_within_their_values(written):
 
 def test_a_side_without_any_value_is_named(written):
     found = compare_axis(
-        written(demo_cells(), lambda cell: None if cell.axes["stack"] == "cubic" else by_repeat(cell)),
-        "stack",
+        written(demo_cells(), lambda cell: None if cell.axes["stack"] == "cubic" else by_repeat(cell)), "stack"
     )
 
     assert {pair.metric for pair in found.pairs if pair.effect.p is not None} == {"completion_pct"}
