@@ -1,6 +1,4 @@
-"""Executor dask on real `dask scheduler` and `dask worker` processes: the bytes of a local run, whatever happens to
-them. `make test-scale` kills more.
-"""
+"""Executor dask on real schedulers and workers: the bytes of a local run; `make test-scale` kills more of them."""
 
 import gc
 import json

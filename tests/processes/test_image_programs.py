@@ -34,9 +34,7 @@ esac
 
 @pytest.fixture
 def base(tmp_path):
-    """Runs tools/build-images until it builds the first image, and returns the base that it chose and what it
-    called.
-    """
+    """Runs tools/build-images until it builds the first image; gives the base that it chose and its calls."""
     shutil.copytree(IMAGES, tmp_path / "images_")
     (tmp_path / "images").mkdir()
     root = tmp_path / "clone"

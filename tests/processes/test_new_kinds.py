@@ -1,6 +1,4 @@
-"""A kind is one thing: whoever adds the files and lines that CONTRIBUTING names has added it everywhere.
-tests/lab/test_new_kinds.py runs cells with it.
-"""
+"""Who adds the files and lines that CONTRIBUTING names has added a kind everywhere; tests/lab runs cells with it."""
 
 import json
 import re

@@ -1,6 +1,4 @@
-"""What other programs make of our files: Wireshark, a browser, a shell, git, rsync; and what the lab's loop makes of
-theirs.
-"""
+"""What other programs make of our files: Wireshark, a browser, a shell, git, rsync; and the lab's loop of theirs."""
 
 import html
 import json
@@ -74,9 +72,7 @@ SETTINGS = (
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    """Runs a line in a shell that knows a `scpslab` whose engine starts no lab; gives the folder `runs` of that
-    line.
-    """
+    """Runs a line in a shell whose `scpslab` starts no lab; gives the folder `runs` of that line."""
     programs, memory = tmp_path / "bin", tmp_path / "memory"
     programs.mkdir()
     memory.mkdir()

@@ -1,6 +1,4 @@
-"""What an archive may cost before its first cell runs, whatever it holds: 512 MiB, and a minute of a processor for 10
-MB.
-"""
+"""What any archive may cost before its first cell runs: 512 MiB, and a minute of a processor for 10 MB."""
 
 import random
 import resource

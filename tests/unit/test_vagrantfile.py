@@ -1,6 +1,4 @@
-"""What `vagrant up`, `reload` and `rsync` copy into a machine: they remove nothing that was made inside, and replace
-nothing that was changed there later.
-"""
+"""What `vagrant up` copies into a machine removes nothing made inside, and replaces nothing changed later."""
 
 import json
 import re

@@ -1,6 +1,4 @@
-"""What `scpslab validate` says of words that a lab would take in silence: refused where nothing can come of them, else
-warned of.
-"""
+"""What `scpslab validate` refuses, as nothing can come of it, and what it warns of; a lab takes both in silence."""
 
 import pytest
 

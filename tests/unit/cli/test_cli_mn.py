@@ -1,6 +1,4 @@
-"""`scpslab mn`: files and options that are none are refused before a guest starts, and what a script said is told
-without the kernel's words.
-"""
+"""`scpslab mn`: files and options that are none are refused before a guest starts; what a script said is told."""
 
 import os
 

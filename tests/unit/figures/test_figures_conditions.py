@@ -1,6 +1,4 @@
-"""What pictures say of conditions: from the plans of the run, never from the recipe; a paper's marks only beside cells
-under their conditions.
-"""
+"""Pictures have their conditions from plans alone; a paper's marks stand only beside cells under their conditions."""
 
 import csv
 import json

@@ -1,6 +1,4 @@
-"""Which packet each line of a verdict log speaks of, and the capture with comments: read again by dpkt, which shares no
-code with the writer.
-"""
+"""Which packet a line of a verdict log speaks of, and the capture with comments, which dpkt reads again."""
 
 import csv
 import io
@@ -236,9 +234,7 @@ def test_a_cell_must_be_chosen_among_several(scpslab, run_dir):
 
 
 def causes(segments: list[int], lost: dict[int, str]) -> list[str]:
-    """The causes for a sender that sends these segments in this order, frame 1 first; `lost`: frames that did not
-    arrive.
-    """
+    """The causes of a sender's resends of these segments, frame 1 first; `lost`: frames that did not arrive."""
     n = len(segments)
     connection = SimpleNamespace(
         from_client=np.ones(n, dtype=np.bool_),

@@ -47,9 +47,7 @@ def demo_cells(*settings):
 
 @pytest.fixture
 def written(tmp_path):
-    """A function: a run folder of these cells, whose transfer times are what `transfer_s` says of a cell; None is an
-    incomplete transfer.
-    """
+    """A function: a run folder of these cells, with the transfer times of `transfer_s`; None is an incomplete one."""
 
     def write(cells, transfer_s, name="run"):
         axes = list(cells[0].axes)

@@ -1,6 +1,4 @@
-"""Columns of transfers of files and of serial links, from records: what FTP and SCPS-FP clients tell, restarts, what
-became of every byte; what is not known stays empty.
-"""
+"""Columns of transfers of files and of serial links, from records; what is not known stays empty."""
 
 import json
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""The time of a cell from manifests: its own before that of its scenario, before that of others, before its plan alone;
-damage changes no other's.
-"""
+"""The time of a cell from manifests: its own, else of its scenario, else of others, else of its plan alone."""
 
 import json
 

@@ -1,6 +1,4 @@
-"""Runs whose bytes may differ, which whoever runs, verifies or grades them is told: hosts that are images of others, and
-bit errors drawn by the rules of 0.3.0, which are called that and never edited.
-"""
+"""Runs whose bytes may differ, which is told: hosts with images of others, and bit errors by rules of 0.3.0."""
 
 import json
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""Runs on a topology of the user's own: what the folder and the archive carry, and that a stranger's topology is not
-run.
-"""
+"""Runs on the user's own topology: folder and archive carry it, and a stranger's topology is not run."""
 
 import hashlib
 import json

@@ -1,6 +1,4 @@
-"""Executors and listeners of one's own: a campaign run with both, the order in which events come, and what a campaign
-leaves behind.
-"""
+"""Executors and listeners of one's own, the order in which events come, and what a campaign leaves behind."""
 
 import io
 import json
