@@ -58,6 +58,8 @@ def without_processes(monkeypatch):
     """A run asks git for no commit; multiprocessing starts nothing behind Python's back."""
     monkeypatch.setattr(installation, "_git", lambda root, *words: None)
     monkeypatch.setattr(multiprocessing.util, "spawnv_passfds", GUARD.refuse)
+    yield
+    installation.commit.cache_clear()
 
 
 @pytest.fixture
