@@ -1,7 +1,5 @@
 """A TCP connection that can be cut: while it is, nothing passes in either direction, and nobody is told."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from contextlib import suppress

@@ -1,8 +1,4 @@
-"""Executor dask on real `dask scheduler` and `dask worker` processes: the bytes of a local run, whatever happens to
-them. `make test-scale` kills more.
-"""
-
-from __future__ import annotations
+"""Executor dask on real schedulers and workers: the bytes of a local run; `make test-scale` kills more of them."""
 
 import gc
 import json
@@ -16,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -229,12 +226,9 @@ def test_workers_give_the_bytes_of_a_local_run(run_fake, site, expected):
     found, events = remotely(run_fake, site)
 
     assert found == expected
-    assert (
-        len([event for event in events if isinstance(event, CellStarted)])
-        == len([event for event in events if isinstance(event, CellDone)])
-        == CELLS
-    )
-    assert sorted(site.ran()) == sorted(event.cell for event in events if isinstance(event, CellDone))
+    started, done = ([event.cell for event in events if isinstance(event, kind)] for kind in (CellStarted, CellDone))
+    assert len(started) == len(done) == CELLS
+    assert sorted(site.ran()) == sorted(done)
 
 
 def test_workers_tell_what_running_cells_do_and_nobody_else_is_heard(run_fake, site, expected, monkeypatch):
@@ -441,39 +435,27 @@ def test_two_clients_share_workers(run_fake, site, expected, tmp_path):
 
 
 @long
-@pytest.mark.parametrize("cut_off", ["worker", "client"])
-def test_a_network_that_is_cut_for_a_minute(run_fake, site, expected, cut_off):
-    network = CutNetwork(int(site.address.rpartition(":")[2]))
+@pytest.mark.parametrize("cut_off", ["worker", "client", "scheduler"])
+def test_a_minute_without_answers_costs_time_only(run_fake, site, expected, cut_off):
+    """The network of a worker or of the client is cut, or the scheduler is stopped."""
+    network, scheduler = CutNetwork(int(site.address.rpartition(":")[2])), site.processes[0]
     direct, site.address = site.address, network.address if cut_off == "worker" else site.address
     site.worker(FAKE_S="0.3")
     site.address = network.address if cut_off == "client" else direct
+    stop, go = network.cut, network.mend
+    if cut_off == "scheduler":
+        stop, go = (partial(scheduler.send_signal, one) for one in (signal.SIGSTOP, signal.SIGCONT))
 
     def cut():
         wait(lambda: len(site.ran()) >= 2)
-        network.cut()
+        stop()
         threading.Event().wait(CUT_S)
-        network.mend()
+        go()
 
     began = time.monotonic()
     with meanwhile(cut):
         found, _ = remotely(run_fake, site)
-    assert network.connections > 0
+    assert (network.connections > 0) == (cut_off != "scheduler")
     network.close()
     assert found == expected
     assert time.monotonic() - began > CUT_S
-
-
-@long
-def test_a_scheduler_that_is_stopped_for_a_minute(run_fake, site, expected):
-    site.worker(FAKE_S="0.3")
-    scheduler = site.processes[0]
-
-    def cut():
-        wait(lambda: len(site.ran()) >= 2)
-        scheduler.send_signal(signal.SIGSTOP)
-        threading.Event().wait(CUT_S)
-        scheduler.send_signal(signal.SIGCONT)
-
-    with meanwhile(cut):
-        found, _ = remotely(run_fake, site)
-    assert found == expected

@@ -1,7 +1,5 @@
 """The programs of node images without Docker: which base build-images chooses, and the contract of the entry point."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -36,9 +34,7 @@ esac
 
 @pytest.fixture
 def base(tmp_path):
-    """Runs tools/build-images until it builds the first image, and returns the base that it chose and what it
-    called.
-    """
+    """Runs tools/build-images until it builds the first image; gives the base that it chose and its calls."""
     shutil.copytree(IMAGES, tmp_path / "images_")
     (tmp_path / "images").mkdir()
     root = tmp_path / "clone"
@@ -74,31 +70,26 @@ def base(tmp_path):
 LONG_AGO, FAR_AHEAD = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
 
 
-def test_a_base_made_here_does_not_win_over_the_pinned_one(base):
-    assert base(FAR_AHEAD, "registry")[0].startswith("debian:trixie-slim@sha256:")
+NEW = "docker tag scpslab/debian:13-new scpslab/debian:13"
 
 
-def test_a_base_made_here_is_used_without_a_registry_and_made_anew_by_age(base):
-    chosen, calls = base(FAR_AHEAD)
-    assert (chosen, "mmdebstrap" in calls) == ("scpslab/debian:13", False)
-    chosen, calls = base(LONG_AGO, choice="debian")
-    assert chosen == "scpslab/debian:13"
-    assert "mmdebstrap: main;security;" in calls
-    assert "docker tag scpslab/debian:13-new scpslab/debian:13" in calls
-
-
-def test_an_old_base_stays_where_no_other_can_be_made(base):
-    chosen, calls = base(LONG_AGO, "offline")
-    assert chosen == "scpslab/debian:13"
-    assert [line for line in calls.splitlines() if line.startswith("mmdebstrap")] == [
-        "mmdebstrap: main;security;",
-        "mmdebstrap: main;",
-    ]
+@pytest.mark.parametrize(
+    ("made_on", "files", "choice", "chosen", "made_from", "is_replaced"),
+    [
+        (FAR_AHEAD, ["registry"], "auto", "debian:trixie-slim@sha256:", [], False),
+        (FAR_AHEAD, [], "auto", "scpslab/debian:13", [], False),
+        (LONG_AGO, [], "debian", "scpslab/debian:13", ["main;security;"], True),
+        (LONG_AGO, ["offline"], "auto", "scpslab/debian:13", ["main;security;", "main;"], False),
+    ],
+    ids=["the pinned one wins", "made here without a registry", "made anew by age", "an old one stays offline"],
+)
+def test_a_base_is_chosen(base, made_on, files, choice, chosen, made_from, is_replaced):
+    found, calls = base(made_on, *files, choice=choice)
+    assert found.startswith(chosen)
+    assert re.findall(r"^mmdebstrap: (.*)$", calls, re.MULTILINE) == made_from
+    assert (NEW in calls) == is_replaced
     assert not re.search(r"image rm (--force )?scpslab/debian:13$", calls, re.MULTILINE)
-
-
-def test_a_commit_alone_builds_no_image_again(base):
-    _, calls = base(FAR_AHEAD)
+    # A commit alone builds no image again.
     assert "REVISION" not in calls
     assert "revision" not in (IMAGES / "base" / "Dockerfile").read_text()
 
@@ -130,26 +121,20 @@ def endpoint(tmp_path):
     return run
 
 
-def test_a_role_that_the_image_has_not_is_unsupported(endpoint):
-    code, said = endpoint(SCPSLAB_ROLE="orbit")
-    assert code == 127
-    assert 'found "orbit"' in said
-    assert "check idle receive send" in said
-
-
 @pytest.mark.parametrize(
-    ("environment", "named"),
+    ("environment", "code", "said"),
     [
-        ({"SCPSLAB_ROLE": "../endpoint"}, "SCPSLAB_ROLE"),
-        ({"SCPSLAB_ROLE": "send"}, "SCPSLAB_PEER"),
-        ({"SCPSLAB_ROLE": "send", "SCPSLAB_PEER": "127.0.0.1", "SCPSLAB_BYTES": "4 MB"}, "SCPSLAB_BYTES"),
-        ({"SCPSLAB_ROLE": "receive", "SCPSLAB_PORT": "-1"}, "SCPSLAB_PORT"),
+        ({"SCPSLAB_ROLE": "orbit"}, 127, r'found "orbit".*check idle receive send'),
+        ({"SCPSLAB_ROLE": "../endpoint"}, 2, "^SCPSLAB_ROLE: found"),
+        ({"SCPSLAB_ROLE": "send"}, 2, "^SCPSLAB_PEER: found"),
+        ({"SCPSLAB_ROLE": "send", "SCPSLAB_PEER": "127.0.0.1", "SCPSLAB_BYTES": "4 MB"}, 2, "^SCPSLAB_BYTES: found"),
+        ({"SCPSLAB_ROLE": "receive", "SCPSLAB_PORT": "-1"}, 2, "^SCPSLAB_PORT: found"),
     ],
 )
-def test_a_wrong_environment_is_named(endpoint, environment, named):
-    code, said = endpoint(**environment)
-    assert code == 2
-    assert said.startswith(f"{named}: found")
+def test_an_unknown_role_and_a_wrong_environment_are_named(endpoint, environment, code, said):
+    found, err = endpoint(**environment)
+    assert found == code
+    assert re.search(said, err, re.DOTALL)
 
 
 @pytest.mark.skipif(shutil.which("docker") is None, reason="build-images asks for Docker first")

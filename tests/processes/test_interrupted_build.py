@@ -1,7 +1,5 @@
 """Builds that end early: one that fails leaves its log alone, one that is interrupted takes its programs with it."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

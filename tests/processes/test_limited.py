@@ -1,7 +1,5 @@
 """Work in a child with limits: whatever it does, this process goes on, and is told why there is no answer."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Programs as people and machines start them: commands, set-up, checks of the machine."""
 
-from __future__ import annotations
-
 import errno
 import os
 import platform

@@ -1,7 +1,5 @@
 """Runs side by side and runs that were killed: one at a time in a folder, nothing lost, nothing left behind."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,8 +1,4 @@
-"""Where the versions of recipes come from: places that are asked in order, and a first use that never fails for a
-version that is gone.
-"""
-
-from __future__ import annotations
+"""Places that have the versions of recipes are asked in order; a first use never fails for a version that is gone."""
 
 import hashlib
 import shutil

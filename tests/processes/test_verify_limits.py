@@ -1,8 +1,4 @@
-"""What an archive may cost before its first cell runs, whatever it holds: 512 MiB, and a minute of a processor for 10
-MB.
-"""
-
-from __future__ import annotations
+"""What any archive may cost before its first cell runs: 512 MiB, and a minute of a processor for 10 MB."""
 
 import random
 import resource

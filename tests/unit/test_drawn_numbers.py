@@ -1,7 +1,5 @@
 """Captures without the numbers that a kernel draws: equal when only those differ."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -1,8 +1,4 @@
-"""What users of a wheel are told to type: the wheel's file, never a name that a stranger may take; and no `make`, which
-they do not have.
-"""
-
-from __future__ import annotations
+"""Users of a wheel are told its file, never a name that a stranger may take, and no `make`, which they lack."""
 
 import re
 from importlib import metadata

@@ -1,7 +1,5 @@
 """What claims, campaigns, figures and pages name exists: scenarios, variants, axes and their values, cases, metrics."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase

@@ -58,8 +58,7 @@ def test_a_page_is_files_and_commands_in_its_order(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "shown",
-    ["", "…\n", "one 100 two\n", "one 110 two\nend\n", "│ 3.0e-6 │ x │\n", "one … two\n…\nend\n", "━━━┳━\n"],
+    "shown", ["", "…\n", "one 100 two\n", "one 110 two\nend\n", "│ 3.0e-6 │ x │\n", "one … two\n…\nend\n", "━━━┳━\n"]
 )
 def test_what_was_printed_may_differ_a_little(shown):
     assert agree(shown, "one 100 two\n│   3e-06 │    x │\n━━━━━━┳━\nbetween\nend\n")

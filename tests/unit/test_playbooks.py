@@ -1,7 +1,5 @@
 """The playbooks: one variable says where the project is on a machine, and what takes the lab away needs no network."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

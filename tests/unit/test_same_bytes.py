@@ -1,7 +1,5 @@
 """tests/same_bytes, the cells by which two states of the project are compared: they hold one of everything."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """Scratch folders and unfinished files: what a killed process left is removed, and nothing else."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

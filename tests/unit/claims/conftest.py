@@ -1,7 +1,5 @@
 """Rows and files of claims without any run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -31,9 +29,7 @@ def head():
 
 @pytest.fixture
 def rows():
-    """Rows of results.csv: `rows("reno", {"ber": "0"}, [1.0, 2.0])` gives a completed cell a value, "gave up" for
-    None.
-    """
+    """Rows of results.csv: `rows("reno", {"ber": "0"}, [1.0, None])` are a completed cell and one that gave up."""
 
     def make(stack, axes, values, *, scenario="net/links", metric="transfer_s", run="run-1", first=1):
         made = []

@@ -1,7 +1,5 @@
 """The files of claims: strictly read, complete, and bound to what exists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -10,12 +8,7 @@ import pytest
 from scpslab.analysis.claims import QUESTIONS, Evidence, evaluate, load_all
 from scpslab.analysis.claims.load import load, load_contradictions, strange_words
 from scpslab.analysis.claims.measured import KINDS
-from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.core.errors import ScenarioError
-from scpslab.plan.links import LOSS_CAUSES
-from scpslab.scenario import cells
-from scpslab.scenario import load as load_scenario
-from scpslab.scenario.planning import plan
 
 CLAIM = """  - id: one
     weight: headline
@@ -50,12 +43,17 @@ def test_every_series_is_used():
     assert unused == []
 
 
-def refused(path, text):
-    """The errors of a file with this text."""
-    path.write_text(text)
-    with pytest.raises(ScenarioError) as caught:
-        load(path)
-    return str(caught.value)
+@pytest.fixture
+def refused(tmp_path, head):
+    """The errors of a file with one claim, whose end is this text, after changes of the whole."""
+
+    def of(end, *change):
+        (path := tmp_path / "paper.yaml").write_text(f"{head}{CLAIM}    {end}\n".replace(*(change or ("", ""))))
+        with pytest.raises(ScenarioError) as caught:
+            load(path)
+        return str(caught.value).replace(f"{path}:", "line ")
+
+    return of
 
 
 @pytest.mark.parametrize(
@@ -86,11 +84,10 @@ def refused(path, text):
         ),
     ],
 )
-def test_mistakes_of_a_check_are_said_with_its_line(tmp_path, head, check, says):
-    path = tmp_path / "paper.yaml"
-    said = refused(path, f"{head}{CLAIM}    checks: [{{{check}, because: Why not.}}]\n")
+def test_mistakes_of_a_check_are_said_with_its_line(refused, check, says):
+    said = refused(f"checks: [{{{check}, because: Why not.}}]")
     assert says in said
-    assert f"{path}:14:" in said
+    assert "line 14:" in said
 
 
 @pytest.mark.parametrize(
@@ -109,11 +106,10 @@ def test_mistakes_of_a_check_are_said_with_its_line(tmp_path, head, check, says)
         ("A hope.\n", f"A hope.\n{CLAIM}    not_testable: A hope.\n", 15, 'found "one" a second time'),
     ],
 )
-def test_other_mistakes_are_said_with_their_line(tmp_path, head, old, new, line, says):
-    path = tmp_path / "paper.yaml"
-    said = refused(path, f"{head}{CLAIM}    not_testable: A hope.\n".replace(old, new))
+def test_other_mistakes_are_said_with_their_line(refused, old, new, line, says):
+    said = refused("not_testable: A hope.", old, new)
     assert says in said
-    assert f"{path}:{line}:" in said
+    assert f"line {line}:" in said
 
 
 def test_a_figure_of_the_user_s_own_may_show_a_claim(tmp_path, head):
@@ -170,21 +166,3 @@ def test_questions_are_of_the_same_form_and_undecided_without_runs():
     verdicts = evaluate(load_all(QUESTIONS), Evidence([]))
     assert {paper.name: len(paper.file.claims) for paper in load_all(QUESTIONS)} == {"open": 14, "gateways": 8}
     assert {verdict.outcome() for verdict in verdicts} == {"no data yet"}
-
-
-def test_every_metric_that_a_check_looks_at_is_a_column():
-    """Of results.csv: of a family, or what the hop lost."""
-    columns = {column.name for family in FAMILIES for column in family.columns}
-    columns |= {f"hop_data_lost_{cause}_packets" for cause in LOSS_CAUSES}
-    # Those of transfers over SCPS-NP have the names of their scenario's workloads.
-    over_np = (cell for name in ("np/signals", "np/precedence") for cell in cells(load_scenario(name)))
-    columns |= {column.name for cell in over_np for family in OF_PLANS for column in family.columns(plan(cell))}
-    named = [
-        (f"{paper.name}/{claim.id}", metric)
-        for paper in (*load_all(), *load_all(QUESTIONS))
-        for claim in paper.file.claims
-        for check in claim.checks
-        for metric in (getattr(check, "metric", None), *(operand.metric for operand in check.operands()))
-        if metric
-    ]
-    assert [item for item in named if item[1] not in columns] == []

@@ -1,7 +1,5 @@
 """A run under other conditions than its scenario's decides no claim, and says which they are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

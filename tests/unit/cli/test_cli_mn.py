@@ -1,8 +1,4 @@
-"""`scpslab mn`: files and options that are none are refused before a guest starts, and what a script said is told
-without the kernel's words.
-"""
-
-from __future__ import annotations
+"""`scpslab mn`: files and options that are none are refused before a guest starts; what a script said is told."""
 
 import os
 
@@ -13,35 +9,38 @@ from scpslab.lab.place import END_OF_SCRIPT
 from scpslab.runs import CellFiles
 
 UTF_8 = "which is not UTF-8; expected text. Save the file as UTF-8."
-SHORT = "expected at most that many, because a plan holds the text. Shorten the file."
+LONG = "found more than 65536 characters; expected at most that many, because a plan holds the text. Shorten the file."
 A_FILE = "expected a file with at most 65536 characters. Correct the path."
-FILES = {
-    "latin.py": (b"# first\n# caf\xe9\n", f":2: found the byte 0xe9, {UTF_8}"),
-    "marked.py": (b"\xef\xbb\xbf# first\n\xff", f":2: found the byte 0xff, {UTF_8}"),
-    "nul.py": (b"a = 1\nb\0", ":2: found the character NUL; expected text. Remove it."),
-    "long.py": (b"#" * ((1 << 16) + 1), f": found more than 65536 characters; {SHORT}"),
-    "longer.py": ("é".encode() * (1 << 18), f": found more than {1 << 18} bytes; {A_FILE}"),
+CONTENTS = {
+    "latin.py": b"# first\n# caf\xe9\n",
+    "marked.py": b"\xef\xbb\xbf# first\n\xff",
+    "nul.py": b"a = 1\nb\0",
+    "long.py": b"#" * ((1 << 16) + 1),
+    "longer.py": "é".encode() * (1 << 18),
+    "net.py": b"pass\n",
+}
+WRONG = {
+    "latin.py": f":2: found the byte 0xe9, {UTF_8}",
+    "marked.py": f":2: found the byte 0xff, {UTF_8}",
+    "nul.py": ":2: found the character NUL; expected text. Remove it.",
+    "long.py": f": {LONG}",
+    "longer.py": f": found more than {1 << 18} bytes; {A_FILE}",
+    "none.py": f": found No such file or directory; {A_FILE}",
+    "folder": f": found a folder; {A_FILE}",
+    "loop": f": found a link that leads in a circle; {A_FILE}",
+    "pipe": f": found no ordinary file; {A_FILE}",
 }
 
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "net.py").write_text("pass\n")
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to("loop")
     os.mkfifo(tmp_path / "pipe")
-    for name, (content, _) in FILES.items():
+    for name, content in CONTENTS.items():
         (tmp_path / name).write_bytes(content)
     return tmp_path
-
-
-WRONG = {name: said for name, (_, said) in FILES.items()} | {
-    "none.py": f": found No such file or directory; {A_FILE}",
-    "folder": f": found a folder; {A_FILE}",
-    "loop": f": found a link that leads in a circle; {A_FILE}",
-    "pipe": f": found no ordinary file; {A_FILE}",
-}
 
 
 @pytest.mark.parametrize("words", [[], ["net.py", "--commands"]], ids=["script", "commands"])
@@ -55,21 +54,22 @@ def test_text_is_read_as_python_reads_it(place):
     assert mn._text(place / "marked.py") == "a = 'café'\nb = 1\n"
 
 
-@pytest.mark.parametrize("limit", ["0 s", "999 ms"])
-def test_a_limit_that_is_none(scpslab, place, limit):
-    assert scpslab("mn", "net.py", "--limit", limit) == (
-        2,
-        "",
-        f'error: --limit: found "{limit}"; expected at least 1 s. Correct the option.\n',
-    )
+A_TOPO = "one of the script's topos, with its arguments"
 
 
-@pytest.mark.parametrize(("topo", "shown"), [("", '""'), ("x" * 400, f'"{"x" * 60}…"'), ("a\nb", r'"a\nb"')])
-def test_a_topo_that_is_none(scpslab, place, topo, shown):
-    said = (
-        f"error: --topo: found {shown}; expected one of the script's topos, with its arguments. Correct the option.\n"
-    )
-    assert scpslab("mn", "net.py", "--topo", topo) == (2, "", said)
+@pytest.mark.parametrize(
+    ("option", "value", "shown", "expected"),
+    [
+        ("--limit", "0 s", '"0 s"', "at least 1 s"),
+        ("--limit", "999 ms", '"999 ms"', "at least 1 s"),
+        ("--topo", "", '""', A_TOPO),
+        ("--topo", "x" * 400, f'"{"x" * 60}…"', A_TOPO),
+        ("--topo", "a\nb", r'"a\nb"', A_TOPO),
+    ],
+)
+def test_an_option_that_is_none_is_refused(scpslab, place, option, value, shown, expected):
+    said = f"error: {option}: found {shown}; expected {expected}. Correct the option.\n"
+    assert scpslab("mn", "net.py", option, value) == (2, "", said)
 
 
 @pytest.mark.parametrize(

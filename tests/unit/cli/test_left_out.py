@@ -1,8 +1,4 @@
-"""Workloads, probes and services that a case, a variant or --set leaves out; the others keep their lines in
-messages.
-"""
-
-from __future__ import annotations
+"""Workloads and probes that a case, a variant or --set leaves out; the others keep their lines in messages."""
 
 import pytest
 import yaml

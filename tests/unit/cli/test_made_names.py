@@ -1,7 +1,5 @@
 """Names of what a command makes: characters that cannot be printed are refused before anything is made."""
 
-from __future__ import annotations
-
 import pytest
 
 COMMANDS = {

@@ -1,7 +1,5 @@
 """`scpslab new` writes files that validate, and none over another."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """Notes: lines in a file, a spinner on a terminal while work goes on."""
 
-from __future__ import annotations
-
 import io
 
 import pytest
@@ -11,42 +9,36 @@ from scpslab.cli.tables import Notes
 from tools.build.job import Job
 
 
-@pytest.fixture
-def job(tmp_path):
-    """A build whose notes are kept."""
-    return Job("kernel", tmp_path, tmp_path / "target", tmp_path / "log", [].append)
-
-
-def test_a_step_says_that_it_begins_and_how_long_it_took(job):
-    said: list[str] = []
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_step_says_that_it_begins_and_how_long_it_took(tmp_path, is_broken):
+    said = []
+    job = Job("kernel", tmp_path, tmp_path / "target", tmp_path / "log", [].append)
     job.say = lambda text, is_under_way=False: said.append(f"{text} …" if is_under_way else text)
-    with job.step("compile"):
-        assert said == ["kernel: compile …"]
-    assert said[1].startswith("kernel: compile: 0.")
+
+    def work():
+        with job.step("compile"):
+            assert said == ["kernel: compile …"]
+            if is_broken:
+                raise OSError("full")
+
+    if is_broken:
+        with pytest.raises(OSError, match="full"):
+            work()
+    else:
+        work()
+    assert said[1].startswith(f"kernel: compile: {'ended after ' if is_broken else ''}0.")
 
 
-def test_a_step_that_fails_says_when(job):
-    said: list[str] = []
-    job.say = lambda text, is_under_way=False: said.append(f"{text} …" if is_under_way else text)
-    with pytest.raises(OSError, match="full"), job.step("compile"):
-        raise OSError("full")
-    assert said[1].startswith("kernel: compile: ended after 0.")
-
-
-def test_in_a_file_only_what_is_over_is_a_line():
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_only_a_terminal_is_shown_what_is_under_way_by_a_spinner_that_goes_before_the_next_line(is_terminal):
     file = io.StringIO()
-    notes = Notes(Console(file=file))
-    notes("kernel: compile", is_under_way=True)
-    notes("kernel: compile: 4.0 s")
-    assert file.getvalue() == "kernel: compile: 4.0 s\n"
-
-
-def test_on_a_terminal_the_spinner_goes_before_the_next_line():
-    file = io.StringIO()
-    notes = Notes(Console(file=file, force_terminal=True, width=80))
+    notes = Notes(Console(file=file, force_terminal=is_terminal, width=80))
     notes("kernel: compile", is_under_way=True)
     notes("kernel: compile: 4.0 s")
     shown = file.getvalue()
-    assert "kernel: compile …" in shown
-    # The cursor is shown again before the line stands.
-    assert shown.index("\x1b[?25h") < shown.index("kernel: compile: 4.0 s")
+    if is_terminal:
+        assert "kernel: compile …" in shown
+        # The cursor is shown again before the line stands.
+        assert shown.index("\x1b[?25h") < shown.index("kernel: compile: 4.0 s")
+    else:
+        assert shown == "kernel: compile: 4.0 s\n"

@@ -1,7 +1,5 @@
 """The time that a run still takes, with a clock that the tests turn."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -78,66 +76,57 @@ def test_times_are_said_as_people_say_them(seconds, words):
     assert in_words(seconds) == words
 
 
-def events(console, clock, cells, jobs):
-    show = ConsoleProgress(console, jobs, clock)
-    show(RunStarted("slow", FOLDER, "virtual", tuple(cells), cells))
-    return show
-
-
-def test_a_long_run_says_before_its_first_cell_how_fast_virtual_time_goes():
-    console, clock = plain_console(), Clock()
+@pytest.fixture
+def shown():
+    """Progress on a console of a run of some cells that are expected to take so long; a clock, and what was printed."""
+    console, clock = plain_console(width=150), Clock()
     console.file = io.StringIO()
-    show = events(console, clock, {f"r{number}": replace(TEN_S, wall_s=400.0) for number in range(1, 5)}, 2)
+
+    def begin(wall_s, cells, *, jobs=1, engine="virtual", is_terminal=False):
+        console._force_terminal = is_terminal
+        show = ConsoleProgress(console, jobs, clock)
+        show(RunStarted("slow", FOLDER, engine, cells, dict.fromkeys(cells, replace(TEN_S, wall_s=wall_s))))
+        return show, clock, console
+
+    return begin
+
+
+def test_a_long_run_says_before_its_first_cell_how_fast_virtual_time_goes(shown):
+    show, _, console = shown(400.0, ("r1", "r2", "r3", "r4"), jobs=2)
     show(CellDone("r1", DONE, cached=True))
     assert "about" not in console.file.getvalue()
     show(CellStarted("r2"))
     show(CellStarted("r3"))
 
+    guess = "5 min of virtual time at least, some 0.5 virtual s per s (a guess, which cells that end correct)"
     first = [line for line in console.file.getvalue().splitlines() if line.startswith("about")]
-    assert first == [
-        (
-            "about 10 min for 3 cells, 2 at a time: 5 min of virtual time at least, some 0.5 virtual s per s (a "
-            "guess, which cells that end correct)"
-        )
-    ]
+    assert first == [f"about 10 min for 3 cells, 2 at a time: {guess}"]
 
 
-def test_a_short_run_says_nothing_of_it():
-    console, clock = plain_console(), Clock()
-    console.file = io.StringIO()
-    show = events(console, clock, {"r1": TEN_S}, 1)
+GUESS = "about 10 min for 1 cell (a guess, which cells that end correct)"
+RATE = "1 cell in 5.0 s; 120 virtual s, 24 virtual s per s"
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected_s", "took_s", "lines"),
+    [
+        ("virtual", 10.0, 5.0, ["[1/1] r1: completed, 120.0 virtual s", RATE]),
+        ("live", 600.0, 120.0, [GUESS, "[1/1] r1: completed, 120.0 s", "1 cell in 120.0 s"]),
+    ],
+    ids=["a short run says nothing of it", "where time is real no second is called virtual"],
+)
+def test_a_run_of_one_cell_says(shown, engine, expected_s, took_s, lines):
+    show, clock, console = shown(expected_s, ("r1",), engine=engine)
     show(CellStarted("r1"))
-    clock.now_s += 5
+    clock.now_s += took_s
     show(CellDone("r1", DONE, cached=False))
-    show(RunDone("slow", FOLDER, 5.0))
-    assert console.file.getvalue().splitlines() == [
-        "[1/1] r1: completed, 120.0 virtual s",
-        "1 cell in 5.0 s; 120 virtual s, 24 virtual s per s",
-    ]
+    show(RunDone("slow", FOLDER, took_s))
+    assert console.file.getvalue().splitlines() == lines
 
 
-def test_where_time_is_real_no_second_is_called_virtual():
-    console, clock = plain_console(), Clock()
-    console.file = io.StringIO()
-    show = ConsoleProgress(console, 1, clock)
-    show(RunStarted("slow", FOLDER, "live", ("r1",), {"r1": replace(TEN_S, wall_s=600.0)}))
-    show(CellStarted("r1"))
-    clock.now_s += 120
-    show(CellDone("r1", DONE, cached=False))
-    show(RunDone("slow", FOLDER, 120.0))
-    assert console.file.getvalue().splitlines() == [
-        "about 10 min for 1 cell (a guess, which cells that end correct)",
-        "[1/1] r1: completed, 120.0 s",
-        "1 cell in 120.0 s",
-    ]
-
-
-def test_the_bar_shows_the_time_left_of_a_run_with_one_long_cell():
+def test_the_bar_shows_the_time_left_of_a_run_with_one_long_cell(shown):
     """Rich's own estimate knows nothing before the first cell has ended."""
-    console, clock = plain_console(width=150), Clock()
-    console.file = io.StringIO()
-    console._force_terminal = True
-    show = events(console, clock, {"r1": replace(TEN_S, wall_s=600.0)}, 1)
+    show, clock, console = shown(600.0, ("r1",), is_terminal=True)
     show(CellStarted("r1"))
     clock.now_s += 180
     show.bar.refresh()

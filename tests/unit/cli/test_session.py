@@ -1,7 +1,5 @@
 """What a session keeps while it lasts, from a folder that a guest writes and may fill with anything."""
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -39,20 +37,18 @@ def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
         assert script(session) == steps
 
 
-def test_nothing_waits_for_a_command_that_was_interrupted(out, session):
-    (out / "transcript.jsonl").write_text(
-        "".join(json.dumps(step) + "\n" for step in (RUN, {"at": "3 s", "do": "interrupted"}, LINK))
-    )
+@pytest.mark.parametrize(
+    ("steps", "kept"),
+    [
+        ([RUN, {"at": "3 s", "do": "interrupted"}, LINK], [{**RUN, "required": False}, LINK]),
+        ([LINK, RUN, {"at": "3 s", "do": "not found"}, RUN], [LINK, RUN]),
+    ],
+    ids=["nothing waits for a command that was interrupted", "one that is not there is left out"],
+)
+def test_what_became_of_a_command_counts(out, session, steps, kept):
+    (out / "transcript.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
     session.update(out)
-    assert script(session) == [{**RUN, "required": False}, LINK]
-
-
-def test_a_command_that_is_not_there_is_left_out(out, session):
-    (out / "transcript.jsonl").write_text(
-        "".join(json.dumps(step) + "\n" for step in (LINK, RUN, {"at": "3 s", "do": "not found"}, RUN))
-    )
-    session.update(out)
-    assert script(session) == [LINK, RUN]
+    assert script(session) == kept
 
 
 def test_a_folder_that_nobody_named_is_made_for_a_capture_only(out, tmp_path, monkeypatch):

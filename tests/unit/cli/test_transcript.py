@@ -1,7 +1,5 @@
 """What a person did at the prompt is a scenario, and means the same there."""
 
-from __future__ import annotations
-
 import pytest
 
 from scpslab import scenario

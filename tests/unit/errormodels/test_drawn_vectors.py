@@ -1,8 +1,4 @@
-"""Gap vectors and lost packets: as often as the closed forms of their models say, from the first bit on, and the same
-for ever.
-"""
-
-from __future__ import annotations
+"""Gap vectors and lost packets: as often as closed forms say, from the first bit on, and the same for ever."""
 
 import hashlib
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Stored error vectors: their gaps and bit maps, and what is said of files that are none."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

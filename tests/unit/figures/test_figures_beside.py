@@ -1,7 +1,5 @@
 """Recipes and claims of the user's own, in figures/ and claims/ beside a scenario; a bad one costs only itself."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -14,7 +12,6 @@ from scpslab.analysis.figures.plots import load
 from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.report import write_report
-from scpslab.cli import app
 from scpslab.core.errors import ScenarioError, UsageError
 
 pytestmark = pytest.mark.slow
@@ -61,23 +58,6 @@ def mine(run_dir, tmp_path):
     return folder
 
 
-@pytest.fixture
-def scpslab(monkeypatch, capsys):
-    """Runs a command line; gives exit code, standard output and standard error."""
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["scpslab", *map(str, words)])
-        code = 0
-        try:
-            app.main()
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
-
-
 def drawn(run_dir, **options):
     warned = []
     names = {path.name for path in draw(run_dir, formats=("svg",), warn=warned.append, **options)}
@@ -112,10 +92,8 @@ def test_one_s_own_recipe_hides_the_project_s_of_that_name(run_dir, mine):
     ("text", "said"),
     [
         ("a: [\n", "figures/bad.yaml:2: found"),
-        (RECIPE + "colour: red\n", 'figures/bad.yaml:10: colour: found the unknown key "colour"'),
         (RECIPE.replace("goodput_bps", "godput_bps"), 'found no column "godput_bps"; expected one of '),
         (RECIPE.replace("axis: ber", "axis: bear"), 'found no column "bear"; expected one of '),
-        (RECIPE.replace("metric-vs-axis", "pie"), 'figures/bad.yaml:3: plot: found "pie"'),
         ("\xff", "figures/bad.yaml: found bytes that are not UTF-8"),
     ],
 )
@@ -216,34 +194,30 @@ def test_claims_may_not_pass_for_a_paper_s(run_dir, mine):
     assert "fy97.yaml: found the name of a file of analysis/claims/; expected another name" in wrong[0]
 
 
+WRONG = "axis: ber\n{}"
+NO_AXIS = '{}: found "stcak"; expected one of stack, ber. Did you mean stack?'
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        *(
-            (
-                "axis: ber",
-                f"axis: ber\n{wrong}",
-                f'{wrong.partition(":")[0]}: found "stcak"; expected one of stack, ber. Did you mean stack?',
-            )
-            for wrong in ("where: {stcak: reno}", "series: [stcak]", "panels: stcak")
-        ),
+        ("axis: ber", WRONG.format("where: {stcak: reno}"), NO_AXIS.format("where")),
+        ("axis: ber", WRONG.format("series: [stcak]"), NO_AXIS.format("series")),
+        ("axis: ber", WRONG.format("panels: stcak"), NO_AXIS.format("panels")),
         (
             "axis: ber",
-            "axis: ber\nwhere: {stack: ren}",
-            "found no cell with stack ren; expected one of bbr, reno. Did you mean reno?",
+            WRONG.format("where: {stack: ren}"),
+            "found no cell with stack ren; expected one of bbr, reno. Did you",
         ),
         (
             "x (1), scale: log",
             "x (1), unit: kbit/s",
-            'found "0", and x.unit kbit/s in the recipe; expected none here. Remove it.',
+            'found "0", and x.unit kbit/s in the recipe; expected none here. Remove',
         ),
         ("plot: metric-vs-axis", "plot: data-rate\nbin_s: 1e-9", "found a bin_s of 1e-09 for "),
     ],
 )
 def test_what_a_recipe_says_of_a_run_that_cannot_be_is_told_with_its_file(run_dir, mine, old, new, words):
-    """Words that are no axis were ignored, a unit of another kind drew wrong labels, and such bins filled the
-    memory.
-    """
     text = RECIPE.replace(old, new)
     path = mine / "figures" / "good.yaml"
     path.write_text(text.replace("metric: goodput_bps\naxis: ber\n", "") if "data-rate" in text else text)

@@ -1,8 +1,4 @@
-"""What pictures say of conditions: from the plans of the run, never from the recipe; a paper's marks only beside cells
-under their conditions.
-"""
-
-from __future__ import annotations
+"""Pictures have their conditions from plans alone; a paper's marks stand only beside cells under their conditions."""
 
 import csv
 import json
@@ -69,15 +65,12 @@ def chosen(recipe, cells) -> list[RunCell]:
     return [cell for cell in found if cell is not None]
 
 
-def test_no_recipe_states_a_condition_of_the_run():
-    for name, recipe in recipes().items():
-        for text in (recipe.title, recipe.source, recipe.x.label, recipe.y.label):
-            assert not CONDITION.search(text.replace("TCP/IP", "")), f"{name}: {text}"
-
-
-def test_every_figure_of_a_paper_states_that_paper_s_conditions():
-    for name, recipe in recipes().items():
-        assert (recipe.conditions is not None) == bool(recipe.source), name
+@pytest.mark.parametrize("name", RECIPE_NAMES)
+def test_a_recipe_states_the_conditions_of_its_paper_and_none_of_the_run(name):
+    recipe = recipes()[name]
+    texts = (recipe.title, recipe.source, recipe.x.label, recipe.y.label)
+    assert [text for text in texts if CONDITION.search(text.replace("TCP/IP", ""))] == []
+    assert (recipe.conditions is not None) == bool(recipe.source)
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPE_NAMES if recipes()[name].source])

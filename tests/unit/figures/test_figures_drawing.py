@@ -1,7 +1,5 @@
 """Pictures of a synthetic run: they exist, are the same bytes every time, and refuse what they cannot show."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -129,10 +127,10 @@ def test_zero_stands_left_of_a_break_on_a_log_axis_of_decades():
     assert position(0.0) < 1e-7 / 5
     assert position(1e-7) == 1e-7
     assert [label.get_text() for label in axes.get_xticklabels()][:3] == ["0", "10⁻⁷", "10⁻⁶"]
-    assert _Positions([0.0, 100.0], is_log=False)(0.0) == 0.0
 
 
 def test_no_series_stands_at_a_negative_error_rate_on_a_linear_axis():
+    assert _Positions([0.0, 100.0], is_log=False)(0.0) == 0.0
     position = _Positions([0.0, 1e-7, 1e-6, 5e-5], is_log=False)
     for place in (-3.0, -0.5, 0.5, 3.0):
         assert 0 <= position(0.0, place) < position(1e-7, -3.0)

@@ -1,8 +1,4 @@
-"""Pictures that still show their run are not drawn again; whatever a drawing reads or has written, changed by a byte,
-has them drawn again.
-"""
-
-from __future__ import annotations
+"""Pictures are drawn again when a byte of what a drawing reads or has written changed, and only then."""
 
 import json
 

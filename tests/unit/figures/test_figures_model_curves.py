@@ -1,7 +1,5 @@
 """Curves of formulas: numbers worked out by hand, and the path that a plan states."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

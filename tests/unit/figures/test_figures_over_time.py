@@ -1,7 +1,5 @@
 """A transfer over time: what the panels show is what the records and captures say."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,4 @@
-"""The figure that every run can have, and over-time for files: what they show is what results.csv, records and captures
-say.
-"""
-
-from __future__ import annotations
+"""The figure that every run can have, and over-time for files show what results.csv, records and captures say."""
 
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Accounts name what keeps them from closing."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

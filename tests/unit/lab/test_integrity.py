@@ -1,7 +1,5 @@
 """Bytes lost, duplicated and damaged, against files that were spoilt on purpose."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Datagrams of policies: what is written is read, and whatever else comes is nothing."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given

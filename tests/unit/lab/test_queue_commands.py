@@ -1,7 +1,5 @@
 """Managed queues in the words of tc: what the plan says, and nothing else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

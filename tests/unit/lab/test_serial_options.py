@@ -1,7 +1,5 @@
 """A serial link's plan in the words of `scps channel` and pppd."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

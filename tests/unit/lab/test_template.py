@@ -1,7 +1,5 @@
 """What cells share a template, and what belongs to each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

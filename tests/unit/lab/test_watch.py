@@ -1,7 +1,5 @@
 """Samples of a network as lines of text: rates are those between two looks, losses have their causes."""
 
-from __future__ import annotations
-
 from scpslab.lab.watch import KEPT, Connection, DirectionSample, Sample, View, sparkline
 from scpslab.plan.links import LOSS_CAUSES
 

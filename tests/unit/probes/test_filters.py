@@ -1,8 +1,4 @@
-"""Mistakes in filters that are certain: libpcap, where this machine has it, refuses every filter that scpslab
-refuses.
-"""
-
-from __future__ import annotations
+"""Mistakes in filters that are certain: libpcap, where it is, refuses every filter that scpslab refuses."""
 
 import ctypes
 import random

@@ -1,7 +1,5 @@
 """A run and a campaign for the tests of reports."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

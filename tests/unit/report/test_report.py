@@ -1,19 +1,15 @@
 """The report: complete in itself, escaped, reproducible, readable."""
 
-from __future__ import annotations
-
 import html.parser
 import re
 import shutil
-import subprocess
 
 import pytest
-from typer.testing import CliRunner
 
 from scpslab.analysis.claims import Evidence, evaluate, load_all
 from scpslab.analysis.claims.load import load
-from scpslab.analysis.report import Content, check_lines, gather, render, write_report
-from scpslab.cli.app import program
+from scpslab.analysis.report import Content, check_lines, gather, render, safe_command, write_report
+from scpslab.running.run_plan import command
 
 pytestmark = pytest.mark.slow
 
@@ -87,19 +83,15 @@ def ids(page):
     return [attributes["id"] for _, attributes in page.elements if "id" in attributes]
 
 
-def test_links_within_the_page_lead_somewhere_and_names_are_unique(page):
+def test_links_within_the_page_lead_somewhere_and_names_are_unique(campaign_dir, page, monkeypatch):
+    """Also where a finding is on the page twice."""
     targets = {attributes["href"][1:] for attributes in page.all("a") if attributes["href"].startswith("#")}
-
-    assert len(ids(page)) == len(set(ids(page)))
     assert targets <= set(ids(page))
-
-
-def test_names_are_unique_where_a_finding_is_on_the_page_twice(campaign_dir, monkeypatch):
     monkeypatch.setattr(Content, "disagreements", property(lambda content: list(content.verdicts[:2])))
-    names = ids(Page(render(campaign_dir)))
-
-    assert len([name for name in names if name.startswith("again-")]) == 2
-    assert len(names) == len(set(names))
+    twice = ids(Page(render(campaign_dir)))
+    assert len([name for name in twice if name.startswith("again-")]) == 2
+    for names in (ids(page), twice):
+        assert len(names) == len(set(names))
 
 
 def test_pictures_are_inside_and_say_what_they_show(page):
@@ -163,44 +155,17 @@ def contrast(first: str, second: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-MEASURE = """<script>addEventListener("load", () => {
-  const images = [...document.images];
-  document.body.dataset.measured = [document.documentElement.scrollWidth, innerWidth, images.length, images.filter(i => i.naturalWidth > 0).length].join(" ");
-});</script></body>"""
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_a_browser_shows_it_on_a_phone_and_a_desk(text, tmp_path, width):
-    """No error on the console, every picture decoded, nothing wider than the window."""
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("chromium is not installed (apt-get install chromium)")
-    copy = tmp_path / "report.html"
-    copy.write_text(text.replace(' loading="lazy"', "").replace("</body>", MEASURE))
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--window-size={width},900"]
-    options += [f"--user-data-dir={tmp_path / 'profile'}"]
-    options += ["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom", copy.as_uri()]
-    shown = subprocess.run([browser, *options], capture_output=True, text=True, timeout=120, check=True)
-
-    scroll_width, window_width, images, decoded = map(
-        int, re.search(r'data-measured="([\d ]+)"', shown.stdout)[1].split()
-    )
-    assert "CONSOLE" not in shown.stderr
-    assert scroll_width <= window_width
-    assert images == decoded > 0
-
-
 @pytest.fixture
-def claims_line(run_dir, tmp_path):
+def claims_line(scpslab, run_dir, tmp_path, monkeypatch):
     """What `scpslab claims` prints of a claim on this run, in one line."""
 
     def line(text, claim):
         (path := tmp_path / "mine.yaml").write_text(text)
-        words = ["claims", str(run_dir), "--file", str(path)]
-        said = CliRunner().invoke(program(["claims"]), words, env={"COLUMNS": "300"})
-        assert said.exit_code == 0, said.output
-        assert "\\" not in said.output
-        return next(line for line in said.output.splitlines() if claim in line)
+        monkeypatch.setenv("COLUMNS", "300")
+        code, said, _ = scpslab("claims", run_dir, "--file", path)
+        assert code == 0
+        assert "\\" not in said
+        return next(line for line in said.splitlines() if claim in line)
 
     return line
 
@@ -232,3 +197,29 @@ def test_the_page_of_a_run_begins_with_its_figures(run_dir):
     assert "scoreboard" not in places[: places.index("run-1")]
     assert page.all("figcaption")
     assert "each way" not in " ".join(page.texts), "conditions are drawn into the picture"
+
+
+def test_an_engine_other_than_the_default_is_in_the_command():
+    assert command("fy97/fig04", "live", ["repeats=1"]) == "scpslab run fy97/fig04 --engine live --set repeats=1"
+
+
+def test_a_run_of_an_earlier_version_is_read_and_says_that_nothing_is_recorded(run_dir):
+    page = render(run_dir)
+    assert "The command is not recorded" in page
+    assert "of a version that is not recorded" in page
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [
+        ("scpslab run links/loss; rm -rf x", "scpslab run 'links/loss;' rm -rf x"),
+        ("scpslab run $(date)", "scpslab run '$(date)'"),
+        ("rm -rf x", None),
+        ("scpslab run 'open", None),
+        ("scpslab run a\nrm -rf x", None),
+        (["scpslab", "run"], None),
+        (None, None),
+    ],
+)
+def test_a_line_of_a_stranger_s_folder_starts_nothing_else(recorded, shown):
+    assert safe_command({"command": recorded}) == shown

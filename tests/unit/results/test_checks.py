@@ -1,7 +1,5 @@
 """Checks of a scenario against results.csv."""
 
-from __future__ import annotations
-
 import pytest
 from rich.console import Console
 
@@ -36,14 +34,16 @@ def test_a_bound_may_have_a_unit(run_dir):
     assert str(found) == "check transfer_s <= 20 s: not 2 of 3 cells (b: 20.5, c: incomplete)"
 
 
-def test_yes_counts_as_one(run_dir):
-    assert [cell for cell, _ in verdict(run_dir, metric="payload_match", at_least=1).missed] == ["b", "c"]
-
-
-def test_of_names_the_workload(run_dir):
-    assert [cell for cell, _ in verdict(run_dir, metric="transfer_s", of="second", at_least=0.5, at_most=5).missed] == [
-        "c"
-    ]
+@pytest.mark.parametrize(
+    ("keys", "missed"),
+    [
+        ({"metric": "payload_match", "at_least": 1}, ["b", "c"]),
+        ({"metric": "transfer_s", "of": "second", "at_least": 0.5, "at_most": 5}, ["c"]),
+    ],
+    ids=["yes counts as one", "of names the workload"],
+)
+def test_cells_that_miss_a_bound_are_named(run_dir, keys, missed):
+    assert [cell for cell, _ in verdict(run_dir, **keys).missed] == missed
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Archives from anywhere: accepted, or refused in one line; nothing is written, and no memory is filled."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import hashlib
@@ -9,7 +7,6 @@ import io
 import json
 import random
 import re
-import sys
 import tarfile
 from dataclasses import replace
 
@@ -19,7 +16,6 @@ from hypothesis import strategies as st
 
 from scpslab import plan as plan_format
 from scpslab import scenario
-from scpslab.cli import app
 from scpslab.core import archive as archives
 from scpslab.core.errors import ResultError
 from scpslab.plan import write
@@ -33,9 +29,7 @@ ROOT = "run-1"
 
 
 def archive(path, *, plan=None, raw=None, contents=None, without=(), replace=None, members=()):
-    """A good archive of one cell, with changes: of the plan, its bytes, archive.json, files left out or replaced,
-    further members.
-    """
+    """A good archive of one cell, with changes."""
     fields = copy.deepcopy(PLAN)
     if plan:
         plan(fields)
@@ -196,40 +190,25 @@ def test_what_no_export_writes_is_refused_in_one_line(tmp_path, name):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def refusal(path, monkeypatch, capsys):
-    """The one line in which verify refuses an archive."""
-    monkeypatch.setattr(sys, "argv", ["scpslab", "verify", str(path)])
-    with pytest.raises(SystemExit) as ended:
-        app.main()
-    said = capsys.readouterr().err
-    assert ended.value.code == ResultError.exit_code
-    assert said.count("\n") == 1
-    return said
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        *((of(engine=engine), f"found engine {engine}") for engine in ("host", "live", "none")),
+        (
+            setting("network", "nodes", 0, "stack", "scps-ri"),
+            'nodes[0].stack: found "scps-ri", which left after version 0.3.0: the project builds no program that it may not',
+        ),
+        (setting("cell", "limits", "wall_s", 1_000_000), "found a wall limit of 1000000 s; expected at most 3600 s"),
+    ],
+    ids=["host", "live", "no engine", "a stack that left", "a cell that may take for ever"],
+)
+def test_verify_refuses_in_one_line_what_it_cannot_repeat(scpslab, in_this_process, tmp_path, change, says):
+    code, _, said = scpslab("verify", archive(tmp_path / "a", **change))
+    assert (code, said.count("\n")) == (ResultError.exit_code, 1)
+    assert says in said
 
 
-def test_a_run_with_a_stack_that_left_is_refused_with_the_reason(tmp_path, monkeypatch, capsys):
-    said = refusal(archive(tmp_path / "a", **setting("network", "nodes", 0, "stack", "scps-ri")), monkeypatch, capsys)
-
-    assert (
-        'nodes[0].stack: found "scps-ri", which left after version 0.3.0: the project builds no program that it may '
-        "not pass on" in said
-    )
-
-
-@pytest.mark.parametrize("engine", ["host", "live", "none"])
-def test_only_engines_that_repeat_are_verified(tmp_path, engine, monkeypatch, capsys):
-    said = refusal(archive(tmp_path / "a", **of(engine=engine)), monkeypatch, capsys)
-
-    assert f"found engine {engine}" in said
-
-
-def test_a_cell_that_may_take_for_ever_is_refused_before_it_runs(tmp_path, monkeypatch, capsys):
-    path = archive(tmp_path / "a", **setting("cell", "limits", "wall_s", 1_000_000))
-
-    assert "found a wall limit of 1000000 s; expected at most 3600 s" in refusal(path, monkeypatch, capsys)
-
-
-def test_bombs_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
+def test_bombs_and_too_many_members_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "a"
     for name, says in (("x/plan.json", "bytes packed into|of 209715200 bytes"), ("x/other", "more than 300 to one")):
         with gzip.open(path, "wb", compresslevel=9) as packed:
@@ -242,14 +221,9 @@ def test_bombs_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
     assert "more than 1048576 bytes" in refused(
         archive(tmp_path / "b", members=[(info("x/other", size=len(noise)), noise)])
     )
-
-
-def test_too_many_members_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "OF_RUNS", replace(archives.OF_RUNS, members=10))
-
-    assert "more than 10 files" in refused(
-        archive(tmp_path / "a", members=[(info(f"x{number}"), b"") for number in range(10)])
-    )
+    empty = [(info(f"x{number}"), b"") for number in range(10)]
+    assert "more than 10 files" in refused(archive(tmp_path / "b", members=empty))
 
 
 @pytest.mark.parametrize(

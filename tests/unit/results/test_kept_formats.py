@@ -1,9 +1,4 @@
-"""Files of every format that a release has written are read (docs/formats.md).
-
-Who raises a format's number adds a file of it to tests/data/formats.
-"""
-
-from __future__ import annotations
+"""Files of every format that a release has written are read; a new format adds one to tests/data/formats."""
 
 import csv
 import json

@@ -1,7 +1,5 @@
 """Archives: reproducible, complete, and refused when they are not what they say."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -82,14 +80,10 @@ def test_links_out_of_a_run_are_not_followed(run, tmp_path):
     assert not any("planted" in name for name in digests_of(run))
 
 
-def test_captures_are_taken_along_only_when_asked_for(run, tmp_path):
-    names = []
-    for whole in (False, True):
-        with tarfile.open(write_archive([run], tmp_path / f"{whole}.tar.gz", whole=whole)) as archive:
-            names.append(archive.getnames())
-
-    assert not [name for name in names[0] if name.endswith(".pcap")]
-    assert len([name for name in names[1] if name.endswith(".pcap")]) == 22
+@pytest.mark.parametrize(("whole", "captures"), [(False, 0), (True, 22)])
+def test_captures_are_taken_along_only_when_asked_for(run, tmp_path, whole, captures):
+    with tarfile.open(write_archive([run], tmp_path / "a.tar.gz", whole=whole)) as archive:
+        assert sum(name.endswith(".pcap") for name in archive.getnames()) == captures
 
 
 def of_run(change):
@@ -151,8 +145,3 @@ def test_an_archive_that_is_not_what_it_says_is_refused(run, tmp_path, change, s
     with pytest.raises(ResultError, match="b.tar.gz") as caught:
         read_archive(archive)
     assert says in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ResultError, match=r"none\.tar\.gz"):
-        read_archive(tmp_path / "none.tar.gz")

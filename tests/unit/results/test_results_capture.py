@@ -1,7 +1,5 @@
 """The capture reader against packets that dpkt built, and against garbage."""
 
-from __future__ import annotations
-
 import contextlib
 import struct
 

@@ -1,7 +1,5 @@
 """results.csv from run folders."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -62,15 +60,6 @@ def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
     assert first["max_advertised_window_bytes"] == "200000"
 
 
-def test_a_capture_cut_short_is_told(run_dir):
-    """Its cell counted as if it were whole."""
-    path = CellFiles(run_dir / CELL).capture("ws4")
-    path.write_bytes(path.read_bytes()[:-7])
-    said = []
-    collect(run_dir, said.append)
-    assert [text.partition(";")[0] for text in said] == [f"{path}: found a capture that ends in the middle of a packet"]
-
-
 def test_derived_columns_agree_with_each_other(run_dir):
     for row in rows_of(collect(run_dir)):
         if row["status"] != "completed":
@@ -127,20 +116,26 @@ def test_collecting_again_gives_the_same_bytes_and_leaves_the_raw_files_alone(ru
     assert sorted(path.name for path in run_dir.iterdir()) == ["cells", "manifest.json", "results.csv"]
 
 
-def test_without_a_capture_at_the_sink_the_receiver_s_record_is_used_and_said_so(run_dir):
-    cell = run_dir / CELL
-    (cell / "captures" / "ws2.pcap").unlink()
-    row = rows_of(collect(run_dir))[0]
-    receiver = json.loads((cell / "records" / "transfer.jsonl").read_text().splitlines()[1])
-    assert row["transfer_source"] == "record"
-    assert float(row["transfer_s"]) == pytest.approx(receiver["last_data_t_s"] - receiver["first_data_t_s"])
-    assert row["transfer_from_syn_s"] == ""
-
-
-def test_a_capture_cut_short_is_not_taken_for_the_whole_transfer(run_dir):
-    capture = run_dir / CELL / "captures" / "ws2.pcap"
-    capture.write_bytes(capture.read_bytes()[:-2000])
-    assert rows_of(collect(run_dir))[0]["transfer_source"] == "record"
+@pytest.mark.parametrize(
+    ("where", "cut_bytes", "source"),
+    [("ws4", 7, "capture"), ("ws2", 7, "capture"), ("ws2", 2000, "record"), ("ws2", None, "record")],
+)
+def test_a_capture_cut_short_is_told_and_only_a_whole_one_at_the_sink_counts(run_dir, where, cut_bytes, source):
+    """Otherwise the receiver's record is used, and said so."""
+    path = CellFiles(run_dir / CELL).capture(where)
+    if cut_bytes is None:
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-cut_bytes])
+    said = []
+    row = rows_of(collect(run_dir, said.append))[0]
+    told = [f"{path}: found a capture that ends in the middle of a packet"] if cut_bytes else []
+    assert [text.partition(";")[0] for text in said] == told
+    assert row["transfer_source"] == source
+    receiver = json.loads(CellFiles(run_dir / CELL).record("transfer").read_text().splitlines()[1])
+    if source == "record":
+        assert float(row["transfer_s"]) == pytest.approx(receiver["last_data_t_s"] - receiver["first_data_t_s"])
+        assert row["transfer_from_syn_s"] == ""
 
 
 def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
@@ -205,10 +200,7 @@ def test_the_golden_run_gives_the_committed_table(golden, tmp_path):
             edit('"format": 2', '"format": 3'),
             r"format: found 3; expected 2\. A newer scpslab wrote the run: use that version\.",
         ),
-        (
-            edit('"format": 2', '"format": 0'),
-            r"plan\.json: format: found \"0\"; expected 2\. Run the scenario again",
-        ),
+        (edit('"format": 2', '"format": 0'), r"plan\.json: format: found \"0\"; expected 2\. Run the scenario again"),
         (write(f"{CELL}/status.json", b'{"status": "good"}'), '"good"'),
         (write(f"{CELL}/records/transfer.jsonl", b"{}\nxx\n"), r"transfer\.jsonl:2"),
         (write(f"{CELL}/captures/ws2.pcap", b"\xff" * 100), r"ws2\.pcap"),

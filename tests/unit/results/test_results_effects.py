@@ -1,7 +1,5 @@
 """Effects of pairs and groups, against SciPy and worked examples."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -17,6 +15,7 @@ from scpslab.analysis.effects import NO_EFFECT, Method, completion_p, effect, ne
 from scpslab.analysis.statistics import ratio_of_pairs
 
 VALUES = st.lists(st.floats(0.1, 1000).map(lambda value: round(value, 3)), min_size=2, max_size=8)
+FEW = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5)
 PAIRS = st.integers(2, 8).flatmap(
     lambda n: st.tuples(*(st.lists(st.integers(1, 50).map(float), min_size=n, max_size=n),) * 2)
 )
@@ -25,9 +24,8 @@ PAIRS = st.integers(2, 8).flatmap(
 @pytest.mark.parametrize("pairs", [1, 2, 5, 9, 20, 60])
 def test_signed_ranks_are_those_of_another_library(pairs):
     differences = np.random.default_rng(pairs).normal(0.4, 1, pairs)
-    assert ranks.signed_rank_p(differences) == pytest.approx(
-        stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9
-    )
+    expected = stats.wilcoxon(differences, method="exact").pvalue
+    assert ranks.signed_rank_p(differences) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 1), (3, 4), (5, 5), (10, 7), (40, 30)])
@@ -35,6 +33,11 @@ def test_rank_sums_are_those_of_another_library(first, second):
     draws = np.random.default_rng(first)
     a, b = draws.normal(size=first), draws.normal(0.3, 1, second)
     assert ranks.rank_sum_p(a, b) == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, rel=1e-9)
+
+
+def share_of_tails(everything, mine):
+    """Two-sided, of all ways to draw."""
+    return min(1, 2 * min(sum(v <= mine for v in everything), sum(v >= mine for v in everything)) / len(everything))
 
 
 @settings(deadline=None)
@@ -48,22 +51,17 @@ def test_signed_ranks_with_ties_are_the_share_of_all_signs(differences):
 
     everything = [sums(signs) for signs in itertools.product((1, -1), repeat=len(kept))]
     mine = sums([math.copysign(1, value) for value in kept])
-    tails = sum(value <= mine for value in everything), sum(value >= mine for value in everything)
-    assert ranks.signed_rank_p(differences) == pytest.approx(min(1, 2 * min(tails) / len(everything)))
+    assert ranks.signed_rank_p(differences) == pytest.approx(share_of_tails(everything, mine))
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5),
-    st.lists(st.integers(0, 5).map(float), min_size=1, max_size=5),
-)
+@given(FEW, FEW)
 def test_rank_sums_with_ties_are_the_share_of_all_divisions(first, second):
     shared = stats.rankdata([*first, *second])
     places = itertools.combinations(range(len(shared)), len(second))
     everything = [sum(shared[place] for place in chosen) for chosen in places]
     mine = sum(shared[len(first) :])
-    tails = sum(value <= mine for value in everything), sum(value >= mine for value in everything)
-    assert ranks.rank_sum_p(first, second) == pytest.approx(min(1, 2 * min(tails) / len(everything)))
+    assert ranks.rank_sum_p(first, second) == pytest.approx(share_of_tails(everything, mine))
 
 
 def test_many_values_take_the_normal_distribution():

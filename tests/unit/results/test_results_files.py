@@ -1,8 +1,4 @@
-"""Columns of transfers of files and of serial links, from records: what FTP and SCPS-FP clients tell, restarts, what
-became of every byte; what is not known stays empty.
-"""
-
-from __future__ import annotations
+"""Columns of transfers of files and of serial links, from records; what is not known stays empty."""
 
 import json
 from dataclasses import replace
@@ -101,34 +97,39 @@ def test_frames_and_bit_errors_have_a_column_per_direction(values):
     found = values(by_ftp(), serial=[{"event": "ppp", "node": "ground"}, DIRECTION])
     assert {found[name] for name in found if name.startswith("serial_ack_")} == {None}
     assert {name: value for name, value in found.items() if name.startswith("serial_data_")} == {
-        "serial_data_sent_frames": 10,
-        "serial_data_lost_frames": 2,
-        "serial_data_bit_errors": 3,
-        "serial_data_most_waiting_bytes": 99,
+        f"serial_data_{name}": DIRECTION[name]
+        for name in ("sent_frames", "lost_frames", "bit_errors", "most_waiting_bytes")
     }
 
 
-def test_the_time_of_the_file_protocol_is_that_of_the_transfer_command_alone(values):
-    found = values(by_fp(), transfer=[client(OPEN, GET), FILE])
-    assert those(found, "transfer_s", "client_total_s", "goodput_bps") == (2.0, 2.25, 40_000)
-    told = those(found, "restarts", "moved_bytes", "resumed_at_bytes", "integrity_ok")
-    assert told == (0, 10_000, None, True)
+HALF = GET | {"status": "interrupted", "octets": 4_000, "integrity": None}
+AGAIN = GET | {"command": "resume get file.bin", "octets": 6_000, "markers": [4_000], "seconds": 1.5}
+WRONG = FILE | {"sha256": "cd", "lost_bytes": 7, "damaged_bytes": 3}
 
 
-def test_an_interrupted_and_resumed_transfer_is_one_transfer(values):
-    first = GET | {"status": "interrupted", "octets": 4_000, "integrity": None}
-    again = GET | {"command": "resume get file.bin", "octets": 6_000, "markers": [4_000], "seconds": 1.5}
-    found = values(by_fp(), transfer=[client(OPEN, first, again), FILE])
-    assert those(found, "transfer_s", "restarts", "moved_bytes", "resumed_at_bytes") == (3.5, 1, 10_000, 4_000)
-
-
-def test_a_killed_client_told_no_time_and_the_next_one_counts_as_a_restart(values):
-    again = GET | {"command": "resume get file.bin", "octets": 6_000, "markers": [4_000]}
-    found = values(by_fp(), transfer=[client(OPEN), client(OPEN, again, start_t_s=8.0), FILE])
-    assert those(found, "transfer_s", "client_total_s", "restarts") == (None, 9.25, 1)
-
-
-def test_bytes_that_are_wrong_are_told(values):
-    wrong = FILE | {"sha256": "cd", "lost_bytes": 7, "damaged_bytes": 3}
-    found = values(by_fp(), transfer=[client(OPEN, GET | {"integrity": "mismatch"}), wrong])
-    assert those(found, "payload_match", "integrity_ok", "lost_bytes", "damaged_bytes") == (False, False, 7, 3)
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        (
+            [client(OPEN, GET), FILE],
+            {"transfer_s": 2.0, "client_total_s": 2.25, "goodput_bps": 40_000, "restarts": 0, "moved_bytes": 10_000}
+            | {"resumed_at_bytes": None, "integrity_ok": True},
+        ),
+        (
+            [client(OPEN, HALF, AGAIN), FILE],
+            {"transfer_s": 3.5, "restarts": 1, "moved_bytes": 10_000, "resumed_at_bytes": 4_000},
+        ),
+        (
+            [client(OPEN), client(OPEN, AGAIN | {"seconds": 2.0}, start_t_s=8.0), FILE],
+            {"transfer_s": None, "client_total_s": 9.25, "restarts": 1},
+        ),
+        (
+            [client(OPEN, GET | {"integrity": "mismatch"}), WRONG],
+            {"payload_match": False, "integrity_ok": False, "lost_bytes": 7, "damaged_bytes": 3},
+        ),
+    ],
+    ids=["the transfer command alone is timed", "resumed is one transfer", "killed told no time", "wrong bytes"],
+)
+def test_columns_of_the_file_protocol(values, records, expected):
+    found = values(by_fp(), transfer=records)
+    assert {name: found.get(name) for name in expected} == expected

@@ -1,7 +1,5 @@
 """Statistics against published numbers."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import special, stats
 

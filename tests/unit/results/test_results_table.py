@@ -1,23 +1,24 @@
 """What is printed."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
+import re
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 from scpslab.analysis import collect
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import words_in
-from scpslab.analysis.statistics import ResultRow, group_rows, mean_of
+from scpslab.analysis.figures.plots import PLOTS
+from scpslab.analysis.metrics.families import FAMILIES
+from scpslab.analysis.statistics import group_rows, mean_of
 from scpslab.analysis.table import read_results, report, summarise, with_interval
-from scpslab.cli.app import program
 from scpslab.cli.tables import print_summary
 from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.project import ROOT
+from scpslab.plan.links import LOSS_CAUSES
 
 
 def printed(run_dir, **choices):
@@ -106,15 +107,12 @@ def test_an_interval_that_leaves_the_link_s_rate_is_a_range(metric, factor):
     assert not group_rows([*rows[:3] * 2, rows[3]], [], [metric])[0].means[metric].has_range
 
 
-def test_few_repeats_show_their_range_and_no_interval(run_dir):
+def test_few_repeats_show_their_range_and_no_interval(scpslab, monkeypatch, run_dir):
     """Two transfers: Student's interval would reach below 0 s."""
-    said = CliRunner().invoke(
-        program(["results"]),
-        ["results", str(run_dir), "--metric", "transfer_s", "--format", "table"],
-        env={"COLUMNS": "200"},
-    )
-    assert said.exit_code == 0
-    table, _, below = said.output.partition("mean ± 95 %")
+    monkeypatch.setenv("COLUMNS", "200")
+    code, said, _ = scpslab("results", run_dir, "--metric", "transfer_s", "--format", "table")
+    assert code == 0
+    table, _, below = said.partition("mean ± 95 %")
     assert " to " in table
     assert "±" not in table
     assert "mean (least to greatest) where fewer than 4 cells completed" in " ".join(below.split())
@@ -123,3 +121,25 @@ def test_few_repeats_show_their_range_and_no_interval(run_dir):
 def test_bars_of_few_repeats_end_at_values(run_dir):
     (picture,) = draw(run_dir, ["fy97-fig05"], formats=("png",))
     assert "Means and bars from the least to the greatest value, n = " in words_in(picture).caption
+
+
+COLUMNS, FIGURES = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("columns.md", "figures.md"))
+
+
+def test_every_metric_has_its_row_and_every_row_its_metric():
+    """The page has the kinds of workload in their order, and of each the columns in theirs."""
+    tables = COLUMNS.partition("### Bulk transfer\n")[2].partition("### Packet losses by cause\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \| .+\. \|$", tables, flags=re.MULTILINE)
+    assert rows == [column.name for family in FAMILIES for column in family.columns]
+
+
+def test_every_cause_and_every_kind_of_picture_is_named():
+    for cause in LOSS_CAUSES:
+        assert f"_lost_{cause}_packets" in COLUMNS
+    for plot in PLOTS:
+        assert f"`{plot}`" in FIGURES
+
+
+def test_every_key_of_a_kind_of_picture_is_named():
+    keys = {key for model in PLOTS.values() for key in model.model_fields}
+    assert [key for key in sorted(keys) if f"`{key}`" not in FIGURES and f"`{key}: " not in FIGURES] == []

@@ -1,7 +1,5 @@
 """Series from connections: against the model that made the packets, and against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,4 @@
-"""A stranger's scenario folder and run folder have links to files of this machine: none is read into a run, written
-through, or emptied.
-"""
-
-from __future__ import annotations
+"""Links in a stranger's scenario and run folders: none is read into a run, written through, or emptied."""
 
 import shutil
 

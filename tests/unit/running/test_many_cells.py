@@ -1,8 +1,4 @@
-"""Runs of many cells: what a run does besides its cells grows with their number, not with its square, and no plan stays
-in memory.
-"""
-
-from __future__ import annotations
+"""What a run does besides its cells grows with their number, not with its square; no plan stays in memory."""
 
 import weakref
 from itertools import pairwise

@@ -1,8 +1,4 @@
-"""The time of a cell from manifests: its own before that of its scenario, before that of others, before its plan alone;
-damage changes no other's.
-"""
-
-from __future__ import annotations
+"""The time of a cell from manifests: its own, else of its scenario, else of others, else of its plan alone."""
 
 import json
 
@@ -61,14 +57,6 @@ def test_a_run_says_by_itself_how_long_its_cells_took(run_fake, runs):
     assert only(times.counts) == {EXACT: 3}
 
 
-def test_other_parts_are_not_the_same_cell(measured, runs, monkeypatch):
-    measured(engine_hashes=["another kernel"])
-    times = Measured.of(runs)
-    for plan in plans("repeats=1").values():
-        times.wall_s(NAME, plan)
-    assert only(times.counts) == {ALIKE: 3}
-
-
 def test_unknown_cells_have_the_pace_of_their_scenario_then_of_others_then_none(measured, runs):
     known = plans("repeats=1")
     total = sum(expected(plan).wall_s for plan in known.values())
@@ -99,12 +87,13 @@ def test_the_pace_is_that_of_cells_from_everywhere_in_the_run(measured, runs):
     ("changes", "source"),
     [
         ({"engine": "host"}, PLAN),
+        ({"engine_hashes": ["another kernel"]}, ALIKE),
         ({"engine_hashes": "fake"}, ALIKE),
         ({"engine_hashes": [7, None]}, ALIKE),
         ({"cells": {"delay=1ms,r1": 3}}, ALIKE),
     ],
 )
-def test_what_is_damaged_or_measured_in_real_time_is_no_time_of_a_cell(measured, runs, changes, source):
+def test_what_is_damaged_of_other_parts_or_in_real_time_is_no_time_of_a_cell(measured, runs, changes, source):
     measured(**changes)
     times = Measured.of(runs)
     for plan in plans("repeats=1").values():

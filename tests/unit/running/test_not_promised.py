@@ -1,14 +1,23 @@
-"""Cells whose hosts are images of others may have other bytes in each run: whoever runs or verifies them is told."""
-
-from __future__ import annotations
+"""Runs whose bytes may differ, which is told: hosts with images of others, and bit errors by rules of 0.3.0."""
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from scpslab.cli.verify import _say
+from scpslab.core.project import ROOT
 from scpslab.running import RunOptions
 from scpslab.running.events import Note
-from scpslab.running.verify import verify
-from scpslab.runs.archive import write_archive
+from scpslab.running.run_plan import program
+from scpslab.running.verify import Verification, other_vectors, verify
+from scpslab.runs.archive import read_archive, write_archive
+from scpslab.runs.run import Manifest, Program
+from scpslab.scenario.errors import VECTOR_RULES
+from scpslab_course.grading.compare import Rerun, against_rerun
+from scpslab_course.grading.grade import Code
+
+from scpslab.kinds.errors.independent.plan import Independent
 
 SAYS = "found hosts with images of others (scpslab/scps-host:"
 
@@ -31,7 +40,7 @@ def test_other_runs_and_measurements_promise_as_before(run_fake, tmp_path):
     assert not [event for event in told if isinstance(event, Note) and event.text.startswith(SAYS)]
 
 
-def test_verify_says_why_bytes_may_differ(run_fake, tmp_path, capsys):
+def test_verify_says_why_bytes_may_differ(in_this_process, run_fake, tmp_path, capsys):
     run = run_fake("links/interop-images:test").folder
     status = next(run.glob("cells/*/status.json"))
     status.write_text(status.read_text().replace("fake", "other"))
@@ -40,3 +49,52 @@ def test_verify_says_why_bytes_may_differ(run_fake, tmp_path, capsys):
 
     assert not found.is_same
     assert SAYS in capsys.readouterr().out
+
+
+# A run of one cell, as an older version made it.
+OLD_RUN = ROOT / "tests" / "data" / "formats" / "run-1"
+OLD = Program("0.3.0", None, is_changed=False, vectors=None)
+SINCE = "made with 0.3.0, whose error vectors began elsewhere: run again"
+
+
+@pytest.fixture
+def clean(tmp_path):
+    """The run, which has no bit errors."""
+    return read_archive(write_archive([OLD_RUN], tmp_path / "old.tar.gz"))[0]
+
+
+@pytest.fixture
+def old(clean):
+    """The same with bit errors."""
+    plans = {name: with_errors(plan) for name, plan in clean.plans.items()}
+    return replace(clean, plans=plans, manifest=replace(clean.manifest, program=OLD))
+
+
+def with_errors(plan):
+    """The plan with independent errors on its link."""
+    impairments = (
+        replace(one, errors=replace(one.errors, model="independent", settings=Independent(ber=1e-6)))
+        for one in plan.cell.impairments
+    )
+    return replace(plan, cell=replace(plan.cell, impairments=tuple(impairments)))
+
+
+def test_only_a_run_of_older_rules_with_bit_errors_is_named(old, clean):
+    assert program()["vectors"] == VECTOR_RULES
+    assert other_vectors(Program.of(program()), old.plans.values()) == ""
+    assert other_vectors(clean.manifest.program, clean.plans.values()) == ""
+    assert other_vectors(OLD, old.plans.values()) == SINCE
+    assert other_vectors(None, old.plans.values()) == SINCE.replace("0.3.0", "an older version")
+
+
+def test_a_grader_calls_it_another_version_and_verify_says_so(old, capsys):
+    cell = next(iter(old.plans))
+    files, manifest = dict.fromkeys(old.digest.files, "0" * 64), Manifest(cells=old.manifest.cells)
+    mine = Rerun(files, (), (), (cell,), is_whole=True, manifest=manifest)
+    (finding,) = against_rerun({"small": old}, {}, {"small": mine})
+    assert finding.code == Code.OTHER_VERSION
+    assert SINCE in str(finding)
+
+    because = other_vectors(OLD, old.plans.values())
+    _say(Verification("run", (), ("a.pcap",), (), (), False, (), cells=("r1",), of=1, because=because))
+    assert f"run: {SINCE}" in capsys.readouterr().out

@@ -1,8 +1,4 @@
-"""Runs on a topology of the user's own: what the folder and the archive carry, and that a stranger's topology is not
-run.
-"""
-
-from __future__ import annotations
+"""Runs on the user's own topology: folder and archive carry it, and a stranger's topology is not run."""
 
 import hashlib
 import json
@@ -16,6 +12,8 @@ from scpslab.running import RunOptions
 from scpslab.running.verify import contradictions, verify
 from scpslab.runs.archive import read_archive, write_archive
 from tests import archives
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 TOPOLOGY = """\
 from scpslab.topology import Direction, Network, Parameters, Queue, rate

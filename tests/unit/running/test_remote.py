@@ -1,7 +1,5 @@
 """What a worker does with an order: it runs the cells of its own build, and says why it does not run others."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,8 +1,4 @@
-"""Executors and listeners of one's own: a campaign run with both, the order in which events come, and what a campaign
-leaves behind.
-"""
-
-from __future__ import annotations
+"""Executors and listeners of one's own, the order in which events come, and what a campaign leaves behind."""
 
 import io
 import json
@@ -138,12 +134,9 @@ def test_a_campaign_is_run_by_an_executor_and_heard_of_by_a_listener_of_one_s_ow
 def test_listeners_are_called_in_their_order_and_hear_of_results_that_were_there(place):
     heard = []
     run_scenario("links/transfer", options(place))
+    listeners = [lambda event, name=name: heard.append((name, event)) for name in ("first", "second")]
 
-    run_scenario(
-        "links/transfer",
-        options(place),
-        [lambda event: heard.append(("first", event)), lambda event: heard.append(("second", event))],
-    )
+    run_scenario("links/transfer", options(place), listeners)
 
     assert [name for name, _ in heard] == ["first", "second"] * (len(heard) // 2)
     events = [event for name, event in heard if name == "first"]
@@ -163,38 +156,28 @@ def test_a_cell_is_begun_when_the_one_before_it_is_kept(place):
     assert kept == [0, 1, 2]
 
 
-@pytest.mark.parametrize("executor", ["local", "backwards"])
-def test_an_interrupted_run_says_so_last(place, monkeypatch, executor):
+@pytest.mark.parametrize(
+    ("error", "executor", "first", "end"),
+    [
+        (Interrupted(), "local", CELLS[0], RunInterrupted),
+        (KeyboardInterrupt(), "backwards", CELLS[2], RunInterrupted),
+        (LabError("broken"), "local", CELLS[0], RunFailed),
+    ],
+)
+def test_a_run_that_ends_early_says_so_last(place, monkeypatch, error, executor, first, end):
     events, tally = [], Tally()
-    trouble(monkeypatch, CELLS[1], Interrupted() if executor == "local" else KeyboardInterrupt())
+    trouble(monkeypatch, CELLS[1], error)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises((KeyboardInterrupt, LabError)):
         run_scenario("links/transfer", options(place, executor), [events.append, tally])
 
-    first = CELLS[0] if executor == "local" else CELLS[2]
-    assert words(events) == [
-        "Note",
-        "RunStarted",
-        f"CellStarted {first}",
-        f"CellDone {first}",
-        f"CellStarted {CELLS[1]}",
-        "RunInterrupted",
-    ]
-    assert isinstance(events[-1], RunInterrupted)
-    assert json.loads((events[-1].folder / "manifest.json").read_text())["status"] == "interrupted"
+    begun = ["Note", "RunStarted", f"CellStarted {first}", f"CellDone {first}", f"CellStarted {CELLS[1]}"]
+    assert words(events) == [*begun, end.__name__]
     assert (tally.done, tally.cached, tally.virtual_s) == (1, 0, 10.0)
-
-
-def test_a_run_that_breaks_says_so_last_and_with_its_reason(place, monkeypatch):
-    events = []
-    trouble(monkeypatch, CELLS[1], LabError("broken"))
-
-    with pytest.raises(LabError):
-        run_scenario("links/transfer", options(place), [events.append])
-
-    assert words(events)[-2:] == [f"CellStarted {CELLS[1]}", "RunFailed"]
-    assert isinstance(events[-1], RunFailed)
-    assert str(events[-1].error) == "broken"
+    if end is RunFailed:
+        assert str(events[-1].error) == "broken"
+    else:
+        assert json.loads((events[-1].folder / "manifest.json").read_text())["status"] == "interrupted"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The folder of a run has one owner: what is where in it is known in one place."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Shards: parts of a run on machines that know nothing of each other. Their joined stores are the run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,9 +1,6 @@
 """The store of results: whole or not at all, checked when read, shared without locks, and kept small."""
 
-from __future__ import annotations
-
 import errno
-import gzip
 import hashlib
 import io
 import os
@@ -16,6 +13,7 @@ import pytest
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.running import RunOptions
 from scpslab.running.events import CellDone, Note
+from scpslab.running.shard import Shard
 from scpslab.running.verify import Sample, verify
 from scpslab.runs.store import Store, packed
 
@@ -188,7 +186,7 @@ def test_a_store_that_is_not_there_is_told(run_fake, tmp_path, monkeypatch):
         run_fake()
 
 
-def test_a_sample_finds_the_bytes_of_a_liar(run_fake, tmp_path):
+def test_a_sample_finds_the_bytes_of_a_liar(in_this_process, run_fake, tmp_path):
     folder = run_fake().folder
     options = RunOptions(jobs=1)
     (same,) = verify(folder, options, sample=Sample.parse("2"))
@@ -214,10 +212,7 @@ def test_a_sample_that_is_none_is_refused(text):
 )
 def test_an_entry_of_a_stranger_stays_within_its_folder_and_limits(tmp_path, member, size, words):
     body = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=body, mode="wb", compresslevel=9) as zipped,
-        tarfile.open(fileobj=zipped, mode="w|") as archive,
-    ):
+    with tarfile.open(fileobj=body, mode="w:gz", compresslevel=9) as archive:
         entry = tarfile.TarInfo(member)
         entry.size = size
         archive.addfile(entry, Zeros())
@@ -239,8 +234,6 @@ class Zeros(io.RawIOBase):
         return bytes(size)
 
 
-def test_a_shard_is_not_verified_as_a_run(run_fake):
-    from scpslab.running.shard import Shard
-
+def test_a_shard_is_not_verified_as_a_run(in_this_process, run_fake):
     with pytest.raises(ResultError, match="found a shard of a run"):
         verify(run_fake(shard=Shard(1, 1)).folder, RunOptions(jobs=1))

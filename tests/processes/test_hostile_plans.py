@@ -6,8 +6,6 @@ removed, renamed or asked-for path is looked at. SCPSLAB_HOSTILE_PLANS says how 
 compared file by file for some of them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -86,9 +84,7 @@ def archive(tmp_path, run_fake, monkeypatch):
 
 @pytest.fixture
 def traps(tmp_path):
-    """A folder that nobody may touch: files, links to nowhere and to folders, and a pipe that whoever opens it waits
-    at.
-    """
+    """A folder that nobody may touch: files, links to nowhere and to folders, a pipe that holds who opens it."""
     folder = tmp_path / "traps"
     (folder / "vectors").mkdir(parents=True)
     (folder / "gaps.txt").write_text("100\n200\n")
