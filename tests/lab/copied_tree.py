@@ -7,6 +7,7 @@ refused, and what is said of it; `files`, a text or a list of texts in each of s
 in results.csv. An engine is named on the command line: `options` of `scpslab run`, and `misspelled` has such `words`.
 """
 
+import csv
 import os
 import shutil
 import subprocess

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from scpslab.engine import CellRun, CellSample
 from scpslab.engine.appliance import inside
 from scpslab.engine.appliance.machine import Job

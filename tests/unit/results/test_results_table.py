@@ -13,7 +13,7 @@ from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import words_in
 from scpslab.analysis.figures.plots import PLOTS
 from scpslab.analysis.metrics.families import FAMILIES
-from scpslab.analysis.statistics import group_rows, mean_of
+from scpslab.analysis.statistics import ResultRow, group_rows, mean_of
 from scpslab.analysis.table import read_results, report, summarise, with_interval
 from scpslab.cli.tables import print_summary
 from scpslab.core.errors import ResultError, UsageError
