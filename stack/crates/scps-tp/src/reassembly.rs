@@ -311,7 +311,6 @@ mod tests {
         let mut r = Reassembly::new(100, 10);
         r.insert(1, b"abc", true);
         r.insert(4, b"def", false);
-        let mut out = [0; 10];
         assert_eq!(r.read(2, |_, _| ()), Read::Data { len: 2, ends_record: false });
         assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 1, ends_record: true });
         assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 3, ends_record: false });
@@ -324,7 +323,6 @@ mod tests {
             r.insert(i, &[7], true);
         }
         assert!(r.allocated() < 65_536 + 65_536 / 8 + 1000, "{}", r.allocated());
-        let mut out = [0; 10];
         (0..65_536).for_each(|_| assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 1, ends_record: true }));
         assert_eq!(r.read(100, |_, _| ()), Read::Empty);
     }
@@ -336,7 +334,6 @@ mod tests {
         r.insert(6, b"f", false);
         assert_eq!(r.skip_hole(), Some((3, 6)));
         assert_eq!(r.skip_hole(), None);
-        let mut out = [0; 10];
         assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 2, ends_record: false });
         assert_eq!(r.read(100, |_, _| ()), Read::Hole(Hole { offset: 2, len: 3 }));
         assert_eq!(r.read(100, |_, _| ()), Read::Data { len: 1, ends_record: false });
