@@ -124,3 +124,21 @@ def test_resolved_scenario_loads_again_to_the_same_cells(name, tmp_path):
         old_plan, new_plan = write(planning.plan(old)), write(planning.plan(new))
         assert old_plan["cell"].pop("scenario") != new_plan["cell"].pop("scenario")
         assert old_plan == new_plan
+
+
+def test_points_that_change_links_share_all_else_and_each_is_judged(load, small, monkeypatch):
+    described = []
+    rule = scenario.load.__globals__["describe"]
+    monkeypatch.setitem(scenario.load.__globals__, "describe", lambda *said: described.append(said) or rule(*said))
+    sweep = "sweep:\n  rate: {{set: [links.hop.*.rate], values: [1 Mbit/s, 2 Mbit/s, {}]}}\n"
+    loaded = load(small.replace("sweep:\n", sweep.format("3 Mbit/s")))
+    before = len(described)
+    first, *_, last = scenario.cells(loaded)
+
+    assert len(described) == before + 1
+    assert first.model.workloads[0] is last.model.workloads[0]
+    assert [cell.surveyed.network.links[0].directions[0].rate_bps for cell in (first, last)] == [10**6, 3 * 10**6]
+    with pytest.raises(
+        ScenarioError, match=r'rate=9601 bit/s: links.hop.data.rate: found "9601 bit/s"; expected a mul'
+    ):
+        scenario.cells(load(small.replace("sweep:\n", sweep.format("9601 bit/s"))))
