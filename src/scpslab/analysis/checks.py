@@ -77,7 +77,7 @@ def _verdict(check: Check, rows: Sequence[ResultRow]) -> CheckVerdict:
     column = _column(check, rows[0] if rows else {})
     if column is None:
         raise ResultError(
-            f"checks: found the metric {check.metric}; expected a column of results.csv (docs/results.md lists "
+            f"checks: found the metric {check.metric}; expected a column of results.csv (docs/columns.md lists "
             "them). Correct the scenario."
         )
     try:

@@ -169,7 +169,7 @@ def _notes(summary: Summary) -> list[str]:
     notes += [f"{count} x {label}" for label, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
     timed = [row for row in rows if row.has_completed and "transfer_s" in row.numbers]
     if "goodput_bps" in summary.results.metrics and any("goodput_bps" not in row.numbers for row in timed):
-        notes.append("goodput_bps is empty where a transfer has too few segments for a rate (docs/results.md).")
+        notes.append("goodput_bps is empty where a transfer has too few segments for a rate (docs/columns.md).")
     sources = {row.get("transfer_source", "") for row in rows}
     if "transfer_s" in summary.metrics and "record" in sources:
         notes.append(

@@ -40,7 +40,7 @@ class Status(StrEnum):
 
 
 class Code(StrEnum):
-    """The names of what the grader finds. docs/teaching.md explains each."""
+    """The names of what the grader finds. docs/grading.md explains each."""
 
     OTHER_VARIANT = "other-variant"
     SWAPPED_PLAN = "swapped-plan"

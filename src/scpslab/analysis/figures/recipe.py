@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scpslab.analysis.run import RunCell
 
 RECIPES = ROOT / "analysis" / "figures"
-FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/results.md#figures")
+FORM = Form("a figure recipe", "kind, plot, title, x, y", "docs/figures.md")
 LONGEST_LINE = 300
 # No rate, size or time in a laboratory is so far from 0, and pictures of larger numbers fail.
 FARTHEST = 1e18

@@ -1,6 +1,6 @@
 """What a family of metrics is: columns of results.csv, and a function that fills them for one cell.
 
-docs/results.md says what each column means. A column's name ends with its unit.
+docs/columns.md says what each column means. A column's name ends with its unit.
 """
 
 from __future__ import annotations

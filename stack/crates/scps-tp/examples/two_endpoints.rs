@@ -3,8 +3,7 @@
 //!
 //! `cargo run -p scps-tp --example two_endpoints`
 
-use scps_tp::{Config, Endpoint, EndpointConfig, Event, RecvError, RouteConfig, Trust};
-use scps_types::{Duration, Instant, Seed};
+use scps_tp::{Config, Duration, Endpoint, EndpointConfig, Event, Instant, RecvError, RouteConfig, Seed, Trust};
 use std::collections::VecDeque;
 
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 7);

@@ -6,8 +6,7 @@
 //! handed over together before the draining: the number and content of the acknowledgements does not depend on that.
 //!
 //! ```
-//! # use scps_tp::{Config, Endpoint, EndpointConfig, RouteConfig, Trust};
-//! # use scps_types::{Instant, Seed};
+//! # use scps_tp::{Config, Endpoint, EndpointConfig, Instant, RouteConfig, Seed, Trust};
 //! # let (mut now, local, remote) = (Instant::ZERO, ([10, 0, 0, 1], 0), ([10, 0, 0, 2], 7));
 //! let mut endpoint = Endpoint::new(EndpointConfig::default(), RouteConfig::default(), Seed::from_u64(1), now);
 //! let id = endpoint.connect(now, local, remote, Config::default())?;
@@ -91,3 +90,5 @@ pub use route::Route;
 pub use state::State;
 pub use stats::{Progress, Signals, Snapshot, Stats, Totals};
 pub use trace::{Cause, TraceEvent, TraceRecord};
+
+pub use scps_types::{Bitrate, Duration, Instant, Seed, SeqNum};

@@ -47,7 +47,7 @@ def load(path: Path, *, is_own: bool = False) -> Recipe:
     recipe = document.held_against(model, beside=(path, is_own))
     fixed = [name for name in ("x", "y") if not model.takes_units and getattr(recipe, name).unit]
     if fixed:
-        text = f"found a unit, but {plot} has units of its own (docs/results.md#figures); expected none. Remove it."
+        text = f"found a unit, but {plot} has units of its own (docs/figures.md); expected none. Remove it."
         raise document.places.error([((name, "unit"), text) for name in fixed])
     return recipe
 
