@@ -3,6 +3,7 @@
 import pytest
 
 from scpslab import scenario
+from scpslab.core.errors import ScenarioError
 from scpslab.plan import write
 from scpslab.scenario import planning
 from tests.cases import changed, each, refusal
