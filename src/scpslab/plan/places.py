@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from scpslab.core import choices
 from scpslab.plan.schema import shown
 
 # Where in a plan, or in a part of it, and what was found, expected and is to be done.
@@ -17,6 +16,9 @@ Named = TypeVar("Named", bound=Hashable)
 
 def one_of(found: str, known: Iterable[str]) -> str:
     """What was found, and what there is."""
+    # A lab, whose plan has been read before, has no use for it.
+    from scpslab.core import choices  # noqa: PLC0415
+
     return f"found {shown(found)}; {choices.one_of(found, known)}"
 
 
