@@ -120,6 +120,15 @@ def test_a_result_that_is_looked_over_and_refused_fails(tmp_path):
     assert (status.status, status.reason) == ("failed", "the guest left a pipe")
 
 
+@pytest.mark.parametrize("written", ["{", "[]", "{}", '{"status": "well"}', '{"status": 1}'])
+def test_a_status_that_no_lab_writes_fails_its_cell_alone(tmp_path, written):
+    """Who breaks out of a guest's kernel can write it."""
+    status, files = run(ScriptEngine(f'open("out/status.json", "w").write({written!r})'), tmp_path)
+
+    assert status == files.status() == Status("failed", status.reason)
+    assert ("status.json" in status.reason, "expected" in status.reason) == (True, True)
+
+
 def test_a_lab_that_hangs_is_ended_at_its_limit_and_the_engine_says_what_hangs(tmp_path, monkeypatch):
     status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, SHORT)
     assert status.reason == "the cell did not end within its wall limit of 0.1 s"

@@ -21,7 +21,7 @@ def harmless(text: str) -> str:
     Line feeds and tabs stay.
     """
     return "".join(
-        _written(character) if unicodedata.category(character) in OBEYED and character not in KEPT else character
+        ascii(character)[1:-1] if unicodedata.category(character) in OBEYED and character not in KEPT else character
         for character in text
     )
 
@@ -45,7 +45,3 @@ def warn(text: str) -> None:
     """Prints what is not as it should be, one line each; the command goes on."""
     for line in text.splitlines():
         print(f"warning: {harmless(line)}", file=sys.stderr)
-
-
-def _written(character: str) -> str:
-    return ascii(character)[1:-1]

@@ -63,7 +63,7 @@ class Quantity(int):
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(_text)
+            cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value.text)
         )
 
     @classmethod
@@ -75,10 +75,6 @@ class Quantity(int):
             "pattern": rf"^\s*{NUMBER_PATTERN}\s*({names})\s*$",
             "examples": [units.EXAMPLES[cls.kind]],
         }
-
-
-def _text(value: Quantity) -> str:
-    return value.text
 
 
 class Rate(Quantity):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scpslab import plan as plans
+from scpslab.core.errors import ResultError
 from scpslab.core.names import UNFINISHED, file_name
 from scpslab.lab.place import OUT
 from scpslab.lab.records import LIVE, Status
@@ -107,7 +108,10 @@ class CellFolder:
 
     def _status(self, ended: str, lab: str) -> Status:
         if self.out.has_ended and not ended:
-            return self.out.status()
+            try:
+                return self.out.status()
+            except ResultError as error:
+                ended = str(error)
         reason = ended or f"{lab} ended without a result: {self.console_tail() or 'nothing on its console'}"
         reason += "".join(f". {advice}" for words, advice in ADVICE.items() if words in reason)
         return self.fail(reason)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from scpslab.plan.links import Mtu
 from scpslab.plan.schema import Range, Text
@@ -84,7 +84,6 @@ class NpInterface:
 
 Suite = Literal["aes-256-gcm", "chacha20-poly1305", "aes-128-gcm"]
 Service = Literal["confidentiality", "authentication", "integrity"]
-SUITES: tuple[str, ...] = get_args(Suite)
 # Clear header, key id, sequence number, flags, integrity check; and both addresses (scps-sp §6).
 OVERHEAD_BYTES = 1 + 2 + 6 + 1 + 16
 ADDRESS_BYTES = 8
