@@ -222,6 +222,8 @@ mod tests {
     /// A device with offload whose kernel is a socket.
     fn device() -> (TunDevice, UnixDatagram) {
         let (device, kernel) = UnixDatagram::pair().unwrap();
+        // As the kernel's device is.
+        device.set_nonblocking(true).unwrap();
         kernel.set_nonblocking(true).unwrap();
         let device = TunDevice {
             fd: device.into(),
