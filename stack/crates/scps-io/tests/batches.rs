@@ -101,7 +101,12 @@ fn a_batch_in_order_has_every_segment_answered_with_behaviour_1() {
     for offload in [false, true] {
         let mut peer = Peer::connected(1, true, offload);
         (0..16).for_each(|i| peer.data(i));
-        assert_eq!(acked(&peer.run_once()), (1..=16).collect::<Vec<_>>());
+        // What may be joined is read in smaller batches: one that is empty ends the test.
+        let mut answers = peer.run_once();
+        while offload && answers.len() < 16 {
+            answers.extend(peer.run_once());
+        }
+        assert_eq!(acked(&answers), (1..=16).collect::<Vec<_>>());
     }
 }
 
