@@ -84,7 +84,7 @@ def test_the_program_in_the_appliance_tells_the_same_samples_of_a_cell_with_the_
     answer = inside.Inside(job, forked).carry_out(there.append)
     forked.pool.close()
 
-    assert (status["status"], answer.ended, answer.returncode) == ("completed", "", 0)
+    assert (status.status, answer.ended, answer.returncode) == ("completed", "", 0)
     assert there == here
     assert b"\x1e{" not in (given / "console.log").read_bytes()
     ran = digests(given / "out")
