@@ -10,6 +10,7 @@ from scpslab.analysis.claims import Evidence, evaluate, load_all
 from scpslab.analysis.claims.load import load
 from scpslab.analysis.report import Content, check_lines, gather, render, safe_command, write_report
 from scpslab.running.run_plan import command
+from scpslab.runs.run import Manifest
 
 pytestmark = pytest.mark.slow
 
@@ -222,4 +223,4 @@ def test_a_run_of_an_earlier_version_is_read_and_says_that_nothing_is_recorded(r
     ],
 )
 def test_a_line_of_a_stranger_s_folder_starts_nothing_else(recorded, shown):
-    assert safe_command({"command": recorded}) == shown
+    assert safe_command(Manifest.of({"command": recorded}).command) == shown
