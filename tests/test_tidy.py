@@ -51,7 +51,7 @@ LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metric
 MOST_ARROWS = 50
 # Lines of code and files of src (docs/decisions/0035); whoever removes lowers them, and only a decision page raises
 # them.
-CEILING_LINES, CEILING_FILES = 33_307, 374
+CEILING_LINES, CEILING_FILES = 33_306, 374
 # The door for topology files of users and of archives.
 DOORS = ("topology",)
 PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab_course/cli/")

@@ -198,7 +198,7 @@ def compare_axis(results: Results, axis: str, against: str | None = None, option
                 "Choose one of these."
             )
         values = [against, *(value for value in values if value != against)]
-    others = tuple(name for name in results.axes if name != axis)
+    others = tuple(name for name in results.axes if name != axis and not _is_decided(name, axis, results.rows))
     by = tuple(options.by) or others
     chosen = summarise(results, (axis, *by), options.metrics).metrics
     wanted = tuple(options.metrics) or _independent(chosen)
@@ -206,6 +206,12 @@ def compare_axis(results: Results, axis: str, against: str | None = None, option
     sides = [Side(value, tuple(row for row in results.rows if row[axis] == value), planned) for value in values]
     comparison = _compare(sides, by, [name for name in others if name not in by], wanted, options)
     return replace(comparison, axis=axis, title=f"{results.run_dir.name}: {axis}")
+
+
+def _is_decided(name: str, axis: str, rows: Iterable[ResultRow]) -> bool:
+    """Whether an axis of several values has one for each value of another axis, as the stack has that cases set."""
+    pairs = {(row[axis], row[name]) for row in rows}
+    return len(pairs) == len({value for value, _ in pairs}) and len({value for _, value in pairs}) > 1
 
 
 def _independent(metrics: Iterable[str]) -> tuple[str, ...]:

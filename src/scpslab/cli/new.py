@@ -75,7 +75,9 @@ def new(  # typer calls it by name
         bers=split(ber)
         or split([_answer("Bit error rates, separated with commas", ",".join(DEFAULTS.bers), _wrong_rates, asks=asks)]),
         size=size if size is not None or not has_size else _answer("Bytes to send", "1 MB", _wrong_size, asks=asks),
-        repeats=repeats if repeats is not None else _number("Repeats", DEFAULTS.repeats, asks=asks),
+        repeats=repeats
+        if repeats is not None
+        else int(_answer("Repeats", str(DEFAULTS.repeats), _wrong_number, asks=asks)),
         seed=seed,
     )
     text = fresh.text(choices)
@@ -154,10 +156,6 @@ def _answer(question: str, default: str, wrong: Callable[[str], str | None], *, 
             return answer
         ASKING.print(mistake, style="red", markup=False, highlight=False)
     return default
-
-
-def _number(question: str, default: int, *, asks: bool) -> int:
-    return int(_answer(question, str(default), _wrong_number, asks=asks))
 
 
 def _choice(question: str, choices: list[str], default: str, *, asks: bool) -> str:

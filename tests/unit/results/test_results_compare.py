@@ -167,6 +167,19 @@ def test_what_cannot_be_compared_is_said(compare, says):
         compare()
 
 
+@pytest.mark.parametrize(("stacks", "by"), [("ab", ()), ("aa", ("stack",)), ("bbaa", ("stack",))])
+def test_what_the_compared_axis_decides_keeps_no_points_apart(stacks, by):
+    """A stack for each value goes; one stack for all, and stacks that a value has both of, stay."""
+    rows = [
+        IDENTITY
+        | {"cell": f"c{place}", "tcp": "xy"[place % 2], "stack": stack, "repeat": str(place // 2 + 1)}
+        | {"status": "completed", "transfer_s": str(place + 1)}
+        for place, stack in enumerate(stacks)
+    ]
+    run = Results(Path("a"), tuple(rows[0]), ("tcp", "stack"), ("transfer_s",), tuple(map(ResultRow, rows)))
+    assert compare_axis(run, "tcp").by == by
+
+
 def test_stacks_that_met_the_same_errors_are_compared_in_pairs(written):
     """Repeats differ by 10 s, the stacks by 1.03 s at each: Welch sees nothing, Student on pairs everything.
 

@@ -154,14 +154,8 @@ def _short(found: Flow) -> str:
     there = _line(found.workload.from_, found.there)
     if found.back is None:
         return there
-    return (
-        f"{there}; back "
-        f"{'the same way' if _same_way(found.there, found.back) else _line(found.workload.to, found.back)}"
-    )
-
-
-def _same_way(there: Way, back: Way) -> bool:
-    return [hop.link.name for hop in there] == [hop.link.name for hop in reversed(back)]
+    is_same = [hop.link.name for hop in found.there] == [hop.link.name for hop in reversed(found.back)]
+    return f"{there}; back {'the same way' if is_same else _line(found.workload.to, found.back)}"
 
 
 def _line(start: str, hops: Way) -> str:

@@ -8,10 +8,21 @@
 )]
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
-use scps_tp::{Config, Congestion, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
+use scps_tp::{Config, Congestion, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
 use scps_types::{Duration, Instant, Seed};
 
 const BYTES: usize = 10_000_000;
+
+/// Two endpoints without a rate, of which the first one connects to the other.
+fn connecting(config: Config) -> (Endpoint, Endpoint, ConnectionId) {
+    let route = RouteConfig::default().rate(None);
+    let end = |i| Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO);
+    let (mut a, mut b) = (end(1), end(2));
+    let (from, to) = (([10, 0, 0, 1], 1), ([10, 0, 0, 2], 2));
+    b.listen(to, config.clone()).unwrap();
+    let id = a.connect(Instant::ZERO, from, to, config).unwrap();
+    (a, b, id)
+}
 
 fn transfer(compression: bool) {
     let config = Config::modern()
@@ -20,13 +31,8 @@ fn transfer(compression: bool) {
         .compression(compression)
         .send_buffer(1 << 20)
         .receive_buffer(1 << 20);
-    let route = RouteConfig::default().rate(None);
     let mut now = Instant::ZERO;
-    let end = |i| Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO);
-    let (mut a, mut b) = (end(1), end(2));
-    let (from, to) = (([10, 0, 0, 1], 1), ([10, 0, 0, 2], 2));
-    b.listen(to, config.clone()).unwrap();
-    let id = a.connect(now, from, to, config).unwrap();
+    let (mut a, mut b, id) = connecting(config);
     let chunk = vec![7u8; 64 * 1024];
     let mut sink = vec![0u8; 64 * 1024];
     let mut batch = Vec::with_capacity(300_000);
@@ -76,13 +82,8 @@ fn transfer(compression: bool) {
 fn acknowledgements_after_a_loss(octets: usize) -> std::time::Duration {
     let config =
         Config::modern().congestion(Congestion::None).mss(Some(1412)).send_buffer(octets).receive_buffer(octets);
-    let route = RouteConfig::default().rate(None);
     let mut now = Instant::ZERO;
-    let end = |i| Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(i), Instant::ZERO);
-    let (mut a, mut b) = (end(1), end(2));
-    let (from, to) = (([10, 0, 0, 1], 1), ([10, 0, 0, 2], 2));
-    b.listen(to, config.clone()).unwrap();
-    let id = a.connect(now, from, to, config).unwrap();
+    let (mut a, mut b, id) = connecting(config);
     let packets_of = |from: &mut Endpoint, now| {
         let mut packets = Vec::new();
         let mut out = Vec::new();
