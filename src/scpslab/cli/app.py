@@ -22,6 +22,7 @@ COMMANDS = {
     "list": ("scpslab.cli.catalogue", "List scenarios, campaigns, topologies or presets."),
     "new": ("scpslab.cli.new", "Write a new scenario with comments, ready to run and to edit."),
     "validate": ("scpslab.cli.validate", "Check a scenario or campaign, and run nothing."),
+    "migrate": ("scpslab.cli.migrate", "Rewrite scenario files of 0.3.0 in today's words."),
     "plan": ("scpslab.cli.plan", "Print the ids of all cells, the plan of one cell, or the paths of packets."),
     "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
     "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),

@@ -172,7 +172,7 @@ def shell_plan(
             f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option."
         )
     hosts = [node.name for node in network.nodes if node.kind == "host"]
-    script = [{"do": "run", "at": "0 s", "node": host, "command": "true"} for host in hosts]
+    events = [{"at": "0 s", "node": host, "command": "true"} for host in hosts]
     place = str(Path(topology).resolve()) if is_path(topology) else topology
     text = {
         "kind": "scenario",
@@ -184,12 +184,12 @@ def shell_plan(
     }
     with scratch() as folder:
         path = folder / "shell.yaml"
-        path.write_text(yaml.safe_dump({**text, "containers": containers, "script": script}))
+        path.write_text(yaml.safe_dump({**text, "containers": containers, "events": events}))
         try:
             (cell,) = scenario.cells(scenario.load(str(path), topologies=OnDisk(is_trusted=is_trusted)))
         except ScenarioError as error:
             # The file is none of the user's.
             raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))) from error
         planned = planning.plan(cell)
-    own = replace(planned.cell, id="shell", scenario="shell", kernel_seed="", shell=kind, limits=LIMITS, script=())
+    own = replace(planned.cell, id="shell", scenario="shell", kernel_seed="", shell=kind, limits=LIMITS, events=())
     return replace(planned, cell=own)

@@ -101,7 +101,9 @@ def stack_cases() -> dict[str, Mapping[str, str]]:
         if name != DEFAULT and not CARRIERS[name].is_own_image:
             found |= {f"{name}-{preset}": {"hosts.*.stack": name, "hosts.*.preset": preset} for preset in stack.presets}
     return found | {
-        name: {"hosts.*.preset": "modern", "hosts.*.congestion": name} for name in STACKS[DEFAULT].congestions
+        name: {"hosts.*.preset": "modern", "hosts.*.congestion_control": name}
+        for name in STACKS[DEFAULT].controls
+        if name not in found
     }
 
 

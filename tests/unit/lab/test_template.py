@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scpslab.plan.script import RunStep
 
 from scpslab import scenario
 from scpslab.lab.template import GAPS_KEPT, VERDICT_LOG_ENTRIES, Space, Template
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
-from scpslab.plan.script import RunStep
 from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
 
