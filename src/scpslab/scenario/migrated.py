@@ -16,7 +16,6 @@ from scpslab.core.errors import ScenarioError
 from scpslab.documents.document import Document
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import KeyPath, content_of, read_content
-from scpslab.scenario.campaign import FORM as CAMPAIGN_FORM
 from scpslab.scenario.campaign import CampaignFile
 from scpslab.scenario.former import LINKS, PARAMETERS, Change, Today, today
 from scpslab.scenario.model import FORM, ScenarioFile
@@ -30,7 +29,7 @@ class _Entry(NamedTuple):
 
     key: yaml.Node | None
     value: yaml.Node
-    parent: yaml.Node
+    parent: yaml.CollectionNode
 
 
 class _Edit(NamedTuple):
@@ -69,7 +68,7 @@ def _content(path: Path) -> bytes:
 
 def _today(content: bytes, path: Path, topologies: Topologies) -> Today:
     data, lines = read_content(content, path, FORM)
-    model, form = (CampaignFile, CAMPAIGN_FORM) if data.get("kind") == "campaign" else (ScenarioFile, FORM)
+    model = CampaignFile if data.get("kind") == "campaign" else ScenarioFile
     return today(Document(data, Places(path, lines)), topologies, model)
 
 
@@ -79,6 +78,7 @@ class _Text:
     def __init__(self, text: str, found: Today) -> None:
         self.text, self.found = text, found
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+        assert isinstance(root, yaml.CollectionNode)  # it was read as a mapping
         self.entries = dict(_entries(root, ()))
         self.entries[()] = _Entry(None, root, root)
 
