@@ -9,7 +9,7 @@ Use it in a scenario (`topology: fy97`) or as `mn --custom topologies/fy97.py --
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
+from scpslab.topology import Direction, Network, OneProduct, Parameters, Queue, duration, rate, size
 
 PARAMETERS = Parameters(
     data_rate=rate("2 Mbit/s", "hop rate of the data path, ws1 to ws2 (report 3.1.1; 9600 bit/s is the other value)"),
@@ -78,7 +78,6 @@ def describe(p: dict) -> Network:
     lan("r2", "lan2", "10.2.0.254/24")
     lan("ws2", "lan2", "10.2.0.2/24")
 
-    rtt_ns = p["data_delay"] + p["ack_delay"]
     net.link(
         "r1",
         "r2",
@@ -90,14 +89,14 @@ def describe(p: dict) -> Network:
             "data",
             p["data_rate"],
             p["framing"],
-            Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns),
+            Queue(limit_bytes=p["data_buffer"]) if p["data_buffer"] else OneProduct(),
             p["data_delay"],
         ),
         reverse=Direction(
             "ack",
             p["ack_rate"],
             p["framing"],
-            Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns),
+            Queue(limit_bytes=p["ack_buffer"]) if p["ack_buffer"] else OneProduct(),
             p["ack_delay"],
         ),
         mtu_bytes=p["mtu"],

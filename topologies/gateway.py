@@ -9,7 +9,7 @@ so that those of a gateway win.
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
+from scpslab.topology import Direction, Network, OneProduct, Parameters, Queue, duration, rate, size
 
 PARAMETERS = Parameters(
     data_rate=rate("10 Mbit/s", "hop rate of the data path, client to server"),
@@ -55,7 +55,6 @@ def describe(p: dict) -> Network:
     lan("client", "g1", "lan1", 1)
     lan("server", "g2", "lan2", 2)
     net.switch("sat")
-    rtt_ns = p["data_delay"] + p["ack_delay"]
     net.link(
         "g1",
         "g2",
@@ -67,14 +66,14 @@ def describe(p: dict) -> Network:
             "data",
             p["data_rate"],
             p["framing"],
-            Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns),
+            Queue(limit_bytes=p["data_buffer"]) if p["data_buffer"] else OneProduct(),
             p["data_delay"],
         ),
         reverse=Direction(
             "ack",
             p["ack_rate"],
             p["framing"],
-            Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns),
+            Queue(limit_bytes=p["ack_buffer"]) if p["ack_buffer"] else OneProduct(),
             p["ack_delay"],
         ),
         mtu_bytes=p["mtu"],

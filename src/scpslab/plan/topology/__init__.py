@@ -4,7 +4,7 @@ Standard library only, because topology files are read on the user's machine (to
 --custom`).
 """
 
-from scpslab.plan.disciplines import Queue
+from scpslab.plan.disciplines import OneProduct, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Node
 from scpslab.plan.topology.network import Network, Serial
@@ -15,6 +15,7 @@ __all__ = [
     "Link",
     "Network",
     "Node",
+    "OneProduct",
     "Parameter",
     "Parameters",
     "Queue",

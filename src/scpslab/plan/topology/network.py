@@ -194,7 +194,7 @@ class Network:
             containers=containers,
             memory_mib=memory_mib,
             nodes=tuple(self.nodes),
-            links=tuple(self.links),
+            links=tuple(link.sized() for link in self.links),
             serial_links=tuple(self.serial_links),
         )
         return routed(network, self.routes)
