@@ -5,7 +5,7 @@ Begin with ScenarioFile, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
-from scpslab.core.seeds import stream
 from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
@@ -43,6 +42,8 @@ from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
 
+# From a link and a direction to the seed of what a step draws there.
+Draw = Callable[[str, str], str]
 # Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
 VECTOR_ERRORS = 65_536
 
@@ -198,7 +199,7 @@ class LinkStep(Part):
     do: Literal["link"] = key(says="The kind of step.", example="link")
     at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
     link: Name = key(says="Link.", example="hop")
-    direction: Name | None = key(None, says="Direction. Default: both.", example="data")
+    direction: Name | None = key(None, says="Direction. Default: both.", example="forward")
     ber: float | None = key(
         None, says="Bit error rate from then on, with independent errors.", least=0, most=0.5, example=1e-5
     )
@@ -221,13 +222,13 @@ class LinkStep(Part):
     def _changes(self) -> list[planned.Change]:
         return [name for name in CHANGES if getattr(self, name) is not None]
 
-    def plan(self, network: NetworkPlan, number: int, root_seed: int, repeat: int) -> planned.LinkStep:
-        """Its part of the plan, as step `number` of the script."""
+    def plan(self, network: NetworkPlan, draw: Draw) -> planned.LinkStep:
+        """Its part of the plan."""
         names = [one.name for link in network.links if link.name == self.link for one in link.directions]
         directions = tuple(names) if self.direction is None else (self.direction,)
         (change,) = self._changes
         # The directions' errors are independent of each other.
-        seeds = tuple(stream(root_seed, "script", number, name, repeat) for name in directions)
+        seeds = tuple(draw(self.link, name) for name in directions)
         return planned.LinkStep(
             t_ns=self.at,
             link=self.link,
@@ -240,7 +241,7 @@ class LinkStep(Part):
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
         keys = {"directions": "direction", "value": self._changes[0]}
-        found = self.plan(network, 0, 0, 1).problems(network)
+        found = self.plan(network, lambda link, direction: "").problems(network)
         return at_keys((), ((keys.get(key, key), text) for key, text in found))
 
 
@@ -260,13 +261,13 @@ class RunStep(Part):
         example=False,
     )
 
-    def plan(self, network: NetworkPlan, number: int, root_seed: int, repeat: int) -> planned.RunStep:
+    def plan(self, network: NetworkPlan, draw: Draw) -> planned.RunStep:
         """Its part of the plan."""
         return planned_from(planned.RunStep, self, t_ns=self.at)
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        return at_keys((), self.plan(network, 0, 0, 1).problems(network))
+        return at_keys((), self.plan(network, lambda link, direction: "").problems(network))
 
 
 Step = Annotated[LinkStep | RunStep, Field(discriminator="do")]
@@ -434,12 +435,12 @@ class ScenarioFile(Part):
         example="./mine.py",
     )
     parameters: dict[str, AxisValue] = key(
-        {}, says="Parameters of the topology; the others keep their defaults.", example={"data_rate": "9600 bit/s"}
+        {}, says="Parameters of the topology; the others keep their defaults.", example={"mtu": "576 B"}
     )
     links: dict[str, dict[str, Direction]] = key(
         {},
         says="From each link and direction to the overrides of the topology.",
-        example={"hop": {"data": {"rate": "1 Mbit/s"}}},
+        example={"hop": {"forward": {"rate": "1 Mbit/s"}}},
     )
     routes: dict[str, dict[str, str]] | None = key(
         None,

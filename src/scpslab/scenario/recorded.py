@@ -48,6 +48,7 @@ class RecordedParameter(Part):
     doc: str
     least: int
     most: int | None
+    moved_to: tuple[str, ...] = ()
 
 
 class RecordedFile(Part):
@@ -59,8 +60,8 @@ class RecordedFile(Part):
 
 class RecordedNetwork(Part):
     """A network: the topology and the values of its parameters in base units, and what the topology described for
-    them, as a plan has it; `roles` as in a `Network`; `products`: the directions with a queue of one product. Format 1
-    has all that a `Network` has in `network`.
+    them, as a plan has it; `roles` as in a `Network`; `products`: the directions with a queue of one product; `former`:
+    link, former and present name of directions. Format 1 has all that a `Network` has in `network`.
     """
 
     topology: str
@@ -68,6 +69,7 @@ class RecordedNetwork(Part):
     network: Data
     roles: Annotated[dict[str, str], Field(default_factory=dict)]
     products: tuple[tuple[str, str], ...] = ()
+    former: tuple[tuple[str, str, str], ...] = ()
 
     def described(self, version: int) -> Network:
         """The network.
@@ -81,7 +83,8 @@ class RecordedNetwork(Part):
             else:
                 plan = plans.read_network(self.network)
                 links = [self._following(link) for link in plan.links]
-                network = Network(plan.topology, [*plan.nodes], links, [*plan.serial_links], [], self.roles)
+                former = {(link, before): today for link, before, today in self.former}
+                network = Network(plan.topology, [*plan.nodes], links, [*plan.serial_links], [], self.roles, former)
             said = wrong_with(network)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             said = f"found {type(error).__name__}: {error}; expected a network as scpslab records it. {AGAIN}"
@@ -201,6 +204,7 @@ def _recorded(topology: str, values: Values, network: Network) -> dict[str, obje
         "parameters": values,
         "network": schema.write(network.plan()),
         "roles": network.roles,
+        "former": [(*place, today) for place, today in network.former.items()],
         "products": [
             (link.name, one.name)
             for link in network.links

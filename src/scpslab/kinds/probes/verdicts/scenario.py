@@ -15,7 +15,7 @@ class Verdicts(AtDirection):
     kind: Literal["verdicts"] = key(says="The kind of probe.", example="verdicts")
     name: Name | None = key(None, says="Name of the record. Default: verdicts-LINK-DIRECTION.", example="losses")
     link: str = key(says="Link.", example="hop")
-    direction: Name = key(says="Direction.", example="data")
+    direction: Name = key(says="Direction.", example="forward")
 
 
 KIND = Verdicts
