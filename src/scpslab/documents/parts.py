@@ -38,11 +38,11 @@ class Mark(Enum):
 class Part(BaseModel):
     """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused.
 
-    `former`: keys by the names that they once had ("" where there is none any more); `former_values`: of a key, values
-    by theirs.
+    `former_keys`: keys by the names that they once had ("" where there is none any more); `former_values`: of a key,
+    values by theirs.
     """
 
-    former: ClassVar[Mapping[str, str]] = {}
+    former_keys: ClassVar[Mapping[str, str]] = {}
     former_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True)

@@ -65,7 +65,7 @@ def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> Net
     if wrong:
         raise places.error(wrong)
     try:
-        return topology.describe(topology.parameters.read(model.parameters))
+        return topology.described(model.parameters)
     except TopologyError as error:
         raise places.error([(("topology",), str(error))]) from error
 

@@ -43,7 +43,7 @@ class ErrorModel(Part):
 
     def said(self) -> dict[str, Any]:
         """The values of these keys, under the first names that they had: new words draw no other errors."""
-        first = {now: was for was, now in self.former.items()}
+        first = {now: was for was, now in self.former_keys.items()}
         return {first.get(name, name): getattr(self, name) for name in self.drawn_from()}
 
     def incomplete(self) -> str | None:

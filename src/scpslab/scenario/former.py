@@ -1,6 +1,6 @@
 """Words of 0.3.0: a file in them is read as one in today's.
 
-Each former word stands where today's does: of keys and values at the parts of a scenario (`Part.former`,
+Each former word stands where today's does: of keys and values at the parts of a scenario (`Part.former_keys`,
 `Part.former_values`), of kinds in core/kinds.py, of directions and parameters at the topologies. Models know today's
 words alone. `scpslab migrate` puts them into a file (migrated.py).
 """
@@ -138,10 +138,8 @@ def words_of(data: object, folder: Path, topologies: Topologies) -> Words:
             network = topology.describe(topology.parameters.read({}))
         except TopologyError:
             continue
-        directions = {**getattr(network, "former", {}), **directions}
-        moved = {
-            key: one.moved_to for key, one in topology.parameters.declared.items() if getattr(one, "moved_to", ())
-        } | moved
+        directions = {**network.former, **directions}
+        moved = {key: one.moved_to for key, one in topology.parameters.declared.items() if one.moved_to} | moved
     return Words(directions, moved)
 
 
@@ -316,7 +314,7 @@ def _parts(forms: Forms) -> Iterator[type[Part]]:
 @cache
 def _former(forms: Forms) -> Mapping[str, str]:
     """Keys by the names that they had."""
-    return {was: now for part in _parts(forms) for was, now in part.former.items()}
+    return {was: now for part in _parts(forms) for was, now in part.former_keys.items()}
 
 
 @cache

@@ -359,9 +359,8 @@ def resolved_yaml(scenario: Scenario, renamed: Mapping[str, str] | None = None) 
     if not _is_topology_swept(scenario):
         parameters = scenario.topologies.find(scenario.model.topology, scenario.path.parent).parameters
         values = parameters.read(scenario.model.parameters)
-        data["parameters"] = {
-            name: parameters.declared[name].text(value) for name, value in values.items() if value is not None
-        }
+        own = {name: parameters.own[name].text(value) for name, value in values.items() if value is not None}
+        data["parameters"] |= own
     _rename(data, renamed or {})
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
 

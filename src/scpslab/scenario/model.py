@@ -5,7 +5,7 @@ Begin with ScenarioFile, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -14,7 +14,6 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
 from scpslab.core.kinds import FORMER
-from scpslab.core.seeds import stream
 from scpslab.documents.parts import Mark, OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
@@ -47,6 +46,8 @@ from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
 
 FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
+# From a link and a direction to the seed of what a step draws there.
+Draw = Callable[[str, str], str]
 # Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
 VECTOR_ERRORS = 65_536
 
@@ -200,11 +201,11 @@ class Direction(Part):
 class LinkStep(Part):
     """A link changes while traffic flows."""
 
-    former: ClassVar = {"do": ""}
+    former_keys: ClassVar = {"do": ""}
 
     at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
     link: Name = key(says="Link.", example="hop")
-    direction: DirectionName | None = key(None, says="Direction. Default: both.", example="data")
+    direction: DirectionName | None = key(None, says="Direction. Default: both.", example="forward")
     ber: float | None = key(
         None, says="Bit error rate from then on, with independent errors.", least=0, most=0.5, example=1e-5
     )
@@ -227,13 +228,13 @@ class LinkStep(Part):
     def _changes(self) -> list[planned.Change]:
         return [name for name in CHANGES if getattr(self, name) is not None]
 
-    def plan(self, network: NetworkPlan, number: int, root_seed: int, repeat: int) -> planned.LinkStep:
-        """Its part of the plan, as number `number` of the events."""
+    def plan(self, network: NetworkPlan, draw: Draw) -> planned.LinkStep:
+        """Its part of the plan."""
         names = [one.name for link in network.links if link.name == self.link for one in link.directions]
         directions = tuple(names) if self.direction is None else (self.direction,)
         (change,) = self._changes
         # The directions' errors are independent of each other.
-        seeds = tuple(stream(root_seed, "script", number, name, repeat) for name in directions)
+        seeds = tuple(draw(self.link, name) for name in directions)
         return planned.LinkStep(
             t_ns=self.at,
             link=self.link,
@@ -246,14 +247,14 @@ class LinkStep(Part):
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
         keys = {"directions": "direction", "value": self._changes[0]}
-        found = self.plan(network, 0, 0, 1).problems(network)
+        found = self.plan(network, lambda link, direction: "").problems(network)
         return at_keys((), ((keys.get(key, key), text) for key, text in found))
 
 
 class RunStep(Part):
     """A command runs in a node's shell. Its output is in the logs, its exit code in records/events.jsonl."""
 
-    former: ClassVar = {"do": "", "patience": "timeout"}
+    former_keys: ClassVar = {"do": "", "patience": "timeout"}
 
     at: Duration = key(says="Time of the step, counted from the epoch.", example="6 s")
     node: Name = key(says="Host or router.", example="ws1")
@@ -267,13 +268,13 @@ class RunStep(Part):
         example=False,
     )
 
-    def plan(self, network: NetworkPlan, number: int, root_seed: int, repeat: int) -> planned.RunStep:
+    def plan(self, network: NetworkPlan, draw: Draw) -> planned.RunStep:
         """Its part of the plan."""
         return planned_from(planned.RunStep, self, t_ns=self.at, do="run")
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        return at_keys((), self.plan(network, 0, 0, 1).problems(network))
+        return at_keys((), self.plan(network, lambda link, direction: "").problems(network))
 
 
 def _happening(value: Any) -> str:
@@ -324,7 +325,7 @@ def settings_at(axis: Values | Cases, value: AxisValue) -> Data:
 class Limits(Part):
     """The limits of a cell: time after which a hanging cell is ended, and memory of its guest."""
 
-    former: ClassVar = {"virtual": "lab_time", "wall": "wall_time"}
+    former_keys: ClassVar = {"virtual": "lab_time", "wall": "wall_time"}
 
     lab_time: PositiveDuration = key(
         "3600 s", says="Longest lab time; a cell that needs more has failed.", example="3600 s"
@@ -437,7 +438,7 @@ def _default_host() -> HostPart:
 class ScenarioFile(Part):
     """An experiment: a topology, its hosts and links, workloads, probes, and a sweep."""
 
-    former: ClassVar = {"script": "events"}
+    former_keys: ClassVar = {"script": "events"}
 
     kind: Literal["scenario"] = key(says="The kind of file.", example="scenario")
     version: Version = key(says="Version of the format.", example=1)
@@ -456,12 +457,12 @@ class ScenarioFile(Part):
         example="./mine.py",
     )
     parameters: dict[str, AxisValue] = key(
-        {}, says="Parameters of the topology; the others keep their defaults.", example={"data_rate": "9600 bit/s"}
+        {}, says="Parameters of the topology; the others keep their defaults.", example={"mtu": "576 B"}
     )
     links: dict[str, dict[Annotated[str, Mark.DIRECTION], Direction]] = key(
         {},
         says="From each link and direction to the overrides of the topology.",
-        example={"hop": {"data": {"rate": "1 Mbit/s"}}},
+        example={"hop": {"forward": {"rate": "1 Mbit/s"}}},
     )
     routes: dict[str, dict[str, str]] | None = key(
         None,

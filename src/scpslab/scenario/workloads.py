@@ -46,7 +46,7 @@ class Traffic(Part):
     nothing else has the image of generators.
     """
 
-    former: ClassVar = {"patience": "timeout"}
+    former_keys: ClassVar = {"patience": "timeout"}
     former_values: ClassVar = {"kind": FORMER["workloads"]}
     needs_file: ClassVar[bool] = False
     is_load: ClassVar[bool] = False

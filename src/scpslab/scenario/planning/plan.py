@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 
 from scpslab.core.kinds import FORMER
 from scpslab.core.seeds import stream
@@ -158,12 +159,14 @@ def _np(network: NetworkPlan, cell: Cell, scps: ScpsAddresses, routers: list[str
 def _impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
     """What the scenario says that goes wrong, direction by direction."""
     impairments = []
+    names = cell.surveyed.topology.stream_names
     for link in network.all_links:
         for direction in link.directions:
             given = cell.model.links.get(link.name, {}).get(direction.name)
             if given is None:
                 continue
-            place = link.name, direction.name
+            at = link.name, direction.name
+            place = link.name, names.get(at, direction.name)
             is_drawn = given.jitter is not None or bool(given.duplicate)
             if given.errors is not None or is_drawn:
                 impairments.append(
@@ -192,6 +195,12 @@ def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
 
 def _events(cell: Cell, network: NetworkPlan) -> tuple[planned_events.Step, ...]:
     """The steps of a cell in the order of their times."""
+    names = cell.surveyed.topology.stream_names
+
+    def draw(number: int, link: str, direction: str) -> str:
+        name = names.get((link, direction), direction)
+        return stream(cell.scenario.seed, "script", number, name, cell.repeat)
+
     steps = enumerate(cell.model.events or ())
-    planned = [step.plan(network, number, cell.scenario.seed, cell.repeat) for number, step in steps]
+    planned = [step.plan(network, partial(draw, number)) for number, step in steps]
     return tuple(sorted(planned, key=lambda step: step.t_ns))

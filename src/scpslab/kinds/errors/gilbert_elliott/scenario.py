@@ -22,7 +22,7 @@ BLOCK = 1 << 14
 class GilbertElliottModel(ErrorModel):
     """A good and a bad state."""
 
-    former: ClassVar = {"p_good_bad": "good_to_bad_per_bit", "p_bad_good": "bad_to_good_per_bit"}
+    former_keys: ClassVar = {"p_good_bad": "good_to_bad_per_bit", "p_bad_good": "bad_to_good_per_bit"}
 
     good_to_bad_per_bit: Probability = key(
         0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6

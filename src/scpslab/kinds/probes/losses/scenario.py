@@ -15,7 +15,7 @@ class Losses(AtDirection):
     kind: Literal["losses"] = key(says="The kind of probe.", example="losses")
     name: Name | None = key(None, says="Name of the record. Default: losses-LINK-DIRECTION.", example="hop-losses")
     link: str = key(says="Link.", example="hop")
-    direction: DirectionName = key(says="Direction.", example="data")
+    direction: DirectionName = key(says="Direction.", example="forward")
 
 
 KIND = Losses

@@ -15,7 +15,7 @@ class QueueDepth(AtDirection):
     kind: Literal["queue"] = key(says="The kind of probe.", example="queue")
     name: Name | None = key(None, says="Name of the record. Default: queue-LINK-DIRECTION.", example="router-1")
     link: str = key(says="Link.", example="hop")
-    direction: DirectionName = key(says="Direction.", example="data")
+    direction: DirectionName = key(says="Direction.", example="forward")
     stage: Literal["queue", "delay"] = key(
         "queue",
         says="queue: stage 1, the buffer before the serialiser; delay: stage 2, the packets in propagation.",

@@ -27,7 +27,7 @@ class GatewayService(Service):
     of `far` lead into the gateway.
     """
 
-    former: ClassVar = {**Service.former, "congestion": "congestion_control", "loss": "loss_response"}
+    former_keys: ClassVar = {**Service.former_keys, "congestion": "congestion_control", "loss": "loss_response"}
 
     kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
     name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")

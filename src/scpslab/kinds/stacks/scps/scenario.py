@@ -43,7 +43,7 @@ class ScpsHost(HostPart):
 
     image_folder: ClassVar = "scps-host"
     makes_device: ClassVar = True
-    former: ClassVar = {word: key for key, word in PROGRAM_WORDS.items()}
+    former_keys: ClassVar = {word: key for key, word in PROGRAM_WORDS.items()}
     presets: ClassVar = {name: title for name, (_, title) in PRESETS.items()}
     control_of: ClassVar = {name: congestion for name, (congestion, _) in PRESETS.items()}
 

@@ -20,7 +20,7 @@ class Bulk(Transfer):
     acknowledgement of the last.
     """
 
-    former: ClassVar = {**Transfer.former, "congestion": "congestion_control"}
+    former_keys: ClassVar = {**Transfer.former_keys, "congestion": "congestion_control"}
 
     kind: Literal["bulk"] = key(says="The kind of workload.", example="bulk")
     size: Size = key(says="Bytes to send.", example="4000000 B")

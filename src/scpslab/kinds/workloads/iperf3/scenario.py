@@ -18,7 +18,7 @@ from scpslab.kinds.stacks.kernel.scenario import Control
 class Iperf3(Traffic):
     """iperf3, one client and one server; its own JSON result is the record."""
 
-    former: ClassVar = {**Traffic.former, "congestion": "congestion_control"}
+    former_keys: ClassVar = {**Traffic.former_keys, "congestion": "congestion_control"}
 
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
     duration: PositiveDuration | None = key(None, says="Time to send, in whole seconds.", example="60 s")
