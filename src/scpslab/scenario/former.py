@@ -235,7 +235,9 @@ class _Translation:
         links = found.setdefault(LINKS, {})
         for name in [name for name in found[PARAMETERS] if name in self.words.moved]:
             value = found[PARAMETERS].pop(name)
-            for path in self.words.moved[name]:
+            del self.origins[PARAMETERS, name]
+            # "none" was the word for a topology's own value.
+            for path in self.words.moved[name] if value not in (None, "none") else ():
                 *before, last = (LINKS, *path.split("."))
                 here = found
                 for word in before:
