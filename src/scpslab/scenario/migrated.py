@@ -184,15 +184,19 @@ class _Text:
                 yield _Edit(known.value.start_mark.index, known.value.end_mark.index, _flow(value))
             else:
                 new[key] = value
-        if not new:
-            return
         assert isinstance(node, yaml.MappingNode)
-        start = node.value[0][0].start_mark.index
-        if node.flow_style:
-            yield _Edit(start, start, f"{_flow(new)[1:-1]}, ")
-        else:
-            indent = " " * node.value[0][0].start_mark.column
-            yield _Edit(start, start, f"{_block(new, indent)}\n{indent}")
+        parts = {key: value for key, value in new.items() if isinstance(value, dict)}
+        plain = {key: value for key, value in new.items() if key not in parts}
+        first, last = node.value[0][0], node.value[-1][1]
+        start, end, indent = first.start_mark.index, self._end(last), " " * first.start_mark.column
+        # Plain values before what is there, parts behind it: a comment in its line stays there.
+        if plain:
+            yield _Edit(start, start, f"{_flow(plain)[1:-1]}, " if node.flow_style else _block(plain, indent, indent))
+        if parts and node.flow_style:
+            yield _Edit(end, end, f", {_flow(parts)[1:-1]}")
+        elif parts:
+            end = self.text.find("\n", end) if "\n" in self.text[end:] else len(self.text)
+            yield _Edit(end, end, f"\n{indent}{_block(parts, indent)}")
 
 
 def _entries(node: yaml.Node, at: KeyPath) -> Iterator[tuple[KeyPath, _Entry]]:
@@ -219,11 +223,11 @@ def _flow(value: Any) -> str:
     return f"{{{', '.join(f'{key}: {_flow(inner)}' for key, inner in value.items())}}}"
 
 
-def _block(value: Mapping[str, Any], indent: str) -> str:
-    """The same in lines, each direction of a link in one."""
+def _block(value: Mapping[str, Any], indent: str, after: str | None = None) -> str:
+    """The same in lines, each direction of a link in one; `after`: the indent of what follows, if anything does."""
     deeper = indent + INDENT
     lines = [
         f"{key}:\n{deeper}{_block(inner, deeper)}" if len(deeper) <= 2 * len(INDENT) else f"{key}: {_flow(inner)}"
         for key, inner in value.items()
     ]
-    return f"\n{indent}".join(lines)
+    return f"\n{indent}".join(lines) + ("" if after is None else f"\n{after}")
