@@ -243,8 +243,8 @@ def gather(folder: Path, warn: Warn = refuse) -> Content:
     for text in wrong:
         warn(text)
     verdicts = evaluate([*papers, *own], evidence)
-    shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if _has_data(verdict))
-    questions = tuple(verdict for verdict in evaluate(load_all(QUESTIONS), evidence) if campaign or _has_data(verdict))
+    shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if has_data(verdict))
+    questions = tuple(verdict for verdict in evaluate(load_all(QUESTIONS), evidence) if campaign or has_data(verdict))
     runs = tuple(_run_part(run, evidence.changed.get(run, ()), warn, is_alone=not campaign) for run in folders)
     known = {f"{verdict.paper.name}/{verdict.claim.id}": verdict for verdict in shown}
     contradictions = tuple(
@@ -290,7 +290,8 @@ def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:
     ]
 
 
-def _has_data(verdict: Verdict) -> bool:
+def has_data(verdict: Verdict) -> bool:
+    """Whether a run has data for a check of the claim."""
     return any(
         finding.outcome is not Outcome.NO_DATA and result.check.operands()
         for result in verdict.results
@@ -471,6 +472,7 @@ def render(folder: Path, warn: Warn = refuse) -> str:
         class_of=class_of,
         outcomes_of=outcomes,
         check_lines=check_lines,
+        has_data=has_data,
         decided=scoreboard.decided,
         scores=scoreboard.scores,
         band=scoreboard.band,

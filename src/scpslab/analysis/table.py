@@ -19,7 +19,7 @@ DELETE = "Delete the file: it is rebuilt from the cells."
 # What a reader asks for first, in this order, and its meaning; the ones that the run has are shown.
 HEADLINE = {
     "transfer_s": "transfer time in seconds",
-    "throughput_report_pct": "throughput in the FY97 report's unit: 2.3 % less than goodput in percent of the link's rate",
+    "throughput_report_pct": "goodput in percent of the link's rate, in the FY97 report's unit (2.3 % less)",
     "goodput_bps": "payload in bits per second",
     "retransmissions": "segments sent again",
     "rtos": "retransmission timeouts",
