@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
 from rich.table import Table
 
 from scpslab import scenario
-from scpslab.cli.options import choice
+from scpslab.cli.options import chosen
 from scpslab.cli.tables import table_console
 from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
@@ -16,14 +17,21 @@ from scpslab.scenario.stacks import STACKS
 
 
 def list_(
-    what: Annotated[str, choice("--what", (*TABLES, "all"), "What to list.")] = "scenarios",
+    what: Annotated[
+        str,
+        typer.Argument(
+            parser=lambda text: chosen("list", (*TABLES, "all"), text),
+            metavar="[WHAT]",
+            help=f"One of {', '.join(TABLES)}, all.",
+        ),
+    ] = "scenarios",
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 
     The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some
     hundred virtual seconds per second.
 
-    Examples: scpslab list · scpslab list --what topologies
+    Examples: scpslab list · scpslab list topologies
     """
     console = table_console()
     for index, (name, table) in enumerate(TABLES.items()):

@@ -31,8 +31,8 @@ def results(
     """Show the results of a run: means with intervals.
 
     The table has the mean ± 95 % Student-t interval for each point of the sweep, and the number of completed transfers.
-    Incomplete transfers are counted, never averaged in. RUN/results.csv has a row per cell; docs/columns.md explains
-    its columns.
+    Incomplete transfers are counted, never averaged in. RUN/results.csv has a row per cell; "scpslab docs columns"
+    explains its columns.
 
     Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last
     --format csv > means.csv
