@@ -65,7 +65,8 @@ def _wall_s(text: str | int) -> int:
 
 def max_wall(does: str) -> OptionInfo:
     """The option `--max-wall`: a limit on the wall clock."""
-    option_info: OptionInfo = typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=f"{does} Or with a unit: '2 h'.")
+    said = f"{does} Or with a unit: '2 h'."
+    option_info: OptionInfo = typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=said)
     return option_info
 
 

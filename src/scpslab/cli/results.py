@@ -38,4 +38,4 @@ def results(
     --format csv > means.csv
     """
     summary = summarise(read_results(find_run(run), rebuild=rebuild, warn=warn), split(by), split(metric))
-    print_report(report(summary), format_)
+    print_report(report(summary, is_narrow=not metric), format_)

@@ -59,8 +59,8 @@ def print_table(report: Report, console: Console) -> None:
 
 
 def print_summary(summary: Summary, console: Console) -> None:
-    """Prints the table of a run."""
-    print_table(table.report(summary), console)
+    """Prints the table of a run, as wide as a terminal."""
+    print_table(table.report(summary, is_narrow=True), console)
 
 
 def as_table(report: Report) -> Table:
