@@ -39,7 +39,7 @@ GROUPS = {
     },
     "Results": {
         "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),
-        "losses": ("scpslab.cli.losses", "List every packet loss of a cell."),
+        "losses": ("scpslab.cli.losses", "List every packet loss of a cell, or of several."),
         "plot": ("scpslab.cli.plot", "Draw the figures of a run."),
         "compare": ("scpslab.cli.compare", "Compare runs, or the values of one axis, point by point."),
         "report": ("scpslab.cli.report", "Write one page about a run or campaign: RUN/report.html."),
