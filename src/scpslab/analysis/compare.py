@@ -28,7 +28,7 @@ from scpslab.runs import RunFolder
 SIGNIFICANT = 0.05
 COMPLETION = "completion_pct"
 # Numbers that follow from another: to compare them too would only make the correction harder.
-FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s"}
+FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s", "utilization": "transfer_s"}
 SAME_DRAWS, NOTHING_DRAWN = "same errors and traffic", "nothing is drawn: no random errors or traffic"
 # What the manifests of two runs must share for their cells to run alike.
 MANIFEST_KEYS = ("engine", "engine_hashes", "seed")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+import typer
 from rich.table import Table
 
 from scpslab import scenario
-from scpslab.cli.options import choice
+from scpslab.cli.options import chosen
 from scpslab.cli.tables import table_console
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Parameters, catalogue
@@ -19,14 +20,21 @@ from scpslab.scenario.topologies import defaults
 
 
 def list_(
-    what: Annotated[str, choice("--what", (*TABLES, "all"), "What to list.")] = "scenarios",
+    what: Annotated[
+        str,
+        typer.Argument(
+            parser=lambda text: chosen("list", (*TABLES, "all"), text),
+            metavar="[WHAT]",
+            help=f"One of {', '.join(TABLES)}, all.",
+        ),
+    ] = "scenarios",
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 
     The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some
     hundred virtual seconds per second.
 
-    Examples: scpslab list · scpslab list --what topologies
+    Examples: scpslab list · scpslab list topologies
     """
     console = table_console()
     for index, (name, table) in enumerate(TABLES.items()):

@@ -26,7 +26,7 @@ def migrate(
     Files in the words of 0.3.0 work until version 1; "scpslab validate" names those words. Cells keep their names and
     random numbers.
 
-    Example: scpslab migrate mine.yaml · scpslab migrate --diff *.yaml
+    Examples: scpslab migrate mine.yaml · scpslab migrate --diff *.yaml
     """
     wrong = []
     for file in files:

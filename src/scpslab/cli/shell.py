@@ -35,8 +35,9 @@ def shell(
     topology: Annotated[
         str,
         typer.Argument(
-            help="The topology to start; scpslab list --what topologies lists them. "
-            "A path that begins with ./ or / is a file of your own."
+            metavar="[TOPOLOGY]",
+            help="The topology to start; scpslab list topologies lists them. "
+            "A path that begins with ./ or / is a file of your own.",
         ),
     ] = "fy97",
     set_: Annotated[
@@ -76,10 +77,11 @@ def shell(
 ) -> None:
     """Start a network on the wall clock, with a prompt.
 
-    The prompt is Mininet's: type a node and a command to run the command in that node. "exit" stops the lab.
+    The prompt is Mininet's: type a node and a command to run the command in that node, such as "ws1 ping -c 3 ws2".
+    "iperf ws1 ws2" measures, "link hop ber 1e-5" changes a link, "watch" shows what happens, and "exit" stops the lab.
 
-    Examples: scpslab shell fy97 · then: ws1 ping -c 3 ws2 · or: iperf ws1 ws2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c ws2
-    -t 60 &, link hop ber 1e-5, watch
+    Examples: scpslab shell fy97 · scpslab shell fy97 --set data_rate="9600 bit/s" --keep session · scpslab shell fy97
+    --stack "*=scps:fy97-rate"
     """
     given = _given(set_ or [])
     if bash and is_path(topology):

@@ -36,8 +36,8 @@ def validate(
     errors at once: file and line, key, what was found, what was expected, what to do. Below the number of cells it
     prints the path of each workload's packets, there and back.
 
-    Examples: scpslab validate fy97/fig04 · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set
-    repeats=2
+    Examples: scpslab validate fy97/fig04 · scpslab validate fy97/fig04:kernel-test --resolved · scpslab validate
+    fy97/fig04:kernel-test --set repeats=2
     """
     name = todays_name(name)
     if is_campaign(name):

@@ -65,10 +65,10 @@ PARTS: dict[str, type] = {
 }
 
 
-def page(path: Path) -> str:
-    """The page with its tables as the classes give them."""
+def page(path: Path, tables: str) -> str:
+    """The page with its tables as they are made."""
     text = path.read_text()
-    return text[: text.index(BEGIN)] + f"{BEGIN}\n{plan_tables()}{END}" + text[text.index(END) + len(END) :]
+    return text[: text.index(BEGIN)] + f"{BEGIN}\n{tables}{END}" + text[text.index(END) + len(END) :]
 
 
 def plan_tables() -> str:
