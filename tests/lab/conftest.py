@@ -28,7 +28,7 @@ ERRORS = {
 }
 START = {"start_ns": 10**9, "required": True}
 HOP = {"from": "h1", "to": "h2", "to_ip": "10.0.0.2"}
-VERDICTS = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "data"}
+VERDICTS = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "forward"}
 CELL = CellPlan(
     id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32, limits=Limits(virtual_s=3600, wall_s=120)
 )
@@ -37,7 +37,7 @@ CELL = CellPlan(
 def network_of(topology: str, **parameters: object) -> NetworkPlan:
     """The network of a topology."""
     module = catalogue.module(topology)
-    return module.describe(module.PARAMETERS.read(parameters)).plan()
+    return module.PARAMETERS.described(module.describe, parameters).plan()
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ FY97 = """
 topology: fy97
 parameters: {data_rate: 2 Mbit/s, ack_rate: 2 Mbit/s}
 hosts: {ws1: {preset: modern}, ws2: {preset: modern}}
-links: {hop: {data: {errors: {model: independent, ber: 1e-5}, queue: {discipline: drop-tail, limit: 20 kB}, jitter: 1 ms}}}
+links: {hop: {forward: {errors: {model: independent, ber: 1e-5}, queue: {discipline: drop-tail, limit: 20 kB}, jitter: 1 ms}}}
 workloads:
   - {kind: bulk, name: transfer, from: ws1, to: ws2, size: 20 kB, segment: 512 B, patience: 100 s}
 limits: {virtual: 200 s, wall: 200 s}
@@ -34,7 +34,7 @@ seed: 3
 """
 SERIAL = """
 topology: sgls
-links: {serial: {data: {errors: {model: independent, ber: 1e-6}}}}
+links: {serial: {forward: {errors: {model: independent, ber: 1e-6}}}}
 hosts: {satellite: {preset: linux-2.0}, ground: {preset: linux-2.0}}
 workloads:
   - {kind: ftp, name: transfer, from: satellite, to: ground, size: 5 kB, patience: 600 s}
@@ -42,7 +42,7 @@ limits: {virtual: 1000 s, wall: 200 s}
 seed: 3
 """
 WHEN_ASKED_FOR = pytest.mark.skipif("SCPSLAB_FORK_SETTINGS" not in os.environ, reason="minutes: make test-forks")
-ERRORS = "links.hop.data.errors"
+ERRORS = "links.hop.forward.errors"
 TABLE = [{"at": "0 s", "delay": "100 ms"}, {"at": "1 s", "delay": "50 ms"}]
 # A setting, and the part of the state in which it must be seen; "" where the network is the same with and without it.
 CELLS = {
@@ -55,7 +55,7 @@ CELLS = {
     "drop list": ({f"{ERRORS}.drop_packets": [4]}, "maps"),
     "drop list's length": ({f"{ERRORS}.drop_min_bytes": "500 B"}, "maps"),
     "outage": ({f"{ERRORS}.outages": [{"from": "1 s", "to": "2 s"}]}, "maps"),
-    "duplicates": ({"links.hop.data.duplicate": 0.02}, "maps"),
+    "duplicates": ({"links.hop.forward.duplicate": 0.02}, "maps"),
     "seed": ({"seed": 4}, "kernel"),  # of the jitter
     "workload": ({"workloads.transfer.size": "30 kB"}, ""),
     "another workload": ({"workloads": [{"kind": "ping", "name": "ping", "from": "ws1", "to": "ws2", "count": 2}]}, ""),
@@ -67,26 +67,26 @@ CELLS = {
 }
 NETWORKS = {
     "rate": ({"parameters.data_rate": "1 Mbit/s"}, "kernel"),
-    "delay": ({"links.hop.data.delay": "100 ms"}, "kernel"),
-    "delay table": ({"links.hop.data": {"delay_table": TABLE}}, "kernel"),
-    "jitter": ({"links.hop.data.jitter": "2 ms"}, "kernel"),
-    "queue limit": ({"links.hop.data.queue.limit": "5 kB"}, "maps"),
-    "red": ({"links.hop.data": {"queue": {"discipline": "red", "limit": "20 kB", "ecn": True}}}, "kernel"),
+    "delay": ({"links.hop.forward.delay": "100 ms"}, "kernel"),
+    "delay table": ({"links.hop.forward": {"delay_table": TABLE}}, "kernel"),
+    "jitter": ({"links.hop.forward.jitter": "2 ms"}, "kernel"),
+    "queue limit": ({"links.hop.forward.queue.limit": "5 kB"}, "maps"),
+    "red": ({"links.hop.forward": {"queue": {"discipline": "red", "limit": "20 kB", "ecn": True}}}, "kernel"),
     "codel": (
-        {"links.hop.data": {"queue": {"discipline": "codel", "limit": "20 kB", "codel_target": "50 ms"}}},
+        {"links.hop.forward": {"queue": {"discipline": "codel", "limit": "20 kB", "codel_target": "50 ms"}}},
         "kernel",
     ),
-    "overhead": ({"links.hop.data.overhead": "30 B"}, "kernel"),
+    "overhead": ({"links.hop.forward.overhead": "30 B"}, "kernel"),
     "route's options": ({"hosts.ws1.initial_window": 3, "hosts.ws1.rto_min": "300 ms"}, "kernel"),
     "congestion control": ({"hosts.ws1.congestion": "vegas"}, "kernel"),
     "sysctl": ({"hosts.ws1.sack": False}, "kernel"),
     "preset": ({"hosts.ws2.preset": "linux-2.0"}, "kernel"),
-    "script": ({"script": [{"do": "link", "at": "1 s", "link": "hop", "direction": "data", "ber": 1e-6}]}, "maps"),
-    "verdicts": ({"probes": [{"kind": "verdicts", "link": "hop", "direction": "data"}]}, "maps"),
+    "script": ({"script": [{"do": "link", "at": "1 s", "link": "hop", "direction": "forward", "ber": 1e-6}]}, "maps"),
+    "verdicts": ({"probes": [{"kind": "verdicts", "link": "hop", "direction": "forward"}]}, "maps"),
 }
 LINES = {
-    "bit error rate": ({"links.serial.data.errors.ber": 1e-5}, "serial"),
-    "outage": ({"links.serial.data.errors": {"model": "none", "outages": [{"from": "1 s", "to": "2 s"}]}}, "serial"),
+    "bit error rate": ({"links.serial.forward.errors.ber": 1e-5}, "serial"),
+    "outage": ({"links.serial.forward.errors": {"model": "none", "outages": [{"from": "1 s", "to": "2 s"}]}}, "serial"),
 }
 
 

@@ -13,12 +13,12 @@ from tests.lab.ran import Cell, Ran
 SCENARIO = """
 parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s}
 links:
-  hop: {data: {errors: {model: independent, ber: 3e-5}}}
+  hop: {forward: {errors: {model: independent, ber: 3e-5}}}
 workloads:
   - {kind: policy, name: transfer, policy: policy_0.py, from: h1, to: h2, size: 20 kB, patience: 60 s}
 probes:
   - {kind: capture, node: h1}
-  - {kind: verdicts, link: hop, direction: data}
+  - {kind: verdicts, link: hop, direction: forward}
 limits: {wall: 20 s}
 """
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_text()

@@ -98,7 +98,7 @@ def test_a_transfer_crosses_both_routers_and_every_frame_is_accounted_for(run):
 
 
 def test_bit_errors_are_signalled_as_corruption_and_as_nothing_else(run):
-    metrics = measured(run(NP + "links: {modem: {data: {errors: {model: independent, ber: 1.0e-5}}}}\n"))
+    metrics = measured(run(NP + "links: {modem: {forward: {errors: {model: independent, ber: 1.0e-5}}}}\n"))
     assert metrics["ws6_modem_damaged"] > 5
     # One error in 256 makes a flag of an octet, and so two pieces of one frame; one in a thousand hits a flag, and
     # joins two frames.

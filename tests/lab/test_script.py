@@ -8,13 +8,13 @@ CHANGES = """
 script:
 - {do: run, at: 1 s, node: h2, command: "iperf3 -s -1", required: false}
 - {do: run, at: 2 s, node: h1, command: "iperf3 -c 10.0.0.2 -u -b 1M -l 1000 -t 40 --json > /dev/null"}
-- {do: link, at: 10 s, link: hop, direction: data, ber: 1e-5}
-- {do: link, at: 20 s, link: hop, direction: data, ber: 0}
-- {do: link, at: 20 s, link: hop, direction: data, state: down}
-- {do: link, at: 25 s, link: hop, direction: data, state: up}
-- {do: link, at: 30 s, link: hop, direction: data, rate: 500 kbit/s}
-- {do: link, at: 36 s, link: hop, direction: data, rate: 2 Mbit/s}
-- {do: link, at: 36 s, link: hop, direction: data, delay: 50 ms}
+- {do: link, at: 10 s, link: hop, direction: forward, ber: 1e-5}
+- {do: link, at: 20 s, link: hop, direction: forward, ber: 0}
+- {do: link, at: 20 s, link: hop, direction: forward, state: down}
+- {do: link, at: 25 s, link: hop, direction: forward, state: up}
+- {do: link, at: 30 s, link: hop, direction: forward, rate: 500 kbit/s}
+- {do: link, at: 36 s, link: hop, direction: forward, rate: 2 Mbit/s}
+- {do: link, at: 36 s, link: hop, direction: forward, delay: 50 ms}
 """
 
 
@@ -82,7 +82,7 @@ def test_a_filter_that_is_none_is_named_before_anything_is_sent(run):
 
 
 TWO_PROGRAMS = """
-links: {{hop: {{data: {{errors: {{model: independent, ber: 1e-6}}}}}}}}
+links: {{hop: {{forward: {{errors: {{model: independent, ber: 1e-6}}}}}}}}
 workloads: [{{kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB}}]
 script: [{{do: run, at: 1 s, node: h1, command: {command}}}]
 probes:

@@ -7,11 +7,11 @@ kind: scenario
 version: 1
 title: A trunk
 topology: shared_router
-links: {trunk: {data: {rate: 1 Mbit/s, queue: {codel_target: null}}}}
+links: {trunk: {forward: {rate: 1 Mbit/s, queue: {codel_target: null}}}}
 workloads:
   - {kind: bulk, name: transfer, from: far, to: sink, size: 100 kB}
 """
-DATA = "links.trunk.data"
+DATA = "links.trunk.forward"
 QUEUE, ERRORS = f"{DATA}.queue", f"{DATA}.errors"
 MARKING = f"{QUEUE}={{discipline: codel, ecn: true, codel_target: 20 ms}}"
 FOREIGN_KEY = f"{QUEUE}.red_min=9 kB"
@@ -25,7 +25,7 @@ REFUSED = {
     "workloads.transfer.start=3600 s": 'workloads[0].start: found "3600 s"; expected a time before limits.virtual',
     "script=[{do: link, at: 2 h, link: trunk, ber: 0}]": 'script[0].at: found "2 h"; expected a time before limits',
     f"{DATA}.delay=3000 h": f"{DATA}.delay: {TOO_LONG}; expected at most",
-    "parameters.hop_delay=3000 h": f"hop.data: {TOO_LONG}; expected at most",
+    "parameters.hop_delay=3000 h": f"hop.forward: {TOO_LONG}; expected at most",
     "script=[{do: link, at: 2 s, link: trunk, delay: 3000 h}]": f"script[0].delay: {TOO_LONG}",
     "checks=[{metric: goodput, at_least: 3}]": 'checks[0].metric: found "goodput"; expected one of ',
     "checks=[{metric: goodput_bps, at_least: 3 s}]": "checks[0].at_least: goodput_bps: ",
@@ -39,7 +39,7 @@ REFUSED = {
     f"{DATA}.overhead=1 GB": 'overhead: found "1 GB"; expected at most 65535 B, the length of the largest packet',
     f"{ERRORS}={{model: vector-file, file: {'x' * 300}}}": 'errors.file: found "xxxxx',
     f"{QUEUE}.limit=1 B": f"queue.limit: {NO_PACKET}; expected at least 28 B",
-    "parameters.wide_buffer=1 B": f"hop.data: {NO_PACKET}",
+    "parameters.wide_buffer=1 B": f"hop.forward: {NO_PACKET}",
 }
 WARNED = {
     f"{ERRORS}.ber=1": f"{NO_SURVIVOR} 0",
@@ -55,7 +55,7 @@ WARNED = {
     FOREIGN_KEY: "queue.red_min: found red_min on a queue of discipline drop-tail, which does not use it",
     f"{DATA}={{delay: 5 ms, {FIRST_DELAY}}}": f"{DATA}.delay: found a delay beside a delay_table from 0 s on",
     f"{QUEUE}={{discipline: codel}}": "queue.codel_target: found a target of 5 ms, where a full packet takes 12 ms",
-    "links.hop.data.queue.discipline=red": "queue.discipline: found red at far, a host, whose kernel keeps",
+    "links.hop.forward.queue.discipline=red": "queue.discipline: found red at far, a host, whose kernel keeps",
     MARKING: "queue.ecn: found a queue that marks (ecn), and no workload with ECN on both hosts",
 }
 # With one of these beside it, a point of the sweep or another host uses the word.
@@ -64,7 +64,7 @@ USED = [
     (FOREIGN_KEY, f"sweep={{queue: {{set: [{QUEUE}.discipline], values: [drop-tail, red]}}}}"),
     (OTHER_MODEL, f"sweep={{errors: {{set: [{ERRORS}.model], values: [independent, clustered]}}}}"),
     (f"{DATA}.delay=5 ms", f"sweep={{moves: {{cases: {{{MOVES}}}}}}}"),
-    ("links.hop.data.queue.discipline=red", "hosts={far: {stack: scps}, sink: {stack: scps}}"),
+    ("links.hop.forward.queue.discipline=red", "hosts={far: {stack: scps}, sink: {stack: scps}}"),
     (MARKING, "hosts={far: {ecn: true}, sink: {ecn: true}}"),
     (MARKING, "hosts={far: {congestion: dctcp}, sink: {congestion: dctcp}}"),
 ]

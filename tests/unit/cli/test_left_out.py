@@ -13,7 +13,7 @@ workloads:
   - {kind: bulk, name: victim, from: near, to: sink, size: 100 kB, port: 5003}
   - {kind: ping, name: echo, from: far, to: sink, count: 3}
 probes:
-  - {kind: queue, name: depth, link: trunk, direction: data}
+  - {kind: queue, name: depth, link: trunk, direction: forward}
 """
 VARIANT = 'variants: {alone: {set: {workloads.victim: off, workloads.echo: "off"}}}'
 TRANSFER = "  transfer: far ─hop→ r1 ─trunk→ sink; back the same way"

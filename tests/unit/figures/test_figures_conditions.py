@@ -108,9 +108,9 @@ ALTERED = {
     "parameters.ack_rate=1 Mbit/s": "rate of the way back 1 Mbit/s instead of 2 Mbit/s",
     "parameters.data_delay=264 ms": "round trip 529 ms instead of 530 ms",
     "parameters.framing=5 B": "framing 5 bytes instead of 4 bytes",
-    "links.hop.ack.errors.drop_packets=[7]": "other influences 1 packet dropped by order instead of none",
-    "links.hop.data.jitter=1 ms": "other influences packets out of order or doubled instead of none",
-    "links.hop.data.queue.discipline=codel": "other influences queue codel instead of none",
+    "links.hop.return.errors.drop_packets=[7]": "other influences 1 packet dropped by order instead of none",
+    "links.hop.forward.jitter=1 ms": "other influences packets out of order or doubled instead of none",
+    "links.hop.forward.queue.discipline=codel": "other influences queue codel instead of none",
     f"workloads=[{TRANSFER}, {LOAD}]": "congestion level 150 % instead of 100 %",
 }
 

@@ -33,7 +33,7 @@ def with_records(run_dir: Path, name: str) -> Path:
     probes = (
         *plan.cell.probes,
         TcpInfo(name="tcp-ws1", node="ws1", interval_ns=10**8),
-        Verdicts(name="log", link="hop", direction="data"),
+        Verdicts(name="log", link="hop", direction="forward"),
     )
     (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
     ends = {"local": "10.1.0.1:40001", "remote": "10.2.0.2:5001", "srtt_ms": 540.0, "mss_bytes": 1400, "unacked": 1}

@@ -16,7 +16,7 @@ GILBERT_ELLIOTT = {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "b
 
 def serial_link(**parameters):
     module = catalogue.module("sgls")
-    return module.describe(module.PARAMETERS.read(parameters)).plan().serial_links[0]
+    return module.PARAMETERS.described(module.describe, parameters).plan().serial_links[0]
 
 
 def cell(data_errors=None):

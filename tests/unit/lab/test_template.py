@@ -22,18 +22,18 @@ LIMITS = Limits(virtual_s=60, wall_s=60)
 CELL = CellPlan(id="r1", scenario="test", axes={"ber": 1e-5}, repeat=1, kernel_seed="5c" * 32, limits=LIMITS)
 BITS = {"model": "independent", "action": "drop", "settings": Independent(ber=1e-5), "seed": "5c" * 32}
 ERRORS = Errors(**BITS, vector_errors=100, drop_packets=(), drop_min_bytes=0, outages=())
-VERDICTS = Verdicts(name="v", link="hop", direction="data")
+VERDICTS = Verdicts(name="v", link="hop", direction="forward")
 STEP = RunStep(t_ns=0, node="h1", command="true", required=True, patience_ns=1)
 SACK = {"net.ipv4.tcp_sack": "0"}
 
 
 def plan_of(topology: str = "point_to_point") -> Plan:
     module = catalogue.module(topology)
-    return Plan(network=module.describe(module.PARAMETERS.read({})).plan(), cell=CELL)
+    return Plan(network=module.PARAMETERS.described(module.describe, {}).plan(), cell=CELL)
 
 
 def impaired(plan: Plan, **said: object) -> Plan:
-    return replace(plan, cell=replace(plan.cell, impairments=(Impairment(link="hop", direction="data", **said),)))
+    return replace(plan, cell=replace(plan.cell, impairments=(Impairment(link="hop", direction="forward", **said),)))
 
 
 def with_errors(plan: Plan, **errors: object) -> Plan:

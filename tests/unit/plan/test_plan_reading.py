@@ -147,7 +147,7 @@ def test_a_direction_of_a_plan_from_outside_keeps_the_rules_of_a_scenarios(link,
     assert refusal(plans.read, fields, error=PlanError).startswith(f"network.links[{link}].directions[0].{says}")
 
 
-STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["data"], "change": "rate", "value": 8}
+STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["forward"], "change": "rate", "value": 8}
 SERVICE = {"kind": "command", "node": "ws1", "command": "a", "ready_port": 80, "patience_ns": 1}
 
 

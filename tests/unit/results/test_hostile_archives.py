@@ -77,7 +77,7 @@ def setting(*path):
 
 def impaired(errors):
     """An archive whose first direction has these errors."""
-    impairment = {"link": "hop", "direction": "data", "errors": errors}
+    impairment = {"link": "hop", "direction": "forward", "errors": errors}
     return setting("cell", "impairments", [impairment])
 
 

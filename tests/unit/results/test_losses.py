@@ -60,7 +60,7 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     transfer = synthetic.simulate(60_000, MSS, {*CORRUPTED, *DROPPED})
     folder: Path = synthetic.write_cell(run_dir, {"stack": "reno", "ber": "1e-05"}, 1, transfer)
     (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "fig04-golden", "status": "completed"}))
-    with_probes(folder, lambda probes: [*probes, Verdicts(name=LOG, link="hop", direction="data")])
+    with_probes(folder, lambda probes: [*probes, Verdicts(name=LOG, link="hop", direction="forward")])
 
     sent = client_packets(transfer)
     plan = plans.parse((folder / "plan.json").read_bytes())
@@ -169,7 +169,7 @@ def test_losses_without_log_and_second_capture_are_counted_in_a_note(cell):
     found = found_in(cell)
     assert found.lost == ()
     assert found.notes[0].startswith("hop, data direction: 1 queue, 2 corrupt, not in this list")
-    assert "{kind: verdicts, link: hop, direction: data}" in found.notes[0]
+    assert "{kind: verdicts, link: hop, direction: forward}" in found.notes[0]
 
 
 def test_bytes_that_nobody_sends_again_are_never_repaired(cell):

@@ -19,7 +19,7 @@ def refused(name, *overrides):
 def test_a_value_that_an_axis_replaces_is_refused():
     (line,) = refused(KERNEL, "links.hop.*.errors.ber=1e-5")
     assert line == (
-        '--set links.hop.*.errors.ber=1e-5: found links.hop.data.errors.ber, which the axis "ber" replaces; '
+        '--set links.hop.*.errors.ber=1e-5: found links.hop.forward.errors.ber, which the axis "ber" replaces; '
         "expected a key that no axis sets. Set the axis: --set 'sweep.ber=[1e-05]'."
     )
 
@@ -78,7 +78,7 @@ def test_a_case_of_one_s_own_has_a_label_of_its_own():
 
 
 def test_variants_are_held_to_it_too(write, small):
-    path = write(small + "variants:\n  other: {set: {links.hop.data.errors.ber: 1e-3}}\n")
+    path = write(small + "variants:\n  other: {set: {links.hop.forward.errors.ber: 1e-3}}\n")
     (line,) = refused(f"{path}:other")
-    assert "small.yaml:22: variants.other.set.links.hop.data.errors.ber: found " in line
+    assert "small.yaml:22: variants.other.set.links.hop.forward.errors.ber: found " in line
     assert 'which the axis "ber" replaces' in line

@@ -12,15 +12,15 @@ SERIAL = """kind: scenario
 version: 1
 title: Serial
 topology: sgls
-links: {serial: {data: {errors: {model: independent, ber: 1.0e-5}}}}
+links: {serial: {forward: {errors: {model: independent, ber: 1.0e-5}}}}
 workloads:
   - {kind: ftp, name: transfer, from: satellite, to: ground, size: 100 kB}
 """
 # Words of the tables for others: of places, and of what begins a part of a scenario.
 SHORT = {
     "QUEUE": "HOP.queue",
-    "HOP": "links.hop.data",
-    "LINE": "links.serial.data",
+    "HOP": "links.hop.forward",
+    "LINE": "links.serial.forward",
     "DOCKER": "containers: docker",
     "RED": "discipline: red",
     "IMAGE": "stack: image, image: vendor/stack",
@@ -126,7 +126,7 @@ probes[0].direction | {probes.0: {kind: queue, link: hop, direction: up}} | one 
 probes[0].link | lan | found "lan"; expected one of hop
 sweep.ber | {sweep.ber.set: ["links.hop.*.errors.bre"]} | errors.bre: found the unknown key ... mean ber?
 sweep.ber | {sweep.ber.set: [title.x.y]} | found "x" after title, which is a plain value
-sweep.ber | {sweep.ber.set: [links.hip.data.errors.ber]} | links.hip: found "hip"
+sweep.ber | {sweep.ber.set: [links.hip.forward.errors.ber]} | links.hip: found "hip"
 sweep.ber | {sweep.ber.set: [workloads.transfr.size]} | Did you mean transfer
 sweep.ber | {sweep.ber.set: ["limits.*"]} | found "*" after limits
 sweep.ber | {sweep.ber.values: [0, 2]} | =2: HOP.errors.ber: found 2; expected at most 1
@@ -154,7 +154,7 @@ LINE.queue | {LINE.queue.limit: 10 kB} | rate, delay and errors only
 LINE.overhead | 4 B | rate, delay and errors only
 LINE.errors.drop_packets | [3] | bytes only
 LINE.errors.model | {LINE.errors: {model: packet-loss, loss: 0.01}} | bytes only
-probes[0].link | {probes: [{kind: verdicts, link: serial, direction: data}]} | found
+probes[0].link | {probes: [{kind: verdicts, link: serial, direction: forward}]} | found
 workloads[0].name | {workloads.0.name: serial} | another record has
 workloads[0].size | 1 GB | fit in patience
 workloads[0].kind | {hosts.ground: {stack: scps, bets: true}} | which has bets
@@ -242,7 +242,7 @@ def test_wrong_scenario_is_told_at_its_line(base, where, changes, words, small, 
     "old new words",
     r"""
 seed: 7 | seed: 7\nseed: 8 | 20: seed: found the key a second time
-ber: 1e-6} | ber: 1e-6, ber: 1e-5} | 8: links.hop.data.errors.ber: found the key a second
+ber: 1e-6} | ber: 1e-6, ber: 1e-5} | 8: links.hop.forward.errors.ber: found the key a second
 seed: 7 | 7: seed | 19: top level: found the key "7"
 seed: 7 | on: 7 | 19: top level: found the key "on"
 title: Small | title: &t Small\nsource: *t | 4: found an alias
@@ -318,7 +318,7 @@ hosts.h9.congestion=cubic | --set hosts.h9.congestion=cubic: hosts.h9
 nothing.at.all=1 | found the unknown key "nothing"
 links..data=1 | single dots
 sweep.beer=[0] | found the axis "beer"; expected one of ber. Did you mean ber?
-sweep.ber=[2] | --set sweep.ber=[2]: sweep.ber=2: links.hop.data.errors.ber: found 2; expected at most 1
+sweep.ber=[2] | --set sweep.ber=[2]: sweep.ber=2: links.hop.forward.errors.ber: found 2; expected at most 1
 sweep.ber=[] | found an empty list; expected at least one value
 sweep=7 | sweep: found 7; expected keys with values
 """,
@@ -335,7 +335,7 @@ def test_wrong_override_is_told_at_the_option(override, words, small, load):
 {set: {workloads.transfer.size: 7}} | :22: variants.little.set.workloads.transfer.size: workloads[0].size: found 7 (no
 {set: {workloads.x.size: 1 kB}} | :22: variants.little.set.workloads.x.size: found
 {sweep: {beer: [0]}} | :22: variants.little.sweep.beer: found the axis
-{sweep: {ber: [3]}} | sweep.ber=3: links.hop.data.errors.ber: found 3
+{sweep: {ber: [3]}} | sweep.ber=3: links.hop.forward.errors.ber: found 3
 {repeats: 0} | :22: variants.little.repeats: found 0
 """,
 )
