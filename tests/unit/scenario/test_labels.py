@@ -74,7 +74,7 @@ def test_a_case_of_one_s_own_has_a_label_of_its_own():
     assert [cell.id for cell in cells] == [
         f"stack=mine,errors={model},ber=0,r1" for model in ("independent", "clustered")
     ]
-    assert {cell.model.hosts["ws1"].congestion for cell in cells} == {"bbr"}
+    assert {cell.model.hosts["ws1"].congestion_control for cell in cells} == {"bbr"}
 
 
 def test_variants_are_held_to_it_too(write, small):
