@@ -87,7 +87,7 @@ def test_what_a_cell_has_of_its_own_is_not_in_its_template(vectors):
         lambda plan: with_direction(plan, delay_ns=5),
         lambda plan: with_direction(plan, jitter_ns=5),
         lambda plan: with_cell(plan, probes=(LOSSES,)),
-        lambda plan: with_cell(plan, script=(STEP,)),
+        lambda plan: with_cell(plan, events=(STEP,)),
     ],
 )
 def test_what_the_set_up_reads_is_in_the_template(vectors, change):
@@ -123,7 +123,7 @@ def test_space_is_a_power_of_two_of_what_the_plan_needs(vectors):
 
 
 def test_what_can_change_has_room_for_it_in_every_direction(vectors):
-    plan = with_cell(with_errors(plan_of()), script=(STEP,))
+    plan = with_cell(with_errors(plan_of()), events=(STEP,))
     directions = sum(len(link.directions) for link in plan.network.links)
     space = Space.of(plan, vectors)
 

@@ -27,7 +27,7 @@ def test_a_value_that_an_axis_replaces_is_refused():
 def test_a_value_that_contradicts_the_preset_of_a_case_is_refused():
     reno, cubic = refused(KERNEL, "hosts.ws1.congestion_control=bbr", "sweep.stack=[fy97-reno, cubic]")
     assert reno == (
-        "--set hosts.ws1.congestion_control=bbr: found hosts.ws1 with congestion bbr instead of reno, which contradicts "
+        "--set hosts.ws1.congestion_control=bbr: found hosts.ws1 with congestion_control bbr instead of reno, which contradicts "
         f'case "fy97-reno" of the axis "stack"; expected what its preset says. {ADVICE}'
     )
     replaced = 'found hosts.ws1.congestion_control, which case "cubic" of the axis "stack" replaces;'
