@@ -15,7 +15,7 @@ from scpslab.cli.options import Jobs, Settings, choice, engine_choice
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.terminal import warn
-from scpslab.cli.validate import todays_name
+from scpslab.cli.validate import Scenario, todays_name
 from scpslab.core.errors import FAILED_EXIT, ResultError, UsageError
 from scpslab.core.folders import somebody_elses
 from scpslab.engine import DEFAULT, ENGINES
@@ -32,14 +32,7 @@ EXECUTOR = choice("--executor", EXECUTORS, WHERE)
 
 
 def run(  # typer calls it by name
-    scenario: Annotated[
-        str,
-        typer.Argument(
-            metavar="SCENARIO",
-            help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. "
-            "fy97/fig04:kernel-demo.",
-        ),
-    ],
+    scenario: Scenario,
     engine: Annotated[str, ENGINE] = DEFAULT,
     jobs: Jobs = None,
     cache: Annotated[
