@@ -22,7 +22,7 @@ from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.strict_json import Json, section
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
-from scpslab.plan.script import LinkStep
+from scpslab.plan.events import LinkStep
 from scpslab.runs import RunFolder
 
 SIGNIFICANT = 0.05
@@ -410,7 +410,7 @@ def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:
     for workload in plan.cell.workloads:
         if workload.drawn:
             yield f"traffic of {workload.name}", (workload.start_ns, workload.drawn)
-    for step in plan.cell.script:
+    for step in plan.cell.events:
         if isinstance(step, LinkStep) and step.seeds:
             yield f"errors of {step.link} from {step.t_ns / 1e9:g} s on", (step.directions, step.value, step.seeds)
 

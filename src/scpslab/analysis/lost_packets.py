@@ -403,7 +403,7 @@ def _without_log(way: _Way, captures: Sequence[_Seen]) -> tuple[list[Lost], list
                 how = f"these packets are found by comparing the captures {before.name} and {behind.name}."
                 note = f"{way.where}: {losses}; no verdict log, so {how} Their time is that of their sending."
                 return [_compared(before, index, bare) for index in missing], [note]
-    probe = f"{{kind: verdicts, link: {way.link}, direction: {way.direction.name}}}"
+    probe = f"{{kind: losses, link: {way.link}, direction: {way.direction.name}}}"
     note = f"{way.where}: {losses}, not in this list: the scenario has no verdict log there."
     return [], [f"{note} Add a probe {probe}."]
 

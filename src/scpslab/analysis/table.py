@@ -18,19 +18,19 @@ from scpslab.runs import RunFolder
 
 FORMAT = 1
 DELETE = "Delete the file: it is rebuilt from the cells."
-# What a reader asks for first, in this order; the ones that the run has are shown.
-HEADLINE = (
-    "transfer_s",
-    "throughput_report_pct",
-    "utilization",
-    "goodput_bps",
-    "retransmissions",
-    "rtos",
-    "rtt_mean_ms",
-    "received",
-    "jitter_ms",
-    "lost_packets",
-)
+# What a reader asks for first, in this order, and its meaning; the ones that the run has are shown.
+HEADLINE = {
+    "transfer_s": "transfer time in seconds",
+    "throughput_report_pct": "goodput in percent of the link's rate, in the FY97 report's unit (2.3 % less)",
+    "utilization": "goodput as a share of the slowest hop's rate",
+    "goodput_bps": "payload in bits per second",
+    "retransmissions": "segments sent again",
+    "rtos": "retransmission timeouts",
+    "rtt_mean_ms": "mean round-trip time in milliseconds",
+    "received": "echo replies that came back",
+    "jitter_ms": "mean deviation of the transit time in milliseconds",
+    "lost_packets": "datagrams that did not arrive",
+}
 HEADLINE_COUNT = 4
 # A terminal, unless somebody has widened it; around a column of a table are three characters.
 TERMINAL_CHARACTERS, AROUND_CHARACTERS = 80, 3

@@ -152,7 +152,7 @@ def test_what_cannot_be_planned_is_said_by_validate(scpslab, tmp_path, monkeypat
 
 
 def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):
-    idle = SMALL.replace("model: independent, ber: 1e-6", "model: none").replace("links.hop.*", "links.hop.data")
+    idle = SMALL.replace("model: independent, ber: 1e-6", "model: none").replace("links.hop.*", "links.hop.forward")
     (path := tmp_path / "idle.yaml").write_text(idle)
     code, out, err = scpslab("validate", str(path))
     assert (code, out) == (0, "idle: Small: 6 cells, all planned\n  transfer: h1 ─hop→ h2; back the same way\n")

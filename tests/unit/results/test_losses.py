@@ -20,7 +20,7 @@ from scpslab.analysis.lost_packets import Losses, find_losses, report, resend_ca
 from scpslab.analysis.run import open_cell
 from scpslab.plan.links import CORRUPT, QUEUE
 
-from scpslab.kinds.probes.verdicts.plan import Verdicts
+from scpslab.kinds.probes.losses.plan import Verdicts
 
 LOG = "verdicts-hop-data"
 # Ordinals among the data packets, resent ones included.
@@ -80,7 +80,7 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     write_lines(folder, LOG, lines)
     accounts = lines_of(folder, "accounting")
     for account in accounts:
-        if (account["link"], account["direction"]) == ("hop", "data"):
+        if (account["link"], account["direction"]) == ("hop", "forward"):
             account |= {"offered_packets": len(sent), "offered_bytes": sum(sizes)}
             account |= {"queue_packets": len(DROPPED), "corrupt_packets": len(CORRUPTED)}
     write_lines(folder, "accounting", accounts)
@@ -170,7 +170,7 @@ def test_losses_without_log_and_second_capture_are_counted_in_a_note(cell):
     found = found_in(cell)
     assert found.lost == ()
     assert found.notes[0].startswith("hop, data direction: 1 queue, 2 corrupt, not in this list")
-    assert "{kind: verdicts, link: hop, direction: data}" in found.notes[0]
+    assert "{kind: losses, link: hop, direction: forward}" in found.notes[0]
 
 
 def test_bytes_that_nobody_sends_again_are_never_repaired(cell):
