@@ -27,7 +27,7 @@ from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
 
 ENGINE = engine_choice(ENGINES, "Engine to run cells in")
-WHERE = "Where cells run: local (this machine) or dask (the workers of --cluster)."
+WHERE = "Where cells run: local (this machine) or dask. Default: dask with --cluster, local without."
 EXECUTOR = choice("--executor", EXECUTORS, WHERE)
 
 
@@ -66,21 +66,25 @@ def run(  # typer calls it by name
             help="Run only part K of N, and keep its results; a run without it takes them all.",
         ),
     ] = None,
-    executor: Annotated[str, EXECUTOR] = "local",
+    executor: Annotated[str | None, EXECUTOR] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="CLUSTER", help="With --executor dask: a scheduler's address, or local."),
+        typer.Option(
+            metavar="CLUSTER",
+            help="Run cells on the workers of the Dask scheduler at this address, or on workers of this machine: local.",
+        ),
     ] = None,
 ) -> None:
     """Run a scenario or campaign; repeat the command to resume.
 
     The command runs every cell, draws the figures and prints the run folder last. It is safe to interrupt: finished
     cells are kept. A campaign (campaigns/papers) runs several scenarios; its folder links to their runs, and "scpslab
-    report" makes one page of them. "scpslab docs scale" explains runs on several machines (--shard, --executor).
+    report" makes one page of them. "scpslab docs scale" explains runs on several machines (--shard, --cluster).
 
     Examples: scpslab run fy97/fig04:kernel-demo · scpslab run fy97/fig04:kernel-test --set sweep.stack=fy97-reno
     """
     console = table_console(stderr=True)
+    executor = executor or ("dask" if cluster else "local")
     if ENGINES[engine].reach:
         check_consent(engine, scenario, trust, console)
     options = RunOptions(
