@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from scpslab import scenario
-from scpslab.cli.options import chosen
+from scpslab.cli.options import chosen, completed
 from scpslab.cli.tables import table_console
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Parameters, catalogue
@@ -26,6 +26,7 @@ def list_(
             parser=lambda text: chosen("list", (*TABLES, "all"), text),
             metavar="[WHAT]",
             help=f"One of {', '.join(TABLES)}, all.",
+            autocompletion=completed(lambda: TABLES),
         ),
     ] = "scenarios",
 ) -> None:

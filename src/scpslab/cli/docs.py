@@ -13,6 +13,7 @@ import typer
 from rich.markdown import Markdown
 from rich.table import Table
 
+from scpslab.cli.options import completed
 from scpslab.cli.tables import table_console
 from scpslab.cli.terminal import DOCS
 from scpslab.core.choices import one_of
@@ -27,7 +28,11 @@ WIDEST = 100
 def docs(
     page: Annotated[
         str | None,
-        typer.Argument(metavar="[PAGE]", help="The page, or PAGE#HEADING for a part. Default: list all pages."),
+        typer.Argument(
+            metavar="[PAGE]",
+            help="The page, or PAGE#HEADING for a part. Default: list all pages.",
+            autocompletion=completed(lambda: dict(_pages())),
+        ),
     ] = None,
     path: Annotated[
         bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +11,7 @@ from typer.models import OptionInfo
 from scpslab.core import names, units
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
+from scpslab.runs.run import RUNS
 
 if TYPE_CHECKING:
     # Commands that only read need no engine, which takes a while to load.
@@ -20,9 +21,18 @@ if TYPE_CHECKING:
 def choice(option: str, choices: Collection[str], does: str) -> OptionInfo:
     """An option with a value that is one of the choices; the message about another one suggests the nearest."""
     option_info: OptionInfo = typer.Option(
-        option, parser=lambda text: chosen(option, choices, text), metavar=f"[{'|'.join(choices)}]", help=does
+        option,
+        parser=lambda text: chosen(option, choices, text),
+        metavar=f"[{'|'.join(choices)}]",
+        help=does,
+        autocompletion=completed(lambda: choices),
     )
     return option_info
+
+
+def completed(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes the beginning of a word to."""
+    return lambda incomplete: [word for word in words() if word.startswith(incomplete)]
 
 
 def chosen(place: str, choices: Collection[str], text: str) -> str:
@@ -74,17 +84,19 @@ Jobs = Annotated[
     int | None,
     typer.Option(parser=_jobs, metavar="NUMBER", help="Number of cells to run at a time. Default: one per core."),
 ]
+runs = completed(lambda: ["last", *(folder.name for folder in RUNS.glob("*-*"))])
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
+    str,
+    typer.Argument(
+        metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.', autocompletion=runs
+    ),
 ]
 RunOrCampaign = Annotated[
     str,
-    typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'),
-]
-Scenario = Annotated[
-    str,
     typer.Argument(
-        metavar="SCENARIO", help="A scenario by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:test."
+        metavar="RUN",
+        help='A run or campaign: a folder, its name under runs/, or "last" for the newest.',
+        autocompletion=runs,
     ),
 ]
 Settings = Annotated[

@@ -185,7 +185,7 @@ def gradescope(
     roster: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="The roster, with the column email: Gradescope says by e-mail who handed in."
+            metavar="FILE", help="The roster, with the column email: Gradescope identifies students by e-mail."
         ),
     ],
     course: CourseFolder = Path(),

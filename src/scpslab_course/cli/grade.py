@@ -46,7 +46,7 @@ def grade(
         ),
     ] = None,
     student: Annotated[
-        str | None, typer.Option(metavar="ID", help="Who handed it in, as your platform knows it. For one submission.")
+        str | None, typer.Option(metavar="ID", help="The student's id on your platform. For one submission.")
     ] = None,
     submitters: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The same for many: CSV with the columns file, student.")
@@ -59,7 +59,7 @@ def grade(
         typer.Option(
             metavar="FOLDER",
             callback=printable,
-            help="Write a page for each submission and one for the class, for who marks.",
+            help="Write a page for each submission and one for the class, for the person who marks.",
         ),
     ] = None,
     marks: Annotated[
@@ -67,7 +67,7 @@ def grade(
         typer.Option(
             metavar="FILE",
             callback=printable,
-            help="The points that a person gives: written with a line for all that waits, and then read.",
+            help="A file for points that a person gives: the command adds a line for each open item, and reads them.",
         ),
     ] = None,
     sample: Annotated[
