@@ -142,7 +142,7 @@ fn settings_that_are_no_good_change_nothing() {
         assert!(said.starts_with("scps: gateway: SIGHUP: ") && said.contains(why), "{said}");
         assert!(said.ends_with("The settings stay as they were."), "{said}");
     };
-    stays(daemon.reload("{\"wan\": {"), "settings.json:1: found text that is no JSON");
+    stays(daemon.reload("{\"wan\": {"), "settings.json:1: wan: found text that is no JSON");
     stays(daemon.reload(&gateway(ports, r#""rate": "fast""#, "")), "wan: rate: ");
     stays(daemon.reload(&gateway(ports, SLOW, r#", "limits": {"connections": 0}"#)), "limits allow no connection");
     stays(daemon.reload(&"[".repeat(1 << 19)), "found a list");
