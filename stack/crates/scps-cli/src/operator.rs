@@ -31,7 +31,7 @@ pub enum Level {
 /// Options of such programs.
 #[derive(Debug, Args)]
 pub struct OperatorArgs {
-    /// Write lines of the log on standard error up to this level
+    /// Write lines of the log on standard error up to this level; SCPS_LOG in the environment says it too
     #[arg(long, value_enum, value_name = "LEVEL", env = "SCPS_LOG", default_value = "info")]
     log_level: Level,
     /// Show the counters to a monitoring system (Prometheus) at this address, such as 127.0.0.1:9717, or unix:PATH
