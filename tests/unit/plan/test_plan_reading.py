@@ -156,12 +156,16 @@ SERVICE = {"kind": "command", "node": "ws1", "command": "a", "ready_port": 80, "
     [
         ("script", [STEP], ""),
         ("script", [STEP | {"link": "hup"}], 'cell.script[0].link: found "hup"; expected one of'),
-        ("script", [STEP | {"directions": ["up"]}], 'cell.script[0].directions: found "up"; expected one of data, ack'),
+        (
+            "script",
+            [STEP | {"directions": ["up"]}],
+            'cell.script[0].directions: found "up"; expected one of forward, return',
+        ),
         ("script", [STEP | {"value": 9}], 'cell.script[0].value: found "9 bit/s"; expected a multiple of 8 bit/s'),
         ("script", [STEP | {"seeds": ["0" * 64]}], "cell.script[0].seeds: found 1 seeds"),
         (
             "script",
-            [STEP | {"link": "ws1-lan1", "directions": ["out"], "change": "delay"}],
+            [STEP | {"link": "ws1-lan1", "directions": ["forward"], "change": "delay"}],
             "cell.script[0].value: found a delay of ws1-lan1, which has no relay",
         ),
         (
