@@ -73,7 +73,7 @@ def docs(
     # Without it, less shows the codes of colours.
     os.environ.setdefault("LESS", "-R")
     with nullcontext() if print_ else console.pager(styles=True):
-        console.print(Markdown(text))
+        console.print(Markdown(text, hyperlinks=False))
 
 
 def _pages() -> Iterator[tuple[str, Path]]:
