@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scpslab.plan.events import RunStep
 
 from scpslab.engine import template as templates
 from scpslab.plan import Plan
+from scpslab.plan.events import RunStep
 from tests.lab.forks import (
     forks_of,
     is_completed,

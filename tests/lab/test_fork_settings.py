@@ -48,7 +48,17 @@ TABLE = [{"at": "0 s", "delay": "100 ms"}, {"at": "1 s", "delay": "50 ms"}]
 CELLS = {
     "bit error rate": ({f"{ERRORS}.ber": 2e-5}, "maps"),
     "clustered errors": ({ERRORS: {"model": "clustered", "ber": 1e-5}}, "maps"),
-    "bursts": ({ERRORS: {"model": "gilbert-elliott", "good_to_bad_per_bit": 2e-6, "bad_to_good_per_bit": 1e-3, "ber_bad": 1e-2}}, "maps"),
+    "bursts": (
+        {
+            ERRORS: {
+                "model": "gilbert-elliott",
+                "good_to_bad_per_bit": 2e-6,
+                "bad_to_good_per_bit": 1e-3,
+                "ber_bad": 1e-2,
+            }
+        },
+        "maps",
+    ),
     "vector of a file": ({ERRORS: {"model": "vector-file", "file": "gaps.txt"}}, "maps"),
     "no errors": ({ERRORS: {"model": "none"}}, "maps"),
     "flipped bits": ({f"{ERRORS}.action": "flip"}, "maps"),

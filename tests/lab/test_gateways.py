@@ -121,8 +121,8 @@ hosts:
   h2: {stack: scps, preset: fy97-rate}
 links:
   hop:
-    data: {errors: {ber: 1e-5}}
-    ack: {errors: {ber: 1e-5}}
+    forward: {errors: {ber: 1e-5}}
+    return: {errors: {ber: 1e-5}}
 probes:
   - {kind: capture, node: h1}
   - {kind: capture, node: h2}

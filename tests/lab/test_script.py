@@ -82,7 +82,7 @@ def test_a_filter_that_is_none_is_named_before_anything_is_sent(run):
 
 
 TWO_PROGRAMS = """
-links: {{hop: {{data: {{errors: {{model: independent, ber: 1e-6}}}}}}}}
+links: {{hop: {{forward: {{errors: {{model: independent, ber: 1e-6}}}}}}}}
 workloads: [{{kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB}}]
 events: [{{at: 1 s, node: h1, command: {command}}}]
 probes:

@@ -221,7 +221,7 @@ def test_what_tc_replaces_is_said_and_marked(fy97):
     marked = [
         line.split()[:2] for line in fy97.do("link").splitlines() if "no longer so: tc has changed r1-hop" in line
     ]
-    assert marked == [["hop", "data"]]
+    assert marked == [["hop", "forward"]]
     # What tc has changed in place is the lab's again; what it has removed is not.
     assert fy97.do("link hop data rate 2 Mbit/s") == ""
     assert "no longer so" not in fy97.do("link")

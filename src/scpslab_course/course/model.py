@@ -309,6 +309,38 @@ class Trial(Part):
     )
 
 
+class HiddenTrial(Trial):
+    """A trial that students do not see. Its scenario is in the instructor's folder."""
+
+    variant: dict[ParameterName, Parameter] = key(
+        {},
+        says="What is drawn for it, once for a course and term: everybody's policy meets the same values, and nobody "
+        "without the course's secret knows them. The formula of the share reads these.",
+    )
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its values depend on a secret."""
+        return any(not isinstance(one, Choice) or len(one.values) > 1 for one in self.variant.values())
+
+    def drawn(self, key: bytes, term: str, assignment: str, name: str) -> dict[str, AxisValue]:
+        """The values of the trial of that name.
+
+        Raises:
+            DrawError: see `drawn`.
+        """
+        # No student or group has such a name.
+        return drawn(key, Whose(term, assignment, f"trial/{name}"), self.variant, 0)
+
+    def fixed(self, values: Mapping[str, AxisValue]) -> HiddenTrial:
+        """The trial with these values alone, which every key draws."""
+        only = {
+            name: Choice(kind="choice", values=(values[name],), set=one.set, says=one.says)
+            for name, one in self.variant.items()
+        }
+        return self.model_copy(update={"variant": only})
+
+
 class AssignmentFile(Part):
     """The top level of assignment.yaml."""
 
@@ -524,11 +556,7 @@ class MarkingFile(Part):
     deliverables: dict[str, tuple[Item, ...]] = key(
         {}, says="What a person looks for in each deliverable that has points."
     )
-    trials: dict[Name, Trial] = key(
-        {},
-        says="Runs of deliverables that students do not see. Their scenarios are in the instructor's folder, and "
-        "have no parameters of variants.",
-    )
+    trials: dict[Name, HiddenTrial] = key({}, says="Runs of deliverables that students do not see.")
     write_up: tuple[Item, ...] = key((), says="What a person looks for in the write-up.")
     regrade: Annotated[int, Field(ge=1)] = key(
         2,

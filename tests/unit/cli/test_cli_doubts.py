@@ -25,7 +25,7 @@ REFUSED = {
     "workloads.transfer.start=3600 s": 'workloads[0].start: found "3600 s"; expected a time before limits.lab_time',
     "script=[{at: 2 h, link: trunk, ber: 0}]": 'script[0].at: found "2 h"; expected a time before limits',
     f"{DATA}.delay=3000 h": f"{DATA}.delay: {TOO_LONG}; expected at most",
-    "parameters.hop_delay=3000 h": f"hop.data: {TOO_LONG}; expected at most",
+    "parameters.hop_delay=3000 h": f"hop.forward: {TOO_LONG}; expected at most",
     "script=[{at: 2 s, link: trunk, delay: 3000 h}]": f"script[0].delay: {TOO_LONG}",
     "checks=[{metric: goodput, at_least: 3}]": 'checks[0].metric: found "goodput"; expected one of ',
     "checks=[{metric: goodput_bps, at_least: 3 s}]": "checks[0].at_least: goodput_bps: ",
@@ -39,7 +39,7 @@ REFUSED = {
     f"{DATA}.overhead=1 GB": 'overhead: found "1 GB"; expected at most 65535 B, the length of the largest packet',
     f"{ERRORS}={{model: vector-file, file: {'x' * 300}}}": 'errors.file: found "xxxxx',
     f"{QUEUE}.limit=1 B": f"queue.limit: {NO_PACKET}; expected at least 28 B",
-    "parameters.wide_buffer=1 B": f"hop.data: {NO_PACKET}",
+    "parameters.wide_buffer=1 B": f"hop.forward: {NO_PACKET}",
 }
 WARNED = {
     f"{ERRORS}.ber=1": f"{NO_SURVIVOR} 0",

@@ -16,7 +16,7 @@ GILBERT_ELLIOTT = {"good_to_bad_per_bit": 1e-06, "bad_to_good_per_bit": 0.001, "
 
 def serial_link(**parameters):
     module = catalogue.module("sgls")
-    return module.describe(module.PARAMETERS.read(parameters)).plan().serial_links[0]
+    return module.PARAMETERS.described(module.describe, parameters).plan().serial_links[0]
 
 
 def cell(data_errors=None):
