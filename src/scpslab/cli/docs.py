@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -69,13 +70,10 @@ def docs(
         typer.echo(text, nl=False)
         return
     console.width = min(console.width, WIDEST)
-    if print_:
-        console.print(Markdown(text))
-        return
     # Without it, less shows the codes of colours.
     os.environ.setdefault("LESS", "-R")
-    with console.pager(styles=True):
-        console.print(Markdown(text))
+    with nullcontext() if print_ else console.pager(styles=True):
+        console.print(Markdown(text, hyperlinks=False))
 
 
 def _pages() -> Iterator[tuple[str, Path]]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.models import OptionInfo
 
 from scpslab.core import names, units
 from scpslab.core.choices import one_of
@@ -18,16 +17,20 @@ if TYPE_CHECKING:
     from scpslab.engine import Engine
 
 
-def choice(option: str, choices: Collection[str], does: str) -> OptionInfo:
-    """An option with a value that is one of the choices; the message about another one suggests the nearest."""
-    option_info: OptionInfo = typer.Option(
-        option,
-        parser=lambda text: chosen(option, choices, text),
-        metavar=f"[{'|'.join(choices)}]",
-        help=does,
-        autocompletion=completed(lambda: choices),
-    )
-    return option_info
+def choice(name: str, choices: Collection[str], does: str) -> Any:
+    """An option, or an argument if its name has no dashes, with a value that is one of the choices; the message about
+    another one suggests the nearest.
+    """
+
+    def chosen(text: str) -> str:
+        if text not in choices:
+            raise UsageError(f'{name}: found "{text}"; {one_of(text, choices)}')
+        return text
+
+    said: dict[str, Any] = {"parser": chosen, "help": does, "autocompletion": completed(lambda: choices)}
+    if not name.startswith("--"):
+        return typer.Argument(metavar=f"[{name}]", **said)
+    return typer.Option(name, metavar=f"[{'|'.join(choices)}]", **said)
 
 
 def completed(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -35,18 +38,7 @@ def completed(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     return lambda incomplete: [word for word in words() if word.startswith(incomplete)]
 
 
-def chosen(place: str, choices: Collection[str], text: str) -> str:
-    """A word that is one of the choices.
-
-    Raises:
-        UsageError: it is none; the message suggests the nearest.
-    """
-    if text not in choices:
-        raise UsageError(f'{place}: found "{text}"; {one_of(text, choices)}')
-    return text
-
-
-def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> OptionInfo:
+def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> Any:
     """The option `--engine` of a command; its help says what each engine is."""
     known = ", ".join(f"{name} ({engine.summary})" for name, engine in engines.items())
     return choice("--engine", engines, f"{does}: {known}.")
@@ -73,11 +65,9 @@ def _wall_s(text: str | int) -> int:
     return wall_s
 
 
-def max_wall(does: str) -> OptionInfo:
+def max_wall(does: str) -> Any:
     """The option `--max-wall`: a limit on the wall clock."""
-    said = f"{does} Or with a unit: '2 h'."
-    option_info: OptionInfo = typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=said)
-    return option_info
+    return typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=f"{does} Or with a unit: '2 h'.")
 
 
 Jobs = Annotated[

@@ -71,7 +71,7 @@ def run(  # typer calls it by name
         str | None,
         typer.Option(
             metavar="CLUSTER",
-            help="Run cells on the workers of the Dask scheduler at this address, or on this machine: local.",
+            help="Run cells on the workers of the Dask scheduler at this address; local: on this machine.",
         ),
     ] = None,
 ) -> None:

@@ -176,12 +176,14 @@ class _Reference:
 
 
 def publish(
-    target: Annotated[Path, typer.Argument(metavar="DIR", callback=printable, help="The folder to make.")],
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", callback=printable, help="The folder to make.")],
     course: CourseFolder = Path(),
 ) -> None:
     """Make the folder that students get: handouts, scenarios and practice variants of the course's assignments.
 
     It has nothing of the instructor's, and no variants: give these to each student.
+
+    Examples: scpslab course publish for-students --course satnet
     """
     files = folders.plan_publication(load_course(course))
     write_new(files, target, "Choose another name.")
