@@ -26,7 +26,7 @@ from scpslab.plan import schema
 from scpslab.plan.schema import Kinds, PlanError, Range, Scalar
 from scpslab.plan.values import Label, PlainText
 from scpslab_course.course import model
-from scpslab_course.course.assignment import PRACTICE, Assignment, Marking
+from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, Marking
 from scpslab_course.course.formulas import FormulaError, Rows, Value, advised
 from scpslab_course.course.model import Answer, AssignmentFile, MarkedChoice, MarkedNumber, Prediction
 from scpslab_course.course.variant import Variant
@@ -481,6 +481,26 @@ def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -
     if near is not None and near.share >= mistakes.share:
         return Score(near.share, near.comment)
     return mistakes
+
+
+def wrong_in(assignment: Assignment, marking: Marking, right: Expected) -> Iterator[str]:
+    """What the answers of the solution lack: every number and word has all points. Without the file nothing is said.
+
+    Raises:
+        ScenarioError: the file cannot be read.
+    """
+    path = marking.folder / SOLUTION / FILE
+    if not path.is_file():
+        return
+    given = read_answers(content_of(path, LARGEST_BYTES), path)
+    yield from given.complaints(assignment.file)
+    for name, one in right.answers.items():
+        answer = given.given.get(name)
+        score = score_answer(assignment.file.answers[name], one, answer)
+        if score.share < 1:
+            wanted = one.value if isinstance(one.value, str) else f"{one.value:.6g}"
+            place = given.places.of((name,))
+            yield f"{place}: found {_said(answer)} ({score.comment}); expected {wanted}, as marking.yaml has it"
 
 
 def score_prediction(asked: Prediction, scoring: model.Scoring, truth: float | str, given: object) -> Score:

@@ -167,12 +167,11 @@ def _deliverables(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _trials(workspace: Workspace, listeners: Sequence[Listener], jobs: int | None) -> Iterator[Finding]:
-    parameters = workspace.variant.parameters
-    for one in planned(workspace.assignment, parameters):
+    for one in planned(workspace.assignment, workspace.variant.parameters):
         path = workspace.folder / one.trial.file
         if not path.is_file():
             continue
         options = RunOptions(jobs=jobs, out=workspace.folder / TRIALS)
-        outcome = carry_out(one, path.read_bytes()[: LARGEST_FILE + 1], parameters, options, listeners)
+        outcome = carry_out(one, path.read_bytes()[: LARGEST_FILE + 1], options, listeners)
         where = f"; {outcome.folder}" if outcome.folder is not None else ""
         yield Finding(DONE if outcome.share else LOOK, f"trial {one.name}", f"{outcome.says}{where}")

@@ -40,7 +40,7 @@ SETS = (
 SAYS = "What it is, for the student's list of parameters."
 WORDS = "The words, each with its meaning."
 COMMENT = "What the student reads."
-SETS_EXAMPLE = ["parameters.data_rate", "transfer:seed"]
+SETS_EXAMPLE = ["links.hop.forward.rate", "transfer:seed"]
 UNIT = "The unit of the answer. A student may give the number alone, or with any unit of the same kind."
 Words = Annotated[dict[Name, str], Field(min_length=2)]
 Before = Annotated[
@@ -133,7 +133,7 @@ class Formula(Part):
     value: Text = key(says="The formula; parameters are in bit/s, s and bytes.", example="rate * 2 * delay / 8")
     unit: Literal["bit/s", "s", "B", ""] = key("", says="The unit of the number that the formula gives.", example="B")
     step: Annotated[float, Field(gt=0)] = key(1, says="The number is rounded to a multiple of this.", example=1500)
-    set: Targets = key(says=SETS, example=["parameters.data_buffer"])
+    set: Targets = key(says=SETS, example=["links.hop.forward.queue.limit"])
     says: str = key("", says=SAYS, example="The buffer: one bandwidth-delay product.")
 
     def computed(self, name: str, values: Mapping[str, AxisValue]) -> AxisValue:
@@ -307,6 +307,38 @@ class Trial(Part):
         says="Columns of results.csv that the student reads.",
         example=["goodput_bps", "efficiency"],
     )
+
+
+class HiddenTrial(Trial):
+    """A trial that students do not see. Its scenario is in the instructor's folder."""
+
+    variant: dict[ParameterName, Parameter] = key(
+        {},
+        says="What is drawn for it, once for a course and term: everybody's policy meets the same values, and nobody "
+        "without the course's secret knows them. The formula of the share reads these.",
+    )
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its values depend on a secret."""
+        return any(not isinstance(one, Choice) or len(one.values) > 1 for one in self.variant.values())
+
+    def drawn(self, key: bytes, term: str, assignment: str, name: str) -> dict[str, AxisValue]:
+        """The values of the trial of that name.
+
+        Raises:
+            DrawError: see `drawn`.
+        """
+        # No student or group has such a name.
+        return drawn(key, Whose(term, assignment, f"trial/{name}"), self.variant, 0)
+
+    def fixed(self, values: Mapping[str, AxisValue]) -> HiddenTrial:
+        """The trial with these values alone, which every key draws."""
+        only = {
+            name: Choice(kind="choice", values=(values[name],), set=one.set, says=one.says)
+            for name, one in self.variant.items()
+        }
+        return self.model_copy(update={"variant": only})
 
 
 class AssignmentFile(Part):
@@ -524,11 +556,7 @@ class MarkingFile(Part):
     deliverables: dict[str, tuple[Item, ...]] = key(
         {}, says="What a person looks for in each deliverable that has points."
     )
-    trials: dict[Name, Trial] = key(
-        {},
-        says="Runs of deliverables that students do not see. Their scenarios are in the instructor's folder, and "
-        "have no parameters of variants.",
-    )
+    trials: dict[Name, HiddenTrial] = key({}, says="Runs of deliverables that students do not see.")
     write_up: tuple[Item, ...] = key((), says="What a person looks for in the write-up.")
     regrade: Annotated[int, Field(ge=1)] = key(
         2,

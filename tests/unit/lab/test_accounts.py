@@ -25,5 +25,5 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
 def test_a_kernel_that_cuts_packets_up_behind_the_queue_is_named(tmp_path):
     assert written(tmp_path, 0) == []
     (said,) = written(tmp_path, 3)
-    assert said.startswith("hop.data: found 3 pieces of several packets (UDP segmentation offload)")
+    assert said.startswith("hop.forward: found 3 pieces of several packets (UDP segmentation offload)")
     assert said.endswith("Use engine virtual or live, or switch the program's offload off")

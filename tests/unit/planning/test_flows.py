@@ -148,7 +148,7 @@ def test_a_plan_from_outside_may_send_from_its_own_addresses_only(cells):
 def test_cells_with_the_same_paths_stand_together(cells):
     rest = (
         "repeats: 2\nsweep: {to: {set: [workloads.transfer.to], values: [home.sat, home.phone]}}\nlinks: {sat: "
-        "{data: {errors: {ber: 1e-6}}}}\n"
+        "{forward: {errors: {ber: 1e-6}}}}\n"
     )
     planned = {cell.id: planning.plan(cell) for cell in cells(rest=rest)}
     text = planning.paths_text(planned)
