@@ -8,7 +8,7 @@ use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, SegmentBatch, State,
+    Carrier, CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, SegmentBatch, State,
     Transmit, Trust,
 };
 use scps_types::{Instant, Seed};
@@ -93,9 +93,9 @@ impl Gateway {
         }
     }
 
-    /// [`Endpoint::set_joined_max`] of a side.
-    pub fn set_joined_max(&mut self, side: Side, joined_max: u16) {
-        self.sides.of_mut(side).set_joined_max(joined_max);
+    /// What carries a side's packets from now on.
+    pub fn set_carrier(&mut self, side: Side, carrier: Carrier) {
+        self.sides.of_mut(side).set_carrier(carrier);
     }
 
     // The contract of the engine.

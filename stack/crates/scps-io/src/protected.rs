@@ -7,7 +7,7 @@ use crate::expiry::Expiry;
 use crate::sequence::{SequenceRecord, Supply};
 use crate::IoError;
 use scps_sp::{Ends, KeyName, Outgoing, Services, Sp, Upper};
-use scps_tp::{SegmentBatch, Transmit, Trust};
+use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
 use scps_types::Instant;
 use std::io;
 
@@ -24,6 +24,8 @@ pub struct ProtectedDevice<D> {
     /// As of the last look at the clock: once for each batch.
     now: Instant,
     opened: Vec<u8>,
+    /// Packets that were opened and are handed on together.
+    row: Vec<u8>,
     refused: u64,
 }
 
@@ -40,7 +42,7 @@ impl<D: Device> ProtectedDevice<D> {
     ) -> Result<Self, IoError> {
         let (supply, expiry, now) = (Supply::new(record), Expiry::new(key_ends), clock.now());
         let mut device =
-            ProtectedDevice { inner, sp, ends, supply, expiry, clock, now, opened: Vec::new(), refused: 0 };
+            ProtectedDevice { inner, sp, ends, supply, expiry, clock, now, opened: Vec::new(), row: Vec::new(), refused: 0 };
         device.look();
         device.supply.supply(&mut device.sp)?;
         Ok(device)
@@ -53,24 +55,29 @@ impl<D: Device> ProtectedDevice<D> {
         }
     }
 
-    /// Seals the packet of `len` octets at the end of the outbox; its octets then. `None` if it may not leave; it is gone then.
-    fn seal(&mut self, len: usize) -> Option<usize> {
+    /// Seals so many packets of `len` octets each at the end of the outbox. Tells how many, and their octets; from the first on that may
+    /// not leave they are gone.
+    fn seal(&mut self, len: usize, packets: usize) -> (usize, usize) {
         let (ends, now) = (self.ends, self.now);
         let what = Outgoing { ends, upper: Upper::Ip, demanded: Services::NONE, pdu_len: len };
         let room = self.sp.room(now, what).inspect_err(|reason| self.sp.count_refused(*reason));
         let outbox = self.inner.outbox();
-        let start = outbox.len() - len;
-        let sealed = room.and_then(|room| {
-            outbox.resize(start + room.len() + len, 0);
-            outbox.copy_within(start..start + len, start + room.head);
-            self.sp.seal(now, what, &mut outbox[start..])
-        });
-        if matches!(sealed, Ok(true)) {
-            return Some(outbox.len() - start);
+        let start = outbox.len() - packets * len;
+        let (head, sealed_len) = room.map_or((0, 0), |room| (room.head, room.len() + len));
+        outbox.resize(start + packets * sealed_len.max(len), 0);
+        // From the last one on, so that none is written over one that is still to be moved.
+        for i in (0..packets).rev().filter(|_| room.is_ok()) {
+            let packet = start + i * len;
+            outbox.copy_within(packet..packet + len, start + i * sealed_len + head);
         }
-        outbox.truncate(start);
-        self.refused += 1;
-        None
+        let mut is_sealed = |packet: &mut [u8]| matches!(self.sp.seal(now, what, packet), Ok(true));
+        let sealed = match room {
+            Ok(_) => outbox[start..].chunks_exact_mut(sealed_len).map_while(|p| is_sealed(p).then_some(())).count(),
+            Err(_) => 0,
+        };
+        outbox.truncate(start + sealed * sealed_len);
+        self.refused += (packets - sealed) as u64;
+        (sealed, sealed * sealed_len)
     }
 }
 
@@ -82,8 +89,20 @@ impl<D: Device> Device for ProtectedDevice<D> {
         self.inner.overhead().saturating_add(u16::try_from(own).unwrap_or(u16::MAX))
     }
 
+    fn carrier(&self) -> Carrier {
+        match self.inner.carrier() {
+            Carrier::Several(max) => Carrier::Several(max),
+            // What is sealed can neither be summed nor cut.
+            Carrier::Cutting(_) | Carrier::Single => Carrier::Single,
+        }
+    }
+
     fn queue(&mut self, packet: Transmit) -> usize {
-        self.seal(packet.len).map_or(0, |len| self.inner.queue(Transmit::new(packet.dst, len)))
+        let (sealed, len) = self.seal(packet.len / packet.packets.max(1), packet.packets);
+        if sealed == 0 {
+            return 0;
+        }
+        self.inner.queue(Transmit::several(packet.dst, len, sealed))
     }
 
     fn flush(&mut self) -> io::Result<bool> {
@@ -96,12 +115,25 @@ impl<D: Device> Device for ProtectedDevice<D> {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.look();
-        let (sp, opened, ends, now) = (&mut self.sp, &mut self.opened, self.ends.back(), self.now);
+        let (sp, opened, row, ends, now) =
+            (&mut self.sp, &mut self.opened, &mut self.row, self.ends.back(), self.now);
         self.inner.receive(&mut |octets, batch, _| {
-            let mut known = None;
+            let (mut known, mut size) = (None, 0);
+            // What came as one is handed on as one, as far as it is of one length.
             for packet in packets_of(octets, batch) {
                 let Ok((Upper::Ip, range)) = sp.open(now, ends, packet, opened) else { continue };
-                known = take(&opened[range.clone()], SegmentBatch::Packets(range.len()), Trust::Check).or(known);
+                if !row.is_empty() && (range.len() > size || row.len() % size != 0) {
+                    known = take(row, SegmentBatch::Packets(size), Trust::Check).or(known);
+                    row.clear();
+                }
+                if row.is_empty() {
+                    size = range.len();
+                }
+                row.extend_from_slice(&opened[range]);
+            }
+            if !row.is_empty() {
+                known = take(row, SegmentBatch::Packets(size), Trust::Check).or(known);
+                row.clear();
             }
             known
         })

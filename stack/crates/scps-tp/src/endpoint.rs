@@ -10,7 +10,7 @@ mod transmit;
 mod unknown;
 
 pub use handle::ConnectionHandle;
-pub use transmit::{Offload, Transmit};
+pub use transmit::{Carrier, Offload, Transmit};
 pub use unknown::UnknownSegment;
 
 use crate::ack::SegmentBatch;
@@ -130,10 +130,9 @@ impl Endpoint {
         }
     }
 
-    /// From now on, up to so many segments of a connection leave as one packet, and all segments without their checksum: its carrier
-    /// does what [`Transmit::offload`] says. 0 for none, as in the beginning.
-    pub fn set_joined_max(&mut self, joined_max: u16) {
-        self.connections.joined_max = joined_max;
+    /// What carries packets from now on.
+    pub fn set_carrier(&mut self, carrier: Carrier) {
+        self.connections.carrier = carrier;
     }
 
     // Routes.

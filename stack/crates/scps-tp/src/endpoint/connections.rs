@@ -2,7 +2,7 @@
 //!
 //! Whatever touches a connection settles it: it may want to send, its deadline may have moved, it may be gone.
 
-use super::Transmit;
+use super::{Carrier, Transmit};
 use crate::ack::Owed;
 use crate::config::Congestion;
 use crate::connection::Connection;
@@ -37,7 +37,7 @@ pub(super) struct Connections {
     pub(super) fallbacks: Fallbacks,
     fallback_lifetime: Duration,
     pub(super) path_mtus: PathMtus,
-    pub(super) joined_max: u16,
+    pub(super) carrier: Carrier,
     /// Counters of those that are gone.
     gone: Totals,
     now: Instant,
@@ -57,7 +57,7 @@ impl Connections {
             fallbacks: Fallbacks::default(),
             fallback_lifetime,
             path_mtus: PathMtus::default(),
-            joined_max: 0,
+            carrier: Carrier::Single,
             gone: Totals::default(),
             now,
         }
@@ -240,17 +240,17 @@ impl Connections {
             }
             let before = out.len();
             let sending = Sending::new(now, &mut self.routes[route], &mut self.network, out);
-            let mut sending = Sending { joined_max: self.joined_max, ..sending };
+            let mut sending = Sending { carrier: self.carrier, ..sending };
             match c.poll_transmit(&mut sending) {
                 Polled::Packet => {
                     let dst = c.control.remote.0;
-                    let offload = sending.offload;
+                    let (packets, offload) = (sending.packets, sending.offload);
                     let len = out.len() - before;
                     let config = self.routes[route].config();
-                    let packets = offload.map_or(1, |offload| offload.segments(len) as u32);
-                    self.schedule.sent(len, packets, config.rate.map(|_| config.mtu));
+                    let segments = offload.map_or(packets, |offload| offload.segments(len));
+                    self.schedule.sent(len, segments.max(1) as u32, config.rate.map(|_| config.mtu));
                     if len > 0 {
-                        return Some(Transmit { offload, ..Transmit::new(dst, len) });
+                        return Some(Transmit { offload, ..Transmit::several(dst, len, packets) });
                     }
                 }
                 Polled::Blocked(at) => {
