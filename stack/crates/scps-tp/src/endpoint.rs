@@ -3,6 +3,7 @@
 
 mod arrival;
 mod connections;
+mod following;
 mod handle;
 mod listening;
 mod replies;
@@ -25,6 +26,7 @@ use crate::state::State;
 use crate::stats::{Progress, Signals, Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
 use connections::Connections;
+use following::Following;
 use listening::Listeners;
 use replies::Replies;
 use scps_net::{Envelope, Network, NetworkConfig};
@@ -95,7 +97,7 @@ pub struct Endpoint {
     unknown: VecDeque<UnknownSegment>,
     questions: Questions,
     signals: Signals,
-    /// The packet in hand came in one batch with the one before it.
+    /// The packet in hand came in one batch with others.
     is_in_batch: bool,
     /// Data octets of each segment that the packet in hand was joined from.
     joined: Option<usize>,
@@ -464,7 +466,8 @@ impl Endpoint {
     }
 
     /// What the device received as one; `each` is told what became of every packet. Segments in order of such a batch
-    /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not. How many there are
+    /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not. Batches that come
+    /// before anything leaves share one too. How many segments there are
     /// is what the device says: lengths do not tell, for a segment's longest depends on its options, and a stranger may
     /// send a packet of 64 KiB.
     pub fn handle_batch(
@@ -482,10 +485,21 @@ impl Endpoint {
                 octets.len().max(1)
             }
         };
+        self.is_in_batch = self.joined.is_some() || octets.len() > size;
+        let mut following: Option<Following> = None;
         for packet in octets.chunks(size) {
-            each(packet, self.handle_input(now, packet, trust));
-            self.is_in_batch = true;
+            if following.as_mut().is_some_and(|following| self.follow(now, packet, trust, following)) {
+                each(packet, Disposition::Used);
+                continue;
+            }
+            self.end_following(following.take());
+            let disposition = self.handle_input(now, packet, trust);
+            if self.is_in_batch && self.joined.is_none() && disposition == Disposition::Used {
+                following = self.after(packet);
+            }
+            each(packet, disposition);
         }
+        self.end_following(following);
         (self.is_in_batch, self.joined) = (false, None);
     }
 

@@ -10,7 +10,7 @@ use crate::snack::{self, SnackGenerator};
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::TraceEvent;
-use scps_types::Instant;
+use scps_types::{Instant, SeqNum};
 use scps_wire::tcp::{Flags, Tcp};
 
 /// What became of a segment.
@@ -215,6 +215,31 @@ impl Connection {
             return self.on_data(now, route, position, tcp, data, segments);
         }
         Verdict::Accepted
+    }
+
+    /// Takes the data of a segment that tells nothing else that the one before it, which was accepted now, did not tell; false if it is
+    /// to be looked at like any.
+    pub(crate) fn on_following(&mut self, now: Instant, seq: SeqNum, ack: SeqNum, window: u16, data: &[u8]) -> bool {
+        let Connection { control, outbound, inbound, .. } = self;
+        let receiver = &mut inbound.receiver;
+        let (next, end) = (receiver.next(), receiver.next() + data.len() as u64);
+        let is_next = receiver.seq(next) == seq && receiver.data().pieces().is_empty();
+        let is_plain = control.state.is_synchronised() && control.state.may_receive() && receiver.fin().is_none();
+        let has_room = end <= receiver.edge().min(receiver.data().limit_edge());
+        if !is_next || !is_plain || !has_room || !inbound.ack.is_shareable() || control.config.trace {
+            return false;
+        }
+        let window = u64::from(window) << control.agreed.window_scale.map_or(0, |(peer, _)| peer);
+        outbound.sender.on_window(outbound.sender.position(ack).max(0) as u64, window, next as i64);
+        receiver.data_mut().insert(next, data, false);
+        control.stats.segments_received += 1;
+        control.stats.octets_received += data.len() as u64;
+        control.stats.last_data_at = Some(now);
+        inbound.signal_readable(control);
+        if let Some(deadline) = inbound.ack.on_segment(AckNeed::InOrder, 1, now) {
+            control.timers.set_no_later(Timer::DelayedAck, deadline);
+        }
+        true
     }
 
     /// True if a segment shows that its sender has seen ours: it acknowledges what is under way, and is of this window or of the
