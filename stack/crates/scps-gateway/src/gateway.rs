@@ -8,8 +8,8 @@ use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    Carrier, CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, SegmentBatch, State,
-    Transmit, Trust,
+    Carrier, CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId,
+    SegmentBatch, State, Transmit, Trust,
 };
 use scps_types::{Instant, Seed};
 use scps_wire::ipv4::Ipv4;
@@ -179,10 +179,16 @@ impl Gateway {
             }
             _ => false,
         };
-        self.sides.of_mut(side).handle_batch(now, octets, batch, trust, |packet, disposition| {
+        let each = |packet: &[u8], disposition| {
             if matches!(disposition, Disposition::Dropped(reason) if is_others(packet, reason)) {
                 pass(packet);
             }
+        };
+        let (from, to) = self.sides.both_mut(side);
+        let (owners, pairs) = (self.owners.of(side), &self.pairs);
+        from.handle_batch_for(now, octets, batch, trust, each, &mut |half, octets| {
+            let pair = owners.get(&half).and_then(|id| pairs.get(id));
+            pair.and_then(|pair| to.send(now, *pair.halves.of(side.other()), octets).ok()).unwrap_or(0)
         });
     }
 

@@ -10,6 +10,7 @@ use scps_sp::{Ends, KeyName, Outgoing, Services, Sp, Upper};
 use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
 use scps_types::Instant;
 use std::io;
+use std::net::IpAddr;
 
 /// A device whose packets are sealed by SP.
 #[derive(Debug)]
@@ -23,10 +24,46 @@ pub struct ProtectedDevice<D> {
     clock: Clock,
     /// As of the last look at the clock: once for each batch.
     now: Instant,
-    opened: Vec<u8>,
-    /// Packets that were opened and are handed on together.
-    row: Vec<u8>,
+    opening: Opening,
     refused: u64,
+}
+
+/// Where packets are opened.
+#[derive(Debug, Default)]
+struct Opening {
+    one: Vec<u8>,
+    /// Those that are handed on together.
+    batch: Vec<u8>,
+}
+
+impl Opening {
+    /// Opens what came as one, and hands it on as one, as far as it is of one length.
+    fn open(
+        &mut self,
+        sp: &mut Sp,
+        (now, ends): (Instant, Ends),
+        octets: &[u8],
+        batch: SegmentBatch,
+        take: &mut Take<'_>,
+    ) -> Option<IpAddr> {
+        let (mut known, mut size) = (None, 0);
+        for packet in packets_of(octets, batch) {
+            let Ok((Upper::Ip, range)) = sp.open(now, ends, packet, &mut self.one) else { continue };
+            if !self.batch.is_empty() && (range.len() > size || self.batch.len() % size != 0) {
+                known = take(&self.batch, SegmentBatch::Packets(size), Trust::Check).or(known);
+                self.batch.clear();
+            }
+            if self.batch.is_empty() {
+                size = range.len();
+            }
+            self.batch.extend_from_slice(&self.one[range]);
+        }
+        if !self.batch.is_empty() {
+            known = take(&self.batch, SegmentBatch::Packets(size), Trust::Check).or(known);
+            self.batch.clear();
+        }
+        known
+    }
 }
 
 impl<D: Device> ProtectedDevice<D> {
@@ -41,8 +78,8 @@ impl<D: Device> ProtectedDevice<D> {
         clock: Clock,
     ) -> Result<Self, IoError> {
         let (supply, expiry, now) = (Supply::new(record), Expiry::new(key_ends), clock.now());
-        let mut device =
-            ProtectedDevice { inner, sp, ends, supply, expiry, clock, now, opened: Vec::new(), row: Vec::new(), refused: 0 };
+        let opening = Opening::default();
+        let mut device = ProtectedDevice { inner, sp, ends, supply, expiry, clock, now, opening, refused: 0 };
         device.look();
         device.supply.supply(&mut device.sp)?;
         Ok(device)
@@ -115,28 +152,8 @@ impl<D: Device> Device for ProtectedDevice<D> {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.look();
-        let (sp, opened, row, ends, now) =
-            (&mut self.sp, &mut self.opened, &mut self.row, self.ends.back(), self.now);
-        self.inner.receive(&mut |octets, batch, _| {
-            let (mut known, mut size) = (None, 0);
-            // What came as one is handed on as one, as far as it is of one length.
-            for packet in packets_of(octets, batch) {
-                let Ok((Upper::Ip, range)) = sp.open(now, ends, packet, opened) else { continue };
-                if !row.is_empty() && (range.len() > size || row.len() % size != 0) {
-                    known = take(row, SegmentBatch::Packets(size), Trust::Check).or(known);
-                    row.clear();
-                }
-                if row.is_empty() {
-                    size = range.len();
-                }
-                row.extend_from_slice(&opened[range]);
-            }
-            if !row.is_empty() {
-                known = take(row, SegmentBatch::Packets(size), Trust::Check).or(known);
-                row.clear();
-            }
-            known
-        })
+        let (sp, opening, at) = (&mut self.sp, &mut self.opening, (self.now, self.ends.back()));
+        self.inner.receive(&mut |octets, batch, _| opening.open(sp, at, octets, batch, take))
     }
 
     fn stats(&self) -> DeviceStats {
@@ -236,6 +253,37 @@ mod tests {
         assert_eq!(taken(&mut far, &line, &datagram), [SECRET]);
         assert!(taken(&mut far, &line, &datagram).is_empty());
         assert_eq!(far.protection().unwrap().counters().opened, 1);
+    }
+
+    #[test]
+    fn what_leaves_at_once_comes_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = socket();
+        let mut near = device(NEAR, FAR, &line, folder.path());
+        let mut far = device(FAR, NEAR, &line, folder.path());
+        let octets: Vec<u8> = (0..=255).cycle().take(3000).collect();
+        near.outbox().extend_from_slice(&octets);
+        let on_the_line = near.queue(Transmit::several(FAR, octets.len(), 3));
+        assert_eq!(on_the_line, octets.len() + 3 * usize::from(near.overhead()));
+        near.outbox().extend_from_slice(&octets[..700]);
+        near.queue(Transmit::new(FAR, 700));
+        assert!(near.flush().unwrap());
+        let mut joined = Vec::new();
+        let mut buffer = [0; 2000];
+        for _ in 0..4 {
+            let n = line.recv(&mut buffer).unwrap();
+            joined.push(buffer[..n].to_vec());
+        }
+        // As the kernel joins them; the first once more in their midst, which is dropped.
+        joined.insert(2, joined[0].clone());
+        let (size, mut came) = (joined[0].len(), Vec::new());
+        let at = (far.now, far.ends.back());
+        far.opening.open(&mut far.sp, at, &joined.concat(), SegmentBatch::Packets(size), &mut |octets, batch, _| {
+            came.push((octets.to_vec(), batch));
+            None
+        });
+        let wanted = [&octets[..], &octets[..700]].concat();
+        assert_eq!(came, [(wanted, SegmentBatch::Packets(1000))]);
     }
 
     #[test]

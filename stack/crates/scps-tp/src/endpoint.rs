@@ -25,6 +25,7 @@ use crate::route::Route;
 use crate::state::State;
 use crate::stats::{Progress, Signals, Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
+use arrival::Reader;
 use connections::Connections;
 use following::Following;
 use listening::Listeners;
@@ -455,8 +456,12 @@ impl Endpoint {
 
     /// A packet from the network, beginning with the network layer's header. Tells what became of it.
     pub fn handle_input(&mut self, now: Instant, packet: &[u8], trust: Trust) -> Disposition {
+        self.handle_packet(now, packet, trust, &mut |_, _| 0)
+    }
+
+    fn handle_packet(&mut self, now: Instant, packet: &[u8], trust: Trust, reader: Reader<'_>) -> Disposition {
         self.connections.advance_clock(now);
-        match self.dispatch(now, packet, trust) {
+        match self.dispatch(now, packet, trust, reader) {
             Ok(()) => Disposition::Used,
             Err(reason) => {
                 self.drops[reason as usize] += 1;
@@ -467,16 +472,29 @@ impl Endpoint {
 
     /// What the device received as one; `each` is told what became of every packet. Segments in order of such a batch
     /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not. Batches that come
-    /// before anything leaves share one too. How many segments there are
-    /// is what the device says: lengths do not tell, for a segment's longest depends on its options, and a stranger may
-    /// send a packet of 64 KiB.
+    /// before anything leaves share one too. How many segments there are is what the device says: lengths do not tell,
+    /// for a segment's longest depends on its options, and a stranger may send a packet of 64 KiB.
     pub fn handle_batch(
         &mut self,
         now: Instant,
         octets: &[u8],
         batch: SegmentBatch,
         trust: Trust,
+        each: impl FnMut(&[u8], Disposition),
+    ) {
+        self.handle_batch_for(now, octets, batch, trust, each, &mut |_, _| 0);
+    }
+
+    /// As [`Endpoint::handle_batch`], but that `reader` may have what a user would read next of a connection at once, and tells
+    /// how many of the octets it took. What it leaves is buffered, and [`Event::Readable`] tells of it.
+    pub fn handle_batch_for(
+        &mut self,
+        now: Instant,
+        octets: &[u8],
+        batch: SegmentBatch,
+        trust: Trust,
         mut each: impl FnMut(&[u8], Disposition),
+        reader: &mut dyn FnMut(ConnectionId, &[u8]) -> usize,
     ) {
         let size = match batch {
             SegmentBatch::Packets(size) => size.max(1),
@@ -488,12 +506,12 @@ impl Endpoint {
         self.is_in_batch = self.joined.is_some() || octets.len() > size;
         let mut following: Option<Following> = None;
         for packet in octets.chunks(size) {
-            if following.as_mut().is_some_and(|following| self.follow(now, packet, trust, following)) {
+            if following.as_mut().is_some_and(|following| self.follow(now, packet, trust, following, reader)) {
                 each(packet, Disposition::Used);
                 continue;
             }
             self.end_following(following.take());
-            let disposition = self.handle_input(now, packet, trust);
+            let disposition = self.handle_packet(now, packet, trust, reader);
             if self.is_in_batch && self.joined.is_none() && disposition == Disposition::Used {
                 following = self.after(packet);
             }

@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use crate::error::{ConnectError, OptionError};
 use crate::event::{CloseReason, DropReason, Event};
 use crate::fallbacks::Fallbacks;
+use crate::inbound::Payload;
 use crate::input::Verdict;
 use crate::names::{AddressPort, ConnectionId, RouteId};
 use crate::output::{Polled, Sending};
@@ -182,13 +183,13 @@ impl Connections {
     // The contract of the engine.
 
     /// Gives a connection a segment, after drawing up what it owes for those before: that answer says what was known then.
-    /// `segments` is how many were joined to it; `is_in_batch` if it came together with the one before.
+    /// `is_in_batch` if it came together with others.
     pub(super) fn on_segment(
         &mut self,
         now: Instant,
         place: u32,
-        (tcp, data): (&Tcp, &[u8]),
-        segments: u16,
+        tcp: &Tcp,
+        payload: &mut Payload<'_>,
         is_in_batch: bool,
     ) -> Verdict {
         let Some(c) = self.table.at_mut(place) else {
@@ -196,14 +197,14 @@ impl Connections {
         };
         let route = c.outbound.path.route();
         let is_shared = is_in_batch && c.inbound.ack.is_shareable() && c.inbound.is_orderly(tcp);
-        if c.inbound.ack.is_due() && !is_shared && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
+        if c.inbound.ack.is_due() && !is_shared && (!payload.data.is_empty() || tcp.flags.has(Flags::FIN)) {
             self.schedule.unblock(now);
             if !self.schedule.is_blocked(route) {
                 self.owed.settle(now, c, &mut self.routes[route], &mut self.network);
             }
         }
         let was_available = self.routes[route].is_available();
-        let verdict = c.on_segment(now, &mut self.routes[route], tcp, data, segments);
+        let verdict = c.on_segment(now, &mut self.routes[route], tcp, payload);
         if self.routes[route].is_available() != was_available {
             self.tell_of_route(now, route, Some(place));
         }

@@ -1,7 +1,9 @@
 //! Segments of a batch that follow the one before them: what their headers tell is known already, but for the number (header
 //! prediction, Jacobson 1990).
 
+use super::arrival::Reader;
 use super::{Endpoint, Trust};
+use crate::inbound::Payload;
 use scps_types::{Instant, SeqNum};
 use scps_wire::checksum::Checksum;
 use scps_wire::protocol;
@@ -53,7 +55,14 @@ impl Endpoint {
     }
 
     /// Takes a packet that follows; false if it does not, and it is handled as any.
-    pub(super) fn follow(&mut self, now: Instant, packet: &[u8], trust: Trust, following: &mut Following) -> bool {
+    pub(super) fn follow(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        trust: Trust,
+        following: &mut Following,
+        reader: Reader<'_>,
+    ) -> bool {
         let Following { place, headers, len, seq } = following;
         let is_same = |from: usize, to: usize| packet[from..to] == headers[from..to];
         // Between these are lengths, numbers and sums, of octet 33 only PSH.
@@ -70,7 +79,9 @@ impl Endpoint {
         }
         let (ack, window) = (SeqNum(word(packet, IP_LEN + 8)), u16::from_be_bytes([packet[34], packet[35]]));
         let Some(c) = self.connections.table.at_mut(*place) else { return false };
-        let is_taken = c.on_following(now, *seq, ack, window, &packet[*len..]);
+        let id = c.control.id;
+        let payload = Payload { data: &packet[*len..], segments: 1, reader: &mut |octets| reader(id, octets) };
+        let is_taken = c.on_following(now, *seq, ack, window, payload);
         if is_taken {
             *seq = *seq + (packet.len() - *len) as u32;
         }
@@ -92,8 +103,9 @@ fn is_intact(packet: &[u8], trust: Trust) -> bool {
     header.add(ip);
     let (src, dst) = (Ipv4Addr::from(word(ip, 12)), Ipv4Addr::from(word(ip, 16)));
     let mut sum = Checksum::pseudo_header(src, dst, protocol::TCP, segment.len() as u16);
-    header.verifies() && (trust == Trust::Verified || {
-        sum.add(segment);
-        sum.verifies()
-    })
+    header.verifies()
+        && (trust == Trust::Verified || {
+            sum.add(segment);
+            sum.verifies()
+        })
 }
