@@ -296,7 +296,7 @@ def test_a_session_that_is_ended_from_outside_ends_its_lab_and_keeps_what_was_ty
     assert [step.get("command", step.get("ber")) for step in kept][:2] == [1e-7, "ping -c 2 10.0.0.2"]
     assert len((keep / "h2.pcap").read_bytes()) > 4 * 98
     (cell,) = scenario.cells(scenario.load(str(keep / "transcript.yaml")))
-    assert len(planning.plan(cell).cell.script) == len(kept)
+    assert len(planning.plan(cell).cell.events) == len(kept)
 
 
 def test_a_transcript_says_what_was_interrupted_and_captures_do_not_overwrite_each_other(tmp_path):

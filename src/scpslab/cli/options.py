@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.models import OptionInfo
 
+from scpslab.core import names, units
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
 
@@ -18,14 +19,21 @@ if TYPE_CHECKING:
 
 def choice(option: str, choices: Collection[str], does: str) -> OptionInfo:
     """An option with a value that is one of the choices; the message about another one suggests the nearest."""
-
-    def chosen(text: str) -> str:
-        if text not in choices:
-            raise UsageError(f'{option}: found "{text}"; {one_of(text, choices)}')
-        return text
-
-    option_info: OptionInfo = typer.Option(option, parser=chosen, metavar=f"[{'|'.join(choices)}]", help=does)
+    option_info: OptionInfo = typer.Option(
+        option, parser=lambda text: chosen(option, choices, text), metavar=f"[{'|'.join(choices)}]", help=does
+    )
     return option_info
+
+
+def chosen(place: str, choices: Collection[str], text: str) -> str:
+    """A word that is one of the choices.
+
+    Raises:
+        UsageError: it is none; the message suggests the nearest.
+    """
+    if text not in choices:
+        raise UsageError(f'{place}: found "{text}"; {one_of(text, choices)}')
+    return text
 
 
 def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> OptionInfo:
@@ -41,6 +49,25 @@ def _jobs(text: str) -> int:
             f'--jobs: found "{text}"; expected a whole number from 1 on. Leave the option out for one cell per core.'
         )
     return int(text)
+
+
+def _wall_s(text: str | int) -> int:
+    """The value of `--max-wall`, in seconds; the default comes as a number."""
+    text = str(text)
+    try:
+        wall_s = units.parse("duration", f"{text} s" if text.isdecimal() else text) // 10**9
+    except units.UnitError as error:
+        raise UsageError(f"--max-wall: {error}. Correct the option.") from error
+    if wall_s < 1:
+        raise UsageError(f"--max-wall: found {names.shown(text)}; expected at least 1 s. Correct the option.")
+    return wall_s
+
+
+def max_wall(does: str) -> OptionInfo:
+    """The option `--max-wall`: a limit on the wall clock."""
+    said = f"{does} Or with a unit: '2 h'."
+    option_info: OptionInfo = typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=said)
+    return option_info
 
 
 Jobs = Annotated[

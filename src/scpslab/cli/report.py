@@ -18,6 +18,8 @@ def report(
     The page has tables with intervals, figures, and the verdicts on the papers' findings: for a campaign all findings,
     for a single run those that the run has data for. It is one file without scripts that fetches nothing: you can send
     it to somebody, or read it on a phone.
+
+    Examples: scpslab report last
     """
     folder = find_run(run)
     if not is_campaign(folder):

@@ -35,8 +35,9 @@ def run(  # typer calls it by name
     scenario: Annotated[
         str,
         typer.Argument(
+            metavar="SCENARIO",
             help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. "
-            "fy97/fig04:kernel-demo."
+            "fy97/fig04:kernel-demo.",
         ),
     ],
     engine: Annotated[str, ENGINE] = DEFAULT,
@@ -69,20 +70,22 @@ def run(  # typer calls it by name
         str | None,
         typer.Option(
             metavar="K/N",
-            help="Run only part K of N, and keep its results; a run without it takes them all (docs/scale.md).",
+            help="Run only part K of N, and keep its results; a run without it takes them all.",
         ),
     ] = None,
     executor: Annotated[str, EXECUTOR] = "local",
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="CLUSTER", help="With --executor dask: a scheduler's address, or local (docs/scale.md)."),
+        typer.Option(metavar="CLUSTER", help="With --executor dask: a scheduler's address, or local."),
     ] = None,
 ) -> None:
     """Run a scenario or campaign; repeat the command to resume.
 
     The command runs every cell, draws the figures and prints the run folder last. It is safe to interrupt: finished
     cells are kept. A campaign (campaigns/papers) runs several scenarios; its folder links to their runs, and "scpslab
-    report" makes one page of them.
+    report" makes one page of them. "scpslab docs scale" explains runs on several machines (--shard, --executor).
+
+    Examples: scpslab run fy97/fig04:kernel-demo · scpslab run fy97/fig04:kernel-test --set sweep.stack=fy97-reno
     """
     console = table_console(stderr=True)
     if ENGINES[engine].reach:
@@ -135,7 +138,7 @@ def check_consent(engine: str, scenario: str, is_trusted: bool, console: Console
         UsageError: there is such a file, and the user has not given --trust.
     """
     reach = ENGINES[engine].reach
-    console.print(f"engine {engine}: {reach} (docs/security.md).", highlight=False)
+    console.print(f"engine {engine}: {reach} (scpslab docs security).", highlight=False)
     for path in _files(scenario):
         if not is_trusted and (found := somebody_elses(path)):
             raise UsageError(

@@ -36,14 +36,16 @@ def validate(
     errors at once: file and line, key, what was found, what was expected, what to do. Below the number of cells it
     prints the path of each workload's packets, there and back.
 
-    Examples: scpslab validate fy97/fig04 · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set
-    repeats=2
+    Examples: scpslab validate fy97/fig04 · scpslab validate fy97/fig04:kernel-test --resolved · scpslab validate
+    fy97/fig04:kernel-test --set repeats=2
     """
     name = todays_name(name)
     if is_campaign(name):
         _campaign(name, set_ or [], is_trusted=trust)
         return
     loaded = scenario.load(name, set_ or [], OnDisk(is_trusted=trust))
+    for note in loaded.notes:
+        typer.echo(harmless(note), err=True)
     planned = checked_plans(loaded)
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)

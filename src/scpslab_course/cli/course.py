@@ -41,7 +41,7 @@ PYTHON = ["3.11"]
 
 
 def course() -> None:
-    """Run a course: make it, and issue a variant of each assignment to every student.
+    """Make a course, and issue a variant to every student.
 
     Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps · scpslab course issue
     --course satnet --roster roster.csv
@@ -61,6 +61,8 @@ def new(
 
     The secret decides everybody's variants and signs them. Keep a copy of it where nobody else can read it: without it
     no variant can be issued again.
+
+    Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps
     """
     check_terms(term)
     asked = list(dict.fromkeys(assignment or ()))
@@ -95,6 +97,8 @@ def issue(
     Students with the same group share a variant. The same roster, term and assignments give the same files again, and a
     new student changes nobody's. Give every student the files of their own folder. issued.csv is for you: it lists all
     parameters, and names, addresses and files for a mail merge.
+
+    Examples: scpslab course issue --course satnet --roster roster.csv
     """
     found = load_course(course)
     secret = found.secret()
@@ -128,6 +132,8 @@ def practice(
 
     This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution's
     files go through all trials.
+
+    Examples: scpslab course practice first-steps --check · scpslab course practice ./my-assignment
     """
     loaded = load_assignment(find(name))
     marking = load_marking(loaded)
@@ -194,6 +200,9 @@ def gradescope(
     The archive holds everything, so grading needs no network; the container needs Python, whose Debian packages its
     setup.sh installs if they are missing. The course's secret is not in it. Python packages are downloaded when the
     archive is made.
+
+    Examples: scpslab course gradescope first-steps --course satnet --roster roster.csv --wheel scpslab.whl --out
+    first-steps.zip
     """
     loaded = load_course(course)
     wanted = term or loaded.file.term

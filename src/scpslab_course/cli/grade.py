@@ -70,10 +70,12 @@ def grade(
             help="The points that a person gives: written with a line for all that waits, and then read.",
         ),
     ] = None,
-    cells: Annotated[
+    sample: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Cells to choose from each submission and run again. Default: marking.yaml's regrade."
+            min=0,
+            metavar="NUMBER",
+            help="Number of cells to choose from each submission and run again. Default: marking.yaml's regrade.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -81,7 +83,7 @@ def grade(
         bool, typer.Option("--no-cache", help="Run every cell again, even if this machine has run it before.")
     ] = False,
 ) -> None:
-    """Grade submissions: run them again, compare the bytes, and mark the answers.
+    """Grade submissions by running them again.
 
     The variant's signature, the plans and the log's chain are checked; cells are run again and every byte of theirs is
     compared. What is right comes from the grader's own runs by the instructor's scenarios, never from the submission.
@@ -89,6 +91,9 @@ def grade(
     Nothing of a submission is unpacked or run; each is read and marked in a process with limits of memory and time.
     --out has every grade as soon as it is there. Exit code 0: every submission has a grade. Exit code 1: some are held
     for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
+
+    Examples: scpslab grade a.submission.tar.gz --course satnet · scpslab grade a.submission.tar.gz b.submission.tar.gz
+    --course satnet --format moodle --out grades.csv --marks marks.csv
     """
     by = _submitters(submission, student, submitters)
     loaded = load_course(course)
@@ -116,7 +121,7 @@ def grade(
     secret = loaded.secret() if place.exists() or place.is_symlink() else None
     with scratch() as folder:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
-        settings = grader.Settings(loaded, term or loaded.file.term, secret, options, by, cells)
+        settings = grader.Settings(loaded, term or loaded.file.term, secret, options, by, sample)
         grades = grader.grade(submission, settings, [_note], told)
     if given is not None:
         grades = [given.applied(one) for one in grades]

@@ -295,7 +295,7 @@ def write_start(files: dict[str, bytes], assignment: Assignment, variant: Varian
         UsageError: there is something already.
     """
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        advice = "Go on with it, or choose another one with --into."
+        advice = "Go on with it, or choose another one with --out."
         raise UsageError(f"{target}: found something already; expected a new folder. {advice}")
     for name, content in files.items():
         path = target / name

@@ -11,7 +11,7 @@ from scpslab.scenario import planning
 
 STEPS = [
     {"at": "220 ms", "do": "run", "node": "h1", "command": "iperf3 -c 10.0.0.2 -t 12", "required": False},
-    {"at": "2.385 s", "do": "link", "link": "hop", "direction": "data", "rate": "1 Mbit/s"},
+    {"at": "2.385 s", "do": "link", "link": "hop", "direction": "forward", "rate": "1 Mbit/s"},
     {"at": "2.412 s", "do": "link", "link": "hop", "ber": 1e-05},
     {"at": "4.459 s", "do": "link", "link": "hop", "state": "down"},
 ]

@@ -16,7 +16,7 @@ from scpslab.analysis.figures.source import flow_at
 from scpslab.analysis.run import open_cell
 
 from scpslab.kinds.probes.tcp_info.plan import TcpInfo
-from scpslab.kinds.probes.verdicts.plan import Verdicts
+from scpslab.kinds.probes.losses.plan import Verdicts
 
 CELL, OTHER = "stack=reno,ber=1e-05,r1", "stack=bbr,ber=1e-05,r1"
 

@@ -4,26 +4,26 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scpslab.plan.events import RunStep
 
 from scpslab import scenario
 from scpslab.lab.template import GAPS_KEPT, VERDICT_LOG_ENTRIES, Space, Template
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
-from scpslab.plan.script import RunStep
 from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
 
 from scpslab.kinds.errors.independent.plan import Independent
 from scpslab.kinds.errors.none.plan import NoErrors
-from scpslab.kinds.probes.verdicts.plan import Verdicts
+from scpslab.kinds.probes.losses.plan import Verdicts
 
 LIMITS = Limits(virtual_s=60, wall_s=60)
 CELL = CellPlan(id="r1", scenario="test", axes={"ber": 1e-5}, repeat=1, kernel_seed="5c" * 32, limits=LIMITS)
 BITS = {"model": "independent", "action": "drop", "settings": Independent(ber=1e-5), "seed": "5c" * 32}
 ERRORS = Errors(**BITS, vector_errors=100, drop_packets=(), drop_min_bytes=0, outages=())
 VERDICTS = Verdicts(name="v", link="hop", direction="data")
-STEP = RunStep(t_ns=0, node="h1", command="true", required=True, patience_ns=1)
+STEP = RunStep(t_ns=0, node="h1", command="true", required=True, timeout_ns=1)
 SACK = {"net.ipv4.tcp_sack": "0"}
 
 

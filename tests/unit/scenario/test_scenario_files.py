@@ -83,7 +83,7 @@ def test_schema_is_draft_7():
         {"titel": "x"},
         {"repeats": 0},
         {"topology": 5},
-        {"limits": {"virtual": "5"}},
+        {"limits": {"lab_time": "5"}},
         {"links": {"hop": {"data": {"errors": {"ber": 2}}}}},
         {"hosts": {"h1": {"congestion": "cubik"}}},
         {"workloads": [{"kind": "bulk", "name": "a", "from": "h1", "to": "h2", "size": 5}]},

@@ -15,7 +15,7 @@ pub use transmit::{Carrier, Offload, Transmit};
 pub use unknown::UnknownSegment;
 
 use crate::ack::SegmentBatch;
-use crate::config::{Config, Congestion, LossMeaning, RouteConfig};
+use crate::config::{Config, Congestion, RouteConfig};
 use crate::connection::{Connection, Setup};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
 use crate::event::{Disposition, DropReason, Event};
@@ -152,11 +152,18 @@ impl Endpoint {
         self.connections.routes.get(id)
     }
 
-    /// Changes what losses mean on a route (scps-tp §14 item 63).
-    pub fn set_route_loss(&mut self, now: Instant, id: RouteId, loss: LossMeaning) {
+    /// Changes the settings of a route (scps-tp §14 item 63). Rate and the meaning of losses hold at once; a connection that exists keeps
+    /// what it was made with, such as its estimate of the round trip.
+    pub fn set_route(&mut self, now: Instant, id: RouteId, config: RouteConfig) {
+        let config = within(&self.connections.network, config);
         if let Some(route) = self.connections.routes.get_mut(id) {
-            route.set_config(RouteConfig { loss, ..*route.config() }, now);
+            route.set_config(config, now);
         }
+    }
+
+    /// Changes [`EndpointConfig::half_open_max`].
+    pub fn set_half_open_max(&mut self, half_open_max: usize) {
+        self.config.half_open_max = half_open_max;
     }
 
     /// Declares a route unavailable or available (scps-tp §6.8).

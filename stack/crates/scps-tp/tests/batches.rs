@@ -232,7 +232,11 @@ fn brought(s: &mut Script, packets: &[Vec<u8>], batch: usize, way: Way) -> (Vec<
         let (size, octets) = (batch[0].len(), batch.concat());
         let kind = SegmentBatch::Packets(size);
         match way {
-            Way::OneByOne => batch.iter().for_each(|p| drop(s.endpoint.handle_input(s.now, p, Trust::Check))),
+            Way::OneByOne => {
+                for packet in batch {
+                    s.endpoint.handle_input(s.now, packet, Trust::Check);
+                }
+            }
             Way::Batches => s.endpoint.handle_batch(s.now, &octets, kind, Trust::Check, |_, _| ()),
             Way::Passed(most) => {
                 let mut reader = |of, octets: &[u8]| {

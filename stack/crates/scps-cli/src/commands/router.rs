@@ -3,10 +3,9 @@
 use crate::capture_file::CaptureFile;
 use crate::error::CliError;
 use crate::fp::write_whole;
-use crate::metrics::{Metrics, Place};
 use crate::np_settings::{Carrier, Interface, RouterSettings};
+use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
 use crate::say;
-use crate::stop::StopSignals;
 use clap::Args;
 use scps_io::{
     entropy_seed, CaptureKind, Device, Forwarder, IoError, IpEncapsulation, Observed, Port, SerialDevice, TunConfig,
@@ -27,9 +26,6 @@ use std::rc::Rc;
 pub struct RouterArgs {
     /// Settings: address, tables, interfaces (JSON; stack/README.md has an example)
     config: PathBuf,
-    /// Show the counters to a monitoring system (Prometheus) at this address, such as 127.0.0.1:9717, or unix:PATH
-    #[arg(long, value_name = "PLACE")]
-    metrics: Option<Place>,
     /// Seed of what tells flooded datagrams apart; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
@@ -39,6 +35,8 @@ pub struct RouterArgs {
     /// Write "ready" to this file once the router forwards
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Serialize)]
@@ -91,7 +89,7 @@ impl RouterArgs {
             Some(number) => Seed::from_u64(number),
             None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
         };
-        let signals = StopSignals::install()?;
+        let mut operator = Operator::begin("router", &self.operator)?;
         scps_io::exact_timers()?;
         let begin = |path| CaptureFile::begin(path, CaptureKind::Np).map(|capture| Rc::new(RefCell::new(capture)));
         let capture = self.pcap.as_deref().map(begin).transpose()?;
@@ -110,31 +108,48 @@ impl RouterArgs {
         }
         let router = Router::new(settings.config, settings.tables, links, seed, Instant::ZERO);
         let mut forwarder = Forwarder::new(router, ports)?;
-        let metrics = Metrics::open("router", self.metrics.as_ref())?;
+        let fixed_at_start = fixed(settings.address, &settings.interfaces);
         let names: Vec<&str> = settings.interfaces.iter().map(|interface| interface.name.as_str()).collect();
         tell(&Ready { event: "ready", interfaces: names.clone() })?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
-        for wakeup in [Some(signals.wakeup()), metrics.as_ref().map(Metrics::wakeup)].into_iter().flatten() {
+        for wakeup in operator.wakeups() {
             forwarder.watch(wakeup)?;
         }
         let cause = loop {
             forwarder.run_once()?;
-            if let Some(metrics) = &metrics {
-                metrics.answer(|| counts(&forwarder, &names));
-            }
+            operator.answer(|| counts(&forwarder, &names));
             while let Some(notice) = forwarder.poll_notice() {
                 let interface = names[notice.port];
+                operator.tell(Level::Warn, format_args!("interface {interface} is down: {}.", notice.error));
                 tell(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;
             }
-            if let Some(cause) = signals.came() {
+            operator.reload(&[Some(&self.config)], || {
+                let new = RouterSettings::read(&self.config)?;
+                check_fixed(&fixed_at_start, &fixed(new.address, &new.interfaces))?;
+                forwarder.router_mut().reconfigure(new.config, new.tables);
+                for (port, Interface { rate, framing, .. }) in new.interfaces.iter().enumerate() {
+                    forwarder.set_rate(port, *rate, *framing);
+                }
+                Ok(self.config.display().to_string())
+            });
+            if let Some(cause) = operator.cause() {
                 break cause;
             }
         };
         tell(&counts(&forwarder, &names))?;
         Ok(cause.exit_code())
     }
+}
+
+/// What the interfaces are made with, once.
+fn fixed(address: Ipv4Addr, interfaces: &[Interface]) -> Fixed {
+    let mut fixed = vec![("address".to_owned(), address.to_string())];
+    fixed.extend(interfaces.iter().enumerate().map(|(index, Interface { name, carrier, link, .. })| {
+        (format!("interface {name}"), format!("{index} {carrier:?} {link:?}"))
+    }));
+    fixed
 }
 
 fn open(interface: &Interface, own: Ipv4Addr) -> Result<Box<dyn Device>, CliError> {

@@ -65,15 +65,7 @@ impl Connection {
             return Polled::Blocked(at);
         }
         self.control.probing.on_asked();
-        self.control.stats.pure_acks_sent += 1;
-        self.outbound.note(
-            &mut self.control,
-            sending.now,
-            sending.route,
-            TraceEvent::AckSent,
-            self.inbound.receiver.next(),
-            0,
-        );
+        self.on_pure_ack(sending);
         Polled::Packet
     }
 
@@ -103,16 +95,13 @@ impl Connection {
         if self.control.agreed.sack && self.inbound.receiver.data().has_blocks() {
             self.inbound.ack.want_now();
         }
-        self.control.stats.pure_acks_sent += 1;
         self.control.stats.snacks_sent += u64::from(draft.options.snack.is_some());
-        self.outbound.note(
-            &mut self.control,
-            sending.now,
-            sending.route,
-            TraceEvent::AckSent,
-            self.inbound.receiver.next(),
-            0,
-        );
+        self.on_pure_ack(sending);
         Polled::Packet
+    }
+    fn on_pure_ack(&mut self, sending: &Sending<'_>) {
+        self.control.stats.pure_acks_sent += 1;
+        let position = self.inbound.receiver.next();
+        self.outbound.note(&mut self.control, sending.now, sending.route, TraceEvent::AckSent, position, 0);
     }
 }
