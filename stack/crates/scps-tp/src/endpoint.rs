@@ -155,9 +155,11 @@ impl Endpoint {
     /// Changes the settings of a route (scps-tp §14 item 63). Rate and the meaning of losses hold at once; a connection that exists keeps
     /// what it was made with, such as its estimate of the round trip.
     pub fn set_route(&mut self, now: Instant, id: RouteId, config: RouteConfig) {
+        self.connections.advance_clock(now);
         let config = within(&self.connections.network, config);
         if let Some(route) = self.connections.routes.get_mut(id) {
             route.set_config(config, now);
+            self.connections.schedule.look_again(id, now);
         }
     }
 
