@@ -153,7 +153,7 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
         if name in marking.predictions:
             yield from _unlike_scoring(("predictions", name), prediction.kind, marking.predictions[name])
     files = {deliverable.file: deliverable.points for deliverable in file.deliverables}
-    for name in marking.deliverables:
+    for name in (*marking.deliverables, *marking.lines):
         yield from _unless_known(("deliverables", name), name, files, f", which {FILE} does not ask for")
     for name, trial in marking.trials.items():
         if name in file.trials:
@@ -162,7 +162,9 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
         yield from _problems_of_variant(("trials", name, "variant"), trial.variant, (trial.scenario,))
     for name, points in files.items():
         tried = [trial for trial in (*file.trials.values(), *marking.trials.values()) if trial.file == name]
-        yield from _unlike_sum(("deliverables", name), marking.deliverables.get(name, ()), points, tried)
+        others: list[Trial | model.Lines] = [*tried]
+        others += [lines for file, lines in marking.lines.items() if file == name]
+        yield from _unlike_sum(("deliverables", name), marking.deliverables.get(name, ()), points, others)
     yield from _unlike_sum(("write_up",), marking.write_up, file.write_up_points if file.write_up else 0)
 
 
@@ -177,7 +179,7 @@ def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mappin
 def _unlike_scoring(at: KeyPath, kind: str, scoring: model.Scoring) -> Iterator[Complaint]:
     fits = {"number": ("log-ratio", "distance"), "interval": ("interval",), "choice": ("choice",)}[kind]
     yield from _unless_known((*at, "kind"), scoring.kind, fits, f" for a prediction of kind {kind}")
-    if not isinstance(scoring, model.Word) and scoring.zero <= scoring.full:
+    if isinstance(scoring, model.LogRatio | model.Distance) and scoring.zero <= scoring.full:
         said = f"found {scoring.zero:g}, not above full ({scoring.full:g}); expected more. Correct the values."
         yield (*at, "zero"), said
 
@@ -193,11 +195,11 @@ def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator
 
 
 def _unlike_sum(
-    at: KeyPath, rubric: Sequence[model.Item], points: float, tried: Sequence[Trial] = ()
+    at: KeyPath, rubric: Sequence[model.Item], points: float, others: Sequence[Trial | model.Lines] = ()
 ) -> Iterator[Complaint]:
-    found = sum(item.points for item in rubric) + sum(trial.points for trial in tried)
+    found = sum(item.points for item in (*rubric, *others))
     if abs(found - points) > 1e-9:
-        where = "the rubric and the trials" if tried else "the rubric"
+        where = "the rubric, the trials and the lines" if others else "the rubric"
         yield at, f"found {found:g} points in {where}; expected {points:g}, as in {FILE}. Correct one of the two."
 
 
@@ -207,6 +209,9 @@ def sources(file: MarkingFile) -> Iterator[tuple[KeyPath, str]]:
         yield ("difficulty", "bands", index, "value"), band.value
     for name, scoring in file.predictions.items():
         yield ("predictions", name, "truth"), scoring.truth
+    for name, lines in file.lines.items():
+        yield ("lines", name, "keys"), lines.keys
+        yield ("lines", name, "expected"), lines.expected
     for name, marked in file.answers.items():
         if marked.kind != "text":
             yield ("answers", name, "expected"), marked.expected

@@ -209,7 +209,7 @@ class IntervalPrediction(Part):
     kind: Literal["interval"]
     question: Text = key(says="What is to be predicted.", example="Between which bounds will the goodput be?")
     unit: str = key("", says=UNIT, example="kbit/s")
-    points: Points = key(1, says="Points for a narrow interval that holds the number and was given in time.", example=1)
+    points: Points = key(1, says="Points for an interval that was given in time.", example=1)
     before: Before = ()
 
 
@@ -451,15 +451,26 @@ class Distance(Part):
 
 
 class Interval(Part):
-    """An interval without the truth has no points.
+    """The share of the points is 1 - w/20 - m, at least 0: w is the width of the interval, m how far the truth is
+    outside, both as powers of `factor`.
 
-    One with it has all of them if high / low is at most `full`, and none if it is at least `zero`.
+    The interval in which a student is 90 % sure has most points on average.
     """
 
     kind: Literal["interval"]
     truth: Text = key(says=TRUTH, example='mean("transfer", "goodput_bps") / 1000')
-    full: Factor = key(1.5, says="The width, high / low, up to which an interval has all points.", example=1.5)
-    zero: Factor = key(10, says="The width from which on it has none.", example=10)
+    factor: Factor = key(
+        4,
+        says="The factor by which the truth is outside of an interval without points. "
+        "It is to be larger than a student's honest surprise, and the handout prints it.",
+        example=2,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leaves_out_what_0_3_scored_by(cls, data: object) -> object:
+        # Files of version 1 may have them: widths, by which an honest interval could have no points.
+        return {name: data[name] for name in data if name not in ("full", "zero")} if isinstance(data, dict) else data
 
 
 class Word(Part):
@@ -497,6 +508,18 @@ class WrongWord(Part):
     value: Name = key(says="The word.", example="rate")
     share: Share = key(0, says="Share of the points.", example=0.0)
     comment: Text = key(says=COMMENT, example="Compare the goodput with the rate of the link.")
+
+
+class Lines(Part):
+    """A CSV file of the student's whose lines are marked one by one: the share of the lines that are right."""
+
+    by: Text = key(says="The column that tells lines apart.", example="frame")
+    keys: Text = key(says="Formula of its right values, as words.", example='words("trace", "resend_frames")')
+    column: Text = key(says="The column that is marked.", example="cause")
+    expected: Text = key(
+        says="Formula of its right values, in the same order.", example='words("trace", "resend_causes")'
+    )
+    points: Points = key(says="Points for them, which are a part of the deliverable's.", example=2)
 
 
 class Item(Part):
@@ -556,6 +579,7 @@ class MarkingFile(Part):
     deliverables: dict[str, tuple[Item, ...]] = key(
         {}, says="What a person looks for in each deliverable that has points."
     )
+    lines: dict[str, Lines] = key({}, says="Deliverables whose lines are marked one by one.")
     trials: dict[Name, HiddenTrial] = key({}, says="Runs of deliverables that students do not see.")
     write_up: tuple[Item, ...] = key((), says="What a person looks for in the write-up.")
     regrade: Annotated[int, Field(ge=1)] = key(

@@ -25,7 +25,15 @@ from scpslab.running.events import Listener
 from scpslab.runs.archive import ArchivedRun
 from scpslab_course.course import answers as written
 from scpslab_course.course import variant as variants
-from scpslab_course.course.answers import Expected, GivenError, RightNumber, RightWord, read_answers, read_given
+from scpslab_course.course.answers import (
+    Expected,
+    GivenError,
+    RightNumber,
+    RightWord,
+    Score,
+    read_answers,
+    read_given,
+)
 from scpslab_course.course.assignment import STARTER, Assignment, Marking
 from scpslab_course.course.folder import Course
 from scpslab_course.course.model import Answer, MarkedText, Prediction, Whose
@@ -273,7 +281,7 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
     is_trusted = not any(finding.holds for finding in findings)
     predictions, late = predictions_of(assignment, marking, right, lines if is_trusted else None)
     answers = answers_of(assignment, marking, right, opened.given)
-    others = others_of(assignment, marking, handed_in.write_up, handed_in.files)
+    others = others_of(assignment, marking, right, handed_in.write_up, handed_in.files)
     found = Grade(
         path=handed_in.path,
         sha256=handed_in.sha256,
@@ -355,8 +363,10 @@ def answers_of(assignment: Assignment, marking: Marking, right: Expected, given:
         yield part
 
 
-def others_of(assignment: Assignment, marking: Marking, write_up: str, files: Mapping[str, bytes]) -> Iterator[Graded]:
-    """Write-up and deliverables: a person marks them."""
+def others_of(
+    assignment: Assignment, marking: Marking, right: Expected, write_up: str, files: Mapping[str, bytes]
+) -> Iterator[Graded]:
+    """Write-up and deliverables: a person marks them, but lines that are right or wrong."""
     for asked in assignment.file.deliverables:
         content = files.get(asked.file)
         said = f"{len(content)} bytes" if content is not None else NOT_HANDED_IN
@@ -364,6 +374,11 @@ def others_of(assignment: Assignment, marking: Marking, write_up: str, files: Ma
         starter = assignment.folder / STARTER / asked.file
         if starter.is_file() and content == starter.read_bytes():
             said, text = UNCHANGED, ""
+        if right.lines and asked.file in right.lines:
+            of, lines = marking.file.lines[asked.file].points, right.lines[asked.file]
+            score = written.score_lines(lines, content) if content is not None else Score(0, said)
+            earned = of * score.share if score.is_readable else None
+            yield Graded("lines", asked.file, asked.says, of, earned, score.comment, text)
         rubric = marking.file.deliverables.get(asked.file, ())
         # The rest of its points is for trials.
         points = sum(item.points for item in rubric)

@@ -30,7 +30,7 @@ UNCHANGED = (
     "seed=3",
     "sweep.level=[100, 130]",
     "sweep.stack=[cubic]",
-    "limits.wall_time_time=10 s",
+    "limits.wall_time_time_time=10 s",
     "probes=[]",
 )
 UNCHANGED += ("title=Mine",)

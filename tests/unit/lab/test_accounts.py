@@ -12,7 +12,7 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
     counters = dict.fromkeys((*ENTRY_COUNTERS, *ARRIVAL_COUNTERS), 0) | {"offered_packets": 2, "delivered_packets": 2}
     plan = SimpleNamespace(delay_ns=0, delay_table=None)
     network = SimpleNamespace(
-        directions=[SimpleNamespace(link="hop", name="data", plan=plan, arriving=1)],
+        directions=[SimpleNamespace(link="hop", name="forward", plan=plan, arriving=1)],
         managed_queues=dict,
         stages=SimpleNamespace(account=lambda _: dict(counters), pieces=lambda _: pieces),
     )

@@ -156,7 +156,7 @@ def test_cells_with_the_same_paths_stand_together(cells):
         '2 cells: "to=home.sat,r1", "to=home.sat,r2"',
         '2 cells: "to=home.phone,r1", "to=home.phone,r2"',
     ]
-    assert re.search(r"^ {6}sat\.data +noc +home +2 Mbit/s +265 ms +BER 1e-06, independent$", text, re.MULTILINE)
+    assert re.search(r"^ {6}sat\.forward +noc +home +2 Mbit/s +265 ms +BER 1e-06, independent$", text, re.MULTILINE)
     assert "    home → server: at most 33.6 kbit/s (phone), delay 50 ms\n" in text
     assert planning.short_paths(planned) == [
         (

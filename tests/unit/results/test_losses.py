@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from scpslab import plan as plans
-from scpslab.analysis.lost_packets import Losses, find_losses, report, resend_causes
+from scpslab.analysis.lost_packets import Losses, find_losses, report, resends
 from scpslab.analysis.run import open_cell
 from scpslab.plan.links import CORRUPT, QUEUE
 
@@ -285,7 +285,7 @@ def causes(segments: list[int], lost: dict[int, str]) -> list[str]:
         packet=np.arange(n),
         t_s=np.arange(n, dtype=np.float64),
     )
-    return resend_causes(connection, np.arange(1, n + 1), lost)
+    return [cause for _, cause in resends(connection, np.arange(1, n + 1), lost)]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_every_combination_and_repeat_is_a_cell_and_cases_set_all_their_paths(ce
 def test_star_means_both_directions_even_those_not_named_and_one_can_be_swept_alone(cells, small):
     last = cells(small)[-1].model
     rates = {name: direction.errors.settings.ber for name, direction in last.links["hop"].items()}
-    assert rates == {"data": 1e-5, "ack": 1e-5}
+    assert rates == {"forward": 1e-5, "return": 1e-5}
     assert list(cells(changed(small, ("hop.*.errors", "hop.forward.errors")))[-1].model.links["hop"]) == ["forward"]
 
 

@@ -61,7 +61,7 @@ HOP.errors.file | {HOP.errors: {model: vector-file, file: none.bits}} | no file 
 HOP.errors.outages[0] | {HOP.errors.outages: [{from: 5 s, to: 2 s}]} | its end after its start
 HOP.errors.drop_packets[0] | {HOP.errors.drop_packets: [0]} | found 0; expected at least 1
 links.hup | {links.hup: {}} | found "hup" ... Did you mean hop?
-links.hop.date | {links.hop.date: {}} | found "date" ... Did you mean data?
+links.hop.foward | {links.hop.foward: {}} | found "foward" ... Did you mean forward?
 HOP.delay_table | [{at: 2 s, delay: 1 ms}, {at: 1 s, delay: 1 ms}] | found steps out of order
 HOP.rate | 9601 bit/s | found "9601 bit/s" ... multiple of 8
 HOP.rate | 2000000 | found 2000000 (no unit) ... such as "2 Mbit/s"
@@ -120,7 +120,7 @@ workloads[0].packet | {workloads.0: {FLOW, kind: background, level: 150, packet:
 probes[0].kind | captur | found "captur" ... Did you mean capture?
 probes[0].node | h4 | found "h4"
 probes[0].interval | 1 s | found the unknown key "interval" ... snaplen
-probes[0].direction | {probes.0: {kind: queue, link: hop, direction: up}} | one of data, ack
+probes[0].direction | {probes.0: {kind: queue, link: hop, direction: up}} | one of forward, return
 probes[0].link | lan | found "lan"; expected one of hop
 sweep.ber | {sweep.ber.set: ["links.hop.*.errors.bre"]} | errors.bre: found the unknown key ... mean ber?
 sweep.ber | {sweep.ber.set: [title.x.y]} | found "x" after title, which is a plain value

@@ -103,7 +103,7 @@ class GatewayService(Service):
             "device": DEVICE.format(number=site.number),
             "rate_bps": rate_bps,
             "rtt_ns": rtt_ns,
-            "buffer_bytes": self.buffer or path.buffer_bytes(rate_bps or 0, rtt_ns),
+            "buffer_bytes": self.buffer or path.buffer_bytes(rate_bps, rtt_ns),
             "seed": site.setting.seed("gateway", self.name),
         }
 
@@ -156,10 +156,10 @@ class _Path:
         """The rate of full packets that just fills the slowest hop."""
         return rate_that_fits({"mtu": mtu_bytes}, self.there, timestamps=True)
 
-    def buffer_bytes(self, rate_bps: int, rtt_ns: int) -> int | None:
-        """What holds twice the product of the faster way; None where the gateway's own rate gives as much."""
+    def buffer_bytes(self, rate_bps: int | None, rtt_ns: int) -> int | None:
+        """What holds twice the product of the faster way; None where the rate gives that."""
         there_bps, back_bps = (_rate(way) or 0 for way in (self.there, self.back))
-        if rate_bps >= back_bps:
+        if rate_bps and there_bps >= back_bps:
             return None
         return max(LEAST_BUFFER_BYTES, 2 * max(there_bps, back_bps) * rtt_ns // (8 * 10**9))
 

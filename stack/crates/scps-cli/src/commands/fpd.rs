@@ -5,10 +5,10 @@ use crate::fp::counters::Line;
 use crate::fp::{append_to, keyboard::read_secret, write_whole, FpOptions, World};
 use crate::operator::{check_fixed, Level, Operator, OperatorArgs};
 use crate::say;
+use crate::world::seed_of;
 use clap::Args;
 use scps_fp::server::{LogLine, Server, ServerConfig};
 use scps_fp::users::{hash_password, User, Users};
-use scps_io::{entropy_seed, IoError};
 use serde::Serialize;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -188,7 +188,7 @@ fn writer(root: PathBuf) -> User {
 
 fn print_hash() -> Result<ExitCode, CliError> {
     let password = read_secret().map_err(|source| CliError::File { path: "standard input".to_owned(), source })?;
-    let seed = entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?;
+    let seed = seed_of(None)?;
     let mut salt = [0u8; 16];
     seed.stream("salt").fill(&mut salt);
     say::result(hash_password(&password, salt).map_err(CliError::Usage)?)?;

@@ -1,6 +1,6 @@
 //! `scps gateway`: connections of a LAN's programs, split between their TCP and SCPS-TP over the space link.
 
-use crate::capture_file::CaptureFile;
+use crate::capture_file::Captures;
 use crate::error::CliError;
 use crate::far_side::FarSide;
 use crate::fp::{append_to, write_whole};
@@ -9,21 +9,20 @@ use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
 use crate::say;
 use crate::sp_settings::{self, SpCounts, SpTunnel};
 use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
+use crate::world::seed_of;
 use clap::Args;
 use scps_gateway::{Account, ConfigError, Gateway, PairId, PerSide, Report, SetUp, Side, SideConfig};
-use scps_io::{cpu_time, entropy_seed, CaptureKind, Clock, Device, GatewayLoop, IoError, Observed};
+use scps_io::{cpu_time, CaptureKind, Clock, Device, GatewayLoop};
 use scps_tp::Congestion;
-use scps_types::{Duration, Instant, Seed};
+use scps_types::{Duration, Instant};
 use scps_wire::protocol;
 use serde::Serialize;
 use signal_hook::consts::SIGUSR1;
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::rc::Rc;
 
 /// Routing tables of the packets for either side of the gateway.
 const TABLE_LAN: u32 = 7168;
@@ -99,18 +98,20 @@ struct ConnectionLine {
     event: &'static str,
     t_s: f64,
     connection: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asked_by: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lasted_s: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<String>,
+    #[serde(flatten)]
+    ended: Option<Ended>,
     from_lan: AccountLine,
     from_wan: AccountLine,
+}
+
+/// What is known of a connection that is over.
+#[derive(Serialize)]
+struct Ended {
+    asked_by: &'static str,
+    client: String,
+    server: String,
+    lasted_s: f64,
+    end: String,
 }
 
 #[derive(Serialize)]
@@ -173,15 +174,11 @@ impl GatewayArgs {
         if self.check {
             return describe(&settings).map(|()| ExitCode::SUCCESS);
         }
-        let seed = match self.seed {
-            Some(number) => Seed::from_u64(number),
-            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
-        };
+        let seed = seed_of(self.seed)?;
         let mut operator = Operator::begin("gateway", &self.operator)?;
         let mut wish = StopSignals::other(SIGUSR1)?;
         scps_io::exact_timers()?;
-        let begin = |path| CaptureFile::begin(path, CaptureKind::Ip).map(|capture| Rc::new(RefCell::new(capture)));
-        let capture = self.pcap.as_deref().map(begin).transpose()?;
+        let captures = Captures::begin(self.pcap.as_deref(), CaptureKind::Ip)?;
         let clock = Clock::new();
         let open = |side: Side| -> Result<Box<dyn Device>, CliError> {
             let device = settings.carriers.of(side).open()?;
@@ -189,10 +186,7 @@ impl GatewayArgs {
                 Some(sp) => sp.protect(device, clock)?,
                 None => device,
             };
-            Ok(match &capture {
-                Some(capture) => Box::new(Observed::new(device, Rc::clone(capture))),
-                None => device,
-            })
+            Ok(captures.around(device))
         };
         let devices = PerSide { lan: open(Side::Lan)?, wan: open(Side::Wan)? };
         let gateway = Gateway::new(settings.config.clone(), seed, clock.now()).map_err(|error| wrong(&error))?;
@@ -201,7 +195,7 @@ impl GatewayArgs {
         let round_trip = settings.config.wan.route.rtt;
         let mut far = FarSide::new(carrier_words(&settings.carriers.wan), round_trip, gateway.now());
         let name = |side| carrier_words(settings.carriers.of(side));
-        tell(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
+        say::record(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
@@ -232,7 +226,7 @@ impl GatewayArgs {
         }
         counters.note_ends(&mut gateway, &operator)?;
         counters.note_all(&mut gateway)?;
-        tell(&totals(&mut gateway))?;
+        say::record(&totals(&mut gateway))?;
         Ok(cause.exit_code())
     }
 
@@ -341,7 +335,7 @@ impl Counters {
 
     fn write(&mut self, line: &impl Serialize) -> Result<(), CliError> {
         let Some((file, path)) = &mut self.file else { return Ok(()) };
-        let text = serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?;
+        let text = say::json(line)?;
         writeln!(file, "{text}").map_err(CliError::file(path))
     }
 
@@ -376,11 +370,13 @@ fn ended(now: Instant, report: &Report) -> ConnectionLine {
         event: "connection",
         t_s: seconds(now),
         connection: report.pair.as_u64(),
-        asked_by: Some(side_name(report.near)),
-        client: Some(report.client.to_string()),
-        server: Some(report.server.to_string()),
-        lasted_s: Some(report.ended_at.since(report.began_at).as_secs_f64()),
-        end: Some(report.end.to_string()),
+        ended: Some(Ended {
+            asked_by: side_name(report.near),
+            client: report.client.to_string(),
+            server: report.server.to_string(),
+            lasted_s: report.ended_at.since(report.began_at).as_secs_f64(),
+            end: report.end.to_string(),
+        }),
         from_lan: report.from.lan.into(),
         from_wan: report.from.wan.into(),
     }
@@ -391,11 +387,7 @@ fn still_open(now: Instant, id: PairId, accounts: PerSide<Account>) -> Connectio
         event: "open",
         t_s: seconds(now),
         connection: id.as_u64(),
-        asked_by: None,
-        client: None,
-        server: None,
-        lasted_s: None,
-        end: None,
+        ended: None,
         from_lan: accounts.lan.into(),
         from_wan: accounts.wan.into(),
     }
@@ -613,8 +605,4 @@ fn transport_words(config: &SideConfig) -> String {
         words.extend(is_on.then(|| word.to_owned()));
     }
     words.join(", ")
-}
-
-fn tell(line: &impl Serialize) -> Result<(), CliError> {
-    say::result(serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?)
 }

@@ -1,25 +1,24 @@
 //! `scps router`: an NP router whose interfaces are TUN devices, UDP sockets and serial lines.
 
-use crate::capture_file::CaptureFile;
+use crate::capture_file::Captures;
 use crate::error::CliError;
 use crate::fp::write_whole;
 use crate::np_settings::{Carrier, Interface, RouterSettings};
 use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
 use crate::say;
+use crate::world::seed_of;
 use clap::Args;
 use scps_io::{
-    entropy_seed, CaptureKind, Device, Forwarder, IoError, IpEncapsulation, Observed, Port, SerialDevice, TunConfig,
-    TunDevice, UdpAddressing, UdpConfig, UdpDevice,
+    CaptureKind, Device, Forwarder, IpEncapsulation, Port, SerialDevice, TunConfig, TunDevice, UdpAddressing,
+    UdpConfig, UdpDevice,
 };
 use scps_np::{Counter, Router, ScmpCounter, DATAGRAM_MAX};
-use scps_types::{Instant, Precedence, Seed};
+use scps_types::{Instant, Precedence};
 use serde::Serialize;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::rc::Rc;
 
 /// Options of `scps router`.
 #[derive(Debug, Args)]
@@ -85,14 +84,10 @@ impl RouterArgs {
     /// Forwards until a signal ends it.
     pub fn run(&self) -> Result<ExitCode, CliError> {
         let settings = RouterSettings::read(&self.config)?;
-        let seed = match self.seed {
-            Some(number) => Seed::from_u64(number),
-            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
-        };
+        let seed = seed_of(self.seed)?;
         let mut operator = Operator::begin("router", &self.operator)?;
         scps_io::exact_timers()?;
-        let begin = |path| CaptureFile::begin(path, CaptureKind::Np).map(|capture| Rc::new(RefCell::new(capture)));
-        let capture = self.pcap.as_deref().map(begin).transpose()?;
+        let captures = Captures::begin(self.pcap.as_deref(), CaptureKind::Np)?;
         let (mut ports, mut links) = (Vec::new(), Vec::new());
         for interface in &settings.interfaces {
             let device = open(interface, settings.address)?;
@@ -100,17 +95,13 @@ impl RouterArgs {
             // What the carrier adds has to fit as well.
             link.mtu = link.mtu.saturating_sub(device.overhead()).min(DATAGRAM_MAX as u16);
             links.push(link);
-            let device = match &capture {
-                Some(capture) => Box::new(Observed::new(device, Rc::clone(capture))),
-                None => device,
-            };
-            ports.push(Port { device, rate: interface.rate, framing: interface.framing });
+            ports.push(Port { device: captures.around(device), rate: interface.rate, framing: interface.framing });
         }
         let router = Router::new(settings.config, settings.tables, links, seed, Instant::ZERO);
         let mut forwarder = Forwarder::new(router, ports)?;
         let fixed_at_start = fixed(settings.address, &settings.interfaces);
         let names: Vec<&str> = settings.interfaces.iter().map(|interface| interface.name.as_str()).collect();
-        tell(&Ready { event: "ready", interfaces: names.clone() })?;
+        say::record(&Ready { event: "ready", interfaces: names.clone() })?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
@@ -123,7 +114,7 @@ impl RouterArgs {
             while let Some(notice) = forwarder.poll_notice() {
                 let interface = names[notice.port];
                 operator.tell(Level::Warn, format_args!("interface {interface} is down: {}.", notice.error));
-                tell(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;
+                say::record(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;
             }
             operator.reload(&[Some(&self.config)], || {
                 let new = RouterSettings::read(&self.config)?;
@@ -138,7 +129,7 @@ impl RouterArgs {
                 break cause;
             }
         };
-        tell(&counts(&forwarder, &names))?;
+        say::record(&counts(&forwarder, &names))?;
         Ok(cause.exit_code())
     }
 }
@@ -204,8 +195,4 @@ fn counts<'a>(forwarder: &Forwarder, names: &[&'a str]) -> Counts<'a> {
         scmp_out: ScmpCounter::ALL.iter().map(|counter| (counter.name(), counters.scmp_out(*counter))).collect(),
         interfaces: names.iter().enumerate().map(interface).collect(),
     }
-}
-
-fn tell(line: &impl Serialize) -> Result<(), CliError> {
-    say::result(serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?)
 }

@@ -44,7 +44,7 @@ impl Counters {
             return Ok(());
         }
         self.written = Some(totals);
-        let text = serde_json::to_string(&Line::of(totals)).map_err(|e| CliError::Usage(e.to_string()))?;
+        let text = crate::say::json(&Line::of(totals))?;
         write_whole(path, &text)
     }
 }
