@@ -37,7 +37,7 @@ CELL = CellPlan(
 def network_of(topology: str, **parameters: object) -> NetworkPlan:
     """The network of a topology."""
     module = catalogue.module(topology)
-    return module.describe(module.PARAMETERS.read(parameters)).plan()
+    return module.PARAMETERS.described(module.describe, parameters).plan()
 
 
 @pytest.fixture(scope="session")

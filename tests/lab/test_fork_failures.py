@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scpslab.plan.events import RunStep
 
 from scpslab.engine import template as templates
 from scpslab.plan import Plan
+from scpslab.plan.events import RunStep
 from tests.lab.forks import (
     forks_of,
     is_completed,
@@ -97,7 +97,7 @@ def test_a_guest_that_computes_for_ever_ends_at_its_limit(cells, plans):
     script = (RunStep(t_ns=0, node="ws1", command="true", required=True, timeout_ns=10**9),)
     plans = {name: replace(plan, cell=replace(plan.cell, script=script)) for name, plan in plans.items()}
     busy = replace(script[0], command="while :; do :; done")
-    plans["c1"] = limited(replace(plans["c1"], cell=replace(plans["c1"].cell, script=(busy,))), SHORT_S)
+    plans["c1"] = limited(replace(plans["c1"], cell=replace(plans["c1"].cell, events=(busy,))), SHORT_S)
     with prepared(plans) as engine:
         statuses = run(engine, plans, cells)
         assert len(engine.templates()) == 1

@@ -48,7 +48,17 @@ TABLE = [{"at": "0 s", "delay": "100 ms"}, {"at": "1 s", "delay": "50 ms"}]
 CELLS = {
     "bit error rate": ({f"{ERRORS}.ber": 2e-5}, "maps"),
     "clustered errors": ({ERRORS: {"model": "clustered", "ber": 1e-5}}, "maps"),
-    "bursts": ({ERRORS: {"model": "gilbert-elliott", "good_to_bad_per_bit": 2e-6, "bad_to_good_per_bit": 1e-3, "ber_bad": 1e-2}}, "maps"),
+    "bursts": (
+        {
+            ERRORS: {
+                "model": "gilbert-elliott",
+                "good_to_bad_per_bit": 2e-6,
+                "bad_to_good_per_bit": 1e-3,
+                "ber_bad": 1e-2,
+            }
+        },
+        "maps",
+    ),
     "vector of a file": ({ERRORS: {"model": "vector-file", "file": "gaps.txt"}}, "maps"),
     "no errors": ({ERRORS: {"model": "none"}}, "maps"),
     "flipped bits": ({f"{ERRORS}.action": "flip"}, "maps"),
@@ -63,7 +73,7 @@ CELLS = {
         {"probes": [{"kind": "capture", "node": "ws2"}, {"kind": "tcp_info", "node": "ws1", "interval": "50 ms"}]},
         "",
     ),
-    "limits": ({"limits.lab_time": "300 s", "limits.wall_time": "150 s"}, ""),
+    "limits": ({"limits.lab_time": "300 s", "limits.wall_time_time": "150 s"}, ""),
 }
 NETWORKS = {
     "rate": ({"parameters.data_rate": "1 Mbit/s"}, "kernel"),

@@ -68,7 +68,7 @@ def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(run):
 def test_a_page_gains_and_requests_in_a_row_do_not(run):
     took_s = {}
     for cell in run("links/gateway-applications:test").cells:
-        command = cell.line("script", node="server")
+        command = cell.line("events", node="server")
         assert command["exit_code"] == 0, cell.plan.cell.axes
         took_s[cell.plan.cell.axes["application"], cell.plan.cell.axes["path"]] = command["end_t_s"] - command["t_s"]
 
@@ -121,8 +121,8 @@ hosts:
   h2: {stack: scps, preset: fy97-rate}
 links:
   hop:
-    data: {errors: {ber: 1e-5}}
-    ack: {errors: {ber: 1e-5}}
+    forward: {errors: {ber: 1e-5}}
+    return: {errors: {ber: 1e-5}}
 probes:
   - {kind: capture, node: h1}
   - {kind: capture, node: h2}
@@ -253,7 +253,7 @@ def test_bulk_and_unmodified_programs_share_a_host(run):
 @pytest.mark.parametrize("node", ["h1", "h2"])
 def test_a_gateway_that_is_killed_fails_the_cell_with_a_word(run, node):
     step = {"at": "10 s", "node": node, "command": "pkill -KILL -x scps"}
-    cell = run(OWN + IPERF3, f"script={json.dumps([step])}").cell
+    cell = run(OWN + IPERF3, f"events={json.dumps([step])}").cell
 
     assert cell.status == "failed"
     assert f"service gateway-{node} on {node}: scps gateway ended with SIGKILL while the cell ran" in cell.reason

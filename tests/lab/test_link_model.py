@@ -176,7 +176,7 @@ def test_packet_loss_that_is_used_up_fails_the_cell(run_link):
     cell = run_link([datagrams(80_000, 4, 1000)], errors=errors)
 
     assert cell.status == "failed"
-    assert "hop.data: found that all losses drawn for it had happened before the end" in cell.reason
+    assert "hop.forward: found that all losses drawn for it had happened before the end" in cell.reason
 
 
 def test_outage_takes_what_arrives_in_it(run_link):
@@ -283,7 +283,7 @@ def test_only_managed_queues_drop_before_they_are_full(run_link, discipline, dro
 def test_an_acknowledgement_filter_keeps_the_newest(run):
     """A return channel too slow for its acknowledgements: old ones are dropped, and the transfer completes."""
     cell = run("fy97/ack-filter:test", "workloads.transfer.size=1 MB").cell
-    account = cell.account("ack")
+    account = cell.account("return")
 
     assert (cell.status, account["closes"]) == ("completed", True)
     assert account["queue_packets"] > account["delivered_packets"]

@@ -128,7 +128,7 @@ def test_marks_are_counted_and_what_nobody_counts_is_left_empty(run):
     """Both mark an upload with ECN and drop nothing; drop-tail has no such column and knows its greatest depth."""
     ran = run(MARKED)
     rows = {row["queue"]: row for row in ran.rows}
-    accounts = {queue: cell.account("data", "trunk") for queue, cell in ran.by("queue").items()}
+    accounts = {queue: cell.account("forward", "trunk") for queue, cell in ran.by("queue").items()}
 
     for queue in ("red", "codel"):
         assert int(rows[queue]["trunk_data_marked_packets"]) == accounts[queue]["marked_packets"] > 0

@@ -25,8 +25,7 @@ TOOLS = PROJECT / "images" / "guest" / "tools"
 LIMITS = {"memory_mib": 512, "wall_s": 120}
 ATTACK = """
 events:
-- do: run
-  at: 1 s
+- at: 1 s
   node: h1
   command: >-
     mkdir -p /tmp/x; mount -t hostfs -o hostfs=../../../../../../../../../../../../ none /tmp/x; echo mounted $?;

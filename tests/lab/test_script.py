@@ -23,7 +23,7 @@ def test_every_change_takes_effect_when_it_is_made_and_no_other(run):
     outage, and the accounts close. The script's own record has the changes at their times and the exit codes.
     """
     cell = run(CHANGES).cell.completed
-    account, lines = cell.account(), cell.records("script")
+    account, lines = cell.account(), cell.records("events")
     packets = 125 * 10
     expected = packets * (1 - (1 - 1e-5) ** (8 * 1028))
 
@@ -82,7 +82,7 @@ def test_a_filter_that_is_none_is_named_before_anything_is_sent(run):
 
 
 TWO_PROGRAMS = """
-links: {{hop: {{data: {{errors: {{model: independent, ber: 1e-6}}}}}}}}
+links: {{hop: {{forward: {{errors: {{model: independent, ber: 1e-6}}}}}}}}
 workloads: [{{kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB}}]
 events: [{{at: 1 s, node: h1, command: {command}}}]
 probes:

@@ -26,7 +26,7 @@ def services(*commands, **more):
 
 def until(at, node="h1", command="true"):
     """An override: a script of one step."""
-    return f"script={json.dumps([{'do': 'run', 'at': at, 'node': node, 'command': command}])}"
+    return f"events={json.dumps([{'at': at, 'node': node, 'command': command}])}"
 
 
 def test_a_service_is_ready_before_the_traffic_begins_and_ends_with_the_cell(run):

@@ -519,7 +519,7 @@ def _number(value: int | None) -> str:
 
 
 def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
-    """For formulas: `resends`, `resends_CAUSE`, and `resend_causes`, all causes in order of time.
+    """For formulas: `resends`, `resends_CAUSE`, and `resend_causes` and `resend_frames`, all in order of time.
 
     Nothing for a cell that has no log or not one transfer.
 
@@ -534,27 +534,30 @@ def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
     losses, seen = find_losses(cell, run), _read(cell, captures[0])
     lost = {item.frame: item.cause for item in losses.lost if item.capture == seen.name and item.frame is not None}
     largest = max(seen.connections, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
-    causes = resend_causes(largest, seen.packets.frame, lost) if largest else []
+    resent = resends(largest, seen.packets.frame, lost) if largest else []
+    causes = [cause for _, cause in resent]
     return {
         "resends": str(len(causes)),
         **{f"resends_{cause}": str(causes.count(cause)) for cause in CAUSES},
         "resend_causes": " ".join(causes),
+        "resend_frames": " ".join(str(frame) for frame, _ in resent),
     }
 
 
-def resend_causes(connection: Connection, frames: Ints, lost: dict[int, str]) -> list[str]:
-    """The cause of each data packet whose first byte was sent before, in order of time: why the latest earlier copy was
-    lost, or `superfluous` if an earlier copy was not lost. `lost`: from frames, which `frames` numbers, to their cause.
+def resends(connection: Connection, frames: Ints, lost: dict[int, str]) -> list[tuple[int, str]]:
+    """The frame of each data packet whose first byte was sent before, and its cause, in order of time: why the latest
+    earlier copy was lost, or `superfluous` if an earlier copy was not lost. `lost`: from frames, which `frames`
+    numbers, to their cause.
     """
     sent = [int(connection.payload_bytes[connection.from_client == side].sum()) for side in (False, True)]
     is_data = (connection.from_client == (sent[1] >= sent[0])) & (connection.payload_bytes > 0)
-    causes: list[str] = []
+    found: list[tuple[int, str]] = []
     # What became of each copy: its first byte, the byte behind it, and why it was lost (None: it was not).
     copies: list[tuple[int, int, str | None]] = []
     for index in np.flatnonzero(is_data).tolist():
         left, frame = int(connection.seq[index]), int(frames[connection.packet[index]])
         fates = [cause for low, high, cause in copies if low <= left < high]
         if fates:
-            causes.append(SUPERFLUOUS if None in fates else str(fates[-1]))
+            found.append((frame, SUPERFLUOUS if None in fates else str(fates[-1])))
         copies.append((left, left + int(connection.payload_bytes[index]), lost.get(frame)))
-    return causes
+    return found

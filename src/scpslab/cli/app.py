@@ -32,7 +32,7 @@ GROUPS = {
     },
     "Experiment": {
         "validate": ("scpslab.cli.validate", "Check a scenario or campaign, and run nothing."),
-        "migrate": ("scpslab.cli.migrate", "Rewrite scenario files of 0.3.0 in today's words."),
+        "migrate": ("scpslab.cli.migrate", "Rewrite scenario files in today's words."),
         "plan": ("scpslab.cli.plan", "Show what a run would do: its cells, a plan, paths, or the cost."),
         "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
         "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),

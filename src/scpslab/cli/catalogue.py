@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from scpslab import scenario
-from scpslab.cli.options import chosen
+from scpslab.cli.options import choice
 from scpslab.cli.tables import table_console
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Parameters, catalogue
@@ -20,14 +19,7 @@ from scpslab.scenario.topologies import defaults
 
 
 def list_(
-    what: Annotated[
-        str,
-        typer.Argument(
-            parser=lambda text: chosen("list", (*TABLES, "all"), text),
-            metavar="[WHAT]",
-            help=f"One of {', '.join(TABLES)}, all.",
-        ),
-    ] = "scenarios",
+    what: Annotated[str, choice("WHAT", (*TABLES, "all"), f"One of {', '.join(TABLES)}, all.")] = "scenarios",
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 from rich.markdown import Markdown
 from rich.table import Table
 
+from scpslab.cli.options import completed
 from scpslab.cli.tables import table_console
 from scpslab.cli.terminal import DOCS
 from scpslab.core.choices import one_of
@@ -27,7 +29,11 @@ WIDEST = 100
 def docs(
     page: Annotated[
         str | None,
-        typer.Argument(metavar="[PAGE]", help="The page, or PAGE#HEADING for a part. Default: list all pages."),
+        typer.Argument(
+            metavar="[PAGE]",
+            help="The page, or PAGE#HEADING for a part. Default: list all pages.",
+            autocompletion=completed(lambda: dict(_pages())),
+        ),
     ] = None,
     path: Annotated[
         bool,
@@ -64,13 +70,10 @@ def docs(
         typer.echo(text, nl=False)
         return
     console.width = min(console.width, WIDEST)
-    if print_:
-        console.print(Markdown(text))
-        return
     # Without it, less shows the codes of colours.
     os.environ.setdefault("LESS", "-R")
-    with console.pager(styles=True):
-        console.print(Markdown(text))
+    with nullcontext() if print_ else console.pager(styles=True):
+        console.print(Markdown(text, hyperlinks=False))
 
 
 def _pages() -> Iterator[tuple[str, Path]]:

@@ -11,7 +11,7 @@ import typer
 from scpslab.analysis.capture import annotated, read_records
 from scpslab.analysis.lost_packets import Losses, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
-from scpslab.cli.options import split
+from scpslab.cli.options import runs, split
 from scpslab.cli.tables import Format, FormatOption, print_report
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
@@ -23,7 +23,11 @@ NAMED = 5
 def losses(
     run: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help='Run folders, their names under runs/, or "last". Default: last.'),
+        typer.Argument(
+            metavar="[RUN]...",
+            help='Run folders, their names under runs/, or "last". Default: last.',
+            autocompletion=runs,
+        ),
     ] = None,
     cell: Annotated[
         list[str] | None,

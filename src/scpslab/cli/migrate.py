@@ -21,10 +21,10 @@ def migrate(
     diff: Annotated[bool, typer.Option("--diff", help="Print what would change, and change nothing.")] = False,
     trust: Trust = False,
 ) -> None:
-    """Rewrite scenario files in today's words, with their comments and layout.
+    """Rewrite scenario files in today's words.
 
-    Files in the words of 0.3.0 work until version 1; "scpslab validate" names those words. Cells keep their names and
-    random numbers.
+    Comments and layout stay. Files in the words of 0.3.0 work until version 1; "scpslab validate" names those words.
+    Cells keep their names and random numbers.
 
     Examples: scpslab migrate mine.yaml · scpslab migrate --diff *.yaml
     """

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.models import OptionInfo
 
 from scpslab.core import names, units
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
+from scpslab.runs.run import RUNS
 
 if TYPE_CHECKING:
     # Commands that only read need no engine, which takes a while to load.
     from scpslab.engine import Engine
 
 
-def choice(option: str, choices: Collection[str], does: str) -> OptionInfo:
-    """An option with a value that is one of the choices; the message about another one suggests the nearest."""
-    option_info: OptionInfo = typer.Option(
-        option, parser=lambda text: chosen(option, choices, text), metavar=f"[{'|'.join(choices)}]", help=does
-    )
-    return option_info
-
-
-def chosen(place: str, choices: Collection[str], text: str) -> str:
-    """A word that is one of the choices.
-
-    Raises:
-        UsageError: it is none; the message suggests the nearest.
+def choice(name: str, choices: Collection[str], does: str) -> Any:
+    """An option, or an argument if its name has no dashes, with a value that is one of the choices; the message about
+    another one suggests the nearest.
     """
-    if text not in choices:
-        raise UsageError(f'{place}: found "{text}"; {one_of(text, choices)}')
-    return text
+
+    def chosen(text: str) -> str:
+        if text not in choices:
+            raise UsageError(f'{name}: found "{text}"; {one_of(text, choices)}')
+        return text
+
+    said: dict[str, Any] = {"parser": chosen, "help": does, "autocompletion": completed(lambda: choices)}
+    if not name.startswith("--"):
+        return typer.Argument(metavar=f"[{name}]", **said)
+    return typer.Option(name, metavar=f"[{'|'.join(choices)}]", **said)
 
 
-def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> OptionInfo:
+def completed(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes the beginning of a word to."""
+    return lambda incomplete: [word for word in words() if word.startswith(incomplete)]
+
+
+def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> Any:
     """The option `--engine` of a command; its help says what each engine is."""
     known = ", ".join(f"{name} ({engine.summary})" for name, engine in engines.items())
     return choice("--engine", engines, f"{does}: {known}.")
@@ -63,28 +65,28 @@ def _wall_s(text: str | int) -> int:
     return wall_s
 
 
-def max_wall(does: str) -> OptionInfo:
+def max_wall(does: str) -> Any:
     """The option `--max-wall`: a limit on the wall clock."""
-    said = f"{does} Or with a unit: '2 h'."
-    option_info: OptionInfo = typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=said)
-    return option_info
+    return typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=f"{does} Or with a unit: '2 h'.")
 
 
 Jobs = Annotated[
     int | None,
     typer.Option(parser=_jobs, metavar="NUMBER", help="Number of cells to run at a time. Default: one per core."),
 ]
+runs = completed(lambda: ["last", *(folder.name for folder in RUNS.glob("*-*"))])
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
+    str,
+    typer.Argument(
+        metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.', autocompletion=runs
+    ),
 ]
 RunOrCampaign = Annotated[
     str,
-    typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'),
-]
-Scenario = Annotated[
-    str,
     typer.Argument(
-        metavar="SCENARIO", help="A scenario by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:test."
+        metavar="RUN",
+        help='A run or campaign: a folder, its name under runs/, or "last" for the newest.',
+        autocompletion=runs,
     ),
 ]
 Settings = Annotated[

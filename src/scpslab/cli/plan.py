@@ -10,10 +10,10 @@ import typer
 
 from scpslab import plan as plans
 from scpslab import scenario
-from scpslab.cli.options import Scenario, Settings, Trust
+from scpslab.cli.options import Settings, Trust
 from scpslab.cli.remaining import in_words
 from scpslab.cli.terminal import harmless
-from scpslab.cli.validate import todays_name
+from scpslab.cli.validate import Scenario, todays_name
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured

@@ -1,4 +1,4 @@
-"""Options of earlier versions and what they are called today. They work until the next major version."""
+"""Options of earlier versions and what they are called today. They work until version 1."""
 
 from __future__ import annotations
 

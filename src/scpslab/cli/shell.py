@@ -11,7 +11,7 @@ import typer
 import yaml
 
 from scpslab import scenario
-from scpslab.cli.options import Trust, choice, engine_choice
+from scpslab.cli.options import Trust, choice, completed, engine_choice
 from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import Notes, plain_console
 from scpslab.core import units
@@ -23,6 +23,7 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import Limits, Prompt
 from scpslab.plan.network import Containers
 from scpslab.plan.nodes import Host
+from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 
@@ -38,6 +39,7 @@ def shell(
             metavar="[TOPOLOGY]",
             help="The topology to start; scpslab list topologies lists them. "
             "A path that begins with ./ or / is a file of your own.",
+            autocompletion=completed(catalogue.names),
         ),
     ] = "fy97",
     set_: Annotated[

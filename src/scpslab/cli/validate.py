@@ -10,16 +10,25 @@ import typer
 
 from scpslab import scenario
 from scpslab.analysis import checks
-from scpslab.cli.options import Scenario, Settings, Trust
+from scpslab.cli.options import Settings, Trust, completed
 from scpslab.cli.remaining import LONG_S, forecast
 from scpslab.cli.terminal import harmless
 from scpslab.core.errors import ScenarioError
 from scpslab.plan import Plan
 from scpslab.scenario import planning
 from scpslab.scenario.altered import changes_conditions
-from scpslab.scenario.campaign import is_campaign, load_campaign
+from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
 from scpslab.scenario.cells import uncollected
 from scpslab.scenario.topologies import OnDisk
+
+Scenario = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:kernel-demo.",
+        autocompletion=completed(lambda: (*scenario.names(), *campaign_names())),
+    ),
+]
 
 
 def validate(

@@ -25,7 +25,7 @@ kind: scenario
 version: 1
 title: {title}
 
-# The network. "scpslab list --what topologies" shows all networks with their parameters.
+# The network. "scpslab list topologies" shows all networks with their parameters.
 topology: {topology}
 # To change a parameter, remove the "#" of these lines. These are the default values:
 # parameters:
@@ -49,7 +49,7 @@ probes:
 
 # Axes: every combination of their values is run, each of them "repeats" times.
 sweep:
-  # One case for each stack, with what it sets. "hosts.*" is every host of the network; "scpslab list --what presets" shows the presets.
+  # One case for each stack, with what it sets. "hosts.*" is every host of the network; "scpslab list presets" shows the presets.
   stack:
     cases:
 {cases}

@@ -452,7 +452,7 @@ class ScenarioFile(Part):
         example="4,000,000 bytes over the geostationary hop.",
     )
     topology: TopologyName = key(
-        says="A topology of the project (scpslab list --what topologies), or the path of a Python file of your own, "
+        says="A topology of the project (scpslab list topologies), or the path of a Python file of your own, "
         "from the scenario's folder.",
         example="./mine.py",
     )

@@ -44,8 +44,8 @@ In = Annotated[
 def assignment() -> None:
     """Work on an assignment, from its start to what you hand in.
 
-    Examples: scpslab assignment start first-steps · scpslab assignment predict transfer_s "12 s" · scpslab assignment
-    run · scpslab assignment submit
+    Examples: scpslab assignment start first-steps · scpslab assignment predict small_s "10..20 s" · scpslab
+    assignment run · scpslab assignment submit
     """
 
 

@@ -52,6 +52,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     *_kinds("marking: answers", model.MarkedChoice),
     ("marking: answers.ANSWER.wrong of a choice", model.WrongWord),
     *_kinds("marking: answers", model.MarkedText),
+    ("marking: lines.FILE", model.Lines),
+    ("marking: trials", model.HiddenTrial),
     ("marking: rubric, write_up, deliverables.FILE", model.Item),
 )
 HEAD = f"""# Assignment reference
@@ -73,13 +75,13 @@ Parameters are in bit/s, s and bytes; a parameter without a unit is a number or 
 | `mean("SCENARIO", "COLUMN", "AXIS=VALUE", …)` | the mean of a column of results.csv over the completed cells with these values of axes |
 | `total`, `lowest`, `highest` | the same, with the sum, the smallest or the largest value |
 | `best("SCENARIO", "COLUMN", "AXIS", "OTHER=VALUE", …)` | the value of an axis with the highest mean of a column, as text; `worst`: the lowest |
-| `nth("SCENARIO", "COLUMN", NUMBER, "AXIS=VALUE", …)` | a word of a column that has several, counted from 1 |
+| `nth("SCENARIO", "COLUMN", NUMBER, "AXIS=VALUE", …)` | a word of a column that has several, counted from 1; `words` without the number: all of them |
 | `cells("SCENARIO", "AXIS=VALUE", …)` | the number of cells; `completed`: of the completed ones |
 | `drawn("PARAMETER")` | a parameter as it is written, such as `250 ms`: `mean("transfer", "goodput_bps", "delay=" + drawn("delay"))` |
 
 Cells with one bulk transfer, a capture without filter at its sender and a verdict log have further columns for formulas, which no file of a student's has:
 `resends`, the data packets whose first byte was sent before; `resends_queue`, `resends_corrupt`, `resends_outage`, `resends_policy`, by what became of
-the latest earlier copy; `resends_superfluous`, of which an earlier copy was not lost; and `resend_causes`, these words in order of time.
+the latest earlier copy; `resends_superfluous`, of which an earlier copy was not lost; and `resend_causes` and `resend_frames`, the causes and frames in order of time.
 
 Formulas of `variant` may read the parameters above them, and no results. Those of trials read the results of one cell of the trial's own scenario.
 """

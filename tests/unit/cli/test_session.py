@@ -23,8 +23,10 @@ def session(tmp_path):
     return Session(tmp_path / "kept", "point_to_point", {})
 
 
-def script(session):
-    return yaml.safe_load((session.folder / "transcript.yaml").read_text())["script"]
+def events(session):
+    """What the transcript of a session has, as the lab notes it."""
+    found = yaml.safe_load((session.folder / "transcript.yaml").read_text())["events"]
+    return [{"do": "run" if "node" in step else "link", **step} for step in found]
 
 
 def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
@@ -32,9 +34,9 @@ def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
     assert list(session.folder.iterdir()) == []
     lines = json.dumps(RUN) + "\n" + json.dumps(LINK)
     for length, steps in ((len(lines) - 5, [RUN]), (len(lines), [RUN]), (len(lines) + 1, [RUN, LINK])):
-        (out / "tranevents.jsonl").write_text((lines + "\n")[:length])
+        (out / "transcript.jsonl").write_text((lines + "\n")[:length])
         session.update(out)
-        assert script(session) == steps
+        assert events(session) == steps
 
 
 @pytest.mark.parametrize(
@@ -46,23 +48,23 @@ def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
     ids=["nothing waits for a command that was interrupted", "one that is not there is left out"],
 )
 def test_what_became_of_a_command_counts(out, session, steps, kept):
-    (out / "tranevents.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
+    (out / "transcript.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
     session.update(out)
-    assert script(session) == kept
+    assert events(session) == kept
 
 
 def test_a_folder_that_nobody_named_is_made_for_a_capture_only(out, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "session-1").mkdir()
     session = Session(new_folder(), "point_to_point", {}, is_asked_for=False)
-    (out / "tranevents.jsonl").write_text(json.dumps(RUN) + "\n")
+    (out / "transcript.jsonl").write_text(json.dumps(RUN) + "\n")
     session.update(out)
     assert not session.folder.exists()
     (out / "captures" / "h1.pcap").write_bytes(b"head")
     session.update(out)
     session.update(out)
     assert sorted(path.name for path in (tmp_path / "session-2").iterdir()) == ["h1.pcap", "transcript.yaml"]
-    assert script(session) == [RUN]
+    assert events(session) == [RUN]
 
 
 def test_captures_grow_with_the_lab_s(out, session):
@@ -85,7 +87,7 @@ def test_captures_of_an_earlier_session_are_replaced(out, session):
 def test_links_and_pipes_of_a_guest_are_not_opened(out, session, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text(json.dumps(RUN) + "\n")
-    (out / "tranevents.jsonl").symlink_to(secret)
+    (out / "transcript.jsonl").symlink_to(secret)
     (out / "captures" / "h1.pcap").symlink_to(secret)
     os.mkfifo(out / "captures" / "h2.pcap")
     (out / "captures" / "transcript.yaml").write_text("not a capture")

@@ -31,7 +31,10 @@ CASES = {
     ),
     "clustered": ("clustered", {"ber": 2e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}),
     "wide clusters": ("clustered", {"ber": 1e-4, "mean_errors_per_burst": 10.0, "mean_gap_in_burst": 500.0}),
-    "gilbert-elliott": ("gilbert-elliott", {"good_to_bad_per_bit": 2e-6, "bad_to_good_per_bit": 2e-5, "ber_good": 1e-6, "ber_bad": 2e-4}),
+    "gilbert-elliott": (
+        "gilbert-elliott",
+        {"good_to_bad_per_bit": 2e-6, "bad_to_good_per_bit": 2e-5, "ber_good": 1e-6, "ber_bad": 2e-4},
+    ),
 }
 every_case = pytest.mark.parametrize(("model", "settings"), CASES.values(), ids=CASES)
 

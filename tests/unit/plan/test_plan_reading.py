@@ -147,25 +147,29 @@ def test_a_direction_of_a_plan_from_outside_keeps_the_rules_of_a_scenarios(link,
     assert refusal(plans.read, fields, error=PlanError).startswith(f"network.links[{link}].directions[0].{says}")
 
 
-STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["data"], "change": "rate", "value": 8}
+STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["forward"], "change": "rate", "value": 8}
 SERVICE = {"kind": "command", "node": "ws1", "command": "a", "ready_port": 80, "timeout_ns": 1}
 
 
 @pytest.mark.parametrize(
     ("part", "said", "says"),
     [
-        ("script", [STEP], ""),
-        ("script", [STEP | {"link": "hup"}], 'cell.events[0].link: found "hup"; expected one of'),
-        ("script", [STEP | {"directions": ["up"]}], 'cell.events[0].directions: found "up"; expected one of data, ack'),
-        ("script", [STEP | {"value": 9}], 'cell.events[0].value: found "9 bit/s"; expected a multiple of 8 bit/s'),
-        ("script", [STEP | {"seeds": ["0" * 64]}], "cell.events[0].seeds: found 1 seeds"),
+        ("events", [STEP], ""),
+        ("events", [STEP | {"link": "hup"}], 'cell.events[0].link: found "hup"; expected one of'),
         (
-            "script",
-            [STEP | {"link": "ws1-lan1", "directions": ["out"], "change": "delay"}],
+            "events",
+            [STEP | {"directions": ["up"]}],
+            'cell.events[0].directions: found "up"; expected one of forward, return',
+        ),
+        ("events", [STEP | {"value": 9}], 'cell.events[0].value: found "9 bit/s"; expected a multiple of 8 bit/s'),
+        ("events", [STEP | {"seeds": ["0" * 64]}], "cell.events[0].seeds: found 1 seeds"),
+        (
+            "events",
+            [STEP | {"link": "ws1-lan1", "directions": ["forward"], "change": "delay"}],
             "cell.events[0].value: found a delay of ws1-lan1, which has no relay",
         ),
         (
-            "script",
+            "events",
             [{"t_ns": 5, "do": "run", "node": "x", "command": "a", "timeout_ns": 1, "required": True}],
             'cell.events[0].node: found "x"; expected one of',
         ),

@@ -195,7 +195,7 @@ def claims_line(scpslab, run_dir, tmp_path, monkeypatch):
 
 def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tmp_path, claims_line):
     line = claims_line(OWN_CLAIM, "vegas-holds")
-    assert "holds (bbr in place of scps-vegas)" in line
+    assert "holds (bbr instead of scps-vegas)" in line
     assert "reproduced" not in line
     (verdict,) = evaluate([load(tmp_path / "mine.yaml")], Evidence.of_runs([run_dir]))
     ((_, period), (_, today)) = check_lines(verdict)

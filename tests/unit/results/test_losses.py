@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from scpslab import plan as plans
-from scpslab.analysis.lost_packets import Losses, find_losses, report, resend_causes
+from scpslab.analysis.lost_packets import Losses, find_losses, report, resends
 from scpslab.analysis.run import open_cell
 from scpslab.plan.links import CORRUPT, QUEUE
 
-from scpslab.kinds.probes.losses.plan import Verdicts
+from scpslab.kinds.probes.losses.plan import Losses as LossProbe
 
 LOG = "verdicts-hop-data"
 # Ordinals among the data packets, resent ones included.
@@ -61,7 +61,7 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     transfer = synthetic.simulate(60_000, MSS, {*CORRUPTED, *DROPPED})
     folder: Path = synthetic.write_cell(run_dir, {"stack": "reno", "ber": "1e-05"}, 1, transfer)
     (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "fig04-golden", "status": "completed"}))
-    with_probes(folder, lambda probes: [*probes, Verdicts(name=LOG, link="hop", direction="data")])
+    with_probes(folder, lambda probes: [*probes, LossProbe(name=LOG, link="hop", direction="forward")])
 
     sent = client_packets(transfer)
     plan = plans.parse((folder / "plan.json").read_bytes())
@@ -285,7 +285,7 @@ def causes(segments: list[int], lost: dict[int, str]) -> list[str]:
         packet=np.arange(n),
         t_s=np.arange(n, dtype=np.float64),
     )
-    return resend_causes(connection, np.arange(1, n + 1), lost)
+    return [cause for _, cause in resends(connection, np.arange(1, n + 1), lost)]
 
 
 @pytest.mark.parametrize(

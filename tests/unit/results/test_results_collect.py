@@ -16,8 +16,8 @@ from scpslab.analysis.run import natural, open_run
 from scpslab.core.errors import ResultError
 from scpslab.runs import CellFiles, find_run
 
+from scpslab.kinds.workloads.background.plan import Background
 from scpslab.kinds.workloads.bulk.metrics import report_pct
-from scpslab.kinds.workloads.background.plan import Congestion
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
 from scpslab.kinds.workloads.ping.plan import Ping
 
@@ -148,7 +148,7 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
     more = (
         replace(plan.cell.workloads[0], name="second", port=5009),
         Ping(name="echo", **ends, required=True, count=3, interval_ns=10**9, payload_bytes=56),
-        Congestion(name="noise", **ends, required=False, **noise),
+        Background(name="noise", **ends, required=False, **noise),
         Iperf3(name="probe", **ends, required=True, **iperf3),
     )
     workloads = (*plan.cell.workloads, *more)

@@ -27,7 +27,7 @@ def test_a_value_that_an_axis_replaces_is_refused():
 def test_a_value_that_contradicts_the_preset_of_a_case_is_refused():
     reno, cubic = refused(KERNEL, "hosts.ws1.congestion_control=bbr", "sweep.stack=[fy97-reno, cubic]")
     assert reno == (
-        "--set hosts.ws1.congestion_control=bbr: found hosts.ws1 with congestion bbr instead of reno, which contradicts "
+        "--set hosts.ws1.congestion_control=bbr: found hosts.ws1 with congestion_control bbr instead of reno, which contradicts "
         f'case "fy97-reno" of the axis "stack"; expected what its preset says. {ADVICE}'
     )
     replaced = 'found hosts.ws1.congestion_control, which case "cubic" of the axis "stack" replaces;'
@@ -74,7 +74,7 @@ def test_a_case_of_one_s_own_has_a_label_of_its_own():
     assert [cell.id for cell in cells] == [
         f"stack=mine,errors={model},ber=0,r1" for model in ("independent", "clustered")
     ]
-    assert {cell.model.hosts["ws1"].congestion for cell in cells} == {"bbr"}
+    assert {cell.model.hosts["ws1"].congestion_control for cell in cells} == {"bbr"}
 
 
 def test_variants_are_held_to_it_too(write, small):

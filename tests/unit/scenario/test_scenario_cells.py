@@ -24,24 +24,31 @@ def test_every_combination_and_repeat_is_a_cell_and_cases_set_all_their_paths(ce
     assert len(ids) == 2 * 3 * 2
     assert ids[:3] == ["stack=reno,ber=0,r1", "stack=reno,ber=0,r2", "stack=reno,ber=1e-06,r1"]
     assert ids[-1] == "stack=bbr,ber=1e-05,r2"
-    assert {(host.preset, host.congestion) for host in found[-1].model.hosts.values()} == {("modern", "bbr")}
+    assert {(host.preset, host.congestion_control) for host in found[-1].model.hosts.values()} == {("modern", "bbr")}
 
 
 def test_star_means_both_directions_even_those_not_named_and_one_can_be_swept_alone(cells, small):
     last = cells(small)[-1].model
     rates = {name: direction.errors.settings.ber for name, direction in last.links["hop"].items()}
-    assert rates == {"data": 1e-5, "ack": 1e-5}
-    assert list(cells(changed(small, ("hop.*.errors", "hop.data.errors")))[-1].model.links["hop"]) == ["data"]
+    assert rates == {"forward": 1e-5, "return": 1e-5}
+    assert list(cells(changed(small, ("hop.*.errors", "hop.forward.errors")))[-1].model.links["hop"]) == ["forward"]
 
 
 def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_the_resolved_scenario(load, swept):
     text = swept("model: {set: [links.hop.forward.errors.model], values: [none, gilbert-elliott]}")
-    loaded = load(changed(text, ("ber: 1e-6}", "ber: 1e-6, good_to_bad_per_bit: 1e-6, bad_to_good_per_bit: 1e-3, ber_bad: 0.5}")))
+    loaded = load(
+        changed(text, ("ber: 1e-6}", "ber: 1e-6, good_to_bad_per_bit: 1e-6, bad_to_good_per_bit: 1e-3, ber_bad: 0.5}"))
+    )
     again = load(scenario.resolved_yaml(loaded))
-    assert loaded.model.links["hop"]["data"].errors.settings.model_dump() == {"ber": 1e-6}
+    assert loaded.model.links["hop"]["forward"].errors.settings.model_dump() == {"ber": 1e-6}
     for cells in (scenario.cells(loaded), scenario.cells(again)):
-        settings = cells[-1].model.links["hop"]["data"].errors.settings
-        assert settings.model_dump() == {"good_to_bad_per_bit": 1e-6, "bad_to_good_per_bit": 1e-3, "ber_good": 0.0, "ber_bad": 0.5}
+        settings = cells[-1].model.links["hop"]["forward"].errors.settings
+        assert settings.model_dump() == {
+            "good_to_bad_per_bit": 1e-6,
+            "bad_to_good_per_bit": 1e-3,
+            "ber_good": 0.0,
+            "ber_bad": 0.5,
+        }
 
 
 def test_skipped_combinations_are_no_cells(cells, swept):

@@ -10,7 +10,8 @@ from scpslab import plan as plan_format
 from scpslab import scenario
 from scpslab.documents import read
 from scpslab.scenario import planning
-from scpslab.scenario.load import FOLDER, FORM, evidence_variants
+from scpslab.scenario.load import FOLDER, evidence_variants
+from scpslab.scenario.model import FORM
 from scpslab.scenario.reference import SECTIONS, schema
 from scpslab_course.cli.schema import generated
 from tests.cases import refusal

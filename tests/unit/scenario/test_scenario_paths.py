@@ -20,14 +20,16 @@ def bare(topology="point_to_point", source="h1", sink="h2", kind="bulk", more=""
 def test_star_means_the_hosts_of_the_topology_even_if_the_scenario_names_none(load):
     text = bare(more="sweep: {cc: {set: [hosts.*.congestion_control], values: [cubic, bbr]}}\n")
     for cell, congestion in zip(scenario.cells(load(text)), ("cubic", "bbr"), strict=True):
-        found = {name: host.congestion for name, host in cell.model.hosts.items()}
+        found = {name: host.congestion_control for name, host in cell.model.hosts.items()}
         assert found == {"h1": congestion, "h2": congestion}
 
 
 def test_star_means_all_hosts_where_the_scenario_names_some(load):
     text = bare("star", "t1", "server", more="parameters: {terminals: 3}\nhosts: {t1: {preset: modern}}\n")
     hosts = load(text, "hosts.*.congestion_control=bbr").model.hosts
-    assert {name: host.congestion for name, host in hosts.items()} == dict.fromkeys(("t1", "t2", "t3", "server"), "bbr")
+    assert {name: host.congestion_control for name, host in hosts.items()} == dict.fromkeys(
+        ("t1", "t2", "t3", "server"), "bbr"
+    )
 
 
 def test_star_leaves_bystanders_alone(load):

@@ -79,7 +79,7 @@ def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
                 used.add(at)
         found |= {
             f"warning: {cell.places.of(at)}: {text}": None
-            for at, text in (*_too_late(cell.model), *_queues(plan), *_closed(plan))
+            for at, text in (*_too_late(cell.model), *_queues(plan), *_closed(plan), *_services(cell.model, plan))
         }
     return [*(text for at, text in unused.items() if at not in used), *found, *open_choices(cells)]
 
@@ -209,6 +209,12 @@ def _closed(plan: Plan) -> Iterator[Doubt]:
             found = f"found errors by which a packet of {SHORTEST_PACKET_BYTES} B passes with probability {1 - hit:.1g}"
             text = f"{found}; expected a link that something passes. Lower the rate, or say outages."
             yield ("links", link.name, direction.name, "errors"), text
+
+
+def _services(scenario: model.ScenarioFile, plan: Plan) -> Iterator[Doubt]:
+    """What services state of the network, and the network says otherwise."""
+    for index, service in enumerate(scenario.services):
+        yield from ((("services", index, key), text) for key, text in service.doubts(plan.network))
 
 
 def _directions(plan: Plan) -> Iterator[tuple[Link, Direction]]:

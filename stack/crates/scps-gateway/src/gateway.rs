@@ -8,7 +8,7 @@ use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, RouteId,
+    Carrier, CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, RouteId,
     SegmentBatch, State, Transmit, Trust,
 };
 use scps_types::{Instant, Seed};
@@ -116,9 +116,9 @@ impl Gateway {
         }
     }
 
-    /// [`Endpoint::set_joined_max`] of a side.
-    pub fn set_joined_max(&mut self, side: Side, joined_max: u16) {
-        self.sides.of_mut(side).set_joined_max(joined_max);
+    /// What carries a side's packets from now on.
+    pub fn set_carrier(&mut self, side: Side, carrier: Carrier) {
+        self.sides.of_mut(side).set_carrier(carrier);
     }
 
     // The contract of the engine.
@@ -202,10 +202,16 @@ impl Gateway {
             }
             _ => false,
         };
-        self.sides.of_mut(side).handle_batch(now, octets, batch, trust, |packet, disposition| {
+        let each = |packet: &[u8], disposition| {
             if matches!(disposition, Disposition::Dropped(reason) if is_others(packet, reason)) {
                 pass(packet);
             }
+        };
+        let (from, to) = self.sides.both_mut(side);
+        let (owners, pairs) = (self.owners.of(side), &self.pairs);
+        from.handle_batch_for(now, octets, batch, trust, each, &mut |half, octets| {
+            let pair = owners.get(&half).and_then(|id| pairs.get(id));
+            pair.and_then(|pair| to.send(now, *pair.halves.of(side.other()), octets).ok()).unwrap_or(0)
         });
     }
 

@@ -56,7 +56,7 @@ impl GatewayLoop {
     ) -> Result<Self, IoError> {
         let mut reactor = Reactor::new().map_err(IoError::system("epoll"))?;
         for side in Side::BOTH {
-            gateway.set_joined_max(side, devices.of(side).joined_max());
+            gateway.set_carrier(side, devices.of(side).carrier());
         }
         let mut state = |device| SideState { driven: Driven::new(device, &mut reactor), passed: Passed::default() };
         let sides = PerSide { lan: state(devices.lan), wan: state(devices.wan) };

@@ -3,6 +3,7 @@
 
 mod arrival;
 mod connections;
+mod following;
 mod handle;
 mod listening;
 mod replies;
@@ -10,7 +11,7 @@ mod transmit;
 mod unknown;
 
 pub use handle::ConnectionHandle;
-pub use transmit::{Offload, Transmit};
+pub use transmit::{Carrier, Offload, Transmit};
 pub use unknown::UnknownSegment;
 
 use crate::ack::SegmentBatch;
@@ -24,7 +25,9 @@ use crate::route::Route;
 use crate::state::State;
 use crate::stats::{Progress, Signals, Snapshot, Stats, Totals};
 use crate::trace::TraceRecord;
+use arrival::Reader;
 use connections::Connections;
+use following::Following;
 use listening::Listeners;
 use replies::Replies;
 use scps_net::{Envelope, Network, NetworkConfig};
@@ -95,7 +98,7 @@ pub struct Endpoint {
     unknown: VecDeque<UnknownSegment>,
     questions: Questions,
     signals: Signals,
-    /// The packet in hand came in one batch with the one before it.
+    /// The packet in hand came in one batch with others.
     is_in_batch: bool,
     /// Data octets of each segment that the packet in hand was joined from.
     joined: Option<usize>,
@@ -130,10 +133,9 @@ impl Endpoint {
         }
     }
 
-    /// From now on, up to so many segments of a connection leave as one packet, and all segments without their checksum: its carrier
-    /// does what [`Transmit::offload`] says. 0 for none, as in the beginning.
-    pub fn set_joined_max(&mut self, joined_max: u16) {
-        self.connections.joined_max = joined_max;
+    /// What carries packets from now on.
+    pub fn set_carrier(&mut self, carrier: Carrier) {
+        self.connections.carrier = carrier;
     }
 
     // Routes.
@@ -463,8 +465,12 @@ impl Endpoint {
 
     /// A packet from the network, beginning with the network layer's header. Tells what became of it.
     pub fn handle_input(&mut self, now: Instant, packet: &[u8], trust: Trust) -> Disposition {
+        self.handle_packet(now, packet, trust, &mut |_, _| 0)
+    }
+
+    fn handle_packet(&mut self, now: Instant, packet: &[u8], trust: Trust, reader: Reader<'_>) -> Disposition {
         self.connections.advance_clock(now);
-        match self.dispatch(now, packet, trust) {
+        match self.dispatch(now, packet, trust, reader) {
             Ok(()) => Disposition::Used,
             Err(reason) => {
                 self.drops[reason as usize] += 1;
@@ -474,16 +480,30 @@ impl Endpoint {
     }
 
     /// What the device received as one; `each` is told what became of every packet. Segments in order of such a batch
-    /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not. How many there are
-    /// is what the device says: lengths do not tell, for a segment's longest depends on its options, and a stranger may
-    /// send a packet of 64 KiB.
+    /// share an acknowledgement unless every segment is to have its own, as in Linux; others do not. Batches that come
+    /// before anything leaves share one too. How many segments there are is what the device says: lengths do not tell,
+    /// for a segment's longest depends on its options, and a stranger may send a packet of 64 KiB.
     pub fn handle_batch(
         &mut self,
         now: Instant,
         octets: &[u8],
         batch: SegmentBatch,
         trust: Trust,
+        each: impl FnMut(&[u8], Disposition),
+    ) {
+        self.handle_batch_for(now, octets, batch, trust, each, &mut |_, _| 0);
+    }
+
+    /// As [`Endpoint::handle_batch`], but that `reader` may have what a user would read next of a connection at once, and tells
+    /// how many of the octets it took. What it leaves is buffered, and [`Event::Readable`] tells of it.
+    pub fn handle_batch_for(
+        &mut self,
+        now: Instant,
+        octets: &[u8],
+        batch: SegmentBatch,
+        trust: Trust,
         mut each: impl FnMut(&[u8], Disposition),
+        reader: &mut dyn FnMut(ConnectionId, &[u8]) -> usize,
     ) {
         let size = match batch {
             SegmentBatch::Packets(size) => size.max(1),
@@ -492,10 +512,21 @@ impl Endpoint {
                 octets.len().max(1)
             }
         };
+        self.is_in_batch = self.joined.is_some() || octets.len() > size;
+        let mut following: Option<Following> = None;
         for packet in octets.chunks(size) {
-            each(packet, self.handle_input(now, packet, trust));
-            self.is_in_batch = true;
+            if following.as_mut().is_some_and(|following| self.follow(now, packet, trust, following, reader)) {
+                each(packet, Disposition::Used);
+                continue;
+            }
+            self.end_following(following.take());
+            let disposition = self.handle_packet(now, packet, trust, reader);
+            if self.is_in_batch && self.joined.is_none() && disposition == Disposition::Used {
+                following = self.after(packet);
+            }
+            each(packet, disposition);
         }
+        self.end_following(following);
         (self.is_in_batch, self.joined) = (false, None);
     }
 

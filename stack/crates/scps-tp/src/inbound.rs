@@ -25,6 +25,15 @@ pub(crate) struct Inbound {
     pub(crate) snack: SnackGenerator,
 }
 
+/// The data of a segment.
+pub(crate) struct Payload<'a> {
+    pub(crate) data: &'a [u8],
+    /// How many the data came in, if the device joined some.
+    pub(crate) segments: u16,
+    /// Takes what is next before it is buffered, as much as it likes.
+    pub(crate) reader: &'a mut dyn FnMut(&[u8]) -> usize,
+}
+
 /// What became of the data of a segment.
 pub(crate) struct Taken {
     pub(crate) verdict: Verdict,
@@ -103,9 +112,10 @@ impl Inbound {
         }
     }
 
-    /// Tells the user, once until it reads, that there is something to read.
+    /// Tells the user, once until it reads, that there is something to read, if that is so.
     pub(crate) fn signal_readable(&mut self, control: &mut Control) {
-        if self.receiver.take_signal() {
+        let has_news = self.receiver.data().readable() > 0 || self.receiver.is_fin_received();
+        if has_news && self.receiver.take_signal() {
             control.events.push_back(Event::Readable(control.id));
         }
     }
@@ -161,7 +171,14 @@ impl Inbound {
     // What comes.
 
     /// Takes the data of a segment, and notes its FIN.
-    pub(crate) fn take(&mut self, control: &mut Control, now: Instant, position: i64, tcp: &Tcp, data: &[u8]) -> Taken {
+    pub(crate) fn take(
+        &mut self,
+        control: &mut Control,
+        now: Instant,
+        position: i64,
+        tcp: &Tcp,
+        Payload { data, reader, .. }: &mut Payload<'_>,
+    ) -> Taken {
         let stats = &mut control.stats;
         stats.first_data_at.get_or_insert(now);
         // The part before the window starts at a negative or low position; positions below 1 hold no data.
@@ -176,7 +193,7 @@ impl Inbound {
         if body.is_empty() {
             return taken;
         }
-        let arrival = self.receiver.data_mut().insert(start, body, tcp.options.record_boundary);
+        let arrival = self.receiver.data_mut().insert_or_pass(start, body, tcp.options.record_boundary, reader);
         if matches!(arrival, Arrival::InOrder { .. } | Arrival::OutOfOrder) {
             stats.octets_received += len;
             stats.last_data_at = Some(now);

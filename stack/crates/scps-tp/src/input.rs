@@ -3,14 +3,14 @@
 use crate::ack::AckNeed;
 use crate::connection::Connection;
 use crate::event::{CloseReason, DropReason, Event};
-use crate::inbound::Taken;
+use crate::inbound::{Payload, Taken};
 use crate::negotiation;
 use crate::route::Route;
 use crate::snack::{self, SnackGenerator};
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::TraceEvent;
-use scps_types::Instant;
+use scps_types::{Instant, SeqNum};
 use scps_wire::tcp::{Flags, Tcp};
 
 /// What became of a segment.
@@ -53,20 +53,18 @@ impl Connection {
         self.outbound.begin(&self.control, route, now);
     }
 
-    /// `segments` is how many the data came in, if the device joined some.
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
         route: &mut Route,
         tcp: &Tcp,
-        data: &[u8],
-        segments: u16,
+        payload: &mut Payload<'_>,
     ) -> Verdict {
         self.control.stats.segments_received += 1;
         let verdict = match self.control.state {
             State::Closed => Verdict::ResetReply(DropReason::NoConnection),
             State::SynSent => self.on_segment_syn_sent(now, route, tcp),
-            _ => self.on_segment_open(now, route, tcp, data, segments),
+            _ => self.on_segment_open(now, route, tcp, payload),
         };
         if verdict == Verdict::Accepted {
             self.control.probing.on_heard(now);
@@ -129,7 +127,8 @@ impl Connection {
         self.control.events.push_back(event);
     }
 
-    fn on_segment_open(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, data: &[u8], segments: u16) -> Verdict {
+    fn on_segment_open(&mut self, now: Instant, route: &mut Route, tcp: &Tcp, payload: &mut Payload<'_>) -> Verdict {
+        let data = payload.data;
         if self.control.state == State::SynReceived
             && tcp.flags.has(Flags::SYN)
             && tcp.seq == self.inbound.receiver.start()
@@ -212,9 +211,41 @@ impl Connection {
             return Verdict::Accepted;
         }
         if !data.is_empty() || tcp.flags.has(Flags::FIN) {
-            return self.on_data(now, route, position, tcp, data, segments);
+            return self.on_data(now, route, position, tcp, payload);
         }
         Verdict::Accepted
+    }
+
+    /// Takes the data of a segment that tells nothing else that the one before it, which was accepted now, did not tell; false if it is
+    /// to be looked at like any.
+    pub(crate) fn on_following(
+        &mut self,
+        now: Instant,
+        seq: SeqNum,
+        ack: SeqNum,
+        window: u16,
+        Payload { data, segments, reader }: Payload<'_>,
+    ) -> bool {
+        let Connection { control, outbound, inbound, .. } = self;
+        let receiver = &mut inbound.receiver;
+        let (next, end) = (receiver.next(), receiver.next() + data.len() as u64);
+        let is_next = receiver.seq(next) == seq && receiver.data().pieces().is_empty();
+        let is_plain = control.state.is_synchronised() && control.state.may_receive() && receiver.fin().is_none();
+        let has_room = end <= receiver.edge().min(receiver.data().limit_edge());
+        if !is_next || !is_plain || !has_room || !inbound.ack.is_shareable() || control.config.trace {
+            return false;
+        }
+        let window = u64::from(window) << control.agreed.window_scale.map_or(0, |(peer, _)| peer);
+        outbound.sender.on_window(outbound.sender.position(ack).max(0) as u64, window, next as i64);
+        receiver.data_mut().insert_or_pass(next, data, false, reader);
+        control.stats.segments_received += 1;
+        control.stats.octets_received += data.len() as u64;
+        control.stats.last_data_at = Some(now);
+        inbound.signal_readable(control);
+        if let Some(deadline) = inbound.ack.on_segment(AckNeed::InOrder, segments, now) {
+            control.timers.set_no_later(Timer::DelayedAck, deadline);
+        }
+        true
     }
 
     /// True if a segment shows that its sender has seen ours: it acknowledges what is under way, and is of this window or of the
@@ -281,22 +312,14 @@ impl Connection {
         }
     }
 
-    fn on_data(
-        &mut self,
-        now: Instant,
-        route: &Route,
-        position: i64,
-        tcp: &Tcp,
-        data: &[u8],
-        segments: u16,
-    ) -> Verdict {
+    fn on_data(&mut self, now: Instant, route: &Route, position: i64, tcp: &Tcp, payload: &mut Payload<'_>) -> Verdict {
         if !self.control.state.may_receive() {
             // Data after the peer's FIN: acknowledge what is known.
             self.inbound.ack.want_now();
             return Verdict::Dropped(DropReason::OutOfWindow);
         }
         let before = self.inbound.receiver.data().next();
-        let Taken { verdict, mut need, start, len } = self.inbound.take(&mut self.control, now, position, tcp, data);
+        let Taken { verdict, mut need, start, len } = self.inbound.take(&mut self.control, now, position, tcp, payload);
         self.outbound.note(&mut self.control, now, route, TraceEvent::DataReceived, start, len);
         let data = self.inbound.receiver.data();
         if data.pieces().is_empty() {
@@ -314,7 +337,7 @@ impl Connection {
         if self.inbound.receiver.data().next() > before || self.inbound.receiver.is_fin_received() {
             self.inbound.signal_readable(&mut self.control);
         }
-        if let Some(deadline) = self.inbound.ack.on_segment(need, segments, now) {
+        if let Some(deadline) = self.inbound.ack.on_segment(need, payload.segments, now) {
             self.control.timers.set_no_later(Timer::DelayedAck, deadline);
         }
         verdict

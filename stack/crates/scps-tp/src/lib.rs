@@ -84,7 +84,7 @@ pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
-pub use endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
+pub use endpoint::{Carrier, ConnectionHandle, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
 pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
 pub use names::{ConnectionId, ListenerId, RouteId};

@@ -6,12 +6,15 @@ mod data;
 
 use crate::compression::{compress, OptionBytes};
 use crate::connection::Connection;
-use crate::endpoint::Offload;
+use crate::control::Control;
+use crate::endpoint::{Carrier, Offload};
+use crate::outbound::Outbound;
 use crate::route::Route;
 use crate::state::State;
 use crate::timer::Timer;
 use scps_net::{Envelope, Network, Room, Unsent};
 use scps_types::{Instant, SeqNum};
+use scps_wire::compressed::Compressed;
 use scps_wire::options::Options;
 use scps_wire::protocol::{SCPS_COMPRESSED, TCP};
 use scps_wire::tcp::{Flags, Tcp};
@@ -32,9 +35,10 @@ pub(crate) struct Sending<'a> {
     pub(crate) now: Instant,
     pub(crate) route: &'a mut Route,
     pub(crate) network: &'a mut Network,
-    /// Most segments that may leave as one, cut and summed by whoever carries them; 0 if nobody does.
-    pub(crate) joined_max: u16,
-    /// What was left to the carrier of the packet appended last.
+    pub(crate) carrier: Carrier,
+    /// Packets of one length that were appended last.
+    pub(crate) packets: usize,
+    /// What was left to their carrier.
     pub(crate) offload: Option<Offload>,
     /// Where packets are appended.
     pub(crate) out: &'a mut Vec<u8>,
@@ -43,20 +47,31 @@ pub(crate) struct Sending<'a> {
 impl<'a> Sending<'a> {
     /// Whole packets, each of one segment.
     pub(crate) fn new(now: Instant, route: &'a mut Route, network: &'a mut Network, out: &'a mut Vec<u8>) -> Self {
-        Sending { now, route, network, joined_max: 0, offload: None, out }
+        Sending { now, route, network, carrier: Carrier::Single, packets: 0, offload: None, out }
     }
 
     /// True if the carrier completes the sum of a segment of this protocol.
     fn is_offloaded(&self, protocol: u8) -> bool {
-        self.joined_max > 0 && protocol == TCP && self.network.is_plain()
+        matches!(self.carrier, Carrier::Cutting(_)) && protocol == TCP && self.network.is_plain()
+    }
+
+    /// Segments with data of one length that may leave at a time.
+    fn segments_max(&self) -> u16 {
+        let config = self.route.config();
+        match self.carrier {
+            // Whoever cuts a packet numbers the pieces as he likes.
+            Carrier::Cutting(max) if config.dont_fragment && self.is_offloaded(config.protocol) => max,
+            Carrier::Several(max) if self.network.is_plain() => max,
+            _ => 1,
+        }
     }
 }
 
 /// A segment about to be built, or several with data of one length.
 struct Draft {
     position: u64,
+    /// Octets of data, of all of them.
     len: usize,
-    /// How many it is cut into.
     segments: u16,
     flags: Flags,
     options: Options,
@@ -187,13 +202,13 @@ impl Connection {
 
     // Building.
 
-    /// Charges the route and appends the packet; `Err` is when there will be credit.
+    /// Charges the route and appends the packet, or several; `Err` is when there will be credit.
     fn emit(&mut self, sending: &mut Sending<'_>, draft: &Draft) -> Result<(), Instant> {
         let is_syn = draft.flags.has(Flags::SYN);
         let acks = draft.flags.has(Flags::ACK);
         let Connection { control, outbound, inbound, .. } = self;
         let (window, edge) = inbound.window(control, outbound.effective_mss(control, sending.route), is_syn);
-        let tcp = Tcp {
+        let mut tcp = Tcp {
             src_port: control.local.1,
             dst_port: control.remote.1,
             seq: outbound.sender.seq(draft.position),
@@ -209,7 +224,38 @@ impl Connection {
         let option_bytes = OptionBytes::of(&draft.options);
         let compressed = compressible
             .then(|| compress(&tcp, has_data, draft.with_ack, control.opening.connection_id(), &option_bytes));
-        let header_len = compressed.map_or_else(|| tcp.emit_len(), |c| c.emit_len());
+        let is_cut = sending.is_offloaded(sending.route.config().protocol);
+        let packets = if is_cut { 1 } else { usize::from(draft.segments) };
+        let (part, cut_into) = (draft.len / packets, usize::from(draft.segments) / packets);
+        for i in 0..packets {
+            let position = draft.position + (i * part) as u64;
+            tcp.seq = outbound.sender.seq(position);
+            tcp.flags = if i + 1 < packets { draft.flags.without(Flags::PSH) } else { draft.flags };
+            outbound.append(control, sending, (&tcp, compressed.as_ref()), (position, part), cut_into)?;
+        }
+        if is_whole {
+            control.probing.on_whole();
+        }
+        control.stats.segments_sent += u64::from(draft.segments);
+        control.stats.compressed_sent += u64::from(compressed.is_some());
+        if acks && compressed.is_none_or(|c| c.window_ack.is_some()) {
+            inbound.on_ack_left(control, sending.now, edge);
+        }
+        Ok(())
+    }
+}
+
+impl Outbound {
+    /// Charges the route and appends a packet with `len` octets of data from `position` on, which its carrier cuts into so many segments.
+    fn append(
+        &self,
+        control: &mut Control,
+        sending: &mut Sending<'_>,
+        (tcp, compressed): (&Tcp, Option<&Compressed<'_>>),
+        (position, len): (u64, usize),
+        segments: usize,
+    ) -> Result<(), Instant> {
+        let header_len = compressed.map_or_else(|| tcp.emit_len(), Compressed::emit_len);
         let protocol = sending.route.config().protocol;
         let (src, dst) = (control.local.0, control.remote.0);
         let envelope = Envelope {
@@ -220,47 +266,42 @@ impl Connection {
             dscp: control.config.dscp,
             services: control.config.services,
         };
-        let len = header_len + draft.len;
+        let segment_len = header_len + len;
         let is_offloaded = compressed.is_none() && sending.is_offloaded(protocol);
-        let room = sending.network.room(sending.now, &envelope, len);
-        let around = room.unwrap_or(Room { head: outbound.path.network_header().into(), tail: 0 });
-        sending.route.take(around.len() + len, sending.now)?;
+        let room = sending.network.room(sending.now, &envelope, segment_len);
+        let around = room.unwrap_or(Room { head: self.path.network_header().into(), tail: 0 });
+        sending.route.take(around.len() + segment_len, sending.now)?;
         let start = sending.out.len();
         // Room for both headers; the data is appended behind, so no octet of it is written twice.
         sending.out.resize(start + around.head + header_len, 0);
-        if has_data {
-            let (a, b) = outbound.sender.data().slices(draft.position, draft.len);
+        if len > 0 {
+            let (a, b) = self.sender.data().slices(position, len);
             sending.out.extend_from_slice(a);
             sending.out.extend_from_slice(b);
         }
-        sending.out.resize(start + around.len() + len, 0);
+        sending.out.resize(start + around.len() + segment_len, 0);
         let packet = &mut sending.out[start..];
-        let segment = &mut packet[around.head..around.head + len];
-        match &compressed {
+        let segment = &mut packet[around.head..around.head + segment_len];
+        match compressed {
             Some(c) => c.emit(segment, src, dst, protocol),
             None if is_offloaded => tcp.emit_unsummed(segment, src, dst, protocol),
             None => tcp.emit(segment, src, dst, protocol),
         }
-        let carriage = outbound.path.carriage(sending.route);
+        let carriage = self.path.carriage(sending.route);
         let wrapped = room.and_then(|room| sending.network.wrap(sending.now, &envelope, carriage, room, packet));
-        sending.offload = (is_offloaded && wrapped.is_ok())
-            .then(|| Offload::new(around.head + header_len, draft.len / usize::from(draft.segments)));
-        if let Err(reason) = wrapped {
-            // It is lost before it left, and like any loss it is repaired in time, should that by then be possible.
-            sending.out.truncate(start);
-            match reason {
-                Unsent::TooBig(_) => control.stats.too_big += 1,
-                #[cfg(feature = "sp")]
-                Unsent::Unprotected(_) => control.stats.unprotected += 1,
+        sending.offload =
+            (is_offloaded && wrapped.is_ok()).then(|| Offload::new(around.head + header_len, len / segments));
+        match wrapped {
+            Ok(()) => sending.packets += 1,
+            Err(reason) => {
+                // It is lost before it left, and like any loss it is repaired in time, should that by then be possible.
+                sending.out.truncate(start);
+                match reason {
+                    Unsent::TooBig(_) => control.stats.too_big += 1,
+                    #[cfg(feature = "sp")]
+                    Unsent::Unprotected(_) => control.stats.unprotected += 1,
+                }
             }
-        }
-        if is_whole {
-            control.probing.on_whole();
-        }
-        control.stats.segments_sent += u64::from(draft.segments);
-        control.stats.compressed_sent += u64::from(compressed.is_some());
-        if acks && compressed.is_none_or(|c| c.window_ack.is_some()) {
-            inbound.on_ack_left(control, sending.now, edge);
         }
         Ok(())
     }

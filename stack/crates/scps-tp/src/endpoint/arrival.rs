@@ -4,7 +4,9 @@
 use super::{Endpoint, Trust};
 use crate::ack;
 use crate::event::{CloseReason, DropReason};
+use crate::inbound::Payload;
 use crate::input::Verdict;
+use crate::names::ConnectionId;
 use crate::state::State;
 use scps_net::{Envelope, Refusal, Report, ReportKind};
 use scps_types::Instant;
@@ -12,11 +14,20 @@ use scps_wire::compressed::Compressed;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp, Verify};
 
+/// Who may have data of a connection before it is buffered; it tells how many octets it took.
+pub(super) type Reader<'a> = &'a mut dyn FnMut(ConnectionId, &[u8]) -> usize;
+
 impl Endpoint {
-    pub(super) fn dispatch(&mut self, now: Instant, packet: &[u8], trust: Trust) -> Result<(), DropReason> {
+    pub(super) fn dispatch(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        trust: Trust,
+        reader: Reader<'_>,
+    ) -> Result<(), DropReason> {
         // Kept for its memory: what SP decrypts is written there.
         let mut opened = std::mem::take(&mut self.opened);
-        let result = self.dispatch_into(now, packet, trust, &mut opened);
+        let result = self.dispatch_into(now, packet, trust, &mut opened, reader);
         self.opened = opened;
         result
     }
@@ -27,6 +38,7 @@ impl Endpoint {
         packet: &[u8],
         trust: Trust,
         opened: &mut Vec<u8>,
+        reader: Reader<'_>,
     ) -> Result<(), DropReason> {
         let before = self.connections.network.opened();
         let (envelope, payload) = self.connections.network.unwrap(now, packet, opened)?;
@@ -37,8 +49,8 @@ impl Endpoint {
             return Err(DropReason::NotOurs);
         }
         match envelope.protocol {
-            protocol::TCP | protocol::SCPS_STANDALONE => self.dispatch_tcp(now, &envelope, payload, trust),
-            protocol::SCPS_COMPRESSED => self.dispatch_compressed(now, &envelope, payload),
+            protocol::TCP | protocol::SCPS_STANDALONE => self.dispatch_tcp(now, &envelope, payload, trust, reader),
+            protocol::SCPS_COMPRESSED => self.dispatch_compressed(now, &envelope, payload, reader),
             _ => self.dispatch_report(now, &envelope, payload),
         }
     }
@@ -49,6 +61,7 @@ impl Endpoint {
         envelope: &Envelope,
         payload: &[u8],
         trust: Trust,
+        reader: Reader<'_>,
     ) -> Result<(), DropReason> {
         let verify = match trust {
             Trust::Check => Verify::Checksum(&[protocol::TCP, protocol::SCPS_STANDALONE]),
@@ -67,7 +80,7 @@ impl Endpoint {
                         && c.inbound.receiver.position(tcp.seq) > c.inbound.receiver.next() as i64
                 });
             if !is_reopening {
-                return self.deliver(now, index, envelope, &tcp, data);
+                return self.deliver(now, index, envelope, &tcp, data, reader);
             }
             self.connections.finish(index, CloseReason::Finished);
         }
@@ -97,6 +110,7 @@ impl Endpoint {
         envelope: &Envelope,
         tcp: &Tcp,
         data: &[u8],
+        reader: Reader<'_>,
     ) -> Result<(), DropReason> {
         let c = self.connections.table.at(index).ok_or(DropReason::NoConnection)?;
         if c.vouches_for(tcp, data.len()) {
@@ -105,15 +119,18 @@ impl Endpoint {
         let size = self.joined.unwrap_or(data.len()).max(1);
         let count = data.len().div_ceil(size);
         let mut verdict = Verdict::Accepted;
-        let is_in_batch = self.is_in_batch;
+        let (id, is_in_batch) = (c.control.id, self.is_in_batch);
+        let reader = &mut |octets: &[u8]| reader(id, octets);
         if count > 1 && c.answers_apart(tcp) {
             for (i, part) in data.chunks(size).enumerate() {
                 let tcp = ack::cut(tcp, i * size, i + 1 == count);
-                verdict = self.connections.on_segment(now, index, (&tcp, part), 1, is_in_batch);
+                let payload = &mut Payload { data: part, segments: 1, reader };
+                verdict = self.connections.on_segment(now, index, &tcp, payload, is_in_batch);
             }
         } else {
             let segments = u16::try_from(count).unwrap_or(u16::MAX);
-            verdict = self.connections.on_segment(now, index, (tcp, data), segments, is_in_batch);
+            let payload = &mut Payload { data, segments, reader };
+            verdict = self.connections.on_segment(now, index, tcp, payload, is_in_batch);
         }
         let is_whole = envelope.protocol != protocol::SCPS_COMPRESSED;
         if let (Verdict::Dropped(_), true, Some(c)) = (verdict, is_whole, self.connections.table.at_mut(index)) {
@@ -131,7 +148,13 @@ impl Endpoint {
         }
     }
 
-    fn dispatch_compressed(&mut self, now: Instant, envelope: &Envelope, payload: &[u8]) -> Result<(), DropReason> {
+    fn dispatch_compressed(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        payload: &[u8],
+        reader: Reader<'_>,
+    ) -> Result<(), DropReason> {
         let (header, data) =
             Compressed::parse(payload, envelope.src, envelope.dst).map_err(|_| DropReason::BadSegment)?;
         let found = self.connections.table.compressed(envelope.src, envelope.dst, header.connection_id);
@@ -143,7 +166,7 @@ impl Endpoint {
             return Err(DropReason::Unproven);
         }
         let tcp = crate::compression::decompress(&header, &c.decompression_context());
-        self.deliver(now, index, envelope, &tcp, data)
+        self.deliver(now, index, envelope, &tcp, data, reader)
     }
 
     fn dispatch_report(&mut self, now: Instant, envelope: &Envelope, message: &[u8]) -> Result<(), DropReason> {

@@ -2,13 +2,14 @@
 //!
 //! Whatever touches a connection settles it: it may want to send, its deadline may have moved, it may be gone.
 
-use super::Transmit;
+use super::{Carrier, Transmit};
 use crate::ack::Owed;
 use crate::config::Congestion;
 use crate::connection::Connection;
 use crate::error::{ConnectError, OptionError};
 use crate::event::{CloseReason, DropReason, Event};
 use crate::fallbacks::Fallbacks;
+use crate::inbound::Payload;
 use crate::input::Verdict;
 use crate::names::{AddressPort, ConnectionId, RouteId};
 use crate::output::{Polled, Sending};
@@ -37,7 +38,7 @@ pub(super) struct Connections {
     pub(super) fallbacks: Fallbacks,
     fallback_lifetime: Duration,
     pub(super) path_mtus: PathMtus,
-    pub(super) joined_max: u16,
+    pub(super) carrier: Carrier,
     /// Counters of those that are gone.
     gone: Totals,
     now: Instant,
@@ -57,7 +58,7 @@ impl Connections {
             fallbacks: Fallbacks::default(),
             fallback_lifetime,
             path_mtus: PathMtus::default(),
-            joined_max: 0,
+            carrier: Carrier::Single,
             gone: Totals::default(),
             now,
         }
@@ -182,13 +183,13 @@ impl Connections {
     // The contract of the engine.
 
     /// Gives a connection a segment, after drawing up what it owes for those before: that answer says what was known then.
-    /// `segments` is how many were joined to it; `is_in_batch` if it came together with the one before.
+    /// `is_in_batch` if it came together with others.
     pub(super) fn on_segment(
         &mut self,
         now: Instant,
         place: u32,
-        (tcp, data): (&Tcp, &[u8]),
-        segments: u16,
+        tcp: &Tcp,
+        payload: &mut Payload<'_>,
         is_in_batch: bool,
     ) -> Verdict {
         let Some(c) = self.table.at_mut(place) else {
@@ -196,14 +197,14 @@ impl Connections {
         };
         let route = c.outbound.path.route();
         let is_shared = is_in_batch && c.inbound.ack.is_shareable() && c.inbound.is_orderly(tcp);
-        if c.inbound.ack.is_due() && !is_shared && (!data.is_empty() || tcp.flags.has(Flags::FIN)) {
+        if c.inbound.ack.is_due() && !is_shared && (!payload.data.is_empty() || tcp.flags.has(Flags::FIN)) {
             self.schedule.unblock(now);
             if !self.schedule.is_blocked(route) {
                 self.owed.settle(now, c, &mut self.routes[route], &mut self.network);
             }
         }
         let was_available = self.routes[route].is_available();
-        let verdict = c.on_segment(now, &mut self.routes[route], tcp, data, segments);
+        let verdict = c.on_segment(now, &mut self.routes[route], tcp, payload);
         if self.routes[route].is_available() != was_available {
             self.tell_of_route(now, route, Some(place));
         }
@@ -240,17 +241,17 @@ impl Connections {
             }
             let before = out.len();
             let sending = Sending::new(now, &mut self.routes[route], &mut self.network, out);
-            let mut sending = Sending { joined_max: self.joined_max, ..sending };
+            let mut sending = Sending { carrier: self.carrier, ..sending };
             match c.poll_transmit(&mut sending) {
                 Polled::Packet => {
                     let dst = c.control.remote.0;
-                    let offload = sending.offload;
+                    let (packets, offload) = (sending.packets, sending.offload);
                     let len = out.len() - before;
                     let config = self.routes[route].config();
-                    let packets = offload.map_or(1, |offload| offload.segments(len) as u32);
-                    self.schedule.sent(len, packets, config.rate.map(|_| config.mtu));
+                    let segments = offload.map_or(packets, |offload| offload.segments(len));
+                    self.schedule.sent(len, segments.max(1) as u32, config.rate.map(|_| config.mtu));
                     if len > 0 {
-                        return Some(Transmit { offload, ..Transmit::new(dst, len) });
+                        return Some(Transmit { offload, ..Transmit::several(dst, len, packets) });
                     }
                 }
                 Polled::Blocked(at) => {

@@ -136,7 +136,7 @@ impl Endpoint {
         if let Some(c) = self.connections.table.at_mut(index) {
             c.assume_syn_ack_sent(&self.connections.routes[c.outbound.path.route()]);
         }
-        let delivered = self.deliver(now, index, envelope, tcp, data);
+        let delivered = self.deliver(now, index, envelope, tcp, data, &mut |_, _| 0);
         if let Some(c) = self.connections.table.at_mut(index).filter(|c| c.control.state == State::SynReceived) {
             c.control.finish(CloseReason::TimedOut);
             self.connections.settle(index);

@@ -122,16 +122,16 @@ impl Outbound {
     /// Full segments that may leave as one. Where each packet counts (a rate, a trace, records) they leave one by one; the last octets
     /// before a FIN wait for it.
     fn joinable(&self, control: &Control, sending: &Sending<'_>, segment: u64) -> u16 {
-        let route = sending.route.config();
-        let is_counted = route.rate.is_some() || control.config.trace || control.is_compressing();
+        let segments_max = sending.segments_max();
+        let is_counted = sending.route.config().rate.is_some() || control.config.trace || control.is_compressing();
         let has_records = self.sender.data().record_end_after(self.sender.next()).is_some();
-        if is_counted || has_records || !route.dont_fragment || !sending.is_offloaded(route.protocol) {
+        if segments_max <= 1 || is_counted || has_records {
             return 1;
         }
         let waiting = self.sender.waiting().saturating_sub(u64::from(self.sender.is_fin_due()));
         let window = self.sender.edge().saturating_sub(self.sender.next());
         let room = waiting.min(window).min(self.path.cwnd().saturating_sub(self.flight(control)));
-        (room.min(JOINED_OCTETS_MAX) / segment).clamp(1, sending.joined_max.into()) as u16
+        (room.min(JOINED_OCTETS_MAX) / segment).clamp(1, segments_max.into()) as u16
     }
 
     pub(super) fn draft_data(&self, control: &Control, now: Instant, position: u64, len: u64, fin: bool) -> Draft {
