@@ -17,7 +17,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
-	./scpslab run fy97/fig04:kernel-demo
+	./scpslab demo
 
 test: setup development ## run the quick tests on up to four cores, five cells of the virtual engine and the Rust part's units among them (five minutes; no root)
 	$(PYTHON) -m pytest $(ON_ALL_CORES) -m "smoke or not (lab or slow)"

@@ -1,30 +1,17 @@
 """The FY97 network: two LANs joined by a bent-pipe geostationary satellite hop (MITRE FY97, Fig 3; configuration 1).
 
     ws1 source ───┐                                                    ┌─── ws2 sink
-    ws3 congestion┼─ lan1 ── r1 ══ hop: data → / ← ACK ══ r2 ── lan2 ──┘
+    ws3 congestion┼─ lan1 ── r1 ══ hop: forward → ═══════ r2 ── lan2 ──┘
     ws4 monitor ──┘                via sat, the satellite
 
-Every parameter has the report's value, or the stated choice where the report is silent.
-Use it in a scenario (`topology: fy97`) or as `mn --custom topologies/fy97.py --topo fy97,data_rate=9600bit/s`.
+Every value is the report's, or the stated choice where the report is silent.
+Use it in a scenario (`topology: fy97`) or as `mn --custom topologies/fy97.py --topo fy97,mtu=102B`.
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
+from scpslab.topology import Direction, Network, OneProduct, Parameters, Queue, duration, moved_hop, rate, size
 
 PARAMETERS = Parameters(
-    data_rate=rate("2 Mbit/s", "hop rate of the data path, ws1 to ws2 (report 3.1.1; 9600 bit/s is the other value)"),
-    ack_rate=rate(
-        "2 Mbit/s", "hop rate of the ACK path; the report is silent, the same rate is assumed (apparatus A-10)"
-    ),
-    data_delay=duration(
-        "265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (apparatus A-09)"
-    ),
-    ack_delay=duration("265 ms", "one-way delay of the ACK path"),
-    data_buffer=size(
-        None, "router 1's queue before the hop in wire bytes; default 1 bandwidth-delay product (apparatus C-05)"
-    ),
-    ack_buffer=size(None, "router 2's queue before the hop in wire bytes; default 1 bandwidth-delay product"),
-    framing=size("4 B", "framing bytes per packet on the hop: 1456 bytes for 1400 of data (report A.1)", least=0),
     lan_rate=rate(
         "10 Mbit/s", "Ethernet of the period at Rome Laboratory (apparatus A-05: fast compared with the hop)"
     ),
@@ -37,8 +24,14 @@ PARAMETERS = Parameters(
         ),
     ),
     mtu=size("1500 B", "IP MTU everywhere; 102 B gives 50-byte segments with timestamps (apparatus C-08)"),
+    **moved_hop("hop"),
 )
 
+# Of the data path (report 3.1.1; 9600 bit/s is the other value). Of the ACK path the report is silent: the same rate is
+# assumed (apparatus A-10).
+HOP_RATE_BPS = 2_000_000
+HOP_DELAY_NS = 265_000_000  # half of the 0.53 s idle host-to-host RTT (apparatus A-09)
+HOP_FRAMING_BYTES = 4  # 1456 bytes for 1400 of data (report A.1)
 MOST_WAITING_PACKETS = 10_000  # more than any window of the report holds
 ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
 
@@ -66,9 +59,10 @@ def describe(p: dict) -> Network:
             node,
             switch,
             a_ip=ip,
-            forward=Direction("out", p["lan_rate"], ETHERNET_OVERHEAD_BYTES + busy_bytes, own),
-            reverse=Direction("in", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue),
+            forward=Direction("forward", p["lan_rate"], ETHERNET_OVERHEAD_BYTES + busy_bytes, own),
+            reverse=Direction("return", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue),
             mtu_bytes=p["mtu"],
+            former=("out", "in"),
         )
 
     lan("ws1", "lan1", "10.1.0.1/24", p["source_packet_time"])
@@ -78,7 +72,10 @@ def describe(p: dict) -> Network:
     lan("r2", "lan2", "10.2.0.254/24")
     lan("ws2", "lan2", "10.2.0.2/24")
 
-    rtt_ns = p["data_delay"] + p["ack_delay"]
+    # The routers' queues before the hop hold one bandwidth-delay product (apparatus C-05).
+    there, back = (
+        Direction(word, HOP_RATE_BPS, HOP_FRAMING_BYTES, OneProduct(), HOP_DELAY_NS) for word in ("forward", "return")
+    )
     net.link(
         "r1",
         "r2",
@@ -86,21 +83,10 @@ def describe(p: dict) -> Network:
         via="sat",
         a_ip="10.9.0.1/30",
         b_ip="10.9.0.2/30",
-        forward=Direction(
-            "data",
-            p["data_rate"],
-            p["framing"],
-            Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns),
-            p["data_delay"],
-        ),
-        reverse=Direction(
-            "ack",
-            p["ack_rate"],
-            p["framing"],
-            Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns),
-            p["ack_delay"],
-        ),
+        forward=there,
+        reverse=back,
         mtu_bytes=p["mtu"],
+        former=("data", "ack"),
     )
     for host in ("ws1", "ws3"):
         net.route(host, "default", "10.1.0.254")

@@ -1,7 +1,7 @@
 """The FY97 network with SCPS-NP: NP routers between the LANs and the modems (MITRE FY97, Fig 19; configuration 2).
 
     ws1 source ───┐                                                               ┌─── ws2 sink
-    ws3 congestion┼─ lan1 ── ws5 NP router ══ modem: data → / ← ACK ══ ws6 NP router ── lan2 ──┘
+    ws3 congestion┼─ lan1 ── ws5 NP router ══ modem: forward → ═══════ ws6 NP router ── lan2 ──┘
     ws4 monitor ──┘  [TP/NP]IP           NP on a serial line            [TP/NP]IP
 
 The hosts run SCPS-NP in IP as far as their router; between the routers it is bare, in the frames of a synchronous
@@ -10,23 +10,9 @@ loads ws5 (apparatus A-22).
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, Serial, count, duration, rate, size
+from scpslab.topology import Direction, Network, Parameters, Queue, Serial, count, moved, rate, size
 
 PARAMETERS = Parameters(
-    data_rate=rate(
-        "2 Mbit/s",
-        (
-            "line rate of the data path, ws5 to ws6 (report 3.3: the rates of configuration 1; "
-            "9600 bit/s is the other value)"
-        ),
-    ),
-    ack_rate=rate(
-        "2 Mbit/s", "line rate of the ACK path; the report is silent, the same rate is assumed (apparatus A-10)"
-    ),
-    data_delay=duration(
-        "265 ms", "one-way delay of the data path: half of the 0.53 s idle host-to-host RTT (apparatus A-09)"
-    ),
-    ack_delay=duration("265 ms", "one-way delay of the ACK path"),
     bits_per_byte=count(
         8,
         (
@@ -46,7 +32,16 @@ PARAMETERS = Parameters(
     ),
     lan_buffer=size("256 KiB", "queue of a LAN interface in wire bytes; never the bottleneck"),
     mtu=size("1500 B", "IP MTU of the LANs, and longest datagram of the line"),
+    data_rate=moved("modem.forward.rate"),
+    ack_rate=moved("modem.return.rate"),
+    data_delay=moved("modem.forward.delay"),
+    ack_delay=moved("modem.return.delay"),
 )
+
+# Of the data path (report 3.3: the rates of configuration 1; 9600 bit/s is the other value). Of the ACK path the report
+# is silent: the same rate is assumed (apparatus A-10).
+MODEM_RATE_BPS = 2_000_000
+MODEM_DELAY_NS = 265_000_000  # half of the 0.53 s idle host-to-host RTT (apparatus A-09)
 
 ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
 
@@ -65,8 +60,8 @@ def describe(p: dict) -> Network:
 
     def lan(node: str, switch: str, ip: str | None) -> None:
         queue = Queue(limit_bytes=p["lan_buffer"])
-        out, back = (Direction(name, p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue) for name in ("out", "in"))
-        net.link(node, switch, a_ip=ip, forward=out, reverse=back, mtu_bytes=p["mtu"])
+        out, back = (Direction(name, p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue) for name in ("forward", "return"))
+        net.link(node, switch, a_ip=ip, forward=out, reverse=back, mtu_bytes=p["mtu"], former=("out", "in"))
 
     lan("ws1", "lan1", "10.1.0.1/24")
     lan("ws3", "lan1", "10.1.0.3/24")
@@ -78,8 +73,8 @@ def describe(p: dict) -> Network:
         "ws5",
         "ws6",
         name="modem",
-        forward=Direction("data", p["data_rate"], delay_ns=p["data_delay"]),
-        reverse=Direction("ack", p["ack_rate"], delay_ns=p["ack_delay"]),
+        forward=Direction("forward", MODEM_RATE_BPS, delay_ns=MODEM_DELAY_NS),
+        reverse=Direction("return", MODEM_RATE_BPS, delay_ns=MODEM_DELAY_NS),
         serial=Serial(
             bits_per_byte=p["bits_per_byte"],
             buffer_bytes=p["buffer"],
@@ -87,6 +82,7 @@ def describe(p: dict) -> Network:
             mru_bytes=p["mtu"],
             is_np=True,
         ),
+        former=("data", "ack"),
     )
     return net
 

@@ -1,7 +1,7 @@
 """Two LANs with a gateway each, and a satellite hop with a slow return between them: where a performance-enhancing
 proxy stands.
 
-client ── lan1 ── g1 ══ hop: data → / ← ACK ══ g2 ── lan2 ── server
+client ── lan1 ── g1 ══ hop: forward → ═══════ g2 ── lan2 ── server
                        via sat
 
 Without a service of kind `gateway`, g1 and g2 are plain routers. Their routes to each other's LAN are default routes,
@@ -9,20 +9,18 @@ so that those of a gateway win.
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
+from scpslab.topology import Direction, Network, OneProduct, Parameters, Queue, duration, moved_hop, rate, size
 
 PARAMETERS = Parameters(
-    data_rate=rate("10 Mbit/s", "hop rate of the data path, client to server"),
-    ack_rate=rate("1 Mbit/s", "hop rate of the ACK path"),
-    data_delay=duration("265 ms", "one-way delay of the data path (apparatus A-09)"),
-    ack_delay=duration("265 ms", "one-way delay of the ACK path"),
-    data_buffer=size(None, "g1's queue before the hop in wire bytes; default 1 bandwidth-delay product"),
-    ack_buffer=size(None, "g2's queue before the hop in wire bytes; default 1 bandwidth-delay product"),
-    framing=size("4 B", "framing bytes per packet on the hop"),
     lan_rate=rate("100 Mbit/s", "rate of either LAN"),
     lan_delay=duration("0.5 ms", "one-way delay of either LAN"),
     mtu=size("1500 B", "IP MTU everywhere"),
+    **moved_hop("hop"),
 )
+
+FORWARD_BPS, RETURN_BPS = 10_000_000, 1_000_000
+HOP_DELAY_NS = 265_000_000  # apparatus A-09
+HOP_FRAMING_BYTES = 4
 
 ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
 LAN_BUFFER_BYTES = 4 << 20  # never the bottleneck
@@ -46,16 +44,16 @@ def describe(p: dict) -> Network:
             via=switch,
             a_ip=f"10.{number}.0.1/24",
             b_ip=f"10.{number}.0.254/24",
-            forward=Direction("up", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide, p["lan_delay"]),
-            reverse=Direction("down", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide, p["lan_delay"]),
+            forward=Direction("forward", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide, p["lan_delay"]),
+            reverse=Direction("return", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide, p["lan_delay"]),
             mtu_bytes=p["mtu"],
+            former=("up", "down"),
         )
         net.route(host, "default", f"10.{number}.0.254")
 
     lan("client", "g1", "lan1", 1)
     lan("server", "g2", "lan2", 2)
     net.switch("sat")
-    rtt_ns = p["data_delay"] + p["ack_delay"]
     net.link(
         "g1",
         "g2",
@@ -63,21 +61,10 @@ def describe(p: dict) -> Network:
         via="sat",
         a_ip="10.9.0.1/30",
         b_ip="10.9.0.2/30",
-        forward=Direction(
-            "data",
-            p["data_rate"],
-            p["framing"],
-            Queue.of_one_product(p["data_buffer"], p["data_rate"], rtt_ns),
-            p["data_delay"],
-        ),
-        reverse=Direction(
-            "ack",
-            p["ack_rate"],
-            p["framing"],
-            Queue.of_one_product(p["ack_buffer"], p["ack_rate"], rtt_ns),
-            p["ack_delay"],
-        ),
+        forward=Direction("forward", FORWARD_BPS, HOP_FRAMING_BYTES, OneProduct(), HOP_DELAY_NS),
+        reverse=Direction("return", RETURN_BPS, HOP_FRAMING_BYTES, OneProduct(), HOP_DELAY_NS),
         mtu_bytes=p["mtu"],
+        former=("data", "ack"),
     )
     net.route("g1", "default", "10.9.0.2")
     net.route("g2", "default", "10.9.0.1")

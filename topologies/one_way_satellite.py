@@ -1,9 +1,9 @@
 """A satellite that only sends, and a telephone line for the way back (the arrangement of DirecPC in 1996): each
 direction takes other links.
 
-                  ┌── noc ══ sat: data → ═══════════════╗
+                  ┌── noc ══ sat: forward → ════════════╗
 server ── core ───┤          via satellite              home sink
-source            └── isp ══ phone: data → / ← ACK ═════╝
+source            └── isp ══ phone: forward → ══════════╝
                              via exchange
 
 home has an address on each of its two links. Packets to its address on `sat` come by the satellite, those to its
@@ -11,21 +11,31 @@ address on `phone` by telephone. What home sends goes by telephone, whatever add
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
+from scpslab.topology import Direction, Network, Parameters, Queue, moved, rate, size
 
 PARAMETERS = Parameters(
-    sat_rate=rate("2 Mbit/s", "rate of the satellite link, noc to home"),
-    sat_delay=duration("265 ms", "one-way delay of the satellite link (apparatus A-09)"),
-    sat_buffer=size("135 kB", "noc's queue before the satellite link in wire bytes; about one bandwidth-delay product"),
-    phone_rate=rate("33.6 kbit/s", "rate of the telephone line, each way (a modem of ITU-T V.34)"),
-    phone_delay=duration("50 ms", "one-way delay of the telephone line, modems included"),
-    phone_buffer=size("16 kB", "queue before the telephone line in wire bytes, each way"),
-    phone_framing=size("8 B", "framing bytes of PPP per packet on the telephone line", least=0),
     lan_rate=rate("100 Mbit/s", "rate of every other link"),
     wide_buffer=size("1 MiB", "queue of every other interface in wire bytes; never the bottleneck"),
     mtu=size("1500 B", "IP MTU everywhere"),
+    sat_rate=moved("sat.forward.rate", "sat.return.rate"),
+    sat_delay=moved("sat.forward.delay", "sat.return.delay"),
+    sat_buffer=moved("sat.forward.queue.limit", "sat.return.queue.limit"),
+    phone_rate=moved("phone.forward.rate", "phone.return.rate"),
+    phone_delay=moved("phone.forward.delay", "phone.return.delay"),
+    phone_buffer=moved("phone.forward.queue.limit", "phone.return.queue.limit"),
+    phone_framing=moved("phone.forward.overhead", "phone.return.overhead"),
 )
 
+SAT_RATE_BPS = 2_000_000
+SAT_DELAY_NS = 265_000_000  # apparatus A-09
+SAT_BUFFER_BYTES = 135_000  # about one bandwidth-delay product
+PHONE_RATE_BPS = 33_600  # a modem of ITU-T V.34
+PHONE_DELAY_NS = 50_000_000  # modems included
+PHONE_BUFFER_BYTES = 16_000
+PHONE_FRAMING_BYTES = 8  # of PPP
+
+# What the directions of links were called before.
+WAS = "data", "ack"
 ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
 
 
@@ -41,12 +51,13 @@ def describe(p: dict) -> Network:
 
     def wire(a: str, b: str, name: str, a_ip: str, b_ip: str) -> None:
         queue = Queue(limit_bytes=p["wide_buffer"])
-        there, back = (Direction(word, p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue) for word in ("data", "ack"))
-        net.link(a, b, name=name, a_ip=a_ip, b_ip=b_ip, forward=there, reverse=back, mtu_bytes=p["mtu"])
+        there, back = (Direction(word, p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue) for word in ("forward", "return"))
+        net.link(a, b, name=name, a_ip=a_ip, b_ip=b_ip, forward=there, reverse=back, mtu_bytes=p["mtu"], former=WAS)
 
     wire("server", "core", "lan", "10.1.0.1/24", "10.1.0.254/24")
     wire("core", "noc", "uplink", "10.2.0.1/30", "10.2.0.2/30")
     wire("core", "isp", "backbone", "10.3.0.1/30", "10.3.0.2/30")
+    satellite = Queue(limit_bytes=SAT_BUFFER_BYTES)
     net.link(
         "noc",
         "home",
@@ -54,12 +65,13 @@ def describe(p: dict) -> Network:
         via="satellite",
         a_ip="10.8.0.1/30",
         b_ip="10.8.0.2/30",
-        forward=Direction("data", p["sat_rate"], 0, Queue(limit_bytes=p["sat_buffer"]), p["sat_delay"]),
+        forward=Direction("forward", SAT_RATE_BPS, 0, satellite, SAT_DELAY_NS),
         # home has no transmitter. A link has two directions all the same; no route leads over this one.
-        reverse=Direction("unused", p["sat_rate"], 0, Queue(limit_bytes=p["sat_buffer"]), p["sat_delay"]),
+        reverse=Direction("return", SAT_RATE_BPS, 0, satellite, SAT_DELAY_NS),
         mtu_bytes=p["mtu"],
+        former=("data", "unused"),
     )
-    phone = Queue(limit_bytes=p["phone_buffer"])
+    phone = Queue(limit_bytes=PHONE_BUFFER_BYTES)
     net.link(
         "isp",
         "home",
@@ -67,9 +79,10 @@ def describe(p: dict) -> Network:
         via="exchange",
         a_ip="10.9.0.1/30",
         b_ip="10.9.0.2/30",
-        forward=Direction("data", p["phone_rate"], p["phone_framing"], phone, p["phone_delay"]),
-        reverse=Direction("ack", p["phone_rate"], p["phone_framing"], phone, p["phone_delay"]),
+        forward=Direction("forward", PHONE_RATE_BPS, PHONE_FRAMING_BYTES, phone, PHONE_DELAY_NS),
+        reverse=Direction("return", PHONE_RATE_BPS, PHONE_FRAMING_BYTES, phone, PHONE_DELAY_NS),
         mtu_bytes=p["mtu"],
+        former=WAS,
     )
     net.route("server", "default", "lan")
     net.route("core", "10.8.0.0/30", "noc")

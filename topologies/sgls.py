@@ -1,7 +1,7 @@
 """Two hosts joined by the Space-to-Ground Link Simulator of New Mexico State and Lamar (ITC 1999, SmallSat 2000,
 Aerospace 2001, JZUS 2005).
 
-    satellite ══ pty ── PPP ── serial: data → / ← ACK ── PPP ── pty ══ ground
+    satellite ══ pty ── PPP ── serial: forward → ─────── PPP ── pty ══ ground
                                baud rate, delay, error vector
 
 The satellite sends files to the ground over the data path; acknowledgements come back over the ACK path. A null-modem
@@ -9,16 +9,14 @@ cable, the papers' best case, is the same line without what the simulator adds: 
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Serial, count, duration, rate, size
+from scpslab.topology import Direction, Network, Parameters, Serial, count, duration, moved, size
 
 PARAMETERS = Parameters(
-    data_rate=rate("115200 bit/s", "baud rate of the data path, satellite to ground (2400 to 115200 in the papers)"),
-    ack_rate=rate("115200 bit/s", "baud rate of the ACK path, ground to satellite"),
     data_delay=duration(
         "0 ms",
-        "imposed one-way delay of the data path: 3 ms (LEO), 120 ms (GEO) and 1280 ms (lunar) in the papers, up to 5 s",
+        "delay imposed from satellite to ground: 3 ms (LEO), 120 ms (GEO) and 1280 ms (lunar) in the papers, up to 5 s",
     ),
-    ack_delay=duration("0 ms", "imposed one-way delay of the ACK path"),
+    ack_delay=duration("0 ms", "delay imposed from ground to satellite"),
     inherent_delay=duration(
         "23.3 ms",
         (
@@ -49,7 +47,11 @@ PARAMETERS = Parameters(
         0, "characters that PPP escapes, as a number: 0 for none of the control characters, 4294967295 for all 32"
     ),
     header_compression=count(0, "1: PPP compresses TCP/IP headers after Van Jacobson (RFC 1144); 0: it does not"),
+    data_rate=moved("serial.forward.rate"),
+    ack_rate=moved("serial.return.rate"),
 )
+
+BAUD = 115_200  # 2400 to 115200 in the papers
 
 
 def describe(p: dict) -> Network:
@@ -63,8 +65,8 @@ def describe(p: dict) -> Network:
         name="serial",
         a_ip="10.7.0.1/30",
         b_ip="10.7.0.2/30",
-        forward=Direction("data", p["data_rate"], delay_ns=p["data_delay"] + p["inherent_delay"]),
-        reverse=Direction("ack", p["ack_rate"], delay_ns=p["ack_delay"] + p["inherent_delay"]),
+        forward=Direction("forward", BAUD, delay_ns=p["data_delay"] + p["inherent_delay"]),
+        reverse=Direction("return", BAUD, delay_ns=p["ack_delay"] + p["inherent_delay"]),
         serial=Serial(
             bits_per_byte=p["bits_per_byte"],
             buffer_bytes=p["buffer"],
@@ -73,6 +75,7 @@ def describe(p: dict) -> Network:
             asyncmap=p["asyncmap"],
             header_compression=bool(p["header_compression"]),
         ),
+        former=("data", "ack"),
     )
     return net
 

@@ -1,27 +1,33 @@
 """A satellite path and a terrestrial one that share a router's buffer (MITRE FY97, A.1.1: who fills it first?).
 
-far  source ══ hop: data → / ← ACK ══ r1 ── trunk: data → / ← ACK ── sink
+far  source ══ hop: forward → ═══════ r1 ── trunk: forward → ─────── sink
                via sat                │
 near source ── lan ───────────────────┘
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate, size
+from scpslab.topology import Direction, Network, Parameters, Queue, moved, size
 
 PARAMETERS = Parameters(
-    trunk_rate=rate("2 Mbit/s", "rate of the trunk that both paths share, to the sink and back"),
-    trunk_delay=duration("5 ms", "one-way delay of the trunk"),
-    trunk_buffer=size(
-        "135 kB",
-        "the shared queue before the trunk in wire bytes; about one bandwidth-delay product of the satellite path",
-    ),
-    hop_rate=rate("10 Mbit/s", "rate of the satellite hop, above the trunk's so that only the trunk's queue fills"),
-    hop_delay=duration("265 ms", "one-way delay of the satellite hop (apparatus A-09)"),
-    lan_rate=rate("10 Mbit/s", "rate of the near source's link"),
     wide_buffer=size("1 MiB", "queue of every other interface in wire bytes; never the bottleneck"),
     mtu=size("1500 B", "IP MTU everywhere"),
+    trunk_rate=moved("trunk.forward.rate", "trunk.return.rate"),
+    trunk_delay=moved("trunk.forward.delay", "trunk.return.delay"),
+    trunk_buffer=moved("trunk.forward.queue.limit"),
+    hop_rate=moved("hop.forward.rate", "hop.return.rate"),
+    hop_delay=moved("hop.forward.delay", "hop.return.delay"),
+    lan_rate=moved("lan.forward.rate", "lan.return.rate"),
 )
 
+TRUNK_RATE_BPS = 2_000_000
+TRUNK_DELAY_NS = 5_000_000
+TRUNK_BUFFER_BYTES = 135_000  # about one bandwidth-delay product of the satellite path
+HOP_RATE_BPS = 10_000_000  # above the trunk's, so that only the trunk's queue fills
+HOP_DELAY_NS = 265_000_000  # apparatus A-09
+LAN_RATE_BPS = 10_000_000
+
+# What the directions of all links were called before.
+WAS = "data", "ack"
 ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
 
 
@@ -41,9 +47,10 @@ def describe(p: dict) -> Network:
         via="sat",
         a_ip="10.1.0.1/24",
         b_ip="10.1.0.254/24",
-        forward=Direction("data", p["hop_rate"], 0, wide, p["hop_delay"]),
-        reverse=Direction("ack", p["hop_rate"], 0, wide, p["hop_delay"]),
+        forward=Direction("forward", HOP_RATE_BPS, 0, wide, HOP_DELAY_NS),
+        reverse=Direction("return", HOP_RATE_BPS, 0, wide, HOP_DELAY_NS),
         mtu_bytes=p["mtu"],
+        former=WAS,
     )
     net.link(
         "near",
@@ -51,9 +58,10 @@ def describe(p: dict) -> Network:
         name="lan",
         a_ip="10.2.0.1/24",
         b_ip="10.2.0.254/24",
-        forward=Direction("data", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide),
-        reverse=Direction("ack", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide),
+        forward=Direction("forward", LAN_RATE_BPS, ETHERNET_OVERHEAD_BYTES, wide),
+        reverse=Direction("return", LAN_RATE_BPS, ETHERNET_OVERHEAD_BYTES, wide),
         mtu_bytes=p["mtu"],
+        former=WAS,
     )
     net.switch("wire")
     net.link(
@@ -63,9 +71,10 @@ def describe(p: dict) -> Network:
         via="wire",
         a_ip="10.3.0.254/24",
         b_ip="10.3.0.1/24",
-        forward=Direction("data", p["trunk_rate"], 0, Queue(limit_bytes=p["trunk_buffer"]), p["trunk_delay"]),
-        reverse=Direction("ack", p["trunk_rate"], 0, wide, p["trunk_delay"]),
+        forward=Direction("forward", TRUNK_RATE_BPS, 0, Queue(limit_bytes=TRUNK_BUFFER_BYTES), TRUNK_DELAY_NS),
+        reverse=Direction("return", TRUNK_RATE_BPS, 0, wide, TRUNK_DELAY_NS),
         mtu_bytes=p["mtu"],
+        former=WAS,
     )
     net.route("far", "default", "10.1.0.254")
     net.route("near", "default", "10.2.0.254")

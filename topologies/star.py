@@ -1,12 +1,12 @@
 """Terminals of a satellite network, each with a hop of its own to the hub, and one server behind the hub.
 
-t1 ══ hop1: data → / ← ACK ══╗
- …                           hub ── trunk: data → / ← ACK ── server
-tN ══ hopN: data → / ← ACK ══╝
+t1 ══ hop1: forward → ═══════╗
+ …                           hub ── trunk: forward → ─────── server
+tN ══ hopN: forward → ═══════╝
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, count, duration, rate, size
+from scpslab.topology import Direction, Network, Parameters, Queue, count, duration, moved, rate, size
 
 PARAMETERS = Parameters(
     terminals=count(8, "terminals: t1, t2 …, each with a hop: hop1, hop2 …", least=1, most=200),
@@ -14,11 +14,17 @@ PARAMETERS = Parameters(
     ack_rate=rate("2 Mbit/s", "rate of every hop from the hub to its terminal"),
     hop_delay=duration("265 ms", "one-way delay of every hop"),
     hop_buffer=size("135 kB", "queue before a hop in wire bytes, both ways"),
-    trunk_rate=rate("2 Mbit/s", "rate of the trunk that all share, to the server and back"),
-    trunk_delay=duration("5 ms", "one-way delay of the trunk"),
-    trunk_buffer=size("135 kB", "the shared queue before the trunk in wire bytes; about one bandwidth-delay product"),
     mtu=size("1500 B", "IP MTU everywhere"),
+    trunk_rate=moved("trunk.forward.rate", "trunk.return.rate"),
+    trunk_delay=moved("trunk.forward.delay", "trunk.return.delay"),
+    trunk_buffer=moved("trunk.forward.queue.limit", "trunk.return.queue.limit"),
 )
+
+TRUNK_RATE_BPS = 2_000_000
+TRUNK_DELAY_NS = 5_000_000
+TRUNK_BUFFER_BYTES = 135_000  # about one bandwidth-delay product
+# What the directions of all links were called before.
+WAS = "data", "ack"
 
 
 def describe(p: dict) -> Network:
@@ -29,7 +35,7 @@ def describe(p: dict) -> Network:
         net.host(name, role="source")
     net.host("server", role="sink")
     net.router("hub")
-    hop, trunk = Queue(limit_bytes=p["hop_buffer"]), Queue(limit_bytes=p["trunk_buffer"])
+    hop, trunk = Queue(limit_bytes=p["hop_buffer"]), Queue(limit_bytes=TRUNK_BUFFER_BYTES)
     for number, name in enumerate(names, start=1):
         net.switch(f"sat{number}")
         net.link(
@@ -39,9 +45,10 @@ def describe(p: dict) -> Network:
             via=f"sat{number}",
             a_ip=f"10.1.{number}.1/24",
             b_ip=f"10.1.{number}.254/24",
-            forward=Direction("data", p["data_rate"], 0, hop, p["hop_delay"]),
-            reverse=Direction("ack", p["ack_rate"], 0, hop, p["hop_delay"]),
+            forward=Direction("forward", p["data_rate"], 0, hop, p["hop_delay"]),
+            reverse=Direction("return", p["ack_rate"], 0, hop, p["hop_delay"]),
             mtu_bytes=p["mtu"],
+            former=WAS,
         )
         net.route(name, "default", f"10.1.{number}.254")
     net.switch("wire")
@@ -52,9 +59,10 @@ def describe(p: dict) -> Network:
         via="wire",
         a_ip="10.2.0.254/24",
         b_ip="10.2.0.1/24",
-        forward=Direction("data", p["trunk_rate"], 0, trunk, p["trunk_delay"]),
-        reverse=Direction("ack", p["trunk_rate"], 0, trunk, p["trunk_delay"]),
+        forward=Direction("forward", TRUNK_RATE_BPS, 0, trunk, TRUNK_DELAY_NS),
+        reverse=Direction("return", TRUNK_RATE_BPS, 0, trunk, TRUNK_DELAY_NS),
         mtu_bytes=p["mtu"],
+        former=WAS,
     )
     net.route("server", "default", "10.2.0.254")
     return net

@@ -54,7 +54,7 @@ class Cell(RunCell):
         """The lines of a record with these fields."""
         return [line for line in self.records(record) if fields.items() <= line.items()]
 
-    def account(self, direction: str = "data", link: str = "hop") -> dict[str, Any]:
+    def account(self, direction: str = "forward", link: str = "hop") -> dict[str, Any]:
         """The account of a direction of a link."""
         return self.line("accounting", link=link, direction=direction)
 

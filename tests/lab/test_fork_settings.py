@@ -26,36 +26,46 @@ FY97 = """
 topology: fy97
 parameters: {data_rate: 2 Mbit/s, ack_rate: 2 Mbit/s}
 hosts: {ws1: {preset: modern}, ws2: {preset: modern}}
-links: {hop: {data: {errors: {model: independent, ber: 1e-5}, queue: {discipline: drop-tail, limit: 20 kB}, jitter: 1 ms}}}
+links: {hop: {forward: {errors: {model: independent, ber: 1e-5}, queue: {discipline: drop-tail, limit: 20 kB}, jitter: 1 ms}}}
 workloads:
-  - {kind: bulk, name: transfer, from: ws1, to: ws2, size: 20 kB, segment: 512 B, patience: 100 s}
-limits: {virtual: 200 s, wall: 200 s}
+  - {kind: bulk, name: transfer, from: ws1, to: ws2, size: 20 kB, segment: 512 B, timeout: 100 s}
+limits: {lab_time: 200 s, wall_time: 200 s}
 seed: 3
 """
 SERIAL = """
 topology: sgls
-links: {serial: {data: {errors: {model: independent, ber: 1e-6}}}}
+links: {serial: {forward: {errors: {model: independent, ber: 1e-6}}}}
 hosts: {satellite: {preset: linux-2.0}, ground: {preset: linux-2.0}}
 workloads:
-  - {kind: ftp, name: transfer, from: satellite, to: ground, size: 5 kB, patience: 600 s}
-limits: {virtual: 1000 s, wall: 200 s}
+  - {kind: ftp, name: transfer, from: satellite, to: ground, size: 5 kB, timeout: 600 s}
+limits: {lab_time: 1000 s, wall_time: 200 s}
 seed: 3
 """
 WHEN_ASKED_FOR = pytest.mark.skipif("SCPSLAB_FORK_SETTINGS" not in os.environ, reason="minutes: make test-forks")
-ERRORS = "links.hop.data.errors"
+ERRORS = "links.hop.forward.errors"
 TABLE = [{"at": "0 s", "delay": "100 ms"}, {"at": "1 s", "delay": "50 ms"}]
 # A setting, and the part of the state in which it must be seen; "" where the network is the same with and without it.
 CELLS = {
     "bit error rate": ({f"{ERRORS}.ber": 2e-5}, "maps"),
     "clustered errors": ({ERRORS: {"model": "clustered", "ber": 1e-5}}, "maps"),
-    "bursts": ({ERRORS: {"model": "gilbert-elliott", "p_good_bad": 2e-6, "p_bad_good": 1e-3, "ber_bad": 1e-2}}, "maps"),
+    "bursts": (
+        {
+            ERRORS: {
+                "model": "gilbert-elliott",
+                "good_to_bad_per_bit": 2e-6,
+                "bad_to_good_per_bit": 1e-3,
+                "ber_bad": 1e-2,
+            }
+        },
+        "maps",
+    ),
     "vector of a file": ({ERRORS: {"model": "vector-file", "file": "gaps.txt"}}, "maps"),
     "no errors": ({ERRORS: {"model": "none"}}, "maps"),
     "flipped bits": ({f"{ERRORS}.action": "flip"}, "maps"),
     "drop list": ({f"{ERRORS}.drop_packets": [4]}, "maps"),
     "drop list's length": ({f"{ERRORS}.drop_min_bytes": "500 B"}, "maps"),
     "outage": ({f"{ERRORS}.outages": [{"from": "1 s", "to": "2 s"}]}, "maps"),
-    "duplicates": ({"links.hop.data.duplicate": 0.02}, "maps"),
+    "duplicates": ({"links.hop.forward.duplicate": 0.02}, "maps"),
     "seed": ({"seed": 4}, "kernel"),  # of the jitter
     "workload": ({"workloads.transfer.size": "30 kB"}, ""),
     "another workload": ({"workloads": [{"kind": "ping", "name": "ping", "from": "ws1", "to": "ws2", "count": 2}]}, ""),
@@ -63,30 +73,30 @@ CELLS = {
         {"probes": [{"kind": "capture", "node": "ws2"}, {"kind": "tcp_info", "node": "ws1", "interval": "50 ms"}]},
         "",
     ),
-    "limits": ({"limits.virtual": "300 s", "limits.wall": "150 s"}, ""),
+    "limits": ({"limits.lab_time": "300 s", "limits.wall_time_time": "150 s"}, ""),
 }
 NETWORKS = {
     "rate": ({"parameters.data_rate": "1 Mbit/s"}, "kernel"),
-    "delay": ({"links.hop.data.delay": "100 ms"}, "kernel"),
-    "delay table": ({"links.hop.data": {"delay_table": TABLE}}, "kernel"),
-    "jitter": ({"links.hop.data.jitter": "2 ms"}, "kernel"),
-    "queue limit": ({"links.hop.data.queue.limit": "5 kB"}, "maps"),
-    "red": ({"links.hop.data": {"queue": {"discipline": "red", "limit": "20 kB", "ecn": True}}}, "kernel"),
+    "delay": ({"links.hop.forward.delay": "100 ms"}, "kernel"),
+    "delay table": ({"links.hop.forward": {"delay_table": TABLE}}, "kernel"),
+    "jitter": ({"links.hop.forward.jitter": "2 ms"}, "kernel"),
+    "queue limit": ({"links.hop.forward.queue.limit": "5 kB"}, "maps"),
+    "red": ({"links.hop.forward": {"queue": {"discipline": "red", "limit": "20 kB", "ecn": True}}}, "kernel"),
     "codel": (
-        {"links.hop.data": {"queue": {"discipline": "codel", "limit": "20 kB", "codel_target": "50 ms"}}},
+        {"links.hop.forward": {"queue": {"discipline": "codel", "limit": "20 kB", "codel_target": "50 ms"}}},
         "kernel",
     ),
-    "overhead": ({"links.hop.data.overhead": "30 B"}, "kernel"),
+    "overhead": ({"links.hop.forward.overhead": "30 B"}, "kernel"),
     "route's options": ({"hosts.ws1.initial_window": 3, "hosts.ws1.rto_min": "300 ms"}, "kernel"),
-    "congestion control": ({"hosts.ws1.congestion": "vegas"}, "kernel"),
+    "congestion control": ({"hosts.ws1.congestion_control": "vegas"}, "kernel"),
     "sysctl": ({"hosts.ws1.sack": False}, "kernel"),
     "preset": ({"hosts.ws2.preset": "linux-2.0"}, "kernel"),
-    "script": ({"script": [{"do": "link", "at": "1 s", "link": "hop", "direction": "data", "ber": 1e-6}]}, "maps"),
-    "verdicts": ({"probes": [{"kind": "verdicts", "link": "hop", "direction": "data"}]}, "maps"),
+    "script": ({"events": [{"at": "1 s", "link": "hop", "direction": "forward", "ber": 1e-6}]}, "maps"),
+    "verdicts": ({"probes": [{"kind": "losses", "link": "hop", "direction": "forward"}]}, "maps"),
 }
 LINES = {
-    "bit error rate": ({"links.serial.data.errors.ber": 1e-5}, "serial"),
-    "outage": ({"links.serial.data.errors": {"model": "none", "outages": [{"from": "1 s", "to": "2 s"}]}}, "serial"),
+    "bit error rate": ({"links.serial.forward.errors.ber": 1e-5}, "serial"),
+    "outage": ({"links.serial.forward.errors": {"model": "none", "outages": [{"from": "1 s", "to": "2 s"}]}}, "serial"),
 }
 
 

@@ -93,7 +93,7 @@ def test_a_stop_that_did_not_happen_is_no_success(restart):
 
 def test_best_effort_fills_what_it_gives_up(restart):
     """A third of the packets is hit: the reader passes holes, and the file has its length, whatever was filled."""
-    errors = "links.serial.data.errors={model: independent, ber: 3e-5}"
+    errors = "links.serial.forward.errors={model: independent, ber: 3e-5}"
     row = restart(errors, *transfer(bets="true", size="40 kB")).row
 
     assert row["status"] == "completed", row["reason"]

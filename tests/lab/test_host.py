@@ -84,7 +84,7 @@ def test_routers_of_scps_np_forward_there_over_a_line_in_real_time(seen):
     assert labs
     for lab in labs:
         directions = {line["direction"]: line for line in lab["records"]["modem"] if line["event"] == "direction"}
-        assert directions["data"]["sent_frames"] == directions["data"]["received_frames"] > 30
+        assert directions["forward"]["sent_frames"] == directions["forward"]["received_frames"] > 30
         (sender,) = [line for line in lab["records"]["transfer"] if line["event"] == "sender"]
         assert sender["scps"]["sp"]["sealed"] > 30
 

@@ -12,7 +12,14 @@ from scpslab.plan import FORMAT, Plan, read, schema, text
 from tests.lab.conftest import CELL, capture, datagrams, network_of
 from tests.lab.ran import digests
 
-PROBE = {"name": "waiting", "kind": "queue", "link": "hop", "direction": "data", "stage": "queue", "interval_ns": 10**8}
+PROBE = {
+    "name": "waiting",
+    "kind": "queue",
+    "link": "hop",
+    "direction": "forward",
+    "stage": "queue",
+    "interval_ns": 10**8,
+}
 # What somebody in the lab may write there: another's words, words for the terminal, no JSON, a line without an end.
 FORGED = r"""for word in '{"source": "somebody", "t_s": 1}' '{"source": "waiting", "t_s": 1, "bytes": "\u001b[2J"}' '{' '[[['
 do printf '\036%s\n' "$word" > /dev/tty0; done; printf '\036{"source": "waiting", ' > /dev/tty0"""
@@ -21,8 +28,8 @@ do printf '\036%s\n' "$word" > /dev/tty0; done; printf '\036{"source": "waiting"
 @pytest.fixture
 def plan() -> Plan:
     """Datagrams for five minutes, a probe, and a program that writes to the lab's console."""
-    script = [{"do": "run", "t_ns": 2 * 10**9, "node": "h1", "command": FORGED, "required": True, "patience_ns": 10**9}]
-    own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")], "script": script}
+    script = [{"t_ns": 2 * 10**9, "node": "h1", "command": FORGED, "required": True, "timeout_ns": 10**9}]
+    own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")], "events": script}
     network = schema.write(network_of("point_to_point"))
     return read({"format": FORMAT, "network": network, "cell": {**schema.write(CELL), **own}})
 

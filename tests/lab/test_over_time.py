@@ -8,22 +8,22 @@ NOISE = """
 parameters: {data_buffer: 2 MB}
 links:
   hop:
-    data: {errors: {model: independent, ber: 1e-6}}
-    ack: {errors: {model: independent, ber: 1e-4}}
+    forward: {errors: {model: independent, ber: 1e-6}}
+    return: {errors: {model: independent, ber: 1e-4}}
 workloads:
-  - {kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB, patience: 300 s}
-  - {kind: bulk, name: other, from: h1, to: h2, size: 300 kB, port: 5002, patience: 300 s}
+  - {kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB, timeout: 300 s}
+  - {kind: bulk, name: other, from: h1, to: h2, size: 300 kB, port: 5002, timeout: 300 s}
 probes:
   - {kind: capture, node: h1}
   - {kind: capture, node: h2}
-  - {kind: queue, link: hop, direction: data}
-  - {kind: verdicts, link: hop, direction: data}
-  - {kind: verdicts, link: hop, direction: ack}
+  - {kind: queue, link: hop, direction: forward}
+  - {kind: losses, link: hop, direction: forward}
+  - {kind: losses, link: hop, direction: return}
 """
 
 SIZES = """
 workloads:
-  - {kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, patience: 300 s}
+  - {kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, timeout: 300 s}
 probes:
   - {kind: capture, node: h2}
 sweep:
@@ -42,7 +42,7 @@ def test_losses_are_those_of_a_direction_and_of_a_flow(run):
     lost = [line for line in scpslab("losses", ran.folder, "--format", "csv").splitlines() if ",corrupt,hop," in line]
     counts = {
         (direction, is_own): sum(f",hop,{direction}," in line and (":5001" in line) == is_own for line in lost)
-        for direction in ("data", "ack")
+        for direction in ("forward", "return")
         for is_own in (True, False)
     }
     accounts = {line["direction"]: line["corrupt_packets"] for line in ran.cell.records("accounting")}
@@ -54,7 +54,7 @@ def test_losses_are_those_of_a_direction_and_of_a_flow(run):
     assert "Queue: before hop, data direction." in caption
     losses = [
         f"on hop, {direction} direction, {flow}: {counts[direction, is_own]} corrupt"
-        for direction in ("data", "ack")
+        for direction in ("forward", "return")
         for flow, is_own in (("its own", True), ("other flows", False))
     ]
     assert f"Lost {'; '.join(losses)}." in caption

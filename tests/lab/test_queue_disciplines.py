@@ -16,15 +16,15 @@ RED = {"min_bytes": 10_000, "max_bytes": 100_000}
 MARKED = """
 topology: shared_router
 hosts: {near: {ecn: true}, sink: {ecn: true}}
-links: {trunk: {data: {queue: {limit: 120 kB}}}}
+links: {trunk: {forward: {queue: {limit: 120 kB}}}}
 workloads:
   - {kind: bulk, name: upload, from: near, to: sink, size: 2 MB}
 sweep:
   queue:
     cases:
-      drop-tail: {links.trunk.data.queue.discipline: drop-tail}
-      red: {links.trunk.data.queue: {discipline: red, limit: 120 kB, red_min: 15 kB, red_max: 45 kB, ecn: true}}
-      codel: {links.trunk.data.queue: {discipline: codel, limit: 120 kB, codel_target: 10 ms, ecn: true}}
+      drop-tail: {links.trunk.forward.queue.discipline: drop-tail}
+      red: {links.trunk.forward.queue: {discipline: red, limit: 120 kB, red_min: 15 kB, red_max: 45 kB, ecn: true}}
+      codel: {links.trunk.forward.queue: {discipline: codel, limit: 120 kB, codel_target: 10 ms, ecn: true}}
 """
 # The largest upper threshold beside a lower one (for 250 kB there are larger ones behind a gap).
 BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
@@ -32,8 +32,8 @@ BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
 
 def typed(engine, tmp_path, network, command, at_ns, **cell) -> str:
     """What a command prints on h1."""
-    step = {"t_ns": at_ns, "do": "run", "node": "h1", "command": command, "patience_ns": 60 * 10**9, "required": True}
-    ended = run_network(engine, tmp_path, network, {"script": [step]} | cell).completed
+    step = {"t_ns": at_ns, "do": "run", "node": "h1", "command": command, "timeout_ns": 60 * 10**9, "required": True}
+    ended = run_network(engine, tmp_path, network, {"events": [step]} | cell).completed
     return ended.log("script-1-h1")
 
 
@@ -128,7 +128,7 @@ def test_marks_are_counted_and_what_nobody_counts_is_left_empty(run):
     """Both mark an upload with ECN and drop nothing; drop-tail has no such column and knows its greatest depth."""
     ran = run(MARKED)
     rows = {row["queue"]: row for row in ran.rows}
-    accounts = {queue: cell.account("data", "trunk") for queue, cell in ran.by("queue").items()}
+    accounts = {queue: cell.account("forward", "trunk") for queue, cell in ran.by("queue").items()}
 
     for queue in ("red", "codel"):
         assert int(rows[queue]["trunk_data_marked_packets"]) == accounts[queue]["marked_packets"] > 0

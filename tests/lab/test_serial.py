@@ -23,10 +23,10 @@ OVER_SERIAL = {"from": "satellite", "to": "ground", "to_ip": "10.7.0.2"}
 GROUND = capture("ground", "ppp0")
 
 
-def ftp(command: str, mode: str, port: int = 21, patience_s: int = 60) -> dict[str, Any]:
+def ftp(command: str, mode: str, port: int = 21, timeout_s: int = 60) -> dict[str, Any]:
     """A workload: a file of 10 kB by FTP."""
     server = {"server_ip": "10.7.0.2" if command == "put" else "10.7.0.1", "port": port}
-    how = {"command": command, "mode": mode, "patience_ns": patience_s * 10**9}
+    how = {"command": command, "mode": mode, "timeout_ns": timeout_s * 10**9}
     return {"name": "transfer", "kind": "ftp", "bytes": 10_000, "payload_seed": 1} | server | how | START | OVER_SERIAL
 
 
@@ -46,7 +46,7 @@ def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
         **parameters: object,
     ) -> Cell:
         network = schema.write(network_of("sgls", **parameters))
-        ways = {"data": ERRORS | (errors or {}), "ack": ERRORS}
+        ways = {"forward": ERRORS | (errors or {}), "return": ERRORS}
         impairments = [{"link": "serial", "direction": name, "errors": of_it} for name, of_it in ways.items()]
         for end in network["serial_links"][0]["ends"]:
             end["route"] |= route or {}
@@ -56,7 +56,7 @@ def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
     return run
 
 
-def direction(cell: Cell, name: str = "data") -> dict[str, Any]:
+def direction(cell: Cell, name: str = "forward") -> dict[str, Any]:
     """The record of a direction of the serial link."""
     return cell.line("serial", event="direction", direction=name)
 
@@ -87,7 +87,7 @@ def test_round_trip_is_both_delays_and_both_frame_times(run_serial, data_baud, a
     cell = run_serial(ping | START | OVER_SERIAL, **rates, **delays)
 
     replies = [line["rtt_ms"] for line in cell.records("rtt") if "rtt_ms" in line]
-    data, ack = direction(cell, "data"), direction(cell, "ack")
+    data, ack = direction(cell, "forward"), direction(cell, "return")
     assert data["sent_frames"] == ack["sent_frames"] == 5
     assert min(frame_bytes(data), frame_bytes(ack)) >= 84 + PPP_BYTES
     expected_ms = 63 + 10_000 * (frame_bytes(data) / data_baud + frame_bytes(ack) / ack_baud)
@@ -110,7 +110,7 @@ def test_frame_loss_follows_the_bit_error_rate(run_serial):
     assert line["sent_frames"] >= 4000
     assert least <= line["lost_frames"] <= most
     assert fewest <= line["bit_errors"] <= greatest
-    assert direction(cell, "ack")["bit_errors"] == 0
+    assert direction(cell, "return")["bit_errors"] == 0
     # The kernel counts bad frames that follow each other as one error.
     assert 0 < cell.line("serial", node="ground")["received_errors"] <= line["lost_frames"]
 
@@ -168,11 +168,11 @@ def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
 
 
 def test_an_impatient_transfer_is_incomplete(run_serial):
-    """A file that needs 10 s and a patience of 5 s: the cell ends in time and says why."""
-    cell = run_serial(ftp("put", "passive", patience_s=5), data_rate="9600 bit/s")
+    """A file that needs 10 s and a timeout of 5 s: the cell ends in time and says why."""
+    cell = run_serial(ftp("put", "passive", timeout_s=5), data_rate="9600 bit/s")
 
     assert cell.status == "incomplete"
-    assert "patience" in cell.reason
+    assert "timeout" in cell.reason
     assert cell.virtual_s < 8
 
 

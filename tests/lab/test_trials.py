@@ -29,8 +29,8 @@ title: Noisy
 topology: point_to_point
 parameters: {data_rate: 100 kbit/s, data_delay: 100 ms, ack_delay: 100 ms}
 workloads:
-  - {kind: policy, name: transfer, policy: policy.py, from: h1, to: h2, size: 5 kB, patience: 60 s}
-limits: {wall: 8 s}
+  - {kind: policy, name: transfer, policy: policy.py, from: h1, to: h2, size: 5 kB, timeout: 60 s}
+limits: {wall_time: 8 s}
 """
 POLICY = """
 class Policy:

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 DRAWS = int(os.environ.get("SCPSLAB_HOSTILE_PLANS", "200"))
 COMPARED = 50
 VECTORS = (
-    "links: {hop: {data: {errors: {model: vector-file, file: gaps.txt}}, ack: {errors: {model: vector-file, file: "
+    "links: {hop: {forward: {errors: {model: vector-file, file: gaps.txt}}, return: {errors: {model: vector-file, file: "
     "vectors/gaps.bits}}}}"
 )
 SCENARIO = f"""\

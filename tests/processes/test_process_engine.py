@@ -155,7 +155,7 @@ def test_a_session_leaves_its_files_in_the_folder_and_gives_its_exit_code(tmp_pa
     assert CellFiles(tmp_path / "cell" / "out").has_ended
 
 
-PROBE = QueueDepth(name="queue-hop", link="hop", direction="data", stage="queue", interval_ns=10**9)
+PROBE = QueueDepth(name="queue-hop", link="hop", direction="forward", stage="queue", interval_ns=10**9)
 WATCHED = replace(PLAN, cell=replace(PLAN.cell, probes=(PROBE,)))
 SAMPLE = '\x1e{{"source": "queue-hop", "t_s": {}}}\n'
 

@@ -403,7 +403,7 @@ def _without_log(way: _Way, captures: Sequence[_Seen]) -> tuple[list[Lost], list
                 how = f"these packets are found by comparing the captures {before.name} and {behind.name}."
                 note = f"{way.where}: {losses}; no verdict log, so {how} Their time is that of their sending."
                 return [_compared(before, index, bare) for index in missing], [note]
-    probe = f"{{kind: verdicts, link: {way.link}, direction: {way.direction.name}}}"
+    probe = f"{{kind: losses, link: {way.link}, direction: {way.direction.name}}}"
     note = f"{way.where}: {losses}, not in this list: the scenario has no verdict log there."
     return [], [f"{note} Add a probe {probe}."]
 
@@ -440,8 +440,26 @@ def _compared(seen: _Seen, index: int, lost: Lost) -> Lost:
     return replace(named, t_s=named.sent_s or 0.0)
 
 
-def report(losses: Losses) -> Report:
-    """The losses as they are shown, a line each."""
+def report(*found: Losses) -> Report:
+    """The losses of cells as they are shown; with several cells, each line says whose."""
+    each = [_of_cell(losses) for losses in found]
+    if len(found) == 1:
+        return each[0]
+    whose = list(zip(found, each, strict=True))
+    return Report(
+        f"{len(found)} cells: {sum(len(losses.lost) for losses in found)} lost packets in this list",
+        [Column("cell", folds=True), *each[0].columns],
+        [replace(row, cells=[losses.cell, *row.cells]) for losses, one in whose for row in one.rows],
+        [HOW_TO_READ, *(f"{losses.cell}: {note}" for losses in found for note in losses.notes)],
+        [
+            ["run", "cell", *each[0].records[0]],
+            *([losses.run, losses.cell, *record] for losses, one in whose for record in one.records[1:]),
+        ],
+        {"format": FORMAT, "cells": [one.document for one in each]},
+    )
+
+
+def _of_cell(losses: Losses) -> Report:
     columns = [
         *map(Column, ("time (s)", "cause", "place", "packet")),
         *numbers("seq", "bytes", "frame", "repaired (s)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from rich.table import Table
@@ -9,21 +10,23 @@ from rich.table import Table
 from scpslab import scenario
 from scpslab.cli.options import choice
 from scpslab.cli.tables import table_console
-from scpslab.plan.topology import catalogue
+from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.topology import Parameters, catalogue
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.stacks import STACKS
+from scpslab.scenario.topologies import defaults
 
 
 def list_(
-    what: Annotated[str, choice("--what", (*TABLES, "all"), "What to list.")] = "scenarios",
+    what: Annotated[str, choice("WHAT", (*TABLES, "all"), f"One of {', '.join(TABLES)}, all.")] = "scenarios",
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 
     The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some
     hundred virtual seconds per second.
 
-    Examples: scpslab list · scpslab list --what topologies
+    Examples: scpslab list · scpslab list topologies
     """
     console = table_console()
     for index, (name, table) in enumerate(TABLES.items()):
@@ -74,13 +77,30 @@ def _size_of(loaded: scenario.Scenario) -> tuple[str, str]:
 
 
 def _topologies() -> Table:
-    table = _table("topology", "parameter", "default", "meaning")
+    table = _table("topology", "parameter or link", "default", "meaning")
     for name in catalogue.names():
         shown = name
-        for parameter, spec in catalogue.module(name).PARAMETERS.declared.items():
-            table.add_row(shown, parameter, "calculated" if spec.default is None else spec.text(spec.default), spec.doc)
+        for row in _rows_of(catalogue.module(name).PARAMETERS, name):
+            table.add_row(shown, *row)
             shown = ""
     return table
+
+
+def _rows_of(parameters: Parameters, topology: str) -> Iterator[tuple[str, str, str]]:
+    """Parameters, links with a delay or a serial line (one of several that are alike), and former parameters."""
+    for name, spec in parameters.own.items():
+        yield name, "calculated" if spec.default is None else spec.text(spec.default), spec.doc
+    network = catalogue.module(topology).describe(parameters.read({}))
+    alike: set[tuple[str, ...]] = set()
+    for link in network.all_links:
+        texts = tuple(map(defaults, link.directions))
+        if (isinstance(link, SerialLink) or link.via) and texts not in alike:
+            for direction, text in zip(link.directions, texts, strict=True):
+                yield f"links.{link.name}.{direction.name}", "", text
+            alike.add(texts)
+    former = [f"{name} ({', '.join(spec.moved_to)})" for name, spec in parameters.declared.items() if spec.moved_to]
+    if former:
+        yield "former names", "", ", ".join(former)
 
 
 def _presets() -> Table:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
 import yaml
 
@@ -24,26 +25,26 @@ MOST_BYTES = 1 << 20
 
 
 def transcript(
-    steps: list[dict[str, object]], topology: str, parameters: dict[str, str], hosts: dict[str, dict[str, str]]
+    steps: list[dict[str, object]], topology: str, said: dict[str, Any], hosts: dict[str, dict[str, str]]
 ) -> str:
-    """A session as a scenario: the commands with their times.
+    """A session as a scenario: the commands with their times. `said`: of parameters and links.
 
     Nothing waits for a command that the user interrupted; one that is not there is left out.
     """
-    script: list[dict[str, object]] = []
+    events: list[dict[str, object]] = []
     for step in steps:
         if step["do"] not in ("interrupted", "not found"):
-            script.append(step)
-        elif script:
-            last = script.pop()
+            events.append({key: value for key, value in step.items() if key != "do"})
+        elif events:
+            last = events.pop()
             if step["do"] == "interrupted":
-                script.append({**last, "required": False})
+                events.append({**last, "required": False})
     head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
     body = {
         **head,
-        **({"parameters": parameters} if parameters else {}),
+        **said,
         **({"hosts": hosts} if hosts else {}),
-        "script": script,
+        "events": events,
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
 
@@ -64,13 +65,13 @@ class Session:
         self,
         folder: Path,
         topology: str,
-        parameters: dict[str, str],
+        said: dict[str, Any],
         hosts: dict[str, dict[str, str]] | None = None,
         *,
         is_asked_for: bool = True,
     ) -> None:
         self.is_asked_for = is_asked_for
-        self.folder, self.topology, self.parameters, self.hosts = folder, topology, parameters, hosts or {}
+        self.folder, self.topology, self.said, self.hosts = folder, topology, said, hosts or {}
         self._own_topology = b""
         if is_path(topology):
             # The scenario names a file beside it.
@@ -110,7 +111,7 @@ class Session:
             self._taken[TRANSCRIPT] = self._taken.get(TRANSCRIPT, 0) + len(lines)
             self._steps += [json.loads(line) for line in lines.splitlines()]
             path = self.folder / "transcript.yaml"
-            replace_text(path, transcript(self._steps, self.topology, self.parameters, self.hosts))
+            replace_text(path, transcript(self._steps, self.topology, self.said, self.hosts))
             self._note(path)
 
     def _take_capture(self, captures: int, name: str) -> None:

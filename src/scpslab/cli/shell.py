@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 import yaml
 
 from scpslab import scenario
-from scpslab.cli.options import Trust, choice, engine_choice
+from scpslab.cli.options import Trust, choice, completed, engine_choice
 from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import Notes, plain_console
 from scpslab.core import units
@@ -23,6 +23,7 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import Limits, Prompt
 from scpslab.plan.network import Containers
 from scpslab.plan.nodes import Host
+from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 
@@ -35,16 +36,19 @@ def shell(
     topology: Annotated[
         str,
         typer.Argument(
-            help="The topology to start; scpslab list --what topologies lists them. "
-            "A path that begins with ./ or / is a file of your own."
+            metavar="[TOPOLOGY]",
+            help="The topology to start; scpslab list topologies lists them. "
+            "A path that begins with ./ or / is a file of your own.",
+            autocompletion=completed(catalogue.names),
         ),
     ] = "fy97",
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
-            metavar="PARAMETER=VALUE",
-            help="Set a parameter of the topology, e.g. data_rate='9600 bit/s'; may be repeated.",
+            metavar="KEY=VALUE",
+            help="Set a property of a link, e.g. links.hop.forward.rate='9600 bit/s', or a parameter of the topology, "
+            "e.g. mtu='576 B'; may be repeated.",
         ),
     ] = None,
     stack: Annotated[
@@ -75,10 +79,11 @@ def shell(
 ) -> None:
     """Start a network on the wall clock, with a prompt.
 
-    The prompt is Mininet's: type a node and a command to run the command in that node. "exit" stops the lab.
+    The prompt is Mininet's: type a node and a command to run the command in that node, such as "ws1 ping -c 3 ws2".
+    "iperf ws1 ws2" measures, "link hop ber 1e-5" changes a link, "watch" shows what happens, and "exit" stops the lab.
 
-    Examples: scpslab shell fy97 · then: ws1 ping -c 3 ws2 · or: iperf ws1 ws2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c ws2
-    -t 60 &, link hop ber 1e-5, watch
+    Examples: scpslab shell fy97 · scpslab shell fy97 --set data_rate="9600 bit/s" --keep session · scpslab shell fy97
+    --stack "*=scps:fy97-rate"
     """
     given = _given(set_ or [])
     if bash and is_path(topology):
@@ -91,7 +96,8 @@ def shell(
     kind_of_nodes: Containers = "docker" if containers == "docker" else "process"
     plan = shell_plan(topology, given, stacks, kind, kind_of_nodes, is_trusted=trust)
     hosts = [node.name for node in plan.network.nodes if isinstance(node, Host)]
-    session = Session(keep or new_folder(), topology, given, _of_hosts(stacks, hosts), is_asked_for=keep is not None)
+    said = _nested(given)
+    session = Session(keep or new_folder(), topology, said, _of_hosts(stacks, hosts), is_asked_for=keep is not None)
     runner = ENGINES[engine]()
     notes = Notes(plain_console(stderr=True))
     runner.prepare(notes, [plan])
@@ -115,11 +121,22 @@ def _given(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(
-                f'--set: found "{text}"; expected PARAMETER=VALUE, such as data_rate="9600 bit/s". Correct the option.'
-            )
+            raise UsageError(f'--set: found "{text}"; expected KEY=VALUE, such as mtu="576 B". Correct the option.')
         values[name] = value
     return values
+
+
+def _nested(given: dict[str, str]) -> dict[str, Any]:
+    """What a scenario says instead; a key without dots is a parameter."""
+    said: dict[str, Any] = {}
+    for name, value in given.items():
+        *places, key = name.split(".") if "." in name else ("parameters", name)
+        here = said
+        for place in places:
+            here[place] = here[place] if isinstance(here.get(place), dict) else {}
+            here = here[place]
+        here[key] = value
+    return said
 
 
 def _stacks(texts: list[str], kind: Prompt) -> dict[str, dict[str, str]]:
@@ -162,7 +179,8 @@ def shell_plan(
     """
     try:
         topology_file = OnDisk(is_trusted=is_trusted).find(topology, Path())
-        network = topology_file.describe(topology_file.parameters.read(given))
+        said = _nested(given)
+        network = topology_file.described(said.get("parameters", {}))
     except TopologyError as error:
         raise ScenarioError(f"topology: {error}") from error
     except units.UnitError as error:
@@ -172,24 +190,25 @@ def shell_plan(
             f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option."
         )
     hosts = [node.name for node in network.nodes if node.kind == "host"]
-    script = [{"do": "run", "at": "0 s", "node": host, "command": "true"} for host in hosts]
+    events = [{"at": "0 s", "node": host, "command": "true"} for host in hosts]
     place = str(Path(topology).resolve()) if is_path(topology) else topology
     text = {
         "kind": "scenario",
         "version": 1,
         "title": "A session",
         "topology": place,
-        "parameters": given,
+        **said,
         "hosts": _of_hosts(stacks or {}, hosts),
     }
     with scratch() as folder:
         path = folder / "shell.yaml"
-        path.write_text(yaml.safe_dump({**text, "containers": containers, "script": script}))
+        path.write_text(yaml.safe_dump({**text, "containers": containers, "events": events}))
         try:
             (cell,) = scenario.cells(scenario.load(str(path), topologies=OnDisk(is_trusted=is_trusted)))
         except ScenarioError as error:
             # The file is none of the user's.
-            raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))) from error
+            said_of_hosts = re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))
+            raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: ", "--set: ", said_of_hosts)) from error
         planned = planning.plan(cell)
-    own = replace(planned.cell, id="shell", scenario="shell", kernel_seed="", shell=kind, limits=LIMITS, script=())
+    own = replace(planned.cell, id="shell", scenario="shell", kernel_seed="", shell=kind, limits=LIMITS, events=())
     return replace(planned, cell=own)

@@ -20,7 +20,7 @@ def topo(parameters: Parameters, describe: Callable[[dict[str, int | None]], Net
         from scpslab.lab.network import PlanTopo, indexed  # noqa: PLC0415
 
         values = {name: MISSING_SPACE.sub(r"\1 \2", str(value)) for name, value in given.items()}
-        network = describe(parameters.read(values)).plan()
+        network = parameters.described(describe, values).plan()
         return PlanTopo(network, indexed(network), standalone=True)
 
     return build

@@ -58,12 +58,9 @@ class Queue:
         if self.settings is NO_SETTINGS:
             object.__setattr__(self, "settings", DISCIPLINES[self.discipline]())
 
-    @classmethod
-    def of_one_product(cls, limit_bytes: int | None, rate_bps: int, rtt_ns: int) -> Queue:
-        """The stated limit, or one bandwidth-delay product (at least four full packets, so that a slow hop can
-        work).
-        """
-        return cls(limit_bytes=limit_bytes or max(rate_bps * rtt_ns // (8 * 10**9), 4 * FRAMED_PACKET_BYTES))
+    def limited(self, limit_bytes: int) -> Queue:
+        """The same queue with another limit."""
+        return Queue(discipline=self.discipline, limit_bytes=limit_bytes, ecn=self.ecn, settings=self.settings)
 
     @property
     def serialises(self) -> bool:
@@ -88,3 +85,14 @@ class Queue:
             yield "limit_bytes", f"{found}; expected at least {SMALLEST_PACKET_BYTES} B. Raise the limit."
         else:
             yield from self.settings.problems(self.room_bytes)
+
+
+@dataclass(frozen=True)
+class OneProduct(Queue):
+    """A topology's queue of one bandwidth-delay product: its limit follows the rate and the delays that the link has in
+    the end. A plan has the number.
+    """
+
+    def at(self, rate_bps: int, rtt_ns: int) -> Queue:
+        """The queue: at least four full packets, so that a slow hop can work."""
+        return self.limited(max(rate_bps * rtt_ns // (8 * 10**9), 4 * FRAMED_PACKET_BYTES))

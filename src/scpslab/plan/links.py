@@ -6,12 +6,12 @@ What errs is the cell's.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated
 
 from scpslab.core import units
-from scpslab.plan.disciplines import Queue
+from scpslab.plan.disciplines import OneProduct, Queue
 from scpslab.plan.places import Problem
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.schema import Range, null
@@ -52,6 +52,11 @@ class Direction:
     delay_ns: Nanoseconds = 0
     delay_table: tuple[tuple[Nanoseconds, Nanoseconds], ...] | None = field(default_factory=null, kw_only=True)
     jitter_ns: Nanoseconds = field(default=0, kw_only=True)
+
+    @property
+    def first_delay_ns(self) -> int:
+        """The delay with which a cell begins."""
+        return self.delay_table[0][1] if self.delay_table else self.delay_ns
 
     def problems(self, *, has_relay: bool) -> Iterator[Problem]:
         """Keys whose values do not fit each other, or a link with or without a relay."""
@@ -120,6 +125,21 @@ class Link:
     ends: tuple[End, End]
     relay_interfaces: tuple[Interface, Interface] | None
     directions: tuple[Direction, Direction]
+
+    @property
+    def rtt_ns(self) -> int:
+        """The delays of both directions, with which a cell begins."""
+        return sum(direction.first_delay_ns for direction in self.directions)
+
+    def sized(self) -> Link:
+        """The link with the limits of queues of one bandwidth-delay product."""
+        first, second = (
+            replace(one, queue=one.queue.at(one.rate_bps or 0, self.rtt_ns))
+            if isinstance(one.queue, OneProduct)
+            else one
+            for one in self.directions
+        )
+        return replace(self, directions=(first, second))
 
 
 def rate_problems(key: str, rate_bps: int) -> Iterator[Problem]:

@@ -25,6 +25,11 @@ class Hop:
         return self.link.name, self.direction.name
 
     @property
+    def delay_ns(self) -> int:
+        """The delay with which a cell begins."""
+        return self.direction.first_delay_ns if isinstance(self.direction, Direction) else self.direction.delay_ns
+
+    @property
     def mtu_bytes(self) -> int:
         """The largest IP packet that fits through."""
         return self.link.mtu_bytes

@@ -18,24 +18,25 @@ from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import workloads
 from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import DEFAULT, STACKS
+from scpslab.scenario.topologies import defaults
 
 TEXT = """\
 kind: scenario
 version: 1
 title: {title}
 
-# The network. "scpslab list --what topologies" shows all networks with their parameters.
+# The network. "scpslab list topologies" shows all networks with their parameters.
 topology: {topology}
 # To change a parameter, remove the "#" of these lines. These are the default values:
 # parameters:
 {parameters}
 
-# The link whose errors are studied, in both directions. BER is the probability that a bit is wrong; 0: none is. Other keys: rate, delay, queue, and other
+# The link whose errors are studied, in both directions. BER is the probability that a bit is wrong; 0: none is. Other keys with their default values stand behind "#"; other
 # error models (clustered, gilbert-elliott); docs/scenario-reference.md lists all.
 links:
   {link}:
-    {data}: {{errors: {{model: independent, ber: 0}}}}
-    {ack}: {{errors: {{model: independent, ber: 0}}}}
+    {data}: {{errors: {{model: independent, ber: 0}}}}  # {of_data}
+    {ack}: {{errors: {{model: independent, ber: 0}}}}  # {of_ack}
 
 # What generates traffic, from whom to whom. Kinds: {kinds}.
 workloads:
@@ -48,7 +49,7 @@ probes:
 
 # Axes: every combination of their values is run, each of them "repeats" times.
 sweep:
-  # One case for each stack, with what it sets. "hosts.*" is every host of the network; "scpslab list --what presets" shows the presets.
+  # One case for each stack, with what it sets. "hosts.*" is every host of the network; "scpslab list presets" shows the presets.
   stack:
     cases:
 {cases}
@@ -101,7 +102,9 @@ def stack_cases() -> dict[str, Mapping[str, str]]:
         if name != DEFAULT and not CARRIERS[name].is_own_image:
             found |= {f"{name}-{preset}": {"hosts.*.stack": name, "hosts.*.preset": preset} for preset in stack.presets}
     return found | {
-        name: {"hosts.*.preset": "modern", "hosts.*.congestion": name} for name in STACKS[DEFAULT].congestions
+        name: {"hosts.*.preset": "modern", "hosts.*.congestion_control": name}
+        for name in STACKS[DEFAULT].controls
+        if name not in found
     }
 
 
@@ -135,18 +138,18 @@ def text(choices: Choices) -> str:
     first, *others = [one for one in addresses(planned) if one.node == sink]
     # The link that is studied is that of the longest delay.
     hop = max(planned.paths.path(source, sink, str(first.ip.ip)), key=lambda hop: hop.direction.delay_ns)
-    data, ack = (
-        hop.direction.name,
-        next(direction.name for direction in hop.link.directions if direction.name != hop.direction.name),
-    )
+    data = hop.direction
+    ack = next(direction for direction in hop.link.directions if direction.name != data.name)
     size = f", size: {choices.size or '1 MB'}" if has_size(choices.workload) else ""
     return TEXT.format(
         title=json.dumps(choices.title, ensure_ascii=False),
         topology=choices.topology,
-        parameters="\n".join(_parameter(name, spec) for name, spec in module.PARAMETERS.declared.items()),
+        parameters="\n".join(_parameter(name, spec) for name, spec in module.PARAMETERS.own.items()),
         link=hop.link.name,
-        data=data,
-        ack=ack,
+        data=data.name,
+        of_data=defaults(data),
+        ack=ack.name,
+        of_ack=defaults(ack),
         kinds=", ".join(workload_kinds()),
         workload=(
             f"{{kind: {choices.workload}, name: transfer, from: {source}, to: {first.name if others else sink}{size}}}"

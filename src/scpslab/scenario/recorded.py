@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -19,7 +19,7 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.folders import TOPOLOGIES as NAME
 from scpslab.documents.parts import Part
 from scpslab.plan import schema
-from scpslab.plan.topology import Direction, Network, Parameter, Parameters, Queue, Serial
+from scpslab.plan.topology import Direction, Link, Network, OneProduct, Parameter, Parameters, Queue, Serial
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.load import Scenario
 from scpslab.scenario.model import Values as AxisOfValues
@@ -48,6 +48,7 @@ class RecordedParameter(Part):
     doc: str
     least: int
     most: int | None
+    moved_to: tuple[str, ...] = ()
 
 
 class RecordedFile(Part):
@@ -59,13 +60,16 @@ class RecordedFile(Part):
 
 class RecordedNetwork(Part):
     """A network: the topology and the values of its parameters in base units, and what the topology described for
-    them, as a plan has it; `roles` as in a `Network`. Format 1 has all that a `Network` has in `network`.
+    them, as a plan has it; `roles` as in a `Network`; `products`: the directions with a queue of one product; `former`:
+    link, former and present name of directions. Format 1 has all that a `Network` has in `network`.
     """
 
     topology: str
     parameters: dict[str, int | None]
     network: Data
     roles: Annotated[dict[str, str], Field(default_factory=dict)]
+    products: tuple[tuple[str, str], ...] = ()
+    former: tuple[tuple[str, str, str], ...] = ()
 
     def described(self, version: int) -> Network:
         """The network.
@@ -78,13 +82,26 @@ class RecordedNetwork(Part):
                 network = _of_format_1(self.network)
             else:
                 plan = plans.read_network(self.network)
-                network = Network(plan.topology, [*plan.nodes], [*plan.links], [*plan.serial_links], [], self.roles)
+                links = [self._following(link) for link in plan.links]
+                former = {(link, before): today for link, before, today in self.former}
+                network = Network(plan.topology, [*plan.nodes], links, [*plan.serial_links], [], self.roles, former)
             said = wrong_with(network)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             said = f"found {type(error).__name__}: {error}; expected a network as scpslab records it. {AGAIN}"
         if said:
             raise TopologyError(f"{NAME}: the network of {self.topology}: {said}")
         return network
+
+    def _following(self, link: Link) -> Link:
+        first, second = (
+            replace(
+                one, queue=OneProduct(discipline=one.queue.discipline, ecn=one.queue.ecn, settings=one.queue.settings)
+            )
+            if one.queue is not None and (link.name, one.name) in self.products
+            else one
+            for one in link.directions
+        )
+        return replace(link, directions=(first, second))
 
 
 def _of_format_1(said: Mapping[str, Any]) -> Network:
@@ -187,6 +204,13 @@ def _recorded(topology: str, values: Values, network: Network) -> dict[str, obje
         "parameters": values,
         "network": schema.write(network.plan()),
         "roles": network.roles,
+        "former": [(*place, today) for place, today in network.former.items()],
+        "products": [
+            (link.name, one.name)
+            for link in network.links
+            for one in link.directions
+            if isinstance(one.queue, OneProduct)
+        ],
     }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from scpslab.core.kinds import Layer
 from scpslab.documents.parts import Part
 from scpslab.documents.yaml_lines import Problem
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.scenario.kinds import any_of, planned_from
 from scpslab.scenario.workloads import Setting
@@ -41,6 +42,7 @@ class Service(Part):
     `runs_commands`: it runs programs that know the kernel's TCP only.
     """
 
+    former_keys: ClassVar = {"patience": "timeout"}
     runs_commands: ClassVar[bool] = False
 
     if TYPE_CHECKING:
@@ -55,6 +57,10 @@ class Service(Part):
 
     def problems(self, known: Mapping[str, str]) -> Iterable[Problem]:
         """What does not fit, given the addresses of the network with their nodes."""
+        return ()
+
+    def doubts(self, network: NetworkPlan) -> Iterable[tuple[str, str]]:
+        """Keys whose values can hardly be meant in this network, and why."""
         return ()
 
     def plan(self, site: Site) -> Daemon:

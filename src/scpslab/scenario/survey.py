@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from scpslab.core.choices import one_of
 from scpslab.core.names import node_and_link
@@ -15,7 +15,7 @@ from scpslab.plan.disciplines import Queue as PlannedQueue
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host
 from scpslab.plan.paths import Paths
-from scpslab.plan.serial_links import SerialDirection, SerialLink
+from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import Address, RouteError, address, addresses, routed
 from scpslab.plan.ways import Way
@@ -25,7 +25,6 @@ from scpslab.scenario.stacks import NodePlan
 from scpslab.scenario.workloads import Workload
 
 T = TypeVar("T")
-AnyLink = TypeVar("AnyLink", links.Link, SerialLink)
 # What a guest needs besides for dockerd, and the images in its memory.
 DOCKER_MEMORY_MIB = 1280
 
@@ -34,9 +33,11 @@ DOCKER_MEMORY_MIB = 1280
 class Surveyed:
     """A scenario's network with its addresses and paths, and what is planned for its hosts.
 
-    The network has the scenario's routes and links, and the stacks and kernel settings of hosts.
+    The network has the scenario's routes and links, and the stacks and kernel settings of hosts; `topology` is what it
+    was made from.
     """
 
+    topology: Network
     network: NetworkPlan
     addresses: tuple[Address, ...]
     hosts: Mapping[str, NodePlan]
@@ -48,7 +49,11 @@ class Surveyed:
 
     def with_links(self, model: ScenarioFile) -> Surveyed:
         """The same with what a scenario says of directions."""
-        return replace(self, network=with_links(self.network, model)) if model.links else self
+        if not model.links:
+            return self
+        links = tuple(_link(link, model) for link in self.topology.links)
+        lines = tuple(_line(line, model) for line in self.topology.serial_links)
+        return replace(self, network=replace(self.network, links=links, serial_links=lines))
 
     def ip(self, end: str) -> str:
         """The address that an end means: the host's first, where it names no link."""
@@ -90,7 +95,7 @@ def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Probl
         for node in network.nodes
     )
     network = replace(network, nodes=nodes)
-    return Surveyed(network, tuple(addresses(network)), hosts), wrong
+    return Surveyed(topology, network, tuple(addresses(network)), hosts), wrong
 
 
 def ends_of(workload: Workload) -> Ends:
@@ -117,21 +122,24 @@ def there_and_back(workload: Workload, surveyed: Surveyed) -> tuple[Way, Way | N
     return there, surveyed.paths.path(workload.receiver, workload.sender, from_ip) if is_answered else None
 
 
-def with_links(network: NetworkPlan, model: ScenarioFile) -> NetworkPlan:
-    """The network with what the scenario says of every direction that it names, but for what goes wrong there."""
-    return replace(
-        network,
-        links=tuple(_link(link, model, _direction) for link in network.links),
-        serial_links=tuple(_link(link, model, _serial) for link in network.serial_links),
+def _link(link: links.Link, model: ScenarioFile) -> links.Link:
+    """A link of the topology with what the scenario says of its directions, but for what goes wrong there. Queues of
+    one product have that of the scenario's rates and delays.
+    """
+    given = model.links.get(link.name, {})
+    first, second = (_direction(one, given.get(one.name)) for one in link.directions)
+    sized = replace(link, directions=(first, second)).sized()
+    first, second = (_queued(one, given.get(one.name)) for one in sized.directions)
+    return replace(sized, directions=(first, second))
+
+
+def _line(line: SerialLink, model: ScenarioFile) -> SerialLink:
+    given = model.links.get(line.name, {})
+    first, second = (
+        _over(one, rate_bps=said.rate, delay_ns=said.delay) if (said := given.get(one.name)) else one
+        for one in line.directions
     )
-
-
-def _link(link: AnyLink, model: ScenarioFile, of: Callable[[Any, Direction], Any]) -> AnyLink:
-    given = model.links.get(link.name)
-    if given is None:
-        return link
-    first, second = (of(one, given[one.name]) if one.name in given else one for one in link.directions)
-    return replace(link, directions=(first, second))
+    return replace(line, directions=(first, second))
 
 
 def _over(planned: T, **given: object) -> T:
@@ -139,19 +147,19 @@ def _over(planned: T, **given: object) -> T:
     return replace(planned, **{name: value for name, value in given.items() if value is not None})  # type: ignore[type-var]
 
 
-def _serial(planned: SerialDirection, given: Direction) -> SerialDirection:
-    return _over(planned, rate_bps=given.rate, delay_ns=given.delay)
-
-
-def _direction(planned: links.Direction, given: Direction) -> links.Direction:
+def _direction(planned: links.Direction, given: Direction | None) -> links.Direction:
+    if given is None:
+        return planned
     over = _over(
         planned, rate_bps=given.rate, overhead_bytes=given.overhead, delay_ns=given.delay, jitter_ns=given.jitter
     )
-    return _over(
-        over,
-        delay_table=_delay_table(given, over.delay_ns) if given.delay_table else None,
-        queue=None if given.queue is None else plan_queue(planned.queue or PlannedQueue(), given.queue),
-    )
+    return _over(over, delay_table=_delay_table(given, over.delay_ns) if given.delay_table else None)
+
+
+def _queued(planned: links.Direction, given: Direction | None) -> links.Direction:
+    if given is None or given.queue is None:
+        return planned
+    return replace(planned, queue=plan_queue(planned.queue or PlannedQueue(), given.queue))
 
 
 def _delay_table(given: Direction, delay_ns: int) -> tuple[tuple[int, int], ...]:

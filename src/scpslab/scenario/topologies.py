@@ -20,11 +20,13 @@ from pathlib import Path
 from types import ModuleType
 
 from scpslab import plan as plans
+from scpslab.core import units
 from scpslab.core.choices import one_of
 from scpslab.core.folders import instead_of_a_file, somebody_elses
 from scpslab.core.project import PACKAGE
 from scpslab.plan import PlanError, schema
-from scpslab.plan.topology import Network, Parameter, Parameters, catalogue
+from scpslab.plan.serial_links import SerialDirection
+from scpslab.plan.topology import Direction, Network, OneProduct, Parameter, Parameters, catalogue
 
 PAGE = "docs/write-a-topology.md"
 SUFFIX = ".py"
@@ -47,6 +49,32 @@ class Topology:
 
     parameters: Parameters
     describe: Callable[[Values], Network]
+
+    def described(self, given: Mapping[str, object]) -> Network:
+        """The network for what is given of its parameters, former ones among them.
+
+        Raises:
+            TopologyError: there is none.
+            UnitError: an unknown name or an invalid value.
+        """
+        try:
+            return self.parameters.described(self.describe, given)
+        except (units.UnitError, TopologyError):
+            raise
+        except ValueError as error:
+            raise TopologyError(f"PARAMETERS: {error}") from error
+
+
+def defaults(direction: Direction | SerialDirection) -> str:
+    """What a topology gives a direction, as a scenario would say it."""
+    found = {"rate": ("rate", direction.rate_bps), "delay": ("duration", direction.delay_ns)}
+    if isinstance(direction, Direction):
+        found["overhead"] = "size", direction.overhead_bytes
+        found["queue.limit"] = "size", direction.queue.limit_bytes if direction.queue else None
+    said = {key: units.text(kind, value) for key, (kind, value) in found.items() if value}
+    if isinstance(direction, Direction) and isinstance(direction.queue, OneProduct):
+        said["queue.limit"] = "one bandwidth-delay product"
+    return ", ".join(f"{key}: {text}" for key, text in said.items())
 
 
 class Topologies(ABC):

@@ -146,7 +146,7 @@ def check_emails(students: Sequence[Student]) -> None:
     without = [student.id for student in students if not student.email]
     if without:
         more = f" and {len(without) - 3} more" if len(without) > 3 else ""
-        expected = "expected one of every student, because the platform says by e-mail who handed in"
+        expected = "expected one of every student, because the platform identifies students by e-mail"
         found = f"found no e-mail address of {', '.join(without[:3])}{more}"
         raise ScenarioError(f"--roster: {found}; {expected}. Add the column email.")
     seen: dict[str, str] = {}

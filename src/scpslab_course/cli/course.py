@@ -36,7 +36,7 @@ PYTHON = ["3.11"]
 
 
 def course() -> None:
-    """Run a course: make it, and issue a variant of each assignment to every student.
+    """Make a course, and issue a variant to every student.
 
     Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps · scpslab course issue
     --course satnet --roster roster.csv
@@ -56,6 +56,8 @@ def new(
 
     The secret decides everybody's variants and signs them. Keep a copy of it where nobody else can read it: without it
     no variant can be issued again.
+
+    Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps
     """
     check_terms(term)
     asked = list(dict.fromkeys(assignment or ()))
@@ -91,6 +93,8 @@ def issue(
     Students with the same group share a variant. The same roster, term and assignments give the same files again, and a
     new student changes nobody's. Give every student the files of their own folder. issued.csv is for you: it lists all
     parameters, and names, addresses and files for a mail merge.
+
+    Examples: scpslab course issue --course satnet --roster roster.csv
     """
     found = load_course(course)
     secret = found.secret()
@@ -126,6 +130,8 @@ def practice(
 
     This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution has
     all points for numbers, words and trials; otherwise nothing is written.
+
+    Examples: scpslab course practice first-steps --check · scpslab course practice ./my-assignment
     """
     loaded = load_assignment(find(name))
     reference = _Reference(jobs)
@@ -170,12 +176,14 @@ class _Reference:
 
 
 def publish(
-    target: Annotated[Path, typer.Argument(metavar="DIR", callback=printable, help="The folder to make.")],
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", callback=printable, help="The folder to make.")],
     course: CourseFolder = Path(),
 ) -> None:
     """Make the folder that students get: handouts, scenarios and practice variants of the course's assignments.
 
     It has nothing of the instructor's, and no variants: give these to each student.
+
+    Examples: scpslab course publish for-students --course satnet
     """
     files = folders.plan_publication(load_course(course))
     write_new(files, target, "Choose another name.")
@@ -196,7 +204,7 @@ def gradescope(
     roster: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="The roster, with the column email: Gradescope says by e-mail who handed in."
+            metavar="FILE", help="The roster, with the column email: Gradescope identifies students by e-mail."
         ),
     ],
     course: CourseFolder = Path(),
@@ -212,6 +220,9 @@ def gradescope(
     The archive holds everything, so grading needs no network; the container needs Python, whose Debian packages its
     setup.sh installs if they are missing. The course's secret is not in it. Python packages are downloaded when the
     archive is made.
+
+    Examples: scpslab course gradescope first-steps --course satnet --roster roster.csv --wheel scpslab.whl --out
+    first-steps.zip
     """
     loaded = load_course(course)
     wanted = term or loaded.file.term

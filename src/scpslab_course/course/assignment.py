@@ -14,8 +14,8 @@ from scpslab.core.names import is_name
 from scpslab.core.project import ROOT
 from scpslab.documents import Complaint, Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
-from scpslab.scenario.load import FORM as SCENARIO_FORM
 from scpslab.scenario.load import load as load_scenario
+from scpslab.scenario.model import FORM as SCENARIO_FORM
 from scpslab_course.course import model
 from scpslab_course.course.formulas import OF_RESULTS, FormulaError, advised, parse
 from scpslab_course.course.formulas import Formula as ReadFormula

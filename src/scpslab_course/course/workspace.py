@@ -308,7 +308,7 @@ def write_start(files: dict[str, bytes], assignment: Assignment, variant: Varian
     Raises:
         UsageError: there is something already.
     """
-    write_new(files, target, "Go on with it, or choose another one with --into.")
+    write_new(files, target, "Go on with it, or choose another one with --out.")
     (target / LOG).write_bytes(b"")
     workspace = open_workspace(target)
     workspace.add(at, "start", assignment.name)

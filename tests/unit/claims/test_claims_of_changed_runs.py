@@ -25,7 +25,14 @@ def run_of(folder: Path, name: str, *overrides: str) -> Path:
 
 
 # What no claim depends on.
-UNCHANGED = ("repeats=7", "seed=3", "sweep.level=[100, 130]", "sweep.stack=[cubic]", "limits.wall=10 s", "probes=[]")
+UNCHANGED = (
+    "repeats=7",
+    "seed=3",
+    "sweep.level=[100, 130]",
+    "sweep.stack=[cubic]",
+    "limits.wall_time_time_time=10 s",
+    "probes=[]",
+)
 UNCHANGED += ("title=Mine",)
 RATE = "parameters.data_rate=1 Mbit/s"
 SEGMENT = "sweep.segment={set: [workloads.transfer.segment], values: [512 B]}"
@@ -40,7 +47,7 @@ SEGMENT = "sweep.segment={set: [workloads.transfer.segment], values: [512 B]}"
         ("fy97/fig14", ("workloads.transfer.size=4 MB",), ()),
         ("fy97/fig14", ("workloads.transfer.size=200 kB",), ("workloads.transfer.size: 200 kB instead of 4000000 B",)),
         ("fy97/fig14:demo", (RATE,), ("parameters.data_rate: 1 Mbit/s instead of 2 Mbit/s",)),
-        ("fy97/fig14", ("links.hop.data.errors={model: independent, ber: 1e-6}",), None),
+        ("fy97/fig14", ("links.hop.forward.errors={model: independent, ber: 1e-6}",), None),
         ("fy97/fig14", (SEGMENT,), ("sweep.segment: new",)),
     ],
 )

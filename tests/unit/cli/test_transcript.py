@@ -11,7 +11,7 @@ from scpslab.scenario import planning
 
 STEPS = [
     {"at": "220 ms", "do": "run", "node": "h1", "command": "iperf3 -c 10.0.0.2 -t 12", "required": False},
-    {"at": "2.385 s", "do": "link", "link": "hop", "direction": "data", "rate": "1 Mbit/s"},
+    {"at": "2.385 s", "do": "link", "link": "hop", "direction": "forward", "rate": "1 Mbit/s"},
     {"at": "2.412 s", "do": "link", "link": "hop", "ber": 1e-05},
     {"at": "4.459 s", "do": "link", "link": "hop", "state": "down"},
 ]
@@ -19,7 +19,7 @@ STEPS = [
 
 def plan_of(tmp_path, steps):
     path = tmp_path / "transcript.yaml"
-    path.write_text(transcript(steps, "point_to_point", {"data_rate": "4 Mbit/s"}, {}))
+    path.write_text(transcript(steps, "point_to_point", {"parameters": {"data_rate": "4 Mbit/s"}}, {}))
     loaded = scenario.load(str(path))
     (cell,) = scenario.cells(loaded)
     return write(planning.plan(cell))
@@ -28,11 +28,11 @@ def plan_of(tmp_path, steps):
 def test_a_transcript_is_a_scenario_with_the_same_steps(tmp_path):
     """Commands, and changes of one direction or both, each with errors of its own."""
     plan = plan_of(tmp_path, STEPS)
-    run, rate, ber, down = plan["cell"]["script"]
+    run, rate, ber, down = plan["cell"]["events"]
 
     assert (run["node"], run["command"], run["required"]) == ("h1", STEPS[0]["command"], False)
-    assert (rate["directions"], rate["change"], rate["value"]) == (["data"], "rate", 10**6)
-    assert (ber["directions"], ber["value"], len(set(ber["seeds"]))) == (["data", "ack"], 1e-5, 2)
+    assert (rate["directions"], rate["change"], rate["value"]) == (["forward"], "rate", 10**6)
+    assert (ber["directions"], ber["value"], len(set(ber["seeds"]))) == (["forward", "return"], 1e-5, 2)
     assert (down["change"], down["value"], down["t_ns"]) == ("state", "down", units.parse("duration", "4.459 s"))
     assert plan["network"]["links"][0]["directions"][0]["rate_bps"] == 4 * 10**6
 

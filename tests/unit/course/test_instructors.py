@@ -88,6 +88,7 @@ def member(name: str, content: bytes = b"", **fields: object) -> bytes:
         (member("x/marking.yaml"), "found no VERSION"),
         (member("x/VERSION", b"9.9.9"), f'of version "9.9.9"; expected {version()}'),
     ],
+    ids=["no archive", "a place outside", "a link", "no version", "another version"],
 )
 def test_an_archive_of_something_else_is_refused_with_its_reason(tmp_path, content, said):
     path = tmp_path / "some.tar.gz"

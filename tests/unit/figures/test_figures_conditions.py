@@ -98,9 +98,9 @@ def test_all_marks_are_drawn_beside_the_project_s_scenario(name):
 FIG04 = "fy97/fig04:demo"
 TRANSFER = (
     '{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4000000 B", "segment": "1400 B", '
-    '"patience": "3000 s"}'
+    '"timeout": "3000 s"}'
 )
-LOAD = '{"kind": "congestion", "name": "more", "from": "ws3", "to": "ws2", "level": 150}'
+LOAD = '{"kind": "background", "name": "more", "from": "ws3", "to": "ws2", "level": 150}'
 ALTERED = {
     "workloads.transfer.size=100 kB": "size 100,000 bytes instead of 4,000,000 bytes",
     "workloads.transfer.segment=1399 B": "segment 1,399 bytes instead of 1,400 bytes",
@@ -108,9 +108,9 @@ ALTERED = {
     "parameters.ack_rate=1 Mbit/s": "rate of the way back 1 Mbit/s instead of 2 Mbit/s",
     "parameters.data_delay=264 ms": "round trip 529 ms instead of 530 ms",
     "parameters.framing=5 B": "framing 5 bytes instead of 4 bytes",
-    "links.hop.ack.errors.drop_packets=[7]": "other influences 1 packet dropped by order instead of none",
-    "links.hop.data.jitter=1 ms": "other influences packets out of order or doubled instead of none",
-    "links.hop.data.queue.discipline=codel": "other influences queue codel instead of none",
+    "links.hop.return.errors.drop_packets=[7]": "other influences 1 packet dropped by order instead of none",
+    "links.hop.forward.jitter=1 ms": "other influences packets out of order or doubled instead of none",
+    "links.hop.forward.queue.discipline=codel": "other influences queue codel instead of none",
     f"workloads=[{TRANSFER}, {LOAD}]": "congestion level 150 % instead of 100 %",
 }
 

@@ -48,7 +48,7 @@ def with_errors(run_dir, name, model):
     errors |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
     if model == "clustered":
         errors["settings"] |= {"mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
-    plan["cell"]["impairments"] = [{"link": "hop", "direction": "data", "errors": errors}]
+    plan["cell"]["impairments"] = [{"link": "hop", "direction": "forward", "errors": errors}]
     path.write_text(json.dumps(plan))
 
 

@@ -12,7 +12,7 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
     counters = dict.fromkeys((*ENTRY_COUNTERS, *ARRIVAL_COUNTERS), 0) | {"offered_packets": 2, "delivered_packets": 2}
     plan = SimpleNamespace(delay_ns=0, delay_table=None)
     network = SimpleNamespace(
-        directions=[SimpleNamespace(link="hop", name="data", plan=plan, arriving=1)],
+        directions=[SimpleNamespace(link="hop", name="forward", plan=plan, arriving=1)],
         managed_queues=dict,
         stages=SimpleNamespace(account=lambda _: dict(counters), pieces=lambda _: pieces),
     )
@@ -25,5 +25,5 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
 def test_a_kernel_that_cuts_packets_up_behind_the_queue_is_named(tmp_path):
     assert written(tmp_path, 0) == []
     (said,) = written(tmp_path, 3)
-    assert said.startswith("hop.data: found 3 pieces of several packets (UDP segmentation offload)")
+    assert said.startswith("hop.forward: found 3 pieces of several packets (UDP segmentation offload)")
     assert said.endswith("Use engine virtual or live, or switch the program's offload off")

@@ -22,7 +22,7 @@ RED = Queue(
 
 def command(queue):
     direction = Direction(
-        name="data",
+        name="forward",
         from_="r1",
         to="r2",
         rate_bps=2_000_000,

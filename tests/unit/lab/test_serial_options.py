@@ -11,16 +11,16 @@ from scpslab.plan.topology import catalogue
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536}
 ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
-GILBERT_ELLIOTT = {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "ber_bad": 0.01}
+GILBERT_ELLIOTT = {"good_to_bad_per_bit": 1e-06, "bad_to_good_per_bit": 0.001, "ber_good": 0.0, "ber_bad": 0.01}
 
 
 def serial_link(**parameters):
     module = catalogue.module("sgls")
-    return module.describe(module.PARAMETERS.read(parameters)).plan().serial_links[0]
+    return module.PARAMETERS.described(module.describe, parameters).plan().serial_links[0]
 
 
 def cell(data_errors=None):
-    errors = {"data": ERRORS | (data_errors or {}), "ack": ERRORS}
+    errors = {"forward": ERRORS | (data_errors or {}), "return": ERRORS}
     impairments = [{"link": "serial", "direction": name, "errors": one} for name, one in errors.items()]
     limits = Limits(virtual_s=60, wall_s=60)
     plain = CellPlan(id="r1", scenario="test", axes={}, repeat=1, kernel_seed="", limits=limits)
@@ -59,7 +59,7 @@ def test_frames_are_handed_on_at_their_flag():
         ),
         (
             {"model": "vector-file", "settings": {"file": "/home/a.bits", "sha256": "5c" * 32}},
-            {"errors": "file", "file": "/vectors/serial-data.bits"},
+            {"errors": "file", "file": "/vectors/serial-forward.bits"},
         ),
         (
             {"model": "none", "settings": {}, "outages": [[10 * 10**9, 125 * 10**8]]},

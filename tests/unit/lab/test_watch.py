@@ -7,7 +7,7 @@ from scpslab.plan.links import LOSS_CAUSES
 def sample(t_s: float, delivered_bytes: int, lost: dict[str, int] | None = None, acked: int = 1) -> Sample:
     """A look at one direction of 1 Mbit/s and one connection."""
     counters = {f"{cause}_packets": (lost or {}).get(cause, 0) for cause in LOSS_CAUSES}
-    direction = DirectionSample("hop", "data", 10**6, 3000, counters | {"delivered_bytes": delivered_bytes})
+    direction = DirectionSample("hop", "forward", 10**6, 3000, counters | {"delivered_bytes": delivered_bytes})
     info = {"bytes_acked": acked, "cwnd_segments": 10, "srtt_ms": 560.5, "retrans_total": 2}
     return Sample(t_s, (direction,), (("ws1", Connection("10.0.0.1:5001", "10.0.0.2:80", info)),))
 
@@ -16,7 +16,7 @@ def test_a_rate_is_that_between_two_looks():
     view = View()
     (first, _), (second, _) = view.lines(sample(1.0, 0)), view.lines(sample(3.0, 125_000))
     assert " 0.0 kbit/s   queue     3000 B   lost 0" in first
-    assert second.startswith("hop data ")
+    assert second.startswith("hop forward ")
     assert " 500.0 kbit/s " in second
     assert "▄ " in second
 

@@ -54,21 +54,21 @@ def changed(net, node, **values):
 
 def test_each_direction_has_its_own_routes():
     found = paths(diamond(*BOTH))
-    assert names(found.path("a", "b", "10.2.0.1")) == ["a-lan.out", "r1-lan.in", "sky.out", "drop.in"]
-    assert names(found.path("b", "a", "10.1.0.1")) == ["drop.out", "wire.in", "r1-lan.out", "a-lan.in"]
+    assert names(found.path("a", "b", "10.2.0.1")) == ["a-lan.forward", "r1-lan.return", "sky.forward", "drop.return"]
+    assert names(found.path("b", "a", "10.1.0.1")) == ["drop.forward", "wire.return", "r1-lan.forward", "a-lan.return"]
 
 
 def test_the_longest_prefix_decides_and_a_host_beats_the_subnet_of_an_interface():
     routes = (("r1", "default", "spur"), ("r1", "10.2.0.0/24", "wire"), ("r1", "10.2.0.1", "sky"))
-    assert names(paths(diamond(*routes)).path("a", "b", "10.2.0.1"))[2] == "sky.out"
-    assert names(paths(diamond(*routes[:2])).path("a", "b", "10.2.0.1"))[2] == "wire.out"
+    assert names(paths(diamond(*routes)).path("a", "b", "10.2.0.1"))[2] == "sky.forward"
+    assert names(paths(diamond(*routes[:2])).path("a", "b", "10.2.0.1"))[2] == "wire.forward"
     # r2's neighbour on `sky`, by `wire`.
-    assert names(paths(diamond(("r2", "r1.sky", "wire"))).path("r2", "r1", "10.8.0.1")) == ["wire.in"]
-    assert names(paths(diamond()).path("r2", "r1", "10.8.0.1")) == ["sky.in"]
+    assert names(paths(diamond(("r2", "r1.sky", "wire"))).path("r2", "r1", "10.8.0.1")) == ["wire.return"]
+    assert names(paths(diamond()).path("r2", "r1", "10.8.0.1")) == ["sky.return"]
 
 
 def test_the_last_of_two_routes_to_a_prefix_holds():
-    assert names(paths(diamond(("r1", "b", "wire"), ("r1", "b", "sky"))).path("a", "b", "10.2.0.1"))[2] == "sky.out"
+    assert names(paths(diamond(("r1", "b", "wire"), ("r1", "b", "sky"))).path("a", "b", "10.2.0.1"))[2] == "sky.forward"
 
 
 def test_the_kernel_sends_from_the_interface_unless_the_route_says_otherwise():
@@ -149,8 +149,8 @@ def test_hosts_do_not_forward_unless_their_kernel_is_told_to():
     with pytest.raises(NoPathError, match=r"^m is a host, which does not forward packets to 10\.2\.0\.2$"):
         paths(net).path("a", "b", "10.2.0.2")
     assert names(changed(net, "m", sysctls={"net.ipv4.ip_forward": "1"}).path("a", "b", "10.2.0.2")) == [
-        "left.out",
-        "right.out",
+        "left.forward",
+        "right.forward",
     ]
 
 
@@ -158,7 +158,7 @@ def test_hosts_do_not_forward_unless_their_kernel_is_told_to():
 def test_every_node_of_every_topology_answers_its_neighbours(name):
     """One hop to each neighbour's address, or the link that a route says instead."""
     module = catalogue.module(name)
-    found = module.describe(module.PARAMETERS.read({})).plan()
+    found = module.PARAMETERS.described(module.describe, {}).plan()
     known = Paths(found)
     for link in found.all_links:
         first, second = link.ends

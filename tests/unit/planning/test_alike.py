@@ -6,7 +6,7 @@ from scpslab import scenario
 from scpslab.scenario import planning
 from tests.cases import changed
 
-NO_MODEL = (("model: independent, ber: 1e-6", "model: none"), ("links.hop.*", "links.hop.data"))
+NO_MODEL = (("model: independent, ber: 1e-6", "model: none"), ("links.hop.*", "links.hop.forward"))
 SIZES = "sweep:\n  size: {set: [workloads.transfer.size], values: [1 kB, 2 kB, 3 kB, 4 kB, 5 kB]}\n"
 
 

@@ -148,7 +148,7 @@ def test_a_plan_from_outside_may_send_from_its_own_addresses_only(cells):
 def test_cells_with_the_same_paths_stand_together(cells):
     rest = (
         "repeats: 2\nsweep: {to: {set: [workloads.transfer.to], values: [home.sat, home.phone]}}\nlinks: {sat: "
-        "{data: {errors: {ber: 1e-6}}}}\n"
+        "{forward: {errors: {ber: 1e-6}}}}\n"
     )
     planned = {cell.id: planning.plan(cell) for cell in cells(rest=rest)}
     text = planning.paths_text(planned)
@@ -156,7 +156,7 @@ def test_cells_with_the_same_paths_stand_together(cells):
         '2 cells: "to=home.sat,r1", "to=home.sat,r2"',
         '2 cells: "to=home.phone,r1", "to=home.phone,r2"',
     ]
-    assert re.search(r"^ {6}sat\.data +noc +home +2 Mbit/s +265 ms +BER 1e-06, independent$", text, re.MULTILINE)
+    assert re.search(r"^ {6}sat\.forward +noc +home +2 Mbit/s +265 ms +BER 1e-06, independent$", text, re.MULTILINE)
     assert "    home → server: at most 33.6 kbit/s (phone), delay 50 ms\n" in text
     assert planning.short_paths(planned) == [
         (

@@ -14,7 +14,7 @@ from scpslab.scenario import planning
 
 NOISE = (
     "{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}",
-    "{kind: congestion, name: noise, from: h1, to: h2, level: 150}",
+    "{kind: background, name: noise, from: h1, to: h2, level: 150}",
 )
 LATER_THAN_1997 = ("tcp_sack", "tcp_dsack", "tcp_recovery", "tcp_early_retrans", "tcp_frto", "tcp_moderate_rcvbuf")
 
@@ -24,7 +24,7 @@ def hop(plan):
     return {direction["name"]: direction for direction in link["directions"]}
 
 
-def errors_of(plan, direction="data", link="hop"):
+def errors_of(plan, direction="forward", link="hop"):
     (found,) = (
         one["errors"] for one in plan["cell"]["impairments"] if (one["link"], one["direction"]) == (link, direction)
     )
@@ -34,7 +34,7 @@ def errors_of(plan, direction="data", link="hop"):
 def test_plan_of_the_report_s_network():
     (first, *_) = scenario.cells(scenario.load("fy97/fig04:kernel"))
     plan = write(planning.plan(first))
-    data = hop(plan)["data"]
+    data = hop(plan)["forward"]
     assert (data["rate_bps"], data["delay_ns"], data["overhead_bytes"]) == (2_000_000, 265_000_000, 4)
     assert data["queue"]["limit_bytes"] == 132_500
     (transfer,) = plan["cell"]["workloads"]
@@ -74,7 +74,7 @@ def test_presets_in_kernel_settings(first, preset, congestion, later):
 
 
 def test_words_on_a_host_go_over_its_preset(first):
-    words = "congestion: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s"
+    words = "congestion_control: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s"
     plan = first(f"hosts.*={{preset: modern, {words}, send_buffer: 64 kB, delayed_ack: true}}")
     sysctls, (transfer,) = plan["network"]["nodes"][0]["sysctls"], plan["cell"]["workloads"]
     assert sysctls["net.ipv4.tcp_congestion_control"] == "bbr"
@@ -96,25 +96,27 @@ def test_fixed_windows_without_autotuning_start_large_enough(first):
 
 
 def test_queue_of_a_direction(first):
-    queue = hop(first("links.hop.data.queue={limit: 50 packets}"))["data"]["queue"]
+    queue = hop(first("links.hop.forward.queue={limit: 50 packets}"))["forward"]["queue"]
     assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"]) == ("drop-tail", None, 50)
     assert queue["settings"] == {}
-    queue = hop(first("links.hop.data.queue={discipline: red, ecn: true}"))["data"]["queue"]
+    queue = hop(first("links.hop.forward.queue={discipline: red, ecn: true}"))["forward"]["queue"]
     assert (queue["limit_bytes"], queue["ecn"]) == (125_000, True)
     assert queue["settings"] == {"min_bytes": 31_250, "max_bytes": 62_500, "probability": 0.1}
-    queue = hop(first("links.hop.data.queue={discipline: codel, codel_interval: 600 ms}"))["data"]["queue"]
+    queue = hop(first("links.hop.forward.queue={discipline: codel, codel_interval: 600 ms}"))["forward"]["queue"]
     assert queue["settings"] == {"target_ns": 5_000_000, "interval_ns": 600_000_000}
 
 
 def test_directions_differ_when_the_scenario_says_so(first):
-    plan = hop(first("links.hop.data.rate=1 Mbit/s", "links.hop.ack.rate=9600 bit/s", "links.hop.ack.delay=3 ms"))
-    assert (plan["data"]["rate_bps"], plan["ack"]["rate_bps"]) == (1_000_000, 9600)
-    assert (plan["data"]["delay_ns"], plan["ack"]["delay_ns"]) == (250_000_000, 3_000_000)
+    plan = hop(
+        first("links.hop.forward.rate=1 Mbit/s", "links.hop.return.rate=9600 bit/s", "links.hop.return.delay=3 ms")
+    )
+    assert (plan["forward"]["rate_bps"], plan["return"]["rate_bps"]) == (1_000_000, 9600)
+    assert (plan["forward"]["delay_ns"], plan["return"]["delay_ns"]) == (250_000_000, 3_000_000)
 
 
 def test_delay_table_begins_at_the_epoch(first):
     later, from_0 = (
-        hop(first(f"links.hop.data.delay_table=[{{at: {at}, delay: 300 ms}}]"))["data"]["delay_table"]
+        hop(first(f"links.hop.forward.delay_table=[{{at: {at}, delay: 300 ms}}]"))["forward"]["delay_table"]
         for at in ("5 s", "0 s")
     )
     assert later == [[0, 250_000_000], [5 * 10**9, 300_000_000]]
@@ -123,18 +125,22 @@ def test_delay_table_begins_at_the_epoch(first):
 
 def test_errors_of_every_model(first, tmp_path):
     (tmp_path / "a.bits").write_bytes(b"\x01\x00")
-    common = "sweep={}", "links.hop.ack.errors={model: none}"
+    common = "sweep={}", "links.hop.return.errors={model: none}"
     settings = {
         "{model: independent, ber: 1e-5}": {"ber": 1e-5},
         "{model: clustered, ber: 1e-5}": {"ber": 1e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0},
-        "{model: gilbert-elliott, p_good_bad: 1e-5, p_bad_good: 1e-3, ber_bad: 0.1}": dict(
-            zip(("p_good_bad", "p_bad_good", "ber_good", "ber_bad"), (1e-5, 1e-3, 0.0, 0.1), strict=True)
+        "{model: gilbert-elliott, good_to_bad_per_bit: 1e-5, bad_to_good_per_bit: 1e-3, ber_bad: 0.1}": dict(
+            zip(
+                ("good_to_bad_per_bit", "bad_to_good_per_bit", "ber_good", "ber_bad"),
+                (1e-5, 1e-3, 0.0, 0.1),
+                strict=True,
+            )
         ),
         "{model: none}": {},
     }
 
     def found(text):
-        return errors_of(first(f"links.hop.data.errors={text}", *common))["settings"]
+        return errors_of(first(f"links.hop.forward.errors={text}", *common))["settings"]
 
     assert {text: found(text) for text in settings} == settings
     before = found("{model: vector-file, file: a.bits}")
@@ -145,7 +151,7 @@ def test_errors_of_every_model(first, tmp_path):
 
 def test_no_errors_is_no_model_but_drops_and_outages_stay(first):
     drops = "drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: 1 s, to: 2 s}]"
-    errors = errors_of(first(f"links.hop.data.errors={{ber: 0, {drops}}}", "sweep={}"))
+    errors = errors_of(first(f"links.hop.forward.errors={{ber: 0, {drops}}}", "sweep={}"))
     assert (errors["model"], errors["settings"]) == ("none", {})
     assert (errors["drop_packets"], errors["drop_min_bytes"], errors["outages"]) == ([3, 9], 500, [[10**9, 2 * 10**9]])
 
@@ -161,12 +167,12 @@ def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
     assert abs(sum(low) / 800 - 500_000) < 3 * 1_000_000 / (12 * 800) ** 0.5
     assert all(abs(2 * one - other) <= 2 for one, other in zip(low, high, strict=True))
     # The scenario's own rate counts.
-    plan = plans(NOISE, overrides=("links.hop.data.rate=1 Mbit/s",))
+    plan = plans(NOISE, overrides=("links.hop.forward.rate=1 Mbit/s",))
     assert next(iter(plan.values()))["cell"]["workloads"][0]["max_rate_bps"] == 500_000
 
 
 def test_generator_is_never_required(plans):
-    change = ("size: 100 kB}", "size: 100 kB}\n  - {kind: congestion, name: noise, from: h1, to: h2, level: 150}")
+    change = ("size: 100 kB}", "size: 100 kB}\n  - {kind: background, name: noise, from: h1, to: h2, level: 150}")
     plan = next(iter(plans(change).values()))
     assert [workload["required"] for workload in plan["cell"]["workloads"]] == [True, False]
 
@@ -179,10 +185,10 @@ def test_a_serial_link_keeps_its_own_words_and_the_scenario_s():
     assert planned["network"]["links"] == []
     assert set(link) == {"name", "bits_per_byte", "buffer_bytes", "vector_bits", "ppp", "ends", "directions"}
     assert [(way["name"], way["from"], way["rate_bps"], way["delay_ns"]) for way in link["directions"]] == [
-        ("data", "satellite", 115_200, 23_300_000),
-        ("ack", "ground", 2400, 23_300_000),
+        ("forward", "satellite", 115_200, 23_300_000),
+        ("return", "ground", 2400, 23_300_000),
     ]
-    there, back = (errors_of(planned, name, "serial") for name in ("data", "ack"))
+    there, back = (errors_of(planned, name, "serial") for name in ("forward", "return"))
     assert there["settings"] == back["settings"] == {"ber": 1e-5}
     assert there["seed"] != back["seed"]
     assert [end["route"]["initcwnd"] for end in link["ends"]] == [1, 1]

@@ -16,7 +16,7 @@ SAME = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab"}
 FILE = SAME | {"lost_bytes": 0, "duplicated_bytes": 0, "damaged_bytes": 0}
 DIRECTION = {
     "event": "direction",
-    "direction": "data",
+    "direction": "forward",
     "sent_frames": 10,
     "received_frames": 8,
     "lost_frames": 2,

@@ -59,3 +59,37 @@ def test_the_queue_and_the_gateways_follow_the_delay_of_gateway_bulk(delay_ms):
     for direction, rate_bps in zip(hop.directions, (10_000_000, 1_000_000), strict=True):
         product = rate_bps * 2 * delay_ms // 8000
         assert direction.queue.limit_bytes == max(product, 4 * FRAMED_PACKET_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("rate", "delay", "expected"),
+    [
+        # The framing of full packets is left out; the far gateway's buffers take what the fast way brings.
+        ("10 Mbit/s", "265 ms", [(9_973_404, None), (997_340, 1_325_000)]),
+        ("1 Mbit/s", "265 ms", [(997_340, None), (997_340, None)]),
+        ("100 Mbit/s", "10 ms", [(99_734_042, None), (997_340, 500_000)]),
+    ],
+)
+def test_rate_round_trip_and_buffers_that_are_not_stated_follow_the_path(rate, delay, expected):
+    bare = [{key: value for key, value in one.items() if key not in ("rate", "rtt")} for one in (NEAR, FAR)]
+    chosen = [f"links.hop.forward.rate={rate}", f"links.hop.*.delay={delay}", "sweep.path=[cubic]"]
+    (cell,) = scenario.cells(scenario.load("links/gateway:test", [*chosen, f"services={json.dumps(bare)}"]))
+    found = planning.plan(cell).cell.services
+    assert [(service.rate_bps, service.buffer_bytes) for service in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("chosen", "key", "said"),
+    [
+        ((), "rate", "2 Mbit/s"),
+        (("links.hop.forward.rate=4 Mbit/s", "links.hop.*.delay=460 ms"), "", ""),
+        (("links.hop.forward.rate=4 Mbit/s", "links.hop.*.delay=300 ms"), "rtt", "1 s"),
+        (("links.hop.forward.rate=1 Mbit/s", "links.hop.*.delay=500 ms"), "rate", "2 Mbit/s"),
+    ],
+)
+def test_a_stated_value_that_the_path_has_not_is_doubted(chosen, key, said):
+    loaded = scenario.load("links/gateway:test", [*chosen, "sweep.path=[cubic]", f"services={json.dumps([NEAR])}"])
+    cells = scenario.cells(loaded)
+    doubts = planning.doubts(cells, {cell.id: planning.plan(cell) for cell in cells})
+    found = [one for one in doubts if "follows the path" in one]
+    assert any(f'services[0].{key}: found "{said}" on a path of' in one for one in found) if key else not found

@@ -4,23 +4,26 @@ Standard library only, because topology files are read on the user's machine (to
 --custom`).
 """
 
-from scpslab.plan.disciplines import Queue
+from scpslab.plan.disciplines import OneProduct, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Node
 from scpslab.plan.topology.network import Network, Serial
-from scpslab.plan.topology.parameters import Parameter, Parameters, count, duration, rate, size
+from scpslab.plan.topology.parameters import Parameter, Parameters, count, duration, moved, moved_hop, rate, size
 
 __all__ = [
     "Direction",
     "Link",
     "Network",
     "Node",
+    "OneProduct",
     "Parameter",
     "Parameters",
     "Queue",
     "Serial",
     "count",
     "duration",
+    "moved",
+    "moved_hop",
     "rate",
     "size",
 ]

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import Literal
+from typing import ClassVar, Literal
 
+from scpslab.core import units
 from scpslab.core.errors import ScenarioError
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Name, PositiveDuration, Rate, Size
+from scpslab.documents.quantities import Name, PositiveDuration, Quantity, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.plan.paths import NoPathError, Paths
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.paths import NoPathError
+from scpslab.plan.ways import Way, slowest
+from scpslab.scenario.scps_ends import rate_that_fits
 from scpslab.scenario.services import Service, Site
 
 # An interface's name has 15 letters at most, and no two gateways of a node share one.
 DEVICE = "gw{number}"
 # What every link of IPv4 carries whole (RFC 791 §3.1), and what a TUN device takes.
 MTU_LEAST, MTU_MOST = 576, 65_535
+# Buffers of `scps gateway` have as much.
+LEAST_BUFFER_BYTES = 1 << 18
+# A stated round-trip time may be off by a tenth.
+NEAR = 10
 
 
 class GatewayService(Service):
@@ -27,28 +36,36 @@ class GatewayService(Service):
     of `far` lead into the gateway.
     """
 
+    former_keys: ClassVar = {**Service.former_keys, "congestion": "congestion_control", "loss": "loss_response"}
+
     kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
     name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")
     node: Name = key(says="Router.", example="g1")
     peer: str = key(says="Address of the gateway at the other end.", example="10.9.0.2")
     far: tuple[str, ...] = key(says="Networks behind it.", example=["10.2.0.0/24"])
-    rate: Rate | Literal["none"] = key(
-        says="Rate of the link, all headers included; none for no rate control.", example="2 Mbit/s"
+    rate: Rate | Literal["none"] | None = key(
+        None,
+        says="Rate of the link, all headers included; none for no rate control. Default: that of the path to `peer`, "
+        "less the framing of full packets.",
+        example="2 Mbit/s",
     )
     rtt: PositiveDuration | None = key(
         None,
         says="Round-trip time of the link; with the rate it gives the buffers. Default: "
-        "the delays of the link to `peer`, both ways.",
+        "the delays of the path to `peer`, both ways.",
         example="530 ms",
     )
     mtu: Size = key("1500 B", says="MTU of the link.", example="1500 B")
-    congestion: Literal["none", "vj", "vegas"] = key("none", says="Congestion control on the link.", example="vegas")
-    loss: Literal["congestion", "corruption"] = key(
+    congestion_control: Literal["none", "vj", "vegas"] = key(
+        "none", says="Congestion control on the link.", example="vegas"
+    )
+    loss_response: Literal["congestion", "corruption"] = key(
         "corruption", says="The meaning of a loss on the link.", example="congestion"
     )
     buffer: Size | None = key(
         None,
-        says="Each of a connection's four buffers. Default: twice the bandwidth-delay product, at least 256 KiB.",
+        says="Each of a connection's four buffers. Default: twice the bandwidth-delay product of the faster direction, "
+        "at least 256 KiB.",
         example="1 MB",
     )
     set_up: Literal["connect-first", "accept-first", "early"] = key(
@@ -56,7 +73,7 @@ class GatewayService(Service):
         says="When a client is answered: after the server, at once, or at once with a closed window.",
         example="early",
     )
-    patience: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
+    timeout: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
 
     def problems(self, known: Mapping[str, str]) -> Iterator[Problem]:
         """What would keep it from starting, or from ever getting a packet."""
@@ -78,23 +95,78 @@ class GatewayService(Service):
             yield ("mtu",), f'found "{self.mtu.text}"; {expected}. Give the MTU of the link.'
 
     def derived(self, site: Site) -> Mapping[str, object]:
-        """A device of its own, and the delays of the link where the scenario has no round-trip time."""
+        """A device of its own, and of the path to the other gateway what the scenario leaves out."""
+        path = self._path(site.cell.surveyed.network)
+        rate_bps = None if self.rate == "none" else self.rate or path.rate_that_fits(self.mtu)
+        rtt_ns = self.rtt or max(1, path.rtt_ns)
         return {
             "device": DEVICE.format(number=site.number),
-            "rate_bps": None if self.rate == "none" else self.rate,
-            "rtt_ns": self._delays_ns(site.setting.paths) if self.rtt is None else self.rtt,
+            "rate_bps": rate_bps,
+            "rtt_ns": rtt_ns,
+            "buffer_bytes": self.buffer or path.buffer_bytes(rate_bps, rtt_ns),
             "seed": site.setting.seed("gateway", self.name),
         }
 
-    def _delays_ns(self, paths: Paths) -> int:
-        """The delays of the link to the other gateway, there and back."""
+    def doubts(self, network: NetworkPlan) -> Iterator[tuple[str, str]]:
+        """A rate or a round-trip time that the path to the other gateway has not."""
+        path = self._path(network)
+        do = "Leave it out, and it follows the path."
+        if (
+            isinstance(self.rate, Quantity)
+            and path.rate_bps
+            and not path.rate_bps <= 2 * self.rate <= 2 * path.rate_bps
+        ):
+            found = f'found "{self.rate.text}" on a path of {units.text("rate", path.rate_bps)}'
+            yield "rate", f"{found}; expected that rate, or half of it at least. {do}"
+        if self.rtt and abs(self.rtt - path.rtt_ns) * NEAR > path.rtt_ns:
+            found = f'found "{self.rtt.text}" on a path of {units.text("duration", path.rtt_ns)} there and back'
+            yield "rtt", f"{found}; expected that time. {do}"
+
+    def _path(self, network: NetworkPlan) -> _Path:
+        """The path to the other gateway, and back."""
+        paths = network.paths
+        far = next(node for node, ip in network.addresses() if ip.split("/")[0] == self.peer)
         try:
-            link = paths.next_hop(self.node, self.peer).link
+            there = paths.path(self.node, far, self.peer)
+            return _Path(there, paths.path(far, self.node, paths.source(self.node, self.peer)))
         except NoPathError as error:
             raise ScenarioError(
-                f"services.{self.name}: {error}; expected a route to the other gateway. Give rtt, or a route."
+                f"services.{self.name}: {error}; expected routes between the gateways. Add the route of {error.node}."
             ) from error
-        return max(1, sum(direction.delay_ns for direction in link.directions))
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The ways between two gateways."""
+
+    there: Way
+    back: Way
+
+    @property
+    def rate_bps(self) -> int | None:
+        """That of the way there; None: it has none."""
+        return _rate(self.there)
+
+    @property
+    def rtt_ns(self) -> int:
+        """The delays of both ways."""
+        return sum(hop.delay_ns for hop in (*self.there, *self.back))
+
+    def rate_that_fits(self, mtu_bytes: int) -> int | None:
+        """The rate of full packets that just fills the slowest hop."""
+        return rate_that_fits({"mtu": mtu_bytes}, self.there, timestamps=True)
+
+    def buffer_bytes(self, rate_bps: int | None, rtt_ns: int) -> int | None:
+        """What holds twice the product of the faster way; None where the rate gives that."""
+        there_bps, back_bps = (_rate(way) or 0 for way in (self.there, self.back))
+        if rate_bps and there_bps >= back_bps:
+            return None
+        return max(LEAST_BUFFER_BYTES, 2 * max(there_bps, back_bps) * rtt_ns // (8 * 10**9))
+
+
+def _rate(way: Way) -> int | None:
+    """The rate of a way's slowest hop; None: none is limited."""
+    return hop.direction.rate_bps if (hop := slowest(way)) else None
 
 
 KIND = GatewayService
