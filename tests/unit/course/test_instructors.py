@@ -160,7 +160,7 @@ def test_students_get_a_folder_without_the_instructor_s_part_and_can_start_with_
     got = {path.relative_to(tmp_path / "public").as_posix() for path in (tmp_path / "public").rglob("*")}
     assert {"README.md", f"assignments/{FIRST}/handout.md", "assignments/ours/starter/policy.py"} < got
     assert [name for name in got if INSTRUCTOR in name or "secret" in name or "marking" in name] == []
-    start = ("assignment", "start", tmp_path / "public" / "assignments" / FIRST, "--into", tmp_path / "work")
+    start = ("assignment", "start", tmp_path / "public" / "assignments" / FIRST, "--out", tmp_path / "work")
     assert scpslab(*start)[0] == 0
     assert scpslab("course", "publish", tmp_path / "public", "--course", tmp_path / "satnet")[0] == 2
 
