@@ -4,6 +4,7 @@ has the archive has them all.
 
 import gzip
 import io
+import re
 import shutil
 import sys
 import tarfile
@@ -148,6 +149,13 @@ def test_a_wheel_has_every_file_of_students_and_none_of_instructors(monkeypatch)
     wanted = {f"scpslab/project_files/{path.as_posix()}" for path in there if INSTRUCTOR not in path.parts}
     assert found == wanted
     assert len(there) > len(found)
+
+
+def test_no_page_leads_to_an_instructor_s_part():
+    """What a page of docs/ links to is on the site, and what that links to, too."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *FOLDER.glob("*.md"), *FOLDER.glob("*/*.md")]
+    assert len(pages) > 100
+    assert [page for page in pages if re.search(rf"\]\([^)]*\b{INSTRUCTOR}/", page.read_text())] == []
 
 
 def test_students_get_a_folder_without_the_instructor_s_part_and_can_start_with_it(scpslab, tmp_path):
