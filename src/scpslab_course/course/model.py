@@ -40,7 +40,7 @@ SETS = (
 SAYS = "What it is, for the student's list of parameters."
 WORDS = "The words, each with its meaning."
 COMMENT = "What the student reads."
-SETS_EXAMPLE = ["parameters.data_rate", "transfer:seed"]
+SETS_EXAMPLE = ["links.hop.forward.rate", "transfer:seed"]
 UNIT = "The unit of the answer. A student may give the number alone, or with any unit of the same kind."
 Words = Annotated[dict[Name, str], Field(min_length=2)]
 Before = Annotated[
@@ -133,7 +133,7 @@ class Formula(Part):
     value: Text = key(says="The formula; parameters are in bit/s, s and bytes.", example="rate * 2 * delay / 8")
     unit: Literal["bit/s", "s", "B", ""] = key("", says="The unit of the number that the formula gives.", example="B")
     step: Annotated[float, Field(gt=0)] = key(1, says="The number is rounded to a multiple of this.", example=1500)
-    set: Targets = key(says=SETS, example=["parameters.data_buffer"])
+    set: Targets = key(says=SETS, example=["links.hop.forward.queue.limit"])
     says: str = key("", says=SAYS, example="The buffer: one bandwidth-delay product.")
 
     def computed(self, name: str, values: Mapping[str, AxisValue]) -> AxisValue:
