@@ -11,13 +11,13 @@ ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-load
 
 AREAS := $(shell python3 tools/areas.py)
 
-.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
+.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
-	./scpslab run fy97/fig04:kernel-demo
+	./scpslab demo
 
 test: setup development ## run the quick tests on up to four cores, five cells of the virtual engine and the Rust part's units among them (five minutes; no root)
 	$(PYTHON) -m pytest $(ON_ALL_CORES) -m "smoke or not (lab or slow)"
@@ -135,6 +135,9 @@ ci: ## run everything that must pass before a change lands
 
 wheel: images .venv-release/done ## make the wheel that carries all built parts, and the sdist, in dist/; APPLIANCE=no saves 10 to 30 minutes the first time, for x86-64 alone
 	tools/wheel
+
+instructors: python ## pack the instructors' parts of the assignments into build/scpslab-instructors-VERSION.tar.gz, which no wheel, image or site has (docs/teaching.md)
+	$(PYTHON) -m tools.instructors
 
 wheel-test: wheel ## install the wheel in fresh Debian 12 and 13 without compilers, root and network, run the demo, and compare its bytes (needs Docker Engine)
 	tools/wheel-test

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, COPIES = "docs", "repository"
+# Folders of assignments that students do not get.
+PRIVATE = "instructor"
 LINK = re.compile(r"(\]\()([^)#\s]*)(#[^)\s]*)?(\))")
 # A link whose text is the name of a file: in a clone that says what to open, on the site the page's title does.
 NAMED = re.compile(r"(?<=\[)([\w-]+\.md)(?=\]\(([^)#\s]+)(?:#[^)\s]*)?\))")
@@ -55,6 +57,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             name = _place(target)
             if name in files.src_uris or not (ROOT / target).exists():
                 continue
+            if PRIVATE in target.split("/"):
+                raise PluginError(f"{source}: found a link to {target}; expected none, because students read the site.")
             content = _content(target)
             files.append(File.generated(config, name, content=content, inclusion=InclusionLevel.NOT_IN_NAV))
             waiting.append((_source(target), content))
@@ -159,7 +163,7 @@ def _content(target: str) -> str:
         names = subprocess.run(
             ["git", "ls-files", "-z", target], cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout.split("\0")
-        inside = sorted({os.path.relpath(name, target).split("/")[0] for name in names if name})
+        inside = sorted({os.path.relpath(name, target).split("/")[0] for name in names if name} - {PRIVATE})
         return (
             f"{UNSEARCHED}# {target}/\n\nFiles of this folder:\n\n"
             + "\n".join(f"- [`{name}`]({name})" for name in inside)

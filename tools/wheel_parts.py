@@ -1,8 +1,8 @@
-"""A hook of hatchling: a wheel carries the built parts of the folder in SCPSLAB_PARTS (`make wheel`), and is then one
-for Linux.
+"""A hook of hatchling: a wheel carries the students' parts of the assignments, and the built parts of the folder in
+SCPSLAB_PARTS (`make wheel`); with these it is one for Linux.
 
-Without that variable the wheel has no parts and suits any machine: its user's machine builds them at first use, as in a
-clone.
+Without that variable the wheel has no built parts and suits any machine: its user's machine builds them at first use,
+as in a clone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "SCPSLAB_PARTS"
 FILES = "scpslab/project_files"
+ASSIGNMENTS, LEFT_OUT = "assignments", {"instructor", "__pycache__"}
 # The parts are static programs for x86-64 Linux 3.2 and newer: any C library of the machine will do. Machines of other
 # kinds run them in the appliance.
 SYSTEMS = ("manylinux_2_17", "manylinux2014", "musllinux_1_1")
@@ -24,7 +25,13 @@ class PartsHook(BuildHookInterface):
     """Adds files to the wheel that are no files of the repository."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Adds the parts, and sets the wheel's tag."""
+        """Adds the files, and with built parts sets the wheel's tag."""
+        # A folder that pyproject.toml includes by force is included whole: hatchling's `exclude` has no say in it.
+        build_data["force_include"] |= {
+            str(file): f"{FILES}/{file.relative_to(self.root).as_posix()}"
+            for file in sorted(Path(self.root, ASSIGNMENTS).rglob("*"))
+            if file.is_file() and not LEFT_OUT & set(file.relative_to(self.root).parts)
+        }
         if version != "standard" or not (given := os.environ.get(VARIABLE)):
             return
         folder = Path(given).absolute()

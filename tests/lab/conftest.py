@@ -28,7 +28,7 @@ ERRORS = {
 }
 START = {"start_ns": 10**9, "required": True}
 HOP = {"from": "h1", "to": "h2", "to_ip": "10.0.0.2"}
-VERDICTS = {"name": "log", "kind": "verdicts", "link": "hop", "direction": "forward"}
+VERDICTS = {"name": "log", "kind": "losses", "link": "hop", "direction": "forward"}
 CELL = CellPlan(
     id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32, limits=Limits(virtual_s=3600, wall_s=120)
 )
@@ -76,7 +76,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> forks.Undisturbed:
 def datagrams(rate_bps: int, seconds: int, packet_bytes: int, name: str = "datagrams", port: int = 5002) -> Any:
     """A workload: datagrams at a constant rate."""
     rates = {"max_rate_bps": rate_bps, "rates_bps": [rate_bps], "redraw_ns": seconds * 10**9}
-    return {"name": name, "kind": "congestion", "packet_bytes": packet_bytes, "port": port} | rates | START | HOP
+    return {"name": name, "kind": "background", "packet_bytes": packet_bytes, "port": port} | rates | START | HOP
 
 
 def capture(node: str, interface: str = "") -> dict[str, Any]:

@@ -19,14 +19,15 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from scpslab.running import RunOptions
+from scpslab_course.autograder import _files_of
 from scpslab_course.cli.course import _Reference
 from scpslab_course.course.answers import read_practice
 from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, find, load_assignment
 from scpslab_course.course.check import State, check
-from scpslab_course.course.folder import load_course, make_course
+from scpslab_course.course.folder import OWN, load_course, make_course
 from scpslab_course.course.runs import run_variant
 from scpslab_course.course.variant import signed
-from scpslab_course.course.workspace import plan_start, write_start
+from scpslab_course.course.workspace import plan_start, write_new, write_start
 from scpslab_course.grading import grader, submission
 from scpslab_course.grading.compare import rerun
 from scpslab_course.grading.formats import FORMATS, Facts
@@ -135,7 +136,9 @@ def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp
     unfinished = [found for found in check(workspace) if found.state is not State.DONE]
     handed_in = tmp_path / "mine.submission.tar.gz"
     handed_in.write_bytes(submission.pack(workspace))
-    # Nobody has drawn this variant: a grading host without the secret takes the signature's word.
+    # Nobody has drawn this variant: a grading host without the secret, which has what an autograder's archive has, takes
+    # the signature's word.
+    write_new(dict(_files_of(course, "term-1", assignment)), course.folder / OWN / name, "")
     (grade,) = grader.grade(
         [handed_in], grader.Settings(course, "term-1", None, RunOptions(out=tmp_path / "again"), {handed_in: "anna"})
     )

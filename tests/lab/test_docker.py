@@ -16,7 +16,7 @@ hosts:
   h2: {stack: scps, preset: fy97-rate}
 workloads:
   - {kind: iperf3, name: flow, from: h1, to: h2, duration: 10 s}
-limits: {virtual: 600 s, wall: 600 s}
+limits: {lab_time: 600 s, wall_time: 600 s}
 """
 
 

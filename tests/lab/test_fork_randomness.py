@@ -57,13 +57,13 @@ print(json.dumps({"after": after, "before": before}))
 """
 SCENARIO = """
 workloads:
-  - {{kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, port: 5001, patience: 100 s}}
-script:
-  - {{do: run, at: 0.5 s, node: h2, command: "iperf3 -s -p 5201", required: false}}
-  - {{do: run, at: 1 s, node: h1, command: "echo {program} | base64 -d | python3 - 10.0.0.2 5201", required: true}}
+  - {{kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, port: 5001, timeout: 100 s}}
+events:
+  - {{at: 0.5 s, node: h2, command: "iperf3 -s -p 5201", required: false}}
+  - {{at: 1 s, node: h1, command: "echo {program} | base64 -d | python3 - 10.0.0.2 5201", required: true}}
 probes:
   - {{kind: capture, node: h2}}
-limits: {{virtual: 200 s, wall: 200 s}}
+limits: {{lab_time: 200 s, wall_time: 200 s}}
 """
 # The first port that the kernel gives a connection, ip_local_port_range.
 EPHEMERAL = 32768

@@ -28,8 +28,8 @@ parameters: {data_rate: 2 Mbit/s, ack_rate: 2 Mbit/s}
 hosts: {ws1: {preset: modern}, ws2: {preset: modern}}
 links: {hop: {forward: {errors: {model: independent, ber: 1e-5}, queue: {discipline: drop-tail, limit: 20 kB}, jitter: 1 ms}}}
 workloads:
-  - {kind: bulk, name: transfer, from: ws1, to: ws2, size: 20 kB, segment: 512 B, patience: 100 s}
-limits: {virtual: 200 s, wall: 200 s}
+  - {kind: bulk, name: transfer, from: ws1, to: ws2, size: 20 kB, segment: 512 B, timeout: 100 s}
+limits: {lab_time: 200 s, wall_time: 200 s}
 seed: 3
 """
 SERIAL = """
@@ -37,8 +37,8 @@ topology: sgls
 links: {serial: {forward: {errors: {model: independent, ber: 1e-6}}}}
 hosts: {satellite: {preset: linux-2.0}, ground: {preset: linux-2.0}}
 workloads:
-  - {kind: ftp, name: transfer, from: satellite, to: ground, size: 5 kB, patience: 600 s}
-limits: {virtual: 1000 s, wall: 200 s}
+  - {kind: ftp, name: transfer, from: satellite, to: ground, size: 5 kB, timeout: 600 s}
+limits: {lab_time: 1000 s, wall_time: 200 s}
 seed: 3
 """
 WHEN_ASKED_FOR = pytest.mark.skipif("SCPSLAB_FORK_SETTINGS" not in os.environ, reason="minutes: make test-forks")
@@ -48,7 +48,17 @@ TABLE = [{"at": "0 s", "delay": "100 ms"}, {"at": "1 s", "delay": "50 ms"}]
 CELLS = {
     "bit error rate": ({f"{ERRORS}.ber": 2e-5}, "maps"),
     "clustered errors": ({ERRORS: {"model": "clustered", "ber": 1e-5}}, "maps"),
-    "bursts": ({ERRORS: {"model": "gilbert-elliott", "p_good_bad": 2e-6, "p_bad_good": 1e-3, "ber_bad": 1e-2}}, "maps"),
+    "bursts": (
+        {
+            ERRORS: {
+                "model": "gilbert-elliott",
+                "good_to_bad_per_bit": 2e-6,
+                "bad_to_good_per_bit": 1e-3,
+                "ber_bad": 1e-2,
+            }
+        },
+        "maps",
+    ),
     "vector of a file": ({ERRORS: {"model": "vector-file", "file": "gaps.txt"}}, "maps"),
     "no errors": ({ERRORS: {"model": "none"}}, "maps"),
     "flipped bits": ({f"{ERRORS}.action": "flip"}, "maps"),
@@ -63,7 +73,7 @@ CELLS = {
         {"probes": [{"kind": "capture", "node": "ws2"}, {"kind": "tcp_info", "node": "ws1", "interval": "50 ms"}]},
         "",
     ),
-    "limits": ({"limits.virtual": "300 s", "limits.wall": "150 s"}, ""),
+    "limits": ({"limits.lab_time": "300 s", "limits.wall_time_time": "150 s"}, ""),
 }
 NETWORKS = {
     "rate": ({"parameters.data_rate": "1 Mbit/s"}, "kernel"),
@@ -78,11 +88,11 @@ NETWORKS = {
     ),
     "overhead": ({"links.hop.forward.overhead": "30 B"}, "kernel"),
     "route's options": ({"hosts.ws1.initial_window": 3, "hosts.ws1.rto_min": "300 ms"}, "kernel"),
-    "congestion control": ({"hosts.ws1.congestion": "vegas"}, "kernel"),
+    "congestion control": ({"hosts.ws1.congestion_control": "vegas"}, "kernel"),
     "sysctl": ({"hosts.ws1.sack": False}, "kernel"),
     "preset": ({"hosts.ws2.preset": "linux-2.0"}, "kernel"),
-    "script": ({"script": [{"do": "link", "at": "1 s", "link": "hop", "direction": "forward", "ber": 1e-6}]}, "maps"),
-    "verdicts": ({"probes": [{"kind": "verdicts", "link": "hop", "direction": "forward"}]}, "maps"),
+    "script": ({"events": [{"at": "1 s", "link": "hop", "direction": "forward", "ber": 1e-6}]}, "maps"),
+    "verdicts": ({"probes": [{"kind": "losses", "link": "hop", "direction": "forward"}]}, "maps"),
 }
 LINES = {
     "bit error rate": ({"links.serial.forward.errors.ber": 1e-5}, "serial"),

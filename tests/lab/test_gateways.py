@@ -68,7 +68,7 @@ def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(run):
 def test_a_page_gains_and_requests_in_a_row_do_not(run):
     took_s = {}
     for cell in run("links/gateway-applications:test").cells:
-        command = cell.line("script", node="server")
+        command = cell.line("events", node="server")
         assert command["exit_code"] == 0, cell.plan.cell.axes
         took_s[cell.plan.cell.axes["application"], cell.plan.cell.axes["path"]] = command["end_t_s"] - command["t_s"]
 
@@ -127,7 +127,7 @@ probes:
   - {kind: capture, node: h1}
   - {kind: capture, node: h2}
 seed: 11
-limits: {virtual: 600 s, wall: 600 s}
+limits: {lab_time: 600 s, wall_time: 600 s}
 """
 IPERF3 = """workloads:
   - {kind: iperf3, name: flow, from: h1, to: h2, duration: 60 s}
@@ -135,12 +135,12 @@ IPERF3 = """workloads:
 CURL = """services:
   - {kind: command, name: web, node: h2, ready_port: 8080,
      command: "mkdir /tmp/www && head -c 400000 /dev/urandom > /tmp/www/page && exec python3 -m http.server 8080 --directory /tmp/www"}
-script:
-  - {do: run, at: 1 s, node: h1, patience: 100 s, command: "curl -sSf http://10.0.0.2:8080/page | sha256sum"}
-  - {do: run, at: 1 s, node: h2, command: "sha256sum < /tmp/www/page"}
-  - {do: run, at: 2 s, node: h1, patience: 100 s, command: "curl -sS http://10.0.0.2:9/; test $? = 7"}
-  - {do: run, at: 3 s, node: h1, command: "curl -sS --max-time 5 http://127.0.0.1:9/; test $? = 7"}
-  - {do: run, at: 4 s, node: h1, patience: 60 s, command: "ping -c 2 10.0.0.2"}
+events:
+  - {at: 1 s, node: h1, timeout: 100 s, command: "curl -sSf http://10.0.0.2:8080/page | sha256sum"}
+  - {at: 1 s, node: h2, command: "sha256sum < /tmp/www/page"}
+  - {at: 2 s, node: h1, timeout: 100 s, command: "curl -sS http://10.0.0.2:9/; test $? = 7"}
+  - {at: 3 s, node: h1, command: "curl -sS --max-time 5 http://127.0.0.1:9/; test $? = 7"}
+  - {at: 4 s, node: h1, timeout: 60 s, command: "ping -c 2 10.0.0.2"}
 """
 NO_ERRORS, KERNEL = "links.hop.*.errors={ber: 0}", "{preset: modern}"
 SCPS_CAPABILITIES = 20
@@ -252,8 +252,8 @@ def test_bulk_and_unmodified_programs_share_a_host(run):
 
 @pytest.mark.parametrize("node", ["h1", "h2"])
 def test_a_gateway_that_is_killed_fails_the_cell_with_a_word(run, node):
-    step = {"do": "run", "at": "10 s", "node": node, "command": "pkill -KILL -x scps"}
-    cell = run(OWN + IPERF3, f"script={json.dumps([step])}").cell
+    step = {"at": "10 s", "node": node, "command": "pkill -KILL -x scps"}
+    cell = run(OWN + IPERF3, f"events={json.dumps([step])}").cell
 
     assert cell.status == "failed"
     assert f"service gateway-{node} on {node}: scps gateway ended with SIGKILL while the cell ran" in cell.reason

@@ -12,10 +12,10 @@ hosts:
   h2: {mss: 600 B, quick_ack: true}
 workloads:
 - {kind: bulk, name: transfer, from: h1, to: h2, size: 50 kB}
-script:
-- {do: run, at: 0.5 s, node: h1, command: ip route show}
-- {do: run, at: 0.5 s, node: h2, command: ip route show}
-- {do: run, at: 3 s, node: h1, command: "ss -tin dst 10.0.0.2"}
+events:
+- {at: 0.5 s, node: h1, command: ip route show}
+- {at: 0.5 s, node: h2, command: ip route show}
+- {at: 3 s, node: h1, command: "ss -tin dst 10.0.0.2"}
 probes:
 - {kind: capture, node: h1}
 """
@@ -70,8 +70,8 @@ def test_no_goodput_is_above_the_link_s_rate(run):
 EIGHT_MINUTES = """
 parameters: {data_delay: 8 min, ack_delay: 8 min, data_buffer: 1 MB, ack_buffer: 1 MB}
 workloads:
-- {kind: bulk, name: transfer, from: h1, to: h2, size: 10 kB, patience: 300 s}
-limits: {virtual: 4000 s}
+- {kind: bulk, name: transfer, from: h1, to: h2, size: 10 kB, timeout: 300 s}
+limits: {lab_time: 4000 s}
 """
 
 
@@ -102,7 +102,7 @@ DATAGRAMS, DATAGRAM_BYTES = 3 * 40 + 11, 3 * 40 * 1028 + 10 * 1228 + 35
 PIECES = """
 parameters: {data_rate: 2 Mbit/s, data_buffer: 1 MB}
 workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB, start: 20 s}]
-script: [{do: run, at: 1 s, node: h1, command: COMMAND}]
+events: [{at: 1 s, node: h1, command: COMMAND}]
 probes: [{kind: capture, node: h2}]
 """
 

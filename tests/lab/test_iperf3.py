@@ -19,7 +19,7 @@ SLACK_S = 10 * ROUND_TRIP_S
 def iperf3(**changes: Any) -> dict[str, Any]:
     """A workload over TCP, from h1 to h2, that ends with a size unless `changes` say otherwise."""
     common = {"name": "flow", "kind": "iperf3", "port": 5201} | HOP | START
-    end = {"duration_ns": None, "bytes": SIZE_BYTES, "patience_ns": 300 * 10**9}
+    end = {"duration_ns": None, "bytes": SIZE_BYTES, "timeout_ns": 300 * 10**9}
     how = {"congestion": None, "segment_bytes": None, "reverse": False, "udp_rate_bps": None, "parallel": 1}
     return common | end | how | changes
 

@@ -156,7 +156,7 @@ def test_drop_list_drops_exactly_these(run_link):
 
 def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_link):
     """A twentieth of 4,000 long and 4,000 short packets: exactly those drawn, as many as a binomial law has."""
-    model = {"model": "packet-loss", "settings": {"loss": 0.05}}
+    model = {"model": "packet", "settings": {"loss": 0.05}}
     kinds = [datagrams(1_500 * 8 * 400, 10, 1500, "long"), datagrams(100 * 8 * 400, 10, 100, "short", 5003)]
     cell = run_link(kinds, VERDICTS, errors=model, data_rate="10 Mbit/s")
 
@@ -172,7 +172,7 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
 
 def test_packet_loss_that_is_used_up_fails_the_cell(run_link):
     """Nothing passes in silence that no loss was drawn for."""
-    errors = {"model": "packet-loss", "settings": {"loss": 0.5}, "vector_errors": 5}
+    errors = {"model": "packet", "settings": {"loss": 0.5}, "vector_errors": 5}
     cell = run_link([datagrams(80_000, 4, 1000)], errors=errors)
 
     assert cell.status == "failed"

@@ -173,7 +173,7 @@ def test_wrong_and_hostile_scripts_are_answered(tmp_path, name):
 
 def test_an_endless_script_is_ended(tmp_path):
     started = time.monotonic()
-    code, _, noted = mn(tmp_path, BEGIN + "while True: pass", "--limit", "5 s")
+    code, _, noted = mn(tmp_path, BEGIN + "while True: pass", "--max-wall", "5 s")
     assert code == 1
     assert "did not end within its wall limit of 5 s" in noted
     assert time.monotonic() - started < 60

@@ -11,19 +11,19 @@ links:
     forward: {errors: {model: independent, ber: 1e-6}}
     return: {errors: {model: independent, ber: 1e-4}}
 workloads:
-  - {kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB, patience: 300 s}
-  - {kind: bulk, name: other, from: h1, to: h2, size: 300 kB, port: 5002, patience: 300 s}
+  - {kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB, timeout: 300 s}
+  - {kind: bulk, name: other, from: h1, to: h2, size: 300 kB, port: 5002, timeout: 300 s}
 probes:
   - {kind: capture, node: h1}
   - {kind: capture, node: h2}
   - {kind: queue, link: hop, direction: forward}
-  - {kind: verdicts, link: hop, direction: forward}
-  - {kind: verdicts, link: hop, direction: return}
+  - {kind: losses, link: hop, direction: forward}
+  - {kind: losses, link: hop, direction: return}
 """
 
 SIZES = """
 workloads:
-  - {kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, patience: 300 s}
+  - {kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, timeout: 300 s}
 probes:
   - {kind: capture, node: h2}
 sweep:

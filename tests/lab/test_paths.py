@@ -19,7 +19,7 @@ from tests.lab.guest_machine import HostInGuest
 from tests.lab.ran import Cell, run_plan, whole
 
 ECHOES = 20
-HEAD = "topology: {}\nlimits: {{virtual: 600 s}}\n"
+HEAD = "topology: {}\nlimits: {{lab_time: 600 s}}\n"
 Planned = Callable[[str], Plan]
 
 
@@ -88,10 +88,10 @@ def test_packets_take_the_path_that_the_plan_foretells(
     routers = asked(path, draft)
     command = f"ping -n -c 1 -W 4 {path.to_ip} -t"
     steps = [
-        f"  - {{do: run, at: {20 + 5 * number} s, node: {source}, command: {command} {number}}}\n"
+        f"  - {{at: {20 + 5 * number} s, node: {source}, command: {command} {number}}}\n"
         for number in range(1, len(routers) + 1)
     ]
-    plan = planned(text + ("script:\n" + "".join(steps) if steps else ""))
+    plan = planned(text + ("events:\n" + "".join(steps) if steps else ""))
     cell = run_plan(engine, plan, tmp_path / "cell").completed
 
     assert cell.line("echo", event="summary")["received"] == ECHOES
@@ -111,7 +111,7 @@ def test_packets_take_the_path_that_the_plan_foretells(
     } == {}
 
 
-BULK = "workloads:\n  - {{kind: bulk, name: transfer, from: {}, to: {}, size: 100 kB, patience: 300 s}}\n"
+BULK = "workloads:\n  - {{kind: bulk, name: transfer, from: {}, to: {}, size: 100 kB, timeout: 300 s}}\n"
 SCPS = "hosts: {server: {stack: scps, preset: modern}, home: {stack: scps, preset: modern}}\n"
 DATAGRAMS = (
     "workloads:\n  - {kind: iperf3, name: transfer, from: server, to: home.phone, duration: 5 s, udp_rate: "
@@ -148,9 +148,9 @@ def test_only_the_named_links_carry_anything(
 
 def test_engine_host_takes_the_same_paths_on_a_machine_that_filters_by_them(planned: Planned, tmp_path: Path) -> None:
     """home's packets to `sat` come by another link than the answers take; a strict machine would drop them all."""
-    text = HEAD.format("one_way_satellite") + BULK.format("server", "home.sat").replace("patience: 300", "patience: 30")
+    text = HEAD.format("one_way_satellite") + BULK.format("server", "home.sat").replace("timeout: 300", "timeout: 30")
     # Paths are what is looked at, on a machine that may have other work: how late the lab is does not matter.
-    plan = planned(text.replace("virtual: 600 s", "virtual: 600 s, lateness: 5 s"))
+    plan = planned(text.replace("lab_time: 600 s", "lab_time: 600 s, lateness: 5 s"))
     cell = run_plan(HostInGuest(), plan, tmp_path / "cell").completed
 
     assert carrying(cell) == set(DATA_BY_SATELLITE)

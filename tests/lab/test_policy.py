@@ -15,11 +15,11 @@ parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s}
 links:
   hop: {forward: {errors: {model: independent, ber: 3e-5}}}
 workloads:
-  - {kind: policy, name: transfer, policy: policy_0.py, from: h1, to: h2, size: 20 kB, patience: 60 s}
+  - {kind: policy, name: transfer, policy: policy_0.py, from: h1, to: h2, size: 20 kB, timeout: 60 s}
 probes:
   - {kind: capture, node: h1}
-  - {kind: verdicts, link: hop, direction: forward}
-limits: {wall: 20 s}
+  - {kind: losses, link: hop, direction: forward}
+limits: {wall_time: 20 s}
 """
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_text()
 BEGIN = """
@@ -41,7 +41,7 @@ WRONG = {
         "self.on_timer = lambda now: (list(range(21)) * 400, now); return [], now",
         "expected at most 20 times as many",
     ),
-    "silence": ("return [], None", "patience ran out"),
+    "silence": ("return [], None", "the timeout ran out"),
     "an end": ("raise SystemExit(0)", ": SystemExit"),
     "a file": ("open('/etc/passwd')", ": OSError: [Errno 24]"),
     "a socket, where another file was": ("import os, _socket; os.close(0); _socket.socket()", "Too many open files"),
@@ -57,7 +57,7 @@ WRONG = {
     "an answer before it was asked": ("import os; return [], None", "before the first event"),
     "no line feed": ("import os\n    while True: os.write(1, b'x' * 65536)", "expected one answer to each event"),
     "a time long ago": ("self.on_timer = lambda now: (1 // 0, None); return [], -1e305", ": ZeroDivisionError"),
-    "an end of time": ("self.on_timer = lambda now: (1 // 0, None); return [], 1e308", "patience ran out"),
+    "an end of time": ("self.on_timer = lambda now: (1 // 0, None); return [], 1e308", "the timeout ran out"),
     "half of a character": ("raise ValueError('\\ud800\\0')", ": ValueError"),
     "deep nesting": (
         "import os; os.write(1, b'{\"send\": ' + b'[' * 900 + b']' * 900 + b'}\\n'); return [], None",
@@ -118,8 +118,8 @@ def test_no_program_that_a_policy_might_start_has_more_rights(run, tmp_path):
     (tmp_path / "policy_0.py").write_text(CODE["silence"])
     python = "tr '\\0' ' ' < $process/cmdline | grep -q '^python3.*policy_runner'"
     looks = f"for process in /proc/[0-9]*; do if {python}; then grep NoNewPrivs $process/status; fi; done"
-    script = f"script:\n  - {{do: run, at: 1 s, node: h1, command: {json.dumps(looks)}}}\n"
-    cell = run(SCENARIO + script, "workloads.transfer.patience=5 s").cell
+    script = f"events:\n  - {{at: 1 s, node: h1, command: {json.dumps(looks)}}}\n"
+    cell = run(SCENARIO + script, "workloads.transfer.timeout=5 s").cell
 
     logs = "".join(path.read_text() for path in cell.folder.rglob("*.log"))
     assert "NoNewPrivs:\t1" in logs

@@ -50,7 +50,7 @@ BYTES = re.compile(rb"\x0f\xc7[\xf0-\xff]")
 def printed(run_once):
     """The words that both programs printed on a node, line by line, the same in two cold runs."""
     steps = [
-        {"do": "run", "at": f"{number} s", "node": "h1", "command": f"python3 -c '{program}'"}
+        {"at": f"{number} s", "node": "h1", "command": f"python3 -c '{program}'"}
         for number, program in enumerate((CLOCK, DEVICE), 1)
     ]
     first, second = (run_once(f"script: {json.dumps(steps)}\n").cell for _ in range(2))

@@ -32,8 +32,8 @@ BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
 
 def typed(engine, tmp_path, network, command, at_ns, **cell) -> str:
     """What a command prints on h1."""
-    step = {"t_ns": at_ns, "do": "run", "node": "h1", "command": command, "patience_ns": 60 * 10**9, "required": True}
-    ended = run_network(engine, tmp_path, network, {"script": [step]} | cell).completed
+    step = {"t_ns": at_ns, "do": "run", "node": "h1", "command": command, "timeout_ns": 60 * 10**9, "required": True}
+    ended = run_network(engine, tmp_path, network, {"events": [step]} | cell).completed
     return ended.log("script-1-h1")
 
 

@@ -81,14 +81,14 @@ def test_an_interrupted_run_keeps_what_is_finished(run, tmp_path, monkeypatch):
             "failed",
             ("real time was not kept", "as root: chrt -f 10 scpslab run", ".latene"),
         ),
-        ("limits.virtual=3 s", "virtual", "failed", ("virtual limit of 3 s",)),
-        ("limits.wall=1 s", "live", "failed", ("wall limit of 1 s",)),
-        # Nothing arrives for ever, and the sender's patience ends the cell.
+        ("limits.lab_time=3 s", "virtual", "failed", ("virtual limit of 3 s",)),
+        ("limits.wall_time_time=1 s", "live", "failed", ("wall limit of 1 s",)),
+        # Nothing arrives for ever, and the sender's timeout ends the cell.
         ("links.hop.forward.errors.outages=[{from: 0 s, to: 1 h}]", "virtual", "incomplete", ("gave up",)),
     ],
 )
 def test_a_cell_that_passes_a_limit_says_which_and_leaves_its_logs(run, override, engine, status, words):
-    transfer = ("workloads.transfer.size=100 kB", "workloads.transfer.patience=20 s")
+    transfer = ("workloads.transfer.size=100 kB", "workloads.transfer.timeout=20 s")
     ran = run(NAME, *ONE_CELL, *transfer, override, engine=engine)
 
     assert ran.row["status"] == ran.cell.status == status
@@ -102,7 +102,7 @@ CONGESTIONS = ["reno", "cubic", "bbr", "vegas", "hybla", "westwood", "highspeed"
 
 def test_every_congestion_control_is_in_the_kernel(run):
     """Each one carries a transfer, and the environment names it."""
-    cases = {name: {"hosts.*.preset": "modern", "hosts.*.congestion": name} for name in CONGESTIONS}
+    cases = {name: {"hosts.*.preset": "modern", "hosts.*.congestion_control": name} for name in CONGESTIONS}
     ran = run(NAME, *ONE_CELL, f"sweep.stack.cases={json.dumps(cases)}")
 
     assert ran.ended == (len(CONGESTIONS), 0, 0)

@@ -24,16 +24,15 @@ ESCAPE = Path(__file__).parent / "in_guest" / "escape.py"
 TOOLS = PROJECT / "images" / "guest" / "tools"
 LIMITS = {"memory_mib": 512, "wall_s": 120}
 ATTACK = """
-script:
-- do: run
-  at: 1 s
+events:
+- at: 1 s
   node: h1
   command: >-
     mkdir -p /tmp/x; mount -t hostfs -o hostfs=../../../../../../../../../../../../ none /tmp/x; echo mounted $?;
     echo 1 >/proc/lab_snapshot && echo forked;
     cat /tmp/x{secret}; echo PWNED >/tmp/x{target}; ls /cell; grep CapBnd /proc/self/status
-  patience: 10 s
-limits: {{virtual: 60 s, wall: 100 s}}
+  timeout: 10 s
+limits: {{lab_time: 60 s, wall_time: 100 s}}
 """
 
 

@@ -61,9 +61,9 @@ def test_the_same_cell_twice_has_the_same_bytes(run):
 
 
 def test_a_sender_that_hears_nothing_gives_up(run):
-    """An outage of the whole patience: the cell is incomplete, and says who gave up."""
+    """An outage of the whole timeout: the cell is incomplete, and says who gave up."""
     outage = "links.hop.*.errors.outages=[{from: 2 s, to: 3000 s}]"
-    cell = run("fy97/fig04:test", "sweep={}", f"hosts.*={SCPS}", outage, "workloads.transfer.patience=60 s").cell
+    cell = run("fy97/fig04:test", "sweep={}", f"hosts.*={SCPS}", outage, "workloads.transfer.timeout=60 s").cell
 
     assert cell.status == "incomplete"
     assert "gave up" in cell.reason
@@ -71,15 +71,15 @@ def test_a_sender_that_hears_nothing_gives_up(run):
 
 NP = """
 topology: fy97_np
-limits: {virtual: 300 s}
+limits: {lab_time: 300 s}
 hosts:
   ws1: {stack: scps, network: np}
   ws2: {stack: scps, network: np}
-  ws3: {stack: scps, network: np, congestion: none, loss: corruption, rate: 2600 kbit/s}
+  ws3: {stack: scps, network: np, congestion_control: none, loss_response: corruption, rate: 2600 kbit/s}
 workloads:
 - {kind: bulk, name: transfer, from: ws1, to: ws2, size: 200 kB, precedence: 9}
 """
-LOAD = "- {kind: bulk, name: load, from: ws3, to: ws2, port: 5003, size: 20 MB, required: false, patience: 200 s}\n"
+LOAD = "- {kind: bulk, name: load, from: ws3, to: ws2, port: 5003, size: 20 MB, required: false, timeout: 200 s}\n"
 
 
 def measured(ran):
@@ -118,14 +118,14 @@ def test_an_overloaded_router_quenches_and_discards_the_lowest_precedence(run):
 
 SP = """
 topology: fy97
-limits: {virtual: 300 s}
+limits: {lab_time: 300 s}
 hosts:
   ws1: {stack: scps, network: ip, sp: {}}
   ws2: {stack: scps, network: ip, sp: {}}
 workloads:
-- {kind: bulk, name: transfer, from: ws1, to: ws2, size: 100 kB, patience: 60 s}
+- {kind: bulk, name: transfer, from: ws1, to: ws2, size: 100 kB, timeout: 60 s}
 """
-FILE = "- {kind: fp, name: file, from: ws1, to: ws2, size: 100 kB, command: put, stop: kill-client, patience: 200 s}\n"
+FILE = "- {kind: fp, name: file, from: ws1, to: ws2, size: 100 kB, command: put, stop: kill-client, timeout: 200 s}\n"
 
 
 @pytest.mark.parametrize("text", [SP, SP.replace("fy97", "fy97_np").replace("network: ip", "network: np")])

@@ -5,16 +5,16 @@ import json
 import pytest
 
 CHANGES = """
-script:
-- {do: run, at: 1 s, node: h2, command: "iperf3 -s -1", required: false}
-- {do: run, at: 2 s, node: h1, command: "iperf3 -c 10.0.0.2 -u -b 1M -l 1000 -t 40 --json > /dev/null"}
-- {do: link, at: 10 s, link: hop, direction: forward, ber: 1e-5}
-- {do: link, at: 20 s, link: hop, direction: forward, ber: 0}
-- {do: link, at: 20 s, link: hop, direction: forward, state: down}
-- {do: link, at: 25 s, link: hop, direction: forward, state: up}
-- {do: link, at: 30 s, link: hop, direction: forward, rate: 500 kbit/s}
-- {do: link, at: 36 s, link: hop, direction: forward, rate: 2 Mbit/s}
-- {do: link, at: 36 s, link: hop, direction: forward, delay: 50 ms}
+events:
+- {at: 1 s, node: h2, command: "iperf3 -s -1", required: false}
+- {at: 2 s, node: h1, command: "iperf3 -c 10.0.0.2 -u -b 1M -l 1000 -t 40 --json > /dev/null"}
+- {at: 10 s, link: hop, direction: forward, ber: 1e-5}
+- {at: 20 s, link: hop, direction: forward, ber: 0}
+- {at: 20 s, link: hop, direction: forward, state: down}
+- {at: 25 s, link: hop, direction: forward, state: up}
+- {at: 30 s, link: hop, direction: forward, rate: 500 kbit/s}
+- {at: 36 s, link: hop, direction: forward, rate: 2 Mbit/s}
+- {at: 36 s, link: hop, direction: forward, delay: 50 ms}
 """
 
 
@@ -23,7 +23,7 @@ def test_every_change_takes_effect_when_it_is_made_and_no_other(run):
     outage, and the accounts close. The script's own record has the changes at their times and the exit codes.
     """
     cell = run(CHANGES).cell.completed
-    account, lines = cell.account(), cell.records("script")
+    account, lines = cell.account(), cell.records("events")
     packets = 125 * 10
     expected = packets * (1 - (1 - 1e-5) ** (8 * 1028))
 
@@ -61,9 +61,9 @@ LIMIT = "the cell did not end within its wall limit of 10 s"
 )
 def test_a_command_that_does_not_exist_or_lets_no_time_pass_is_named(run, command, reason):
     """Also one that nobody waits for; the cell fails, at the latest at its wall limit."""
-    step = {"do": "run", "at": "1 s", "node": "h1", "command": command, "required": False}
+    step = {"at": "1 s", "node": "h1", "command": command, "required": False}
     workload = "workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 MB}]"
-    cell = run(f"script: [{json.dumps(step)}]\n{workload}\nlimits: {{wall: 10 s}}\n").cell
+    cell = run(f"events: [{json.dumps(step)}]\n{workload}\nlimits: {{wall_time: 10 s}}\n").cell
 
     assert cell.status == "failed"
     assert cell.reason.startswith(reason)
@@ -84,7 +84,7 @@ def test_a_filter_that_is_none_is_named_before_anything_is_sent(run):
 TWO_PROGRAMS = """
 links: {{hop: {{forward: {{errors: {{model: independent, ber: 1e-6}}}}}}}}
 workloads: [{{kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB}}]
-script: [{{do: run, at: 1 s, node: h1, command: {command}}}]
+events: [{{at: 1 s, node: h1, command: {command}}}]
 probes:
   - {{kind: capture, name: without-54, node: h2, snaplen: 54 B}}
   - {{kind: capture, name: with-54, node: h2, snaplen: 54 B, filter: ip or not ip}}

@@ -23,10 +23,10 @@ OVER_SERIAL = {"from": "satellite", "to": "ground", "to_ip": "10.7.0.2"}
 GROUND = capture("ground", "ppp0")
 
 
-def ftp(command: str, mode: str, port: int = 21, patience_s: int = 60) -> dict[str, Any]:
+def ftp(command: str, mode: str, port: int = 21, timeout_s: int = 60) -> dict[str, Any]:
     """A workload: a file of 10 kB by FTP."""
     server = {"server_ip": "10.7.0.2" if command == "put" else "10.7.0.1", "port": port}
-    how = {"command": command, "mode": mode, "patience_ns": patience_s * 10**9}
+    how = {"command": command, "mode": mode, "timeout_ns": timeout_s * 10**9}
     return {"name": "transfer", "kind": "ftp", "bytes": 10_000, "payload_seed": 1} | server | how | START | OVER_SERIAL
 
 
@@ -168,11 +168,11 @@ def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
 
 
 def test_an_impatient_transfer_is_incomplete(run_serial):
-    """A file that needs 10 s and a patience of 5 s: the cell ends in time and says why."""
-    cell = run_serial(ftp("put", "passive", patience_s=5), data_rate="9600 bit/s")
+    """A file that needs 10 s and a timeout of 5 s: the cell ends in time and says why."""
+    cell = run_serial(ftp("put", "passive", timeout_s=5), data_rate="9600 bit/s")
 
     assert cell.status == "incomplete"
-    assert "patience" in cell.reason
+    assert "timeout" in cell.reason
     assert cell.virtual_s < 8
 
 

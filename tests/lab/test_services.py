@@ -10,9 +10,9 @@ SCENARIO = """
 parameters: {data_rate: 2 Mbit/s, data_delay: 250 ms, ack_delay: 250 ms}
 services:
   - {kind: command, name: web, node: h2, command: "exec python3 -m http.server 8080 --directory /etc", ready_port: 8080}
-script:
-  - {do: run, at: 0 s, node: h1, command: "curl --silent --show-error --fail http://10.0.0.2:8080/hosts"}
-  - {do: run, at: 9 s, node: h1, command: "true"}
+events:
+  - {at: 0 s, node: h1, command: "curl --silent --show-error --fail http://10.0.0.2:8080/hosts"}
+  - {at: 9 s, node: h1, command: "true"}
 seed: 7
 """
 
@@ -26,7 +26,7 @@ def services(*commands, **more):
 
 def until(at, node="h1", command="true"):
     """An override: a script of one step."""
-    return f"script={json.dumps([{'do': 'run', 'at': at, 'node': node, 'command': command}])}"
+    return f"events={json.dumps([{'at': at, 'node': node, 'command': command}])}"
 
 
 def test_a_service_is_ready_before_the_traffic_begins_and_ends_with_the_cell(run):
@@ -63,9 +63,9 @@ FAILS = {
         {"ready_port": 8080},
         ["code 3 before it was ready", "no such luck", "logs/s0-h2.log"],
     ),
-    "no-port": ("sleep 1000", {"ready_port": 8080, "patience": "2 s"}, [NOT_READY, "which is empty"]),
-    "not-ready": ("sleep 1000", {"ready_command": "false", "patience": "2 s"}, [NOT_READY]),
-    "asked-in-vain": ("sleep 1000", {"ready_command": "sleep 50", "patience": "2 s"}, [NOT_READY]),
+    "no-port": ("sleep 1000", {"ready_port": 8080, "timeout": "2 s"}, [NOT_READY, "which is empty"]),
+    "not-ready": ("sleep 1000", {"ready_command": "false", "timeout": "2 s"}, [NOT_READY]),
+    "asked-in-vain": ("sleep 1000", {"ready_command": "sleep 50", "timeout": "2 s"}, [NOT_READY]),
     "no-program": ("no-such-program", {"ready_port": 8080}, ["exit code 127 before it was ready", "not found"]),
     "ends": (
         "echo begun; sleep 4; echo over; exit 5",

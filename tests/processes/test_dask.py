@@ -201,7 +201,7 @@ def remotely(run_fake, site, **options):
 def start_client(site, folder: Path, out: str) -> subprocess.Popen[bytes]:
     """A run on the site's workers in a process of its own, into a folder of that name."""
     program = f"{DATA / 'run_with_fake_engine.py'} {folder / 'memory'} 0 run links/transfer --set {MANY[0]}"
-    where = f"--executor dask --cluster {site.address} --out {folder / out}"
+    where = f"--cluster {site.address} --out {folder / out}"
     with (folder / "client.log").open("wb") as log:
         return subprocess.Popen([sys.executable, *program.split(), *where.split()], stdout=log, stderr=log)
 

@@ -1,6 +1,6 @@
 """My policy. It works, and it is slow: it sends one segment, waits for the answer, and sends the next one.
 
-What the lab calls, and what an answer says: docs/policies.md. What print() writes is in the log of the trial.
+What the lab calls, and what an answer says: scpslab docs policies. What print() writes is in the log of the trial.
 """
 
 PATIENCE = 2.0

@@ -132,9 +132,7 @@ def _stack(plan: Plan) -> str:
         program, gateway = workload.sending_program, plan.cell.gateway_of(node.name)
         settings = program.settings if program else gateway.host_settings if gateway else None
         return f"{node.stack} {(settings or {}).get('preset', '')}".strip()
-    return (
-        f"{node.stack} {workload.congestion_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
-    )
+    return f"{node.stack} {workload.own_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
 
 
 def _pairs(plan: Plan) -> list[tuple[Family[Any], Traffic]]:

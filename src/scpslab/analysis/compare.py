@@ -22,13 +22,13 @@ from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.strict_json import Json, section
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
-from scpslab.plan.script import LinkStep
+from scpslab.plan.events import LinkStep
 from scpslab.runs import RunFolder
 
 SIGNIFICANT = 0.05
 COMPLETION = "completion_pct"
 # Numbers that follow from another: to compare them too would only make the correction harder.
-FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s"}
+FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s", "utilization": "transfer_s"}
 SAME_DRAWS, NOTHING_DRAWN = "same errors and traffic", "nothing is drawn: no random errors or traffic"
 # What the manifests of two runs must share for their cells to run alike.
 MANIFEST_KEYS = ("engine", "engine_hashes", "seed")
@@ -410,7 +410,7 @@ def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:
     for workload in plan.cell.workloads:
         if workload.drawn:
             yield f"traffic of {workload.name}", (workload.start_ns, workload.drawn)
-    for step in plan.cell.script:
+    for step in plan.cell.events:
         if isinstance(step, LinkStep) and step.seeds:
             yield f"errors of {step.link} from {step.t_ns / 1e9:g} s on", (step.directions, step.value, step.seeds)
 

@@ -403,7 +403,7 @@ def _without_log(way: _Way, captures: Sequence[_Seen]) -> tuple[list[Lost], list
                 how = f"these packets are found by comparing the captures {before.name} and {behind.name}."
                 note = f"{way.where}: {losses}; no verdict log, so {how} Their time is that of their sending."
                 return [_compared(before, index, bare) for index in missing], [note]
-    probe = f"{{kind: verdicts, link: {way.link}, direction: {way.direction.name}}}"
+    probe = f"{{kind: losses, link: {way.link}, direction: {way.direction.name}}}"
     note = f"{way.where}: {losses}, not in this list: the scenario has no verdict log there."
     return [], [f"{note} Add a probe {probe}."]
 
@@ -440,8 +440,26 @@ def _compared(seen: _Seen, index: int, lost: Lost) -> Lost:
     return replace(named, t_s=named.sent_s or 0.0)
 
 
-def report(losses: Losses) -> Report:
-    """The losses as they are shown, a line each."""
+def report(*found: Losses) -> Report:
+    """The losses of cells as they are shown; with several cells, each line says whose."""
+    each = [_of_cell(losses) for losses in found]
+    if len(found) == 1:
+        return each[0]
+    whose = list(zip(found, each, strict=True))
+    return Report(
+        f"{len(found)} cells: {sum(len(losses.lost) for losses in found)} lost packets in this list",
+        [Column("cell", folds=True), *each[0].columns],
+        [replace(row, cells=[losses.cell, *row.cells]) for losses, one in whose for row in one.rows],
+        [HOW_TO_READ, *(f"{losses.cell}: {note}" for losses in found for note in losses.notes)],
+        [
+            ["run", "cell", *each[0].records[0]],
+            *([losses.run, losses.cell, *record] for losses, one in whose for record in one.records[1:]),
+        ],
+        {"format": FORMAT, "cells": [one.document for one in each]},
+    )
+
+
+def _of_cell(losses: Losses) -> Report:
     columns = [
         *map(Column, ("time (s)", "cause", "place", "packet")),
         *numbers("seq", "bytes", "frame", "repaired (s)"),
@@ -501,7 +519,7 @@ def _number(value: int | None) -> str:
 
 
 def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
-    """For formulas: `resends`, `resends_CAUSE`, and `resend_causes`, all causes in order of time.
+    """For formulas: `resends`, `resends_CAUSE`, and `resend_causes` and `resend_frames`, all in order of time.
 
     Nothing for a cell that has no log or not one transfer.
 
@@ -516,27 +534,30 @@ def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
     losses, seen = find_losses(cell, run), _read(cell, captures[0])
     lost = {item.frame: item.cause for item in losses.lost if item.capture == seen.name and item.frame is not None}
     largest = max(seen.connections, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
-    causes = resend_causes(largest, seen.packets.frame, lost) if largest else []
+    resent = resends(largest, seen.packets.frame, lost) if largest else []
+    causes = [cause for _, cause in resent]
     return {
         "resends": str(len(causes)),
         **{f"resends_{cause}": str(causes.count(cause)) for cause in CAUSES},
         "resend_causes": " ".join(causes),
+        "resend_frames": " ".join(str(frame) for frame, _ in resent),
     }
 
 
-def resend_causes(connection: Connection, frames: Ints, lost: dict[int, str]) -> list[str]:
-    """The cause of each data packet whose first byte was sent before, in order of time: why the latest earlier copy was
-    lost, or `superfluous` if an earlier copy was not lost. `lost`: from frames, which `frames` numbers, to their cause.
+def resends(connection: Connection, frames: Ints, lost: dict[int, str]) -> list[tuple[int, str]]:
+    """The frame of each data packet whose first byte was sent before, and its cause, in order of time: why the latest
+    earlier copy was lost, or `superfluous` if an earlier copy was not lost. `lost`: from frames, which `frames`
+    numbers, to their cause.
     """
     sent = [int(connection.payload_bytes[connection.from_client == side].sum()) for side in (False, True)]
     is_data = (connection.from_client == (sent[1] >= sent[0])) & (connection.payload_bytes > 0)
-    causes: list[str] = []
+    found: list[tuple[int, str]] = []
     # What became of each copy: its first byte, the byte behind it, and why it was lost (None: it was not).
     copies: list[tuple[int, int, str | None]] = []
     for index in np.flatnonzero(is_data).tolist():
         left, frame = int(connection.seq[index]), int(frames[connection.packet[index]])
         fates = [cause for low, high, cause in copies if low <= left < high]
         if fates:
-            causes.append(SUPERFLUOUS if None in fates else str(fates[-1]))
+            found.append((frame, SUPERFLUOUS if None in fates else str(fates[-1])))
         copies.append((left, left + int(connection.payload_bytes[index]), lost.get(frame)))
-    return causes
+    return found

@@ -1,5 +1,6 @@
 """What commands show, as one value: a `Report` has the table for a person, the notes below it, the records of the CSV
 and the document of the JSON. cli/tables.py prints it.
+Pages of HTML have one frame and one style: page.html.j2 and page.css.
 
 CSV and JSON have the same bytes for the same numbers on every machine.
 """
@@ -11,7 +12,11 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 NOTHING = "–"
 # What a document of JSON says, by key: values that the JSON writer takes.
@@ -90,3 +95,12 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 def no_formula(text: str) -> str:
     """The text as a cell that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def pages(templates: Path) -> Environment:
+    """The templates of a folder, and page.html.j2, which they extend. Everything that they are given is escaped."""
+    # Of an extra that other commands do without.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (the reason stands above)
+
+    loader = FileSystemLoader([templates, Path(__file__).parent])
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -1,21 +1,23 @@
-"""Report of a run or a campaign: one HTML file, with the papers' findings, tables and figures inside.
+"""Report of a run or a campaign: one HTML file, with key numbers, figures, tables and the papers' findings inside.
 
-`gather` makes the content, values without markup: runs with tables and figures, verdicts by paper, contradictions, and
-the method. `render` has report.html.j2 make a page of it: styles, tables and pictures are inside; it has no scripts and
-fetches nothing.
+`gather` makes the content, values without markup: key numbers, runs with tables and figures, verdicts by paper,
+contradictions, and the method. `render` has report.html.j2 make a page of it: styles, tables and pictures are inside;
+it has no scripts and fetches nothing.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import math
+import re
 import shlex
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
@@ -23,11 +25,15 @@ from scpslab.analysis.claims.evaluate import CheckFinding, CheckResult
 from scpslab.analysis.claims.evidence import scenario_of
 from scpslab.analysis.claims.load import load_contradictions
 from scpslab.analysis.claims.model import Contradiction, Era
-from scpslab.analysis.figures.canvas import words_in
+from scpslab.analysis.compare import Options, compare_axis
+from scpslab.analysis.figures.canvas import PNG_DOTS_PER_INCH, STACK, narrow, words_in
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
-from scpslab.analysis.figures.recipe import Recipe
-from scpslab.analysis.output import Report
-from scpslab.analysis.table import read_results, report, summarise
+from scpslab.analysis.figures.plots.points import UNITS
+from scpslab.analysis.figures.recipe import CellRecipe, Recipe
+from scpslab.analysis.figures.source import Source
+from scpslab.analysis.output import Report, pages
+from scpslab.analysis.statistics import Group, Mean, clopper_pearson
+from scpslab.analysis.table import HEADLINE, Results, Summary, read_results, report, summarise, with_interval
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import is_own
 from scpslab.core.scratch import replace_text
@@ -37,6 +43,7 @@ from scpslab.scenario.altered import altered
 
 LARGEST_SVG_BYTES = 150_000
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
+MOST_KEY_NUMBERS = 5
 # Each outcome has a sign besides its colour: nobody needs to distinguish colours.
 SIGNS = {
     Outcome.REPRODUCED: "✓",
@@ -63,7 +70,8 @@ ERA_WORDS = {"period": "as then", "modern": "as today"}
 class Picture:
     """A figure as a file; `anchor` is its name on the page, `shows` describes it for who does not see it.
 
-    `is_wide`: its letters would be too small where it is as wide as a phone.
+    `is_wide`: its letters would be too small where it is as wide as a phone. `narrow`: the SVG for there, where it
+    has been drawn.
     """
 
     name: str
@@ -72,6 +80,36 @@ class Picture:
     shows: str
     path: Path
     is_wide: bool
+    narrow: bytes | None = None
+
+    @property
+    def uri(self) -> Markup:
+        """Its bytes as an address that an <img> can have."""
+        return _uri(self.path.read_bytes(), self.path.suffix)
+
+    @property
+    def narrow_uri(self) -> Markup | None:
+        """The same of the one for a phone."""
+        return _uri(self.narrow, ".svg") if self.narrow else None
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """A number with its spread and unit, and a sentence that says its meaning."""
+
+    value: str
+    says: str
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The number, and what stands behind it."""
+        number, _, behind = self.value.partition(" ")
+        return number, behind
+
+    @property
+    def unbroken(self) -> str:
+        """The sentence without line breaks within numbers such as 1e-05, and before percent signs."""
+        return re.sub(r"(?<=\de)-(?=\d)", "\N{NON-BREAKING HYPHEN}", self.says.replace(" %", "\N{NO-BREAK SPACE}%"))
 
 
 @dataclass(frozen=True)
@@ -90,11 +128,18 @@ class RunPart:
     description: str
     table: Report
     pictures: tuple[Picture, ...]
+    key_numbers: tuple[KeyNumber, ...]
     cells: int
     virtual_s: float
+    results_sha256: str
     manifest: Manifest
     changed: tuple[str, ...]
     varied: tuple[str, ...]
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What the columns of its table mean."""
+        return {column.name: HEADLINE[column.name] for column in self.table.columns if column.name in HEADLINE}
 
     @property
     def command(self) -> str | None:
@@ -131,6 +176,18 @@ class Content:
         return [verdict for verdict in self.verdicts if verdict.claim.weight == "headline" and verdict.outcome() in bad]
 
     @property
+    def key_numbers(self) -> tuple[KeyNumber, ...]:
+        """Those of the run; for a campaign, how many findings have which outcome."""
+        if not self.campaign:
+            return self.runs[0].key_numbers if self.runs else ()
+        found = [verdict.outcome() for verdict in self.verdicts]
+        decided = f"{scoreboard.decided(self.verdicts)} of {self.all_claims}"
+        return (
+            KeyNumber(decided, "findings of the papers are decided by these runs."),
+            *(KeyNumber(f"{found.count(item)} {item.value}", MEANINGS[item]) for item in list(Outcome)[:3]),
+        )
+
+    @property
     def command(self) -> str | None:
         """The command that ran the campaign or the run; None: not recorded."""
         if self.campaign:
@@ -138,9 +195,14 @@ class Content:
         return self.runs[0].command if self.runs else None
 
     @property
-    def virtual_h(self) -> float:
-        """Hours of lab time in all cells."""
-        return sum(run.virtual_s for run in self.runs) / 3600
+    def main_picture(self) -> Picture | None:
+        """The figure that a run is about."""
+        return next((picture for run in self.runs for picture in run.pictures if not self.campaign), None)
+
+    @property
+    def virtual_s(self) -> float:
+        """Seconds of lab time in all cells."""
+        return sum(run.virtual_s for run in self.runs)
 
     @property
     def cells(self) -> int:
@@ -181,9 +243,9 @@ def gather(folder: Path, warn: Warn = refuse) -> Content:
     for text in wrong:
         warn(text)
     verdicts = evaluate([*papers, *own], evidence)
-    shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if _has_data(verdict))
-    questions = tuple(verdict for verdict in evaluate(load_all(QUESTIONS), evidence) if campaign or _has_data(verdict))
-    runs = tuple(_run_part(run, evidence.changed.get(run, ()), warn) for run in folders)
+    shown = tuple(verdicts) if campaign else tuple(verdict for verdict in verdicts if has_data(verdict))
+    questions = tuple(verdict for verdict in evaluate(load_all(QUESTIONS), evidence) if campaign or has_data(verdict))
+    runs = tuple(_run_part(run, evidence.changed.get(run, ()), warn, is_alone=not campaign) for run in folders)
     known = {f"{verdict.paper.name}/{verdict.claim.id}": verdict for verdict in shown}
     contradictions = tuple(
         (item, tuple(known[name] for name in item.claims))
@@ -228,7 +290,8 @@ def outcomes(verdict: Verdict) -> list[tuple[Era, Outcome]]:
     ]
 
 
-def _has_data(verdict: Verdict) -> bool:
+def has_data(verdict: Verdict) -> bool:
+    """Whether a run has data for a check of the claim."""
     return any(
         finding.outcome is not Outcome.NO_DATA and result.check.operands()
         for result in verdict.results
@@ -236,9 +299,10 @@ def _has_data(verdict: Verdict) -> bool:
     )
 
 
-def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
+def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn, *, is_alone: bool) -> RunPart:
+    """`is_alone`: the page is about this run, so that it has key numbers, and a figure for phones."""
     results = read_results(folder)
-    run = RunFolder(folder)
+    run, summary = RunFolder(folder), summarise(results)
     manifest = run.manifest()
     resolved = _yaml(run.resolved)
     scenario = results.rows[0]["scenario"] if results.rows else folder.name
@@ -248,14 +312,86 @@ def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn) -> RunPart:
         str(resolved.get("title") or scenario) + (", changed" if changed else ""),
         str(resolved.get("source") or ""),
         " ".join(str(resolved.get("description") or "").split()),
-        report(summarise(results)),
-        _pictures(folder, warn),
+        report(summary),
+        _pictures(folder, scenario, warn, is_alone=is_alone),
+        tuple(key_numbers(results, summary))[:MOST_KEY_NUMBERS] if is_alone else (),
         len(results.rows),
         sum(cell.status().virtual_s or 0.0 for cell in run.planned_cells()),
+        hashlib.sha256(run.results.read_bytes()).hexdigest(),
         manifest,
         changed,
         altered(scenario_of(folder).partition(":")[0], run.resolved),
     )
+
+
+def key_numbers(results: Results, summary: Summary) -> Iterator[KeyNumber]:
+    """What to know first: the largest effect of each of two axes on the first metric, its extremes, and completion."""
+    varied = [name for name in results.axes if len({row[name] for row in results.rows}) > 1]
+    metric = next(iter(summary.metrics), "")
+    for axis in varied[:2] if metric else ():
+        yield from _effect(results, axis, metric, varied)
+    measured = [group for group in summary.groups if metric and group.means[metric].mean is not None]
+    if len(measured) > 1:
+        ordered = sorted(measured, key=lambda group: group.means[metric].mean or 0.0)
+        for word, group in (("Least", ordered[0]), ("Greatest", ordered[-1])):
+            points = dict(zip(summary.by, group.key, strict=True))
+            at = ", ".join(f"{name} {points[name]}" for name in varied)
+            yield _mean(group.means[metric], metric, f"{word} mean {_named(metric)}: {at}")
+    for group in measured if len(measured) == 1 else ():
+        for name in summary.metrics:
+            yield _mean(group.means[name], name, f"Mean {_named(name)}")
+    yield _completion(summary.groups)
+
+
+def _mean(mean: Mean, metric: str, says: str) -> KeyNumber:
+    unit = next((unit for suffix, unit in UNITS.items() if metric.endswith(suffix)), "")
+    spread = "with its 95 % interval" if "±" in with_interval(mean) else "least to greatest in brackets"
+    if not mean.ci95_half:
+        spread = "all the same" if mean.n > 1 else "so without an interval"
+    return KeyNumber(
+        f"{with_interval(mean)} {unit}", f"{says}. {mean.n} {'cell' if mean.n == 1 else 'cells'}, {spread}."
+    )
+
+
+def _named(metric: str) -> str:
+    return f"{metric} ({HEADLINE[metric]})" if metric in HEADLINE else metric
+
+
+def _completion(groups: tuple[Group, ...]) -> KeyNumber:
+    done = sum(group.completed for group in groups)
+    ended = done + sum(group.incomplete for group in groups)
+    others = sum(group.failed + group.unsupported for group in groups)
+    low, high = (100 * end for end in clopper_pearson(done, ended))
+    says = f"cells completed; the share has the 95 % interval {low:.3g} to {high:.3g} %."
+    more = f" {others} more failed or could not be done, which says nothing about a protocol." if others else ""
+    return KeyNumber(f"{done} of {ended}", says + more)
+
+
+def _effect(results: Results, axis: str, metric: str, varied: Sequence[str]) -> Iterator[KeyNumber]:
+    """The largest certain ratio of means between two values of an axis, or the largest if none is certain."""
+    try:
+        comparison = compare_axis(results, axis, options=Options(metrics=[metric], all_pairs=True))
+    except ResultError:
+        # No two values share a point.
+        return
+    pairs = [(pair, ratio) for pair in comparison.pairs if pair.metric == metric and (ratio := pair.effect.ratio)]
+    if not pairs:
+        return
+    pair, ratio = max(pairs, key=lambda one: (one[0].is_certain, abs(math.log(one[1].number))))
+    (first, second), ends = pair.sides, (ratio.number, ratio.low, ratio.high)
+    if ratio.number < 1:
+        first, second = second, first
+        ends = (1 / ratio.number, ratio.high and 1 / ratio.high, ratio.low and 1 / ratio.low)
+    number, low, high = ("" if end is None else f"{end:.3g}" for end in ends)
+    point = [f"{name} {value}" for name, value in zip(comparison.by, pair.key, strict=True) if name in varied]
+    at = f", at {', '.join(point)}" if point else ""
+    interval = f"; 95 % interval {low} to {high}" if low and low != high else ""
+    tested = f"The largest of {len(pairs)} comparisons; it may be chance."
+    if pair.effect.p is None:
+        tested = "Too few values for a test."
+    elif pair.is_certain:
+        tested = f"The largest that is certain after correction for {len(pairs)} comparisons."
+    yield KeyNumber(f"{number} ×", f"as much {metric} with {axis} {second} as with {first}{at}{interval}. {tested}")
 
 
 def _yaml(path: Path) -> Mapping[str, object]:
@@ -267,26 +403,40 @@ def _yaml(path: Path) -> Mapping[str, object]:
     return fields if isinstance(fields, dict) else {}
 
 
-def _pictures(folder: Path, warn: Warn) -> tuple[Picture, ...]:
-    recipes = applicable(folder)
+def _pictures(folder: Path, scenario: str, warn: Warn, *, is_alone: bool) -> tuple[Picture, ...]:
+    """The main one first."""
+    recipes = sorted(applicable(folder), key=lambda recipe: _rank(recipe, scenario))
     if any(not _is_drawn(folder, recipe) for recipe in recipes):
         draw(folder, warn=warn)
-    pictures = []
-    for name in (recipe.name for recipe in recipes):
+    pictures: list[Picture] = []
+    source = Source(folder)
+    for recipe in recipes:
+        name = recipe.name
         svg, png = (RunFolder(folder).figures / f"{name}.{suffix}" for suffix in ("svg", "png"))
         words = words_in(png) if is_own(folder, png) else None
         if words is not None:
             # A drawing of thousands of packets is smaller as dots.
             path = svg if is_own(folder, svg) and svg.stat().st_size <= LARGEST_SVG_BYTES else png
             shows = f"{words.title}. {words.conditions}. The values are in the table of this run."
-            pictures.append(Picture(name, f"figure-{folder.name}-{name}", words.title, shows, path, _is_wide(png)))
+            is_small = is_alone and not isinstance(recipe, CellRecipe)
+            small = narrow(recipe.draw(source), name) if is_small else None
+            anchor = f"figure-{folder.name}-{name}"
+            pictures.append(Picture(name, anchor, words.title, shows, path, _is_wide(png), small))
     return tuple(pictures)
 
 
+def _rank(recipe: Recipe, scenario: str) -> tuple[bool, bool, bool]:
+    """The place of a figure on the page: the user's own, and that of the scenario's name, before others; those of the
+    whole sweep before those of single cells.
+    """
+    named = scenario.partition(":")[0].replace("/", "-")
+    return isinstance(recipe, CellRecipe), not recipe.is_own, not named.endswith(recipe.name)
+
+
 def _is_wide(png: Path) -> bool:
-    """Whether a picture is wider than high, by the first fields of a PNG file (RFC 2083 §4.1.1)."""
-    width, height = struct.unpack(">II", png.read_bytes()[16:24])
-    return int(width) > int(height)
+    """Whether a picture is wider than those for a phone, by the first fields of a PNG file (RFC 2083 §4.1.1)."""
+    (width,) = struct.unpack(">I", png.read_bytes()[16:20])
+    return int(width) > STACK.width * PNG_DOTS_PER_INCH
 
 
 def _is_drawn(folder: Path, recipe: Recipe) -> bool:
@@ -312,14 +462,7 @@ def write_report(folder: Path, warn: Warn = refuse) -> Path:
 def render(folder: Path, warn: Warn = refuse) -> str:
     """The page as text."""
     # Content is text: everything is escaped except pictures, which are our own data.
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.get_template("report.html.j2")
+    template = pages(Path(__file__).parent).get_template("report.html.j2")
     return template.render(
         content=gather(folder, warn),
         outcomes=list(Outcome),
@@ -329,13 +472,13 @@ def render(folder: Path, warn: Warn = refuse) -> str:
         class_of=class_of,
         outcomes_of=outcomes,
         check_lines=check_lines,
+        has_data=has_data,
         decided=scoreboard.decided,
         scores=scoreboard.scores,
         band=scoreboard.band,
         subject=scoreboard.subject,
         in_place=scoreboard.in_place,
         word=scoreboard.word,
-        data_uri=data_uri,
     )
 
 
@@ -344,7 +487,6 @@ def class_of(outcome: Outcome) -> str:
     return outcome.value.replace(" ", "-")
 
 
-def data_uri(picture: Picture) -> Markup:
-    """The picture's bytes as an address that an <img> can have."""
-    data = base64.b64encode(picture.path.read_bytes()).decode("ascii")
-    return Markup(f"data:{MEDIA_TYPES[picture.path.suffix]};base64,{data}")  # noqa: S704 (letters of base64)
+def _uri(picture: bytes, suffix: str) -> Markup:
+    data = base64.b64encode(picture).decode("ascii")
+    return Markup(f"data:{MEDIA_TYPES[suffix]};base64,{data}")  # noqa: S704 (letters of base64)

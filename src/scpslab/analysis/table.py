@@ -6,9 +6,11 @@ import csv
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect
+from scpslab.analysis.metrics.families import FAMILIES
 from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
 from scpslab.core.errors import ResultError, UsageError
@@ -16,19 +18,22 @@ from scpslab.runs import RunFolder
 
 FORMAT = 1
 DELETE = "Delete the file: it is rebuilt from the cells."
-# What a reader asks for first, in this order; the ones that the run has and that vary at all are shown.
-HEADLINE = (
-    "transfer_s",
-    "throughput_report_pct",
-    "goodput_bps",
-    "retransmissions",
-    "rtos",
-    "rtt_mean_ms",
-    "received",
-    "jitter_ms",
-    "lost_packets",
-)
+# What a reader asks for first, in this order, and its meaning; the ones that the run has are shown.
+HEADLINE = {
+    "transfer_s": "transfer time in seconds",
+    "throughput_report_pct": "goodput in percent of the link's rate, in the FY97 report's unit (2.3 % less)",
+    "utilization": "goodput as a share of the slowest hop's rate",
+    "goodput_bps": "payload in bits per second",
+    "retransmissions": "segments sent again",
+    "rtos": "retransmission timeouts",
+    "rtt_mean_ms": "mean round-trip time in milliseconds",
+    "received": "echo replies that came back",
+    "jitter_ms": "mean deviation of the transit time in milliseconds",
+    "lost_packets": "datagrams that did not arrive",
+}
 HEADLINE_COUNT = 4
+# A terminal, unless somebody has widened it; around a column of a table are three characters.
+TERMINAL_CHARACTERS, AROUND_CHARACTERS = 80, 3
 # What is said of a mean in CSV and JSON.
 PARTS = ("mean", "sd", "ci95_half", "n")
 
@@ -92,25 +97,34 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     _require(results, by, known, "axis")
     _require(results, metrics, results.metrics, "metric")
     chosen_by = tuple(by) or results.axes
-    chosen = (
-        tuple(metrics)
-        or tuple(name for name in HEADLINE if any(name in row.numbers for row in results.rows))[:HEADLINE_COUNT]
-    )
+    chosen = tuple(metrics) or _telling(results)[:HEADLINE_COUNT]
     return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
 
 
-def report(summary: Summary) -> Report:
+def _telling(results: Results) -> tuple[str, ...]:
+    """The metrics that a reader asks for first."""
+    topologies = {row.get("topology") for row in results.rows}
+    elsewhere = {name for family in FAMILIES for name, own in family.of_topology.items() if topologies != {own}}
+    return tuple(
+        name for name in HEADLINE if name not in elsewhere and any(name in row.numbers for row in results.rows)
+    )
+
+
+def report(summary: Summary, *, is_narrow: bool = False) -> Report:
     """The summary as it is shown: mean ± half interval, n, and what did not complete; in the CSV and JSON the axes,
     counts, completion interval, then mean, sd, ci95_half and n of each metric. JSON has null for what cannot be said.
+
+    `is_narrow`: shows only the first metrics, as many as fit a terminal.
     """
     others = other_ends(summary.groups)
     styles = {name: "red" if name == "failed" else "yellow" for name in others}
-    columns = [*map(Column, summary.by), *numbers(*summary.metrics, "n")]
+    shown = _fitting(summary, others) if is_narrow else summary.metrics
+    columns = [*map(Column, summary.by), *numbers(*shown, "n")]
     columns += [Column(name, is_number=True, style=style) for name, style in styles.items()]
     rows: list[Row] = []
     previous: tuple[str, ...] = ()
     for group in summary.groups:
-        cells = [*group.key, *(with_interval(group.means[name]) for name in summary.metrics), str(group.completed)]
+        cells = [*group.key, *(with_interval(group.means[name]) for name in shown), str(group.completed)]
         cells += [str(getattr(group, name)) for name in others]
         begins = bool(previous) and len(group.key) > 1 and group.key[0] != previous[0]
         rows.append(Row(cells, begins_section=begins))
@@ -125,7 +139,28 @@ def report(summary: Summary) -> Report:
     counts = ("completed", *OTHER_ENDS, "completion_ci95_low", "completion_ci95_high")
     header = [*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in PARTS)]
     records: list[Sequence[object]] = [header, *(_record(summary, group) for group in summary.groups)]
-    return Report(summary.results.run_dir.name, columns, rows, _notes(summary), records, document, json_indent=2)
+    notes = _notes(summary)
+    if left_out := summary.metrics[len(shown) :]:
+        notes.append(f"more columns: --metric {','.join(left_out)} (docs/columns.md lists all).")
+    return Report(summary.results.run_dir.name, columns, rows, notes, records, document, json_indent=2)
+
+
+def _fitting(summary: Summary, others: Sequence[str]) -> tuple[str, ...]:
+    """The first metrics, as many as fit a terminal beside the other columns; at least one."""
+    keys = zip(*(group.key for group in summary.groups), strict=True)
+    left = TERMINAL_CHARACTERS - 1 - sum(map(_width, ("n", *others), repeat(())))
+    left -= sum(map(_width, summary.by, keys))
+    shown: list[str] = []
+    for name in summary.metrics:
+        left -= _width(name, [with_interval(group.means[name]) for group in summary.groups])
+        if left < 0 and shown:
+            break
+        shown.append(name)
+    return tuple(shown)
+
+
+def _width(name: str, texts: Sequence[str]) -> int:
+    return AROUND_CHARACTERS + max(map(len, (name, *texts)))
 
 
 def _record(summary: Summary, group: Group) -> list[object]:

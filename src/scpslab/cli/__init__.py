@@ -1,3 +1,3 @@
-"""The command line: one file a command, one line in app.COMMANDS. Printing and exit codes live here and nowhere
+"""The command line: one file a command, one line in app.GROUPS. Printing and exit codes live here and nowhere
 else.
 """

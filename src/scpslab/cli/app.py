@@ -4,51 +4,66 @@ from __future__ import annotations
 
 import errno
 import importlib
+import inspect
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from scpslab.cli.terminal import harmless
+from scpslab.cli.renamed import todays_words
+from scpslab.cli.terminal import for_readers, harmless
 from scpslab.core.choices import one_of
 from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
 from scpslab.core.installation import add_extra, version
+from scpslab.core.project import IS_INSTALLED
 
-# Command to its module, where the function of its name is, and the first line of its help; in the order of --help.
-COMMANDS = {
-    "doctor": ("scpslab.cli.doctor", "Check this machine, and show how to fix what is missing."),
-    "list": ("scpslab.cli.catalogue", "List scenarios, campaigns, topologies or presets."),
-    "new": ("scpslab.cli.new", "Write a new scenario with comments, ready to run and to edit."),
-    "validate": ("scpslab.cli.validate", "Check a scenario or campaign, and run nothing."),
-    "plan": ("scpslab.cli.plan", "Print the ids of all cells, the plan of one cell, or the paths of packets."),
-    "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
-    "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),
-    "losses": ("scpslab.cli.losses", "List every packet loss of a cell."),
-    "plot": ("scpslab.cli.plot", "Draw the figures of a run."),
-    "compare": ("scpslab.cli.compare", "Compare runs point by point, or the values of one axis of a run."),
-    "claims": ("scpslab.cli.claims", "Test every finding of the papers against your runs."),
-    "report": ("scpslab.cli.report", "Write one page about a run or campaign: RUN/report.html."),
-    "export": ("scpslab.cli.export", "Pack a run into one file from which anyone can reproduce it."),
-    "verify": ("scpslab.cli.verify", "Run an exported run or a run folder again, and compare every byte."),
-    "assignment": (
-        "scpslab_course.cli.assignment",
-        "Work on an assignment: start it, predict, run, check, and pack what you hand in.",
-    ),
-    "course": (
-        "scpslab_course.cli.course",
-        "Run a course: make it, and issue a variant of each assignment to every student.",
-    ),
-    "grade": (
-        "scpslab_course.cli.grade",
-        "Grade submissions: run them again, compare the bytes, and mark the answers.",
-    ),
-    "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
-    "mn": ("scpslab.cli.mn", "Run your own Mininet script in virtual time."),
-    "clean": ("scpslab.cli.clean", "Free disk space: remove files that scpslab can make again."),
-    "schema": ("scpslab_course.cli.schema", "Regenerate the JSON Schemas and references of scenarios and assignments."),
+# Command to its module, where the function of its name is, and the first line of its help: in groups, as in --help.
+GROUPS = {
+    "Start": {
+        "doctor": ("scpslab.cli.doctor", "Check this machine, and show how to fix what is missing."),
+        "demo": ("scpslab.cli.demo", "Run a small experiment: a table and a figure."),
+        "docs": ("scpslab.cli.docs", "Read the documentation, without a network."),
+        "list": ("scpslab.cli.catalogue", "List scenarios, campaigns, topologies or presets."),
+        "new": ("scpslab.cli.new", "Write a new scenario with comments, ready to run and to edit."),
+    },
+    "Experiment": {
+        "validate": ("scpslab.cli.validate", "Check a scenario or campaign, and run nothing."),
+        "migrate": ("scpslab.cli.migrate", "Rewrite scenario files in today's words."),
+        "plan": ("scpslab.cli.plan", "Show what a run would do: its cells, a plan, paths, or the cost."),
+        "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
+        "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
+        "mn": ("scpslab.cli.mn", "Run your own Mininet script in virtual time."),
+    },
+    "Results": {
+        "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),
+        "losses": ("scpslab.cli.losses", "List every packet loss of a cell, or of several."),
+        "plot": ("scpslab.cli.plot", "Draw the figures of a run."),
+        "compare": ("scpslab.cli.compare", "Compare runs, or the values of one axis, point by point."),
+        "report": ("scpslab.cli.report", "Write one page about a run or campaign: RUN/report.html."),
+    },
+    "Share": {
+        "export": ("scpslab.cli.export", "Pack a run into one file from which anyone can reproduce it."),
+        "verify": ("scpslab.cli.verify", "Run an archive or a run again, and compare every byte."),
+    },
+    "Course": {
+        "assignment": ("scpslab_course.cli.assignment", "Work on an assignment, from its start to what you hand in."),
+        "course": ("scpslab_course.cli.course", "Make a course, and issue a variant to every student."),
+        "grade": ("scpslab_course.cli.grade", "Grade submissions by running them again."),
+    },
+    "Papers": {
+        "claims": ("scpslab.cli.claims", "Test every finding of the papers against your runs."),
+    },
+    "Maintenance": {
+        "clean": ("scpslab.cli.clean", "Free disk space: remove files that scpslab can make again."),
+        # What it writes is committed in a clone.
+        **({} if IS_INSTALLED else {"schema": ("scpslab_course.cli.schema", "Regenerate the schemas and references.")}),
+    },
 }
+COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 # Packages that few commands need, and the extra of scpslab that has them (pyproject.toml).
 EXTRAS = {"cryptography": "course", "jinja2": "report"}
 GO_ON = "Finished cells are kept; repeat the command to resume."
@@ -73,9 +88,22 @@ EPILOG = (
 HELP = """A satellite-network laboratory: real kernel TCP over emulated satellite links, in virtual time,
 reproducible bit for bit, without root.
 
-Start with "scpslab doctor" (checks this machine), "scpslab list" (lists the experiments) and
-"scpslab run fy97/fig04:kernel-demo" (runs a small one).
+Start with "scpslab doctor" (checks this machine), "scpslab demo" (runs a small experiment) and "scpslab docs tutorial"
+(your first hour). "scpslab COMMAND --help" explains a command, with examples.
 """
+EXAMPLES, BETWEEN = "Examples: ", " · "
+# A line of its own in what click wraps.
+AS_IT_IS = "\b\n"
+
+
+class _Grouped(TyperGroup):
+    """Lists the commands in their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, COMMANDS))
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name.ljust(width), summary) for name, (_, summary) in commands.items()])
 
 
 def program(words: list[str]) -> typer.Typer:
@@ -84,18 +112,31 @@ def program(words: list[str]) -> typer.Typer:
     Only the command that it names is loaded; the list of commands is printed without loading any: imports take seconds.
     """
     app = typer.Typer(
-        no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EPILOG, help=HELP
+        cls=_Grouped,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        epilog=EPILOG,
+        help=HELP,
     )
     app.callback()(_options)
-    wanted = next((word for word in words if not word.startswith("-")), "")
+    completed = _completed()
+    wanted = next((word for word in completed or words if not word.startswith("-")), "")
     if wanted in COMMANDS:
         _add(app, wanted)
         return app
-    if wanted:
+    if wanted and not completed:
         raise UsageError(f'scpslab: found no command "{wanted}"; {one_of(wanted, COMMANDS)}')
     for command, (_, summary) in COMMANDS.items():
         app.command(command, help=summary)(_not_loaded)
     return app
+
+
+def _completed() -> list[str]:
+    """The words that a shell wants to have completed; none if a command is to be run."""
+    # Bash says them in one variable, the other shells in another (typer's scripts).
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return line.split()[1:] if "_SCPSLAB_COMPLETE" in os.environ else []
 
 
 def _add(app: typer.Typer, command: str) -> None:
@@ -105,12 +146,24 @@ def _add(app: typer.Typer, command: str) -> None:
     function = getattr(module, f"{command}_", None) or getattr(module, command)
     subcommands = getattr(module, "SUBCOMMANDS", ())
     if not subcommands:
-        app.command(command)(function)
+        app.command(command, help=_help(function))(function)
         return
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=function.__doc__)
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=_help(function))
     for subcommand in subcommands:
-        group.command(subcommand.__name__.rstrip("_"))(subcommand)
+        group.command(subcommand.__name__.rstrip("_"), help=_help(subcommand))(subcommand)
     app.add_typer(group, name=command)
+
+
+def examples(function: Callable[..., object]) -> list[str]:
+    """The examples at the end of a command's help, each as it is typed."""
+    _, _, text = (inspect.getdoc(function) or "").partition(EXAMPLES)
+    return [" ".join(example.split()) for example in text.split(BETWEEN)] if text else []
+
+
+def _help(function: Callable[..., object]) -> str:
+    """The help of a command, with each example in a line of its own."""
+    said, _, _ = (inspect.getdoc(function) or "").partition(EXAMPLES)
+    return "\n  ".join([f"{said}{AS_IT_IS}Examples:", *examples(function)])
 
 
 def _load(command: str) -> ModuleType:
@@ -152,7 +205,8 @@ def _options(
 def main() -> None:
     """Runs the command line and exits."""
     try:
-        program(sys.argv[1:])(prog_name="scpslab")
+        words = todays_words(sys.argv[1:])
+        program(words)(words, prog_name="scpslab")
     except ScpslabError as error:
         sys.exit(complain(error))
     except KeyboardInterrupt:
@@ -184,5 +238,5 @@ def _advice(error: OSError) -> str:
 def complain(error: ScpslabError) -> int:
     """Prints an error, one line per fault, and returns its exit code."""
     for line in str(error).splitlines():
-        print(f"error: {harmless(line)}", file=sys.stderr)
+        print(f"error: {for_readers(line)}", file=sys.stderr)
     return error.exit_code

@@ -19,14 +19,14 @@ from scpslab.scenario.topologies import defaults
 
 
 def list_(
-    what: Annotated[str, choice("--what", (*TABLES, "all"), "What to list.")] = "scenarios",
+    what: Annotated[str, choice("WHAT", (*TABLES, "all"), f"One of {', '.join(TABLES)}, all.")] = "scenarios",
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 
     The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some
     hundred virtual seconds per second.
 
-    Examples: scpslab list · scpslab list --what topologies
+    Examples: scpslab list · scpslab list topologies
     """
     console = table_console()
     for index, (name, table) in enumerate(TABLES.items()):

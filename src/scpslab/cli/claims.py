@@ -64,10 +64,9 @@ def claims(
 ) -> None:
     """Test every finding of the papers against your runs.
 
-    analysis/claims/*.yaml holds the bands and their reasons; docs/claims.md explains the outcomes.
-    A cell that is in several runs counts once, from the newest run. Claims of your own are in the folder claims/ beside
-    your scenario, or in a file that
-    --file names. Exit code 1: a file of claims could not be used; a warning names its place.
+    analysis/claims/*.yaml holds the bands and their reasons; "scpslab docs claims" explains the outcomes. A cell that
+    is in several runs counts once, from the newest run. Claims of your own are in the folder claims/ beside your
+    scenario, or in a file that --file names. Exit code 1: a file of claims could not be used; a warning names it.
 
     Examples: scpslab claims · scpslab claims last --details · scpslab claims --paper fy97 --format csv > fy97.csv
     """

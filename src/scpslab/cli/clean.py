@@ -33,12 +33,14 @@ def clean(
     labs: Annotated[
         bool, typer.Option("--labs", help="Remove what killed labs of engine host have left (as root).")
     ] = False,
-    runs: Annotated[Path | None, typer.Option(help="Remove unfinished cells (*.part) in this folder of runs.")] = None,
+    runs: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Remove unfinished cells (*.part) in this folder of runs.")
+    ] = None,
     older_than: Annotated[
         int | None,
         typer.Option(min=0, metavar="DAYS", help="With --results: only those that nobody has used for so many days."),
     ] = None,
-    most: Annotated[
+    max_size: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
@@ -59,17 +61,20 @@ def clean(
     A lab of engine virtual or live is one process: when it ends, it leaves nothing in the system. A lab of engine host
     removes itself when it ends; a killed lab leaves processes, containers and a control group under its own id, and
     --labs removes exactly these.
+
+    Examples: scpslab clean --results --older-than 90 · scpslab clean --results --max-size "10 GB" · scpslab clean
+    --runs runs
     """
     if not (results or images or labs or runs):
         raise UsageError(
-            "clean: found no option; expected --results, --images, --labs or --runs DIR. Say what to remove."
+            "clean: found no option; expected --results, --images, --labs or --runs FOLDER. Say what to remove."
         )
     if runs and not runs.is_dir():
         raise UsageError(
             f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; "
             "expected a folder of runs, such as runs. Correct the path."
         )
-    is_trimmed = _trimmed(older_than, most, store, is_wanted=results)
+    is_trimmed = _trimmed(older_than, max_size, store, is_wanted=results)
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
@@ -83,13 +88,13 @@ def clean(
             _unfinished(RunFolder(path))
 
 
-def _trimmed(days: int | None, most: str | None, folder: Path | None, *, is_wanted: bool) -> bool:
+def _trimmed(days: int | None, max_size: str | None, folder: Path | None, *, is_wanted: bool) -> bool:
     """Removes what the options choose among results; whether they choose anything."""
-    if days is None and not most and not folder:
+    if days is None and not max_size and not folder:
         return False
     if not is_wanted:
         raise UsageError(
-            "--older-than, --most, --store: found no --results; expected it, because they choose among results. "
+            "--older-than, --max-size, --store: found no --results; expected it, because they choose among results. "
             "Add --results."
         )
     if folder and not folder.is_dir():
@@ -98,9 +103,9 @@ def _trimmed(days: int | None, most: str | None, folder: Path | None, *, is_want
             "Correct the path."
         )
     try:
-        most_bytes = units.parse("size", most) if most else None
+        most_bytes = units.parse("size", max_size) if max_size else None
     except units.UnitError as error:
-        raise UsageError(f"--most: {error}. Correct it.") from error
+        raise UsageError(f"--max-size: {error}. Correct it.") from error
     # A shared folder without another choice is emptied, but it stays.
     most_bytes = 0 if days is None and most_bytes is None else most_bytes
     store = Store(folder or cache_dir() / RESULTS)

@@ -52,7 +52,7 @@ def compare(
     ] = Method.MEANS,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Compare runs point by point, or the values of one axis of a run.
+    """Compare runs, or the values of one axis, point by point.
 
     The table has differences and ratios with 95 % intervals, and p corrected for the number of comparisons (Holm).
     Cells that met the same errors and traffic are compared in pairs. Where a transfer did not complete, an exact test

@@ -10,26 +10,29 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from scpslab.cli.options import engine_choice
+from scpslab.cli.options import choice, engine_choice
 from scpslab.cli.tables import plain_console
 from scpslab.core.errors import CapabilityError
 from scpslab.doctor import examine
 from scpslab.engine import DEFAULT, ENGINES
 
 ENGINE = engine_choice(ENGINES, "The engine to check for")
+FORMATS = ("table", "json")
 COLOURS = {"ok": "green", "warning": "yellow", "missing": "red"}
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False,
     engine: Annotated[str, ENGINE] = DEFAULT,
+    format_: Annotated[str, choice("--format", FORMATS, "Output format: to read, or for other programs.")] = "table",
 ) -> None:
     """Check this machine, and show how to fix what is missing.
 
     The command checks everything that an engine needs, before anything starts.
+
+    Examples: scpslab doctor · scpslab doctor --engine host --format json
     """
     findings = examine(engine)
-    if as_json:
+    if format_ == "json":
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
         table = Table("check", "", "found", box=None, pad_edge=False)

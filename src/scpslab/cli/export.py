@@ -33,6 +33,8 @@ def export(
 
     The file holds the resolved scenario, every plan, versions and hashes, results, and digests of all files. The
     command prints its path. "scpslab verify FILE" runs it again, on this or another machine, and compares the bytes.
+
+    Examples: scpslab export last · scpslab export last --out run.scpslab.tar.gz --whole
     """
     folder = find_run(run)
     if out is not None:

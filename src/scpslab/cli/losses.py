@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from scpslab.analysis.capture import annotated, read_records
 from scpslab.analysis.lost_packets import Losses, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
-from scpslab.cli.options import RunArgument
+from scpslab.cli.options import runs, split
 from scpslab.cli.tables import Format, FormatOption, print_report
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
@@ -20,64 +21,94 @@ NAMED = 5
 
 
 def losses(
-    run: RunArgument = "last",
-    cell: Annotated[str | None, typer.Option(help="The cell, by its id. Not needed if the run has one cell.")] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help='Run folders, their names under runs/, or "last". Default: last.',
+            autocompletion=runs,
+        ),
+    ] = None,
+    cell: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="A cell, by its id; * stands for anything, and the option may be repeated. "
+            "Not needed if the run has one cell.",
+        ),
+    ] = None,
     format_: FormatOption = Format.TABLE,
     pcapng: Annotated[
         Path | None,
         typer.Option(
-            help="Also write the capture to this file as pcapng, with a comment on each lost frame and each repair."
+            metavar="FILE",
+            help="Also write the capture to this file as pcapng, with a comment on each lost frame and each repair.",
         ),
     ] = None,
     capture: Annotated[
-        str | None, typer.Option(help="The capture to write with --pcapng. Default: that with the most lost packets.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="The capture to write with --pcapng. Default: that with the most lost packets. "
+            "Repeat the option, or separate with commas: a file for each, with the name before its suffix.",
+        ),
     ] = None,
 ) -> None:
-    """List every packet loss of a cell.
+    """List every packet loss of a cell, or of several.
 
     Each line has the time, the cause, the place (link, direction, queue or arrival), the segment (flow, sequence
     number, payload bytes), its frame number in a capture, and the time at which the sender sent the bytes again in a
-    packet that arrived. The cell needs a probe of kind verdicts for the direction and a capture without filter on the
+    packet that arrived. The cell needs a probe of kind losses for the direction and a capture without filter on the
     sending side, or captures on both sides.
 
-    Examples: scpslab losses last --cell "stack=cubic,ber=1e-06,r1" · scpslab losses last --format csv > losses.csv ·
-    scpslab losses last --pcapng lost.pcapng
+    Examples: scpslab losses last --cell "stack=cubic,ber=1e-06,r1" · scpslab losses last --cell "stack=cubic,*"
+    --format csv > losses.csv · scpslab losses last --cell r1 --pcapng lost.pcapng --capture h1,h2
     """
-    opened = open_run(find_run(run))
-    chosen = _cell(opened, cell)
-    lost = find_losses(chosen, opened.id)
-    if pcapng is not None or capture is not None:
-        _write_pcapng(chosen, lost, pcapng, capture)
-    print_report(report(lost), format_)
-
-
-def _cell(run: Run, name: str | None) -> RunCell:
-    """The cell wanted; the only one if none is named."""
-    if name is None and len(run.cells) == 1:
-        return run.cells[0]
-    for cell in run.cells:
-        if name in (cell.id, cell.folder.name):
-            return cell
-    ids = ", ".join(cell.id for cell in run.cells[:NAMED])
-    found = f'--cell "{name}": found no such cell' if name else f"found {len(run.cells)} cells and no --cell"
-    raise UsageError(f"{run.folder}: {found}; expected one such as {ids}. Choose one with --cell.")
-
-
-def _write_pcapng(cell: RunCell, found: Losses, path: Path | None, wanted: str | None) -> None:
-    """Writes the annotated capture."""
-    if path is None:
+    opened = [open_run(find_run(name)) for name in run or ["last"]]
+    chosen = [(one.id, each) for one in opened for each in _cells(one, cell or [])]
+    found = [find_losses(each, of) for of, each in chosen]
+    captures = split(capture)
+    if pcapng is None and captures:
         raise UsageError("--capture: found no --pcapng beside it; expected the file to write. Add --pcapng FILE.")
-    names = captures_with_losses(found)
-    if wanted is not None and not cell.capture_file(wanted).is_file():
-        captures = [probe.name for probe in cell.plan.cell.probes if probe.captured_node]
-        raise UsageError(f'{cell.folder}: --capture "{wanted}": found no such capture; {one_of(wanted, captures)}')
-    name = wanted or next(iter(names), None)
-    if name is None:
+    if pcapng is not None:
+        if len(chosen) > 1:
+            raise UsageError(f"--pcapng: found {len(chosen)} cells; expected one. Choose one with --cell.")
+        _write_pcapng(chosen[0][1], found[0], pcapng, captures)
+    print_report(report(*found), format_)
+
+
+def _cells(run: Run, wanted: list[str]) -> list[RunCell]:
+    """The cells wanted, in their order; the only one if none is named."""
+    if not wanted and len(run.cells) == 1:
+        return list(run.cells)
+    found = [cell for cell in run.cells if any(_is_named(cell, name) for name in wanted)]
+    missing = [name for name in wanted if not any(_is_named(cell, name) for cell in found)]
+    if found and not missing:
+        return found
+    ids = ", ".join(cell.id for cell in run.cells[:NAMED])
+    what = f'--cell "{missing[0]}": found no such cell' if missing else f"found {len(run.cells)} cells and no --cell"
+    raise UsageError(f"{run.folder}: {what}; expected one such as {ids}. Choose one with --cell.")
+
+
+def _is_named(cell: RunCell, name: str) -> bool:
+    return name in (cell.id, cell.folder.name) or fnmatchcase(cell.id, name)
+
+
+def _write_pcapng(cell: RunCell, found: Losses, path: Path, wanted: list[str]) -> None:
+    """Writes the annotated captures."""
+    known = [probe.name for probe in cell.plan.cell.probes if probe.captured_node]
+    for name in wanted:
+        if not cell.capture_file(name).is_file():
+            raise UsageError(f'{cell.folder}: --capture "{name}": found no such capture; {one_of(name, known)}')
+    names = wanted or captures_with_losses(found)[:1]
+    if not names:
         raise ResultError(
             f"{cell.folder}: found no lost packet that is identified in a capture; expected one. "
             "Read the notes of the list without --pcapng."
         )
-    source = cell.capture_file(name)
-    records = read_records(source.read_bytes(), str(source))
-    path.write_bytes(annotated(records, name, comments(found.lost, name)))
-    typer.echo(f"wrote {path}", err=True)
+    for name in names:
+        source = cell.capture_file(name)
+        target = path if len(names) == 1 else path.with_name(f"{path.stem}-{name}{path.suffix}")
+        records = read_records(source.read_bytes(), str(source))
+        target.write_bytes(annotated(records, name, comments(found.lost, name)))
+        typer.echo(f"wrote {target}", err=True)

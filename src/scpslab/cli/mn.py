@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.options import choice, engine_choice
+from scpslab.cli.options import choice, engine_choice, max_wall
 from scpslab.cli.tables import Notes, plain_console
 from scpslab.cli.terminal import harmless, warn
-from scpslab.core import names, strict_json, units
+from scpslab.core import names, strict_json
 from scpslab.core.errors import FAILED_EXIT, INTERRUPTED_EXIT, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
 from scpslab.documents.yaml_lines import text_of
@@ -36,7 +36,9 @@ TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
 
 
 def mn(
-    script: Annotated[Path, typer.Argument(help="A Python file that makes a Mininet network, or has topos.")],
+    script: Annotated[
+        Path, typer.Argument(metavar="SCRIPT", help="A Python file that makes a Mininet network, or has topos.")
+    ],
     topo: Annotated[
         str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")
     ] = None,
@@ -44,7 +46,7 @@ def mn(
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
     engine: Annotated[str, ENGINE] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
-    limit: Annotated[str, typer.Option(help="End the script after this time on the wall clock.")] = "30 min",
+    wall_s: Annotated[int, max_wall("End the script after this time on the wall clock.")] = 1800,
     keep: Annotated[
         Path | None,
         typer.Option(help="Keep the plan, the accounts of all links and the script's files in this new folder."),
@@ -53,7 +55,7 @@ def mn(
     """Run your own Mininet script in virtual time.
 
     The script runs in a guest, never on this machine: first to say what its network is, then on that network.
-    docs/mininet.md has a table of Mininet's words and ours, and says what is not done.
+    "scpslab docs mininet" has a table of Mininet's words and ours, and says what is not done.
 
     Examples: scpslab mn bottleneck.py · scpslab mn mytopo.py --topo mytopo,3 --test pingall · scpslab mn net.py
     --engine live
@@ -65,12 +67,6 @@ def mn(
             f"--topo: found {names.shown(topo)}; expected one of the script's topos, with its arguments. "
             "Correct the option."
         )
-    try:
-        wall_s = units.parse("duration", limit) // 10**9
-    except units.UnitError as error:
-        raise UsageError(f"--limit: {error}. Correct the option.") from error
-    if wall_s < 1:
-        raise UsageError(f"--limit: found {names.shown(limit)}; expected at least 1 s. Correct the option.")
     asked = MininetScript(
         file=names.file_label(script.name),
         code=_text(script),

@@ -31,7 +31,9 @@ ASKING = Console(stderr=True)
 def new(  # typer calls it by name
     file: Annotated[
         Path,
-        typer.Argument(callback=printable, help="The file to write, for example mine.yaml; it must not exist yet."),
+        typer.Argument(
+            metavar="FILE", callback=printable, help="The file to write, for example mine.yaml; it must not exist yet."
+        ),
     ],
     title: Annotated[str | None, typer.Option(help="The title. Default: the name of the file.")] = None,
     topology: Annotated[str | None, typer.Option(help=f"The network, one of {', '.join(fresh.networks())}.")] = None,
@@ -57,8 +59,7 @@ def new(  # typer calls it by name
 
     At a terminal, the command asks for what the options do not say. It never overwrites a file.
 
-    Examples: scpslab new mine.yaml · scpslab new mine.yaml --stacks cubic,bbr,scps-modern --ber 0,1e-6,1e-5 --size "4
-    MB" --repeats 5 --yes
+    Examples: scpslab new mine.yaml · scpslab new mine.yaml --stacks cubic,scps-modern --ber 0,1e-6 --size "4 MB" --yes
     """
     _check_name(file)
     _check_options(ber, size)

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.models import OptionInfo
 
+from scpslab.core import names, units
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
+from scpslab.runs.run import RUNS
 
 if TYPE_CHECKING:
     # Commands that only read need no engine, which takes a while to load.
     from scpslab.engine import Engine
 
 
-def choice(option: str, choices: Collection[str], does: str) -> OptionInfo:
-    """An option with a value that is one of the choices; the message about another one suggests the nearest."""
+def choice(name: str, choices: Collection[str], does: str) -> Any:
+    """An option, or an argument if its name has no dashes, with a value that is one of the choices; the message about
+    another one suggests the nearest.
+    """
 
     def chosen(text: str) -> str:
         if text not in choices:
-            raise UsageError(f'{option}: found "{text}"; {one_of(text, choices)}')
+            raise UsageError(f'{name}: found "{text}"; {one_of(text, choices)}')
         return text
 
-    option_info: OptionInfo = typer.Option(option, parser=chosen, metavar=f"[{'|'.join(choices)}]", help=does)
-    return option_info
+    said: dict[str, Any] = {"parser": chosen, "help": does, "autocompletion": completed(lambda: choices)}
+    if not name.startswith("--"):
+        return typer.Argument(metavar=f"[{name}]", **said)
+    return typer.Option(name, metavar=f"[{'|'.join(choices)}]", **said)
 
 
-def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> OptionInfo:
+def completed(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes the beginning of a word to."""
+    return lambda incomplete: [word for word in words() if word.startswith(incomplete)]
+
+
+def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> Any:
     """The option `--engine` of a command; its help says what each engine is."""
     known = ", ".join(f"{name} ({engine.summary})" for name, engine in engines.items())
     return choice("--engine", engines, f"{does}: {known}.")
@@ -43,21 +53,40 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
+def _wall_s(text: str | int) -> int:
+    """The value of `--max-wall`, in seconds; the default comes as a number."""
+    text = str(text)
+    try:
+        wall_s = units.parse("duration", f"{text} s" if text.isdecimal() else text) // 10**9
+    except units.UnitError as error:
+        raise UsageError(f"--max-wall: {error}. Correct the option.") from error
+    if wall_s < 1:
+        raise UsageError(f"--max-wall: found {names.shown(text)}; expected at least 1 s. Correct the option.")
+    return wall_s
+
+
+def max_wall(does: str) -> Any:
+    """The option `--max-wall`: a limit on the wall clock."""
+    return typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=f"{does} Or with a unit: '2 h'.")
+
+
 Jobs = Annotated[
     int | None,
     typer.Option(parser=_jobs, metavar="NUMBER", help="Number of cells to run at a time. Default: one per core."),
 ]
+runs = completed(lambda: ["last", *(folder.name for folder in RUNS.glob("*-*"))])
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.')
+    str,
+    typer.Argument(
+        metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.', autocompletion=runs
+    ),
 ]
 RunOrCampaign = Annotated[
     str,
-    typer.Argument(metavar="RUN", help='A run or campaign: a folder, its name under runs/, or "last" for the newest.'),
-]
-Scenario = Annotated[
-    str,
     typer.Argument(
-        metavar="SCENARIO", help="A scenario by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:test."
+        metavar="RUN",
+        help='A run or campaign: a folder, its name under runs/, or "last" for the newest.',
+        autocompletion=runs,
     ),
 ]
 Settings = Annotated[

@@ -1,4 +1,4 @@
-"""`scpslab plan`: prints the plan of a cell, or the ids of all cells."""
+"""`scpslab plan`: the ids of all cells, the plan of a cell, the paths of packets, or what a run costs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typer
 
 from scpslab import plan as plans
 from scpslab import scenario
-from scpslab.cli.options import Scenario, Settings, Trust
+from scpslab.cli.options import Settings, Trust
 from scpslab.cli.remaining import in_words
 from scpslab.cli.terminal import harmless
-from scpslab.cli.validate import todays_name
+from scpslab.cli.validate import Scenario, todays_name
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured
@@ -46,16 +46,16 @@ def plan(
     set_: Settings = None,
     trust: Trust = False,
 ) -> None:
-    """Print the ids of all cells, the plan of one cell, or the paths of packets.
+    """Show what a run would do: its cells, a plan, paths, or the cost.
 
-    The lab carries out the plan. It states every address, rate, delay, seed and kernel setting; it has no defaults
-    (docs/plan-format.md).
+    Without an option, the command prints the ids of all cells. The lab carries out the plan of a cell: every address,
+    rate, delay, seed and kernel setting, without defaults (scpslab docs plan-format).
 
     --paths shows links, rates, delays and bit errors from host to host and back; cells with the same paths stand
-    together (docs/paths.md).
+    together (scpslab docs paths).
 
-    Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan links/one-way --paths ·
-    scpslab plan fy97/fig04:kernel-test --cell stack=fy97-reno,errors=clustered,ber=0,r1
+    Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan links/one-way --paths · scpslab plan
+    campaigns/papers:quick --cost · scpslab plan fy97/fig04:kernel-test --cell stack=fy97-reno,errors=clustered,ber=0,r1
     """
     if cost:
         typer.echo(cost_text(todays_name(name), set_ or [], trust=trust), nl=False)

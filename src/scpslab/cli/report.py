@@ -15,9 +15,11 @@ def report(
 ) -> None:
     """Write one page about a run or campaign: RUN/report.html.
 
-    The page has tables with intervals, figures, and the verdicts on the papers' findings: for a campaign all findings,
-    for a single run those that the run has data for. It is one file without scripts that fetches nothing: you can send
-    it to somebody, or read it on a phone.
+    The page has the main figure and key numbers first, then tables with intervals, figures, the verdicts on the papers'
+    findings (for a campaign all findings, for a single run those that the run has data for), and how it was made. It is
+    one file without scripts that fetches nothing: you can send it to somebody, print it, or read it on a phone.
+
+    Examples: scpslab report last
     """
     folder = find_run(run)
     if not is_campaign(folder):

@@ -31,11 +31,11 @@ def results(
     """Show the results of a run: means with intervals.
 
     The table has the mean ± 95 % Student-t interval for each point of the sweep, and the number of completed transfers.
-    Incomplete transfers are counted, never averaged in. RUN/results.csv has a row per cell; docs/columns.md explains
-    its columns.
+    Incomplete transfers are counted, never averaged in. RUN/results.csv has a row per cell; "scpslab docs columns"
+    explains its columns.
 
     Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last
     --format csv > means.csv
     """
     summary = summarise(read_results(find_run(run), rebuild=rebuild, warn=warn), split(by), split(metric))
-    print_report(report(summary), format_)
+    print_report(report(summary, is_narrow=not metric), format_)

@@ -15,7 +15,7 @@ from scpslab.cli.options import Jobs, Settings, choice, engine_choice
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.terminal import warn
-from scpslab.cli.validate import todays_name
+from scpslab.cli.validate import Scenario, todays_name
 from scpslab.core.errors import FAILED_EXIT, ResultError, UsageError
 from scpslab.core.folders import somebody_elses
 from scpslab.engine import DEFAULT, ENGINES
@@ -27,18 +27,12 @@ from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
 
 ENGINE = engine_choice(ENGINES, "Engine to run cells in")
-WHERE = "Where cells run: local (this machine) or dask (the workers of --cluster)."
+WHERE = "Where cells run: local (this machine) or dask. Default: dask with --cluster, local without."
 EXECUTOR = choice("--executor", EXECUTORS, WHERE)
 
 
 def run(  # typer calls it by name
-    scenario: Annotated[
-        str,
-        typer.Argument(
-            help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. "
-            "fy97/fig04:kernel-demo."
-        ),
-    ],
+    scenario: Scenario,
     engine: Annotated[str, ENGINE] = DEFAULT,
     jobs: Jobs = None,
     cache: Annotated[
@@ -69,22 +63,28 @@ def run(  # typer calls it by name
         str | None,
         typer.Option(
             metavar="K/N",
-            help="Run only part K of N, and keep its results; a run without it takes them all (docs/scale.md).",
+            help="Run only part K of N, and keep its results; a run without it takes them all.",
         ),
     ] = None,
-    executor: Annotated[str, EXECUTOR] = "local",
+    executor: Annotated[str | None, EXECUTOR] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="CLUSTER", help="With --executor dask: a scheduler's address, or local (docs/scale.md)."),
+        typer.Option(
+            metavar="CLUSTER",
+            help="Run cells on the workers of the Dask scheduler at this address; local: on this machine.",
+        ),
     ] = None,
 ) -> None:
     """Run a scenario or campaign; repeat the command to resume.
 
     The command runs every cell, draws the figures and prints the run folder last. It is safe to interrupt: finished
     cells are kept. A campaign (campaigns/papers) runs several scenarios; its folder links to their runs, and "scpslab
-    report" makes one page of them.
+    report" makes one page of them. "scpslab docs scale" explains runs on several machines (--shard, --cluster).
+
+    Examples: scpslab run fy97/fig04:kernel-demo · scpslab run fy97/fig04:kernel-test --set sweep.stack=fy97-reno
     """
     console = table_console(stderr=True)
+    executor = executor or ("dask" if cluster else "local")
     if ENGINES[engine].reach:
         check_consent(engine, scenario, trust, console)
     options = RunOptions(
@@ -135,7 +135,7 @@ def check_consent(engine: str, scenario: str, is_trusted: bool, console: Console
         UsageError: there is such a file, and the user has not given --trust.
     """
     reach = ENGINES[engine].reach
-    console.print(f"engine {engine}: {reach} (docs/security.md).", highlight=False)
+    console.print(f"engine {engine}: {reach} (scpslab docs security).", highlight=False)
     for path in _files(scenario):
         if not is_trusted and (found := somebody_elses(path)):
             raise UsageError(

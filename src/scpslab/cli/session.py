@@ -31,20 +31,20 @@ def transcript(
 
     Nothing waits for a command that the user interrupted; one that is not there is left out.
     """
-    script: list[dict[str, object]] = []
+    events: list[dict[str, object]] = []
     for step in steps:
         if step["do"] not in ("interrupted", "not found"):
-            script.append(step)
-        elif script:
-            last = script.pop()
+            events.append({key: value for key, value in step.items() if key != "do"})
+        elif events:
+            last = events.pop()
             if step["do"] == "interrupted":
-                script.append({**last, "required": False})
+                events.append({**last, "required": False})
     head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
     body = {
         **head,
         **said,
         **({"hosts": hosts} if hosts else {}),
-        "script": script,
+        "events": events,
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
 

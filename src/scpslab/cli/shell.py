@@ -11,7 +11,7 @@ import typer
 import yaml
 
 from scpslab import scenario
-from scpslab.cli.options import Trust, choice, engine_choice
+from scpslab.cli.options import Trust, choice, completed, engine_choice
 from scpslab.cli.session import Session, new_folder
 from scpslab.cli.tables import Notes, plain_console
 from scpslab.core import units
@@ -23,6 +23,7 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import Limits, Prompt
 from scpslab.plan.network import Containers
 from scpslab.plan.nodes import Host
+from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 
@@ -35,8 +36,10 @@ def shell(
     topology: Annotated[
         str,
         typer.Argument(
-            help="The topology to start; scpslab list --what topologies lists them. "
-            "A path that begins with ./ or / is a file of your own."
+            metavar="[TOPOLOGY]",
+            help="The topology to start; scpslab list topologies lists them. "
+            "A path that begins with ./ or / is a file of your own.",
+            autocompletion=completed(catalogue.names),
         ),
     ] = "fy97",
     set_: Annotated[
@@ -76,10 +79,11 @@ def shell(
 ) -> None:
     """Start a network on the wall clock, with a prompt.
 
-    The prompt is Mininet's: type a node and a command to run the command in that node. "exit" stops the lab.
+    The prompt is Mininet's: type a node and a command to run the command in that node, such as "ws1 ping -c 3 ws2".
+    "iperf ws1 ws2" measures, "link hop ber 1e-5" changes a link, "watch" shows what happens, and "exit" stops the lab.
 
-    Examples: scpslab shell fy97 · then: ws1 ping -c 3 ws2 · or: iperf ws1 ws2 · or: ws2 iperf3 -s -D, ws1 iperf3 -c ws2
-    -t 60 &, link hop ber 1e-5, watch
+    Examples: scpslab shell fy97 · scpslab shell fy97 --set data_rate="9600 bit/s" --keep session · scpslab shell fy97
+    --stack "*=scps:fy97-rate"
     """
     given = _given(set_ or [])
     if bash and is_path(topology):
@@ -186,7 +190,7 @@ def shell_plan(
             f"--containers: found docker for {topology}, which has a serial link; expected process. Remove the option."
         )
     hosts = [node.name for node in network.nodes if node.kind == "host"]
-    script = [{"do": "run", "at": "0 s", "node": host, "command": "true"} for host in hosts]
+    events = [{"at": "0 s", "node": host, "command": "true"} for host in hosts]
     place = str(Path(topology).resolve()) if is_path(topology) else topology
     text = {
         "kind": "scenario",
@@ -198,7 +202,7 @@ def shell_plan(
     }
     with scratch() as folder:
         path = folder / "shell.yaml"
-        path.write_text(yaml.safe_dump({**text, "containers": containers, "script": script}))
+        path.write_text(yaml.safe_dump({**text, "containers": containers, "events": events}))
         try:
             (cell,) = scenario.cells(scenario.load(str(path), topologies=OnDisk(is_trusted=is_trusted)))
         except ScenarioError as error:
@@ -206,5 +210,5 @@ def shell_plan(
             said_of_hosts = re.sub(rf"{re.escape(str(path))}:\d+: hosts\.", "--stack: ", str(error))
             raise ScenarioError(re.sub(rf"{re.escape(str(path))}:\d+: ", "--set: ", said_of_hosts)) from error
         planned = planning.plan(cell)
-    own = replace(planned.cell, id="shell", scenario="shell", kernel_seed="", shell=kind, limits=LIMITS, script=())
+    own = replace(planned.cell, id="shell", scenario="shell", kernel_seed="", shell=kind, limits=LIMITS, events=())
     return replace(planned, cell=own)

@@ -18,7 +18,7 @@ from rich.text import Text
 from scpslab.analysis import table
 from scpslab.analysis.output import Report
 from scpslab.analysis.table import Summary
-from scpslab.cli.terminal import harmless
+from scpslab.cli.terminal import for_readers, harmless
 
 WIDE = 180
 
@@ -44,7 +44,7 @@ def print_report(report: Report, format_: Format) -> None:
         case Format.TABLE:
             print_table(report, table_console())
         case Format.MARKDOWN:
-            typer.echo(harmless(as_markdown(report)), nl=False)
+            typer.echo(for_readers(as_markdown(report)), nl=False)
         case Format.CSV:
             typer.echo(report.csv, nl=False)
         case Format.JSON:
@@ -59,8 +59,8 @@ def print_table(report: Report, console: Console) -> None:
 
 
 def print_summary(summary: Summary, console: Console) -> None:
-    """Prints the table of a run."""
-    print_table(table.report(summary), console)
+    """Prints the table of a run, as wide as a terminal."""
+    print_table(table.report(summary, is_narrow=True), console)
 
 
 def as_table(report: Report) -> Table:
@@ -111,7 +111,7 @@ class _PlainConsole(Console):
 
     def render_str(self, text: str, **settings: Any) -> Text:
         """The text as Rich shows it. All printed text passes through this method, in tables too."""
-        return super().render_str(harmless(text), **settings)
+        return super().render_str(for_readers(text), **settings)
 
 
 def table_console(*, stderr: bool = False) -> Console:

@@ -1,15 +1,19 @@
 """Makes text of files and guests safe for the terminal: terminals obey control characters, so these are shown instead
-of sent. And warnings.
+of sent. And warnings, and pages that messages name.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from pathlib import Path
 
 from scpslab.core.errors import UsageError
+from scpslab.core.project import ROOT
 
+DOCS = ROOT / "docs"
+PAGE = re.compile(r"(?<![\w./-])docs/([\w/-]+)\.md(#[\w-]+)?")
 # Controls, invisible format characters (they turn the direction of text) and halves of surrogate pairs.
 OBEYED = frozenset({"Cc", "Cf", "Cs"})
 KEPT = "\n\t"
@@ -24,6 +28,16 @@ def harmless(text: str) -> str:
         ascii(character)[1:-1] if unicodedata.category(character) in OBEYED and character not in KEPT else character
         for character in text
     )
+
+
+def for_readers(text: str) -> str:
+    """A message with each page as the command that shows it: whoever installed the wheel sees no folder docs/."""
+
+    def command(page: re.Match[str]) -> str:
+        is_page = (DOCS / f"{page[1]}.md").is_file()
+        return f"scpslab docs {page[1]}{page[2] or ''}" if is_page else page[0]
+
+    return harmless(PAGE.sub(command, text))
 
 
 def printable(path: Path | None) -> Path | None:
@@ -44,4 +58,4 @@ def printable(path: Path | None) -> Path | None:
 def warn(text: str) -> None:
     """Prints what is not as it should be, one line each; the command goes on."""
     for line in text.splitlines():
-        print(f"warning: {harmless(line)}", file=sys.stderr)
+        print(f"warning: {for_readers(line)}", file=sys.stderr)

@@ -10,16 +10,25 @@ import typer
 
 from scpslab import scenario
 from scpslab.analysis import checks
-from scpslab.cli.options import Scenario, Settings, Trust
+from scpslab.cli.options import Settings, Trust, completed
 from scpslab.cli.remaining import LONG_S, forecast
 from scpslab.cli.terminal import harmless
 from scpslab.core.errors import ScenarioError
 from scpslab.plan import Plan
 from scpslab.scenario import planning
 from scpslab.scenario.altered import changes_conditions
-from scpslab.scenario.campaign import is_campaign, load_campaign
+from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
 from scpslab.scenario.cells import uncollected
 from scpslab.scenario.topologies import OnDisk
+
+Scenario = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario or campaign by name or path; :VARIANT chooses a variant of it, e.g. fy97/fig04:kernel-demo.",
+        autocompletion=completed(lambda: (*scenario.names(), *campaign_names())),
+    ),
+]
 
 
 def validate(
@@ -36,14 +45,16 @@ def validate(
     errors at once: file and line, key, what was found, what was expected, what to do. Below the number of cells it
     prints the path of each workload's packets, there and back.
 
-    Examples: scpslab validate fy97/fig04 · scpslab validate my.yaml --resolved · scpslab validate my.yaml --set
-    repeats=2
+    Examples: scpslab validate fy97/fig04 · scpslab validate fy97/fig04:kernel-test --resolved · scpslab validate
+    fy97/fig04:kernel-test --set repeats=2
     """
     name = todays_name(name)
     if is_campaign(name):
         _campaign(name, set_ or [], is_trusted=trust)
         return
     loaded = scenario.load(name, set_ or [], OnDisk(is_trusted=trust))
+    for note in loaded.notes:
+        typer.echo(harmless(note), err=True)
     planned = checked_plans(loaded)
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.options import Jobs
+from scpslab.cli.options import Jobs, max_wall
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
 from scpslab.cli.terminal import harmless, printable
@@ -41,11 +41,8 @@ def verify(
             callback=printable, help="Keep the re-run in this folder. Default: remove it after the comparison."
         ),
     ] = None,
-    wall: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="SECONDS", help="Refuse the archive if one of its cells may take longer than this."
-        ),
+    wall_s: Annotated[
+        int, max_wall("Refuse the archive if one of its cells may take longer than this on the wall clock.")
     ] = LONGEST_WALL_S,
     trust: Annotated[
         bool,
@@ -54,18 +51,20 @@ def verify(
         ),
     ] = False,
 ) -> None:
-    """Run an exported run or a run folder again, and compare every byte.
+    """Run an archive or a run again, and compare every byte.
 
     An archive whose files are not those that it lists is refused. The cells run in virtual time. Then every file under
     cells/, and results.csv, is compared with the digests in the archive, and every plan with the plan that the archived
     scenario gives. A topology of the archive's own is not run: the archive has its networks. Exit code 0: all bytes are
     the same. Exit code 1: some files differ, or plans contradict the scenario; the output names them and says whether
     kernel, guest image and lab program were the same.
+
+    Examples: scpslab verify run.scpslab.tar.gz · scpslab verify last --sample 5%
     """
     path = Path(archive) if Path(archive).is_file() else find_run(archive)
     taken = Sample.parse(sample) if sample else None
     compared = run_again(
-        path, RunOptions(jobs=jobs, trust=trust), [ConsoleProgress(plain_console(stderr=True))], keep, wall, taken
+        path, RunOptions(jobs=jobs, trust=trust), [ConsoleProgress(plain_console(stderr=True))], keep, wall_s, taken
     )
     for comparison in compared:
         _say(comparison)

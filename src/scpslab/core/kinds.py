@@ -23,7 +23,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "fp",
         "iperf3",
         "ping",
-        "congestion",
+        "background",
         "policy",
     ),
     "services": (
@@ -36,7 +36,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "capture",
         "tcp_info",
         "queue",
-        "verdicts",
+        "losses",
     ),
     "disciplines": (
         "drop-tail",
@@ -50,13 +50,19 @@ NAMES: dict[str, tuple[str, ...]] = {
         "clustered",
         "gilbert-elliott",
         "vector-file",
-        "packet-loss",
+        "packet",
     ),
     "stacks": (
         "kernel",
         "scps",
         "image",
     ),
+}
+# Kinds by the names that they had up to 0.3.0, in files of that time and in the names of random streams.
+FORMER: dict[str, dict[str, str]] = {
+    "workloads": {"congestion": "background"},
+    "probes": {"verdicts": "losses"},
+    "errors": {"packet-loss": "packet"},
 }
 # What names of kinds have, and names of folders cannot: `drop-tail` is drop_tail/.
 NO_MODULE = str.maketrans("-.", "__")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -27,8 +28,22 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, core_schema
 
 
+class Mark(Enum):
+    """What a text stands for; in the annotation of a field, of a mapping's keys or of a list's items."""
+
+    PATH = "a path into the file"
+    DIRECTION = "a direction of a link"
+
+
 class Part(BaseModel):
-    """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused."""
+    """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused.
+
+    `former_keys`: keys by the names that they once had ("" where there is none any more); `former_values`: of a key,
+    values by theirs.
+    """
+
+    former_keys: ClassVar[Mapping[str, str]] = {}
+    former_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -21,11 +22,12 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from scpslab.core import units
-from scpslab.documents.parts import Spelt
+from scpslab.documents.parts import Mark, Spelt
 
 PACKETS = re.compile(r"^\s*(\d+)\s*packets?\s*$")
 # A name of the project's, or the path of a file: "mine.py" alone could be either.
 TOPOLOGY = re.compile(r"^([a-z][a-z0-9_-]{0,39}|(\.{1,2}/|/)[^\x00-\x1f]*\.py)$")
+PERCENTAGE = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*$", re.ASCII)
 NUMBER_PATTERN = r"[0-9.]+([eE][+-]?[0-9]+)?"
 
 
@@ -170,6 +172,12 @@ def _two(value: object) -> object:
     return value
 
 
+def _share(value: object) -> object:
+    """The probability that a percentage is, to the last digit: 0.7 % is 0.007."""
+    match = PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
+    return value if match is None else float(Decimal(match[1]) / 100)
+
+
 def _unsigned(limit: int) -> Callable[[object], object]:
     """Refuses booleans and numbers of absurd length before anything prints them."""
 
@@ -197,12 +205,26 @@ QueueLimit = Annotated[
 Count = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=1, le=units.LARGEST)]
 Seed = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=0, le=units.LARGEST)]
 Port = Annotated[int, Field(ge=1, le=65535)]
-Probability = Annotated[float, Field(ge=0, le=1)]
+Probability = Annotated[
+    float,
+    BeforeValidator(_share),
+    Field(ge=0, le=1),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1},
+                {"type": "string", "format": "percentage", "pattern": PERCENTAGE.pattern, "examples": ["1 %"]},
+            ]
+        }
+    ),
+]
 # Names become file names and parts of paths into the scenario.
 NAME = Spelt(
     r"^[a-z][a-z0-9_-]{0,39}$", "a name: a small letter first, then small letters, digits, - and _, 40 at most"
 )
 Name = Annotated[str, NAME]
+DirectionName = Annotated[str, NAME, Mark.DIRECTION]
+PathText = Annotated[str, Mark.PATH]
 TopologyName = Annotated[
     str,
     AfterValidator(_topology),

@@ -265,7 +265,7 @@ class HostLab:
         The old setting is kept for `remove`.
         """
         wanted = {node.sysctls.get("net.ipv4.tcp_congestion_control") for node in self.plan.network.speaking}
-        wanted |= {workload.congestion_control for workload in self.plan.cell.workloads}
+        wanted |= {workload.own_control for workload in self.plan.cell.workloads}
         modules = [
             *MODULES,
             *(f"tcp_{name}" for name in sorted(filter(None, wanted)) if name not in AVAILABLE.read_text().split()),

@@ -9,7 +9,7 @@ import shutil
 
 from scpslab.lab import probes, services, workloads
 from scpslab.lab.accounts import Accounts, Pace
-from scpslab.lab.changes import Script
+from scpslab.lab.changes import Events
 from scpslab.lab.context import Context, Folders
 from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import SECOND_NS, Loop
@@ -141,8 +141,8 @@ class Running:
             self.loop.at(epoch.realtime_ns, probe.start)
         for workload in self.workloads:
             self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.begin)
-        self.script = Script(self.context, cell.script)
-        self.script.schedule()
+        self.events = Events(self.context, cell.events)
+        self.events.schedule()
         for direction in self.network.directions:
             for t_ns, delay_ns in (direction.plan.delay_table or ())[1:]:
                 self._schedule_delay(direction, t_ns, delay_ns)
@@ -192,31 +192,31 @@ class Running:
         self.loop.at(self.context.epoch.realtime_ns + t_ns, change)
 
     def _is_over(self) -> bool:
-        if self.script.reason or self.script.broken or self.prepared.services.broken:
+        if self.events.reason or self.events.broken or self.prepared.services.broken:
             return True
         required = self.required
         if any(workload.outcome in GIVEN_UP for workload in required):
             return True
-        return all(workload.outcome for workload in required) and self.script.done()
+        return all(workload.outcome for workload in required) and self.events.done()
 
     def _outcome(self, in_time: bool) -> tuple[str, str]:
         if not in_time:
             return "failed", f"the virtual limit of {self.limits.virtual_s} s came before the workloads were over"
-        if broken := self.script.broken or self.prepared.services.broken:
+        if broken := self.events.broken or self.prepared.services.broken:
             return "failed", broken
         for workload in self.required:
             if workload.outcome in GIVEN_UP:
                 return workload.outcome, workload.reason
-        if self.script.reason:
-            return "incomplete", self.script.reason
+        if self.events.reason:
+            return "incomplete", self.events.reason
         return "completed", ""
 
     def _stop_workloads(self) -> None:
         for workload in self.workloads:
             workload.stop()
-        self.script.stop()
+        self.events.stop()
         self.loop.run_until(
-            lambda: all(w.quiet() for w in self.workloads) and self.script.ended(), Context.now_ns() + STOP_LIMIT_NS
+            lambda: all(w.quiet() for w in self.workloads) and self.events.ended(), Context.now_ns() + STOP_LIMIT_NS
         )
 
     def _close_workloads(self) -> None:
@@ -229,7 +229,7 @@ class Running:
                         process.kill()
         for workload in self.workloads:
             workload.records.close()
-        self.script.close()
+        self.events.close()
 
     def _write_log(self) -> None:
         log, epoch = self.lab.log, self.context.epoch

@@ -1,6 +1,6 @@
 """Links that change while traffic flows: bit errors, delay, rate, down and up.
 
-A plan's script does it, which also runs commands in nodes at their times; or a person at the prompt.
+A plan's events do it, which also run commands in nodes at their times; or a person at the prompt.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from functools import partial
 from scpslab.core.names import file_name
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records
-from scpslab.plan.script import LinkStep, RunStep, Step
+from scpslab.plan.events import LinkStep, RunStep, Step
 
 FOR_EVER_NS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
@@ -264,7 +264,7 @@ def as_text(what: str, value: float | str) -> float | str:
 NOT_FOUND = 127  # what sh says of a command that is not there, POSIX.1-2017 2.8.2
 
 
-class Script:
+class Events:
     """The steps of a cell.
 
     `reason` names the required command that did not end in time, `broken` one that does not exist.
@@ -276,7 +276,7 @@ class Script:
         self.left: int = sum(isinstance(step, LinkStep) or step.required for step in steps)
         self.processes: list[subprocess.Popen[bytes]] = []
         if steps:
-            self.records = Records(context.folders.records / "script.jsonl")
+            self.records = Records(context.folders.records / "events.jsonl")
             self.changes = LinkChanges(context.network, context.settled)
 
     def schedule(self) -> None:
@@ -320,7 +320,7 @@ class Script:
 
     def _run(self, number: int, step: RunStep) -> None:
         start_t_s = self.context.epoch.now_s()
-        with (self.context.folders.logs / file_name("script", str(number), step.node, suffix=".log")).open("wb") as log:
+        with (self.context.folders.logs / file_name("events", str(number), step.node, suffix=".log")).open("wb") as log:
             node = self.context.network.node(step.node)
             process = node.start(
                 ["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp"
@@ -341,13 +341,13 @@ class Script:
             if code == NOT_FOUND:
                 self.broken = (
                     self.broken
-                    or f"script step {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
+                    or f"event {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
                 )
 
         def give_up() -> None:
             if process.poll() is None:
-                self.reason = self.reason or f"script step {number}: patience ran out: {step.command}"
+                self.reason = self.reason or f"event {number}: the timeout ran out: {step.command}"
                 process.send_signal(signal.SIGTERM)
 
         self.context.loop.on_exit(process, ended)
-        self.context.loop.at(self.context.now_ns() + step.patience_ns, give_up)
+        self.context.loop.at(self.context.now_ns() + step.timeout_ns, give_up)

@@ -67,7 +67,7 @@ class Space:
 
 def spare_gaps(plan: Plan) -> int:
     """How many gaps each direction has room for besides its plan's: only links that can change need it."""
-    return GAPS_KEPT if plan.cell.script or plan.cell.shell or plan.cell.mininet else 0
+    return GAPS_KEPT if plan.cell.events or plan.cell.shell or plan.cell.mininet else 0
 
 
 def _numbers(path: Path) -> int:

@@ -86,14 +86,14 @@ class Workload(Generic[Planned]):
         more = f"; see logs/{self.name}-{log_of}.log" if log_of else ""
         self.finish(outcome, f"{self.name}: {reason}{more}")
 
-    def give_up_after(self, patience_ns: int) -> None:
+    def give_up_after(self, timeout_ns: int) -> None:
         """Gives up when so much time has passed, unless there is an outcome by then."""
-        self.context.loop.at(self.context.now_ns() + patience_ns, self.give_up)
+        self.context.loop.at(self.context.now_ns() + timeout_ns, self.give_up)
 
     def give_up(self) -> None:
         """Ends without success, unless there is an outcome."""
         if not self.outcome:
-            self.fail("patience ran out")
+            self.fail("the timeout ran out")
             self.stop()
 
     def serve(self, service: Service, *, wait: bool = True) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.error_models import Errors
+from scpslab.plan.events import Step
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.probes import Probe
 from scpslab.plan.schema import Range
-from scpslab.plan.script import Step
 from scpslab.plan.services import Daemon, Service
 from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed
 from scpslab.plan.workloads import Workload
@@ -63,7 +63,7 @@ class CellPlan:
     workloads: tuple[Workload, ...] = ()
     probes: tuple[Probe, ...] = ()
     services: tuple[Service, ...] = ()
-    script: tuple[Step, ...] = ()
+    events: tuple[Step, ...] = ()
     mininet: MininetScript | None = None
     shell: Prompt | None = None
 

@@ -23,7 +23,7 @@ from scpslab.plan.workloads import Traffic
 
 T = TypeVar("T")
 # Records of the lab's own.
-RECORDS = ("lab", "accounting", "script")
+RECORDS = ("lab", "accounting", "events")
 
 
 def problems(plan: Plan) -> Iterator[Problem]:
@@ -145,7 +145,7 @@ def _cell(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         yield from _within(at, _workload(workload, network))
     for at, probe in _each("probes", cell.probes):
         yield from _within(at, probe.problems(network))
-    for at, step in _each("script", cell.script):
+    for at, step in _each("events", cell.events):
         yield from _within(at, step.problems(network))
     yield from _services(cell, network)
 

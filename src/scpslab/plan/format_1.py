@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from scpslab.core.kinds import FORMER
 from scpslab.plan.schema import PlanError
 
 # What is no plan shows in the error of whoever asks it for a key.
 Old: TypeAlias = dict[str, Any]
 NETWORK = ("topology", "containers", "nodes", "links", "serial_links")
+# Keys of workloads, services, steps and error models that have other names.
+RENAMED = {
+    "patience_ns": "timeout_ns",
+    "congestion": "congestion_control",
+    "p_good_bad": "good_to_bad_per_bit",
+    "p_bad_good": "bad_to_good_per_bit",
+}
+OF_GATEWAYS = {"loss": "loss_response"}
 OF_QUEUES = ("discipline", "limit_bytes", "limit_packets", "ecn")
 OF_ROUTERS = ("ip", "device", "seed", "default_precedence", "hop_count", "hosts", "next_hops", "interfaces")
 
@@ -28,7 +38,13 @@ def upgraded(old: Old) -> Old:
             network[links] = [_link(link, impairments) for link in old[links]]
         routers = [_router(node) for node in old["nodes"] if node["kind"] == "scps-router"]
         network["nodes"] = [_bare(node) for node in old["nodes"]]
-        lists = {"services": [*routers, *rest.pop("services", [])], "script": rest.pop("script", [])}
+        services = [_renamed(service, OF_GATEWAYS) for service in rest.pop("services", [])]
+        lists: Old = {"services": [*routers, *services]}
+        lists["events"] = [_renamed(step) for step in rest.pop("script", [])]
+        for family in ("workloads", "probes"):
+            lists[family] = [
+                {**_renamed(part), "kind": FORMER[family].get(part["kind"], part["kind"])} for part in rest.pop(family)
+            ]
         return {
             "format": 2,
             "network": network,
@@ -47,13 +63,21 @@ def _link(link: Old, impairments: list[Old]) -> Old:
             direction["queue"] = _queue(queue)
         if "overhead_bytes" in direction:
             direction["jitter_ns"] = disorder["jitter_ns"] if disorder else 0
-        found = {"errors": errors} if errors else {}
+        found = {"errors": _errors(errors)} if errors else {}
         if disorder:
             found |= {"duplicate": disorder["duplicate"], "seed": disorder["seed"]}
         if found:
             impairments.append({"link": link["name"], "direction": direction["name"], **found})
         directions.append(direction)
     return {**link, "directions": directions}
+
+
+def _renamed(old: Old, more: Mapping[str, str] = {}) -> Old:
+    return {(RENAMED | dict(more)).get(key, key): value for key, value in old.items()}
+
+
+def _errors(old: Old) -> Old:
+    return {**old, "model": FORMER["errors"].get(old["model"], old["model"]), "settings": _renamed(old["settings"])}
 
 
 def _queue(old: Old) -> Old:

@@ -37,7 +37,7 @@ class Traffic:
     knows_images: ClassVar[bool] = False
 
     @property
-    def congestion_control(self) -> str | None:
+    def own_control(self) -> str | None:
         """The kernel's congestion control that it asks for; None where it takes that of its host."""
         return None
 

@@ -231,7 +231,7 @@ def read_answer(content: object, cells: Sequence[str]) -> Answer:
     except ValueError as error:
         raise ResultError(f"no answer ({error})") from error
     if (size := sum(entry.size_bytes for entry in head.cells)) != len(results):
-        raise ResultError(f"results of {len(results)} bytes in place of {size}")
+        raise ResultError(f"results of {len(results)} bytes instead of {size}")
     if [entry.cell for entry in head.cells] != list(cells[: len(head.cells)]):
         raise ResultError("results of cells that it was not asked for")
     stream = io.BytesIO(results)

@@ -191,7 +191,7 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
             raise ResultError(
                 f"{path}: {run.digest.run}: cell {cell_id}: found a wall limit of {wall_s} s; "
                 f"expected at most {longest_wall_s} s. "
-                f"If you accept that time, run: scpslab verify --wall {wall_s}"
+                f"If you accept that time, run: scpslab verify --max-wall {wall_s}"
             )
 
 

@@ -11,8 +11,8 @@ import yaml
 
 from scpslab.core import units
 from scpslab.core.errors import ScenarioError
-from scpslab.documents.document import read
-from scpslab.scenario.load import FOLDER, FORM, load, resolved_yaml
+from scpslab.scenario.former import read_today
+from scpslab.scenario.load import FOLDER, load, resolved_yaml
 from scpslab.scenario.model import ScenarioFile
 from scpslab.scenario.paths import Data
 
@@ -31,7 +31,7 @@ def altered(name: str, resolved: Path) -> tuple[str, ...]:
         if base is None:
             return ()
         # The file may come from a stranger: it is read, and no topology that it names is run.
-        mine = read(resolved, FORM).held_against(ScenarioFile)
+        mine = read_today(resolved).document.held_against(ScenarioFile)
         return tuple(
             _changes(base, mine.model_dump(mode="json", by_alias=True, exclude={"variants"}, exclude_none=True))
         )

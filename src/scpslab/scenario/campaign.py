@@ -17,9 +17,8 @@ from scpslab.core.errors import ScenarioError
 from scpslab.documents import Form, Part, key, read
 from scpslab.documents import load as load_document
 from scpslab.documents.parts import Version
-from scpslab.documents.quantities import Name
+from scpslab.documents.quantities import Name, PathText
 from scpslab.scenario.load import FOLDER, RENAMED, Scenario, base_label, current_name, load, names, variants_of
-from scpslab.scenario.paths import Data
 from scpslab.scenario.topologies import Topologies
 
 CAMPAIGNS = "campaigns"
@@ -40,7 +39,7 @@ class Entry(Part):
         "Default: the whole scenario.",
         example=["quick", "demo"],
     )
-    set: Data = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
+    set: dict[PathText, Any] = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
 
 
 class CampaignVariant(Part):

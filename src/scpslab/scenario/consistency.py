@@ -88,7 +88,7 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
         *_names_twice(model, network),
         *_workloads(model, surveyed, folder),
         *_too_late(model),
-        *_of_each("script", model.script or (), network),
+        *_of_each("events", model.events or (), network),
         *_services(model, surveyed),
         *_of_each("probes", model.probes, network),
         *_sweep(model),
@@ -105,8 +105,8 @@ def _unknown(at: KeyPath, word: object, known: Iterable[str]) -> Iterator[Proble
 
 def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
     """Traffic at all, hosts and routers that are there, stacks that fit their nodes, workloads of checks."""
-    if not model.workloads and not model.script:
-        found = "found neither workloads nor a script; expected something that generates traffic"
+    if not model.workloads and not model.events:
+        found = "found neither workloads nor events; expected something that generates traffic"
         yield ("workloads",), f"{found}. Add one of them."
     for name in model.hosts:
         yield from _unknown(("hosts", name), name, network.hosts)
@@ -241,14 +241,14 @@ def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterato
 
 def _too_late(model: ScenarioFile) -> Iterator[Problem]:
     """What begins in a cell that has so much time when that is over."""
-    limit = model.limits.virtual
+    limit = model.limits.lab_time
     begins: list[tuple[KeyPath, Quantity]] = [
         *((("workloads", index, "start"), workload.start) for index, workload in enumerate(model.workloads)),
-        *((("script", index, "at"), step.at) for index, step in enumerate(model.script or ())),
+        *((("events", index, "at"), step.at) for index, step in enumerate(model.events or ())),
     ]
     for key, at in begins:
         if at >= limit:
-            found = f'found "{at.text}"; expected a time before limits.virtual, "{limit.text}", at which the cell ends'
+            found = f'found "{at.text}"; expected a time before limits.lab_time, "{limit.text}", at which the cell ends'
             yield key, f"{found}. Let it begin earlier, or raise the limit."
 
 
@@ -294,7 +294,7 @@ def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, f
         hosts=surveyed.hosts,
         mtu_bytes=min((hop.mtu_bytes for hop in there), default=LARGEST_MTU),
         slowest_bps=hop.direction.rate_bps if (hop := slowest(there)) else None,
-        virtual=model.limits.virtual,
+        lab_time=model.limits.lab_time,
         has_np_router=any(end.node in np_routers for hop in there for end in hop.link.ends),
         folder=folder,
     )

@@ -25,7 +25,7 @@ kind: scenario
 version: 1
 title: {title}
 
-# The network. "scpslab list --what topologies" shows all networks with their parameters.
+# The network. "scpslab list topologies" shows all networks with their parameters.
 topology: {topology}
 # To change a parameter, remove the "#" of these lines. These are the default values:
 # parameters:
@@ -49,7 +49,7 @@ probes:
 
 # Axes: every combination of their values is run, each of them "repeats" times.
 sweep:
-  # One case for each stack, with what it sets. "hosts.*" is every host of the network; "scpslab list --what presets" shows the presets.
+  # One case for each stack, with what it sets. "hosts.*" is every host of the network; "scpslab list presets" shows the presets.
   stack:
     cases:
 {cases}
@@ -102,7 +102,9 @@ def stack_cases() -> dict[str, Mapping[str, str]]:
         if name != DEFAULT and not CARRIERS[name].is_own_image:
             found |= {f"{name}-{preset}": {"hosts.*.stack": name, "hosts.*.preset": preset} for preset in stack.presets}
     return found | {
-        name: {"hosts.*.preset": "modern", "hosts.*.congestion": name} for name in STACKS[DEFAULT].congestions
+        name: {"hosts.*.preset": "modern", "hosts.*.congestion_control": name}
+        for name in STACKS[DEFAULT].controls
+        if name not in found
     }
 
 

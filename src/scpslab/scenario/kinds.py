@@ -21,7 +21,7 @@ ENDING = re.compile(r"_(ns|bytes|bps)?$", re.ASCII)
 
 
 def key_of(planned: str) -> str:
-    """A scenario's key for a field of a plan's part: the name without the unit, `patience` for `patience_ns`."""
+    """A scenario's key for a field of a plan's part: the name without the unit, `timeout` for `timeout_ns`."""
     return ENDING.sub("", planned)
 
 

@@ -17,12 +17,13 @@ import yaml
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
-from scpslab.documents.document import read, validated
+from scpslab.documents.document import validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import Form, KeyPath
+from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
+from scpslab.scenario.former import Words, read_today
 from scpslab.scenario.labels import Given, lies
 from scpslab.scenario.model import ScenarioFile, Variant, axis_values, settings_at
 from scpslab.scenario.paths import Data, PathError, read_override, set_value, without_left_out
@@ -30,7 +31,6 @@ from scpslab.scenario.survey import Surveyed, survey
 from scpslab.scenario.topologies import OnDisk, Topologies
 
 FOLDER = ROOT / "scenarios"
-FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
 # What messages show of an option.
 LONGEST_OPTION = 120
 # The figures of kernel TCP alone, once files of their own, are variants of the files with every stack.
@@ -44,7 +44,8 @@ class Scenario:
 
     `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points
     of the sweep are set in copies of it. `base_name` is the name without the variant. `network` is its topology's.
-    `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
+    `is_evidence`: whether claims may use its cells (of a variant: whether it says so). `notes`: what the
+    file calls by a former name.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Scenario:
     variants: tuple[str, ...]
     topologies: Topologies
     is_evidence: bool
+    notes: tuple[str, ...]
 
     @property
     def path(self) -> Path:
@@ -144,9 +146,11 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     """
     base, variant = _split(name)
     path = find(base)
-    document = read(path, FORM)
-    data, places = document.data, document.places
     topologies = topologies or OnDisk()
+    today = read_today(path, topologies)
+    document = today.document
+    data, places = document.data, document.places
+    data["title"] = data.get("title") or path.stem
     whole = document.held_against(ScenarioFile)
     # A variant changes a complete scenario: the file must be valid without it.
     network, _ = check(whole, places, topologies)
@@ -166,8 +170,9 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         ]
         places = _apply_variant(data, variant, whole, network, places)
     for text in overrides:
-        places = _apply_override(data, text, network, places)
-        given.append(Given(_option(text), *read_override(text)))
+        for key, value in _settings(text, today.words):
+            places = _apply_override(data, text, (key, value), network, places)
+            given.append(Given(_option(text), key, value))
     kept, kept_places = without_left_out(data, places)
     model = validated(kept, kept_places, ScenarioFile)
     if found := list(lies(before, given, model, network)):
@@ -184,6 +189,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         tuple(whole.variants),
         topologies,
         is_evidence,
+        tuple(today.notes),
     )
 
 
@@ -201,7 +207,7 @@ def variants_of(name: str) -> tuple[str, ...]:
     Raises:
         ScenarioError: there is no such file, or it has another form.
     """
-    return tuple(read(find(_split(name)[0]), FORM).held_against(ScenarioFile).variants)
+    return tuple(read_today(find(_split(name)[0])).document.held_against(ScenarioFile).variants)
 
 
 @cache
@@ -214,7 +220,7 @@ def evidence_variants(name: str) -> frozenset[str]:
     path = FOLDER / f"{name}.yaml"
     if not path.is_file():
         return frozenset({""})
-    variants = read(path, FORM).held_against(ScenarioFile).variants
+    variants = read_today(path).document.held_against(ScenarioFile).variants
     return frozenset({"", *(variant for variant, spec in variants.items() if spec.evidence)})
 
 
@@ -258,18 +264,27 @@ def _option(text: str) -> str:
     return f"--set {text if len(text) <= LONGEST_OPTION else f'{text[:LONGEST_OPTION]}…'}"
 
 
-def _apply_override(data: Data, text: str, network: Network, places: Places) -> Places:
-    option = _option(text)
+def _settings(text: str, words: Words) -> list[tuple[str, Any]]:
+    """What an option sets, in today's words."""
     try:
-        key, value = read_override(text)
-        axis = _axis_named(data, key)
-        if axis is None or isinstance(value, dict):
-            return places.set_from(option, set_value(data, key, value, network))
+        return words.setting(*read_override(text))
     except PathError as error:
-        said = str(error)
-        raise ScenarioError(
-            f"{option}: {said}" if said.endswith("?") else f"{option}: {said}. Correct the option."
-        ) from error
+        raise _wrong_option(text, error) from error
+
+
+def _wrong_option(text: str, error: PathError) -> ScenarioError:
+    said = str(error)
+    return ScenarioError(f"{_option(text)}: {said if said.endswith('?') else f'{said}. Correct the option.'}")
+
+
+def _apply_override(data: Data, text: str, setting: tuple[str, Any], network: Network, places: Places) -> Places:
+    option, (key, value) = _option(text), setting
+    axis = _axis_named(data, key)
+    if axis is None or isinstance(value, dict):
+        try:
+            return places.set_from(option, set_value(data, key, value, network))
+        except PathError as error:
+            raise _wrong_option(text, error) from error
     if complaints := _keep_points(data, axis, value if isinstance(value, list) else [value]):
         raise ScenarioError("\n".join(f"{option}: {complaint}" for complaint in complaints))
     return places.set_from(option, [("sweep", axis)])
@@ -289,7 +304,9 @@ def _apply_variant(data: Data, name: str, whole: ScenarioFile, network: Network,
         wrong += [((*here, "sweep", axis), complaint) for complaint in _keep_points(data, axis, kept)]
     if wrong:
         raise places.error(wrong)
-    data |= {key: value for key, value in (("repeats", variant.repeats), ("title", variant.title)) if value is not None}
+    data["title"] = variant.title or f"{whole.title} ({name})"
+    if variant.repeats is not None:
+        data["repeats"] = variant.repeats
     return places
 
 

@@ -13,12 +13,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
-from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
+from scpslab.core.kinds import FORMER
+from scpslab.documents.parts import Mark, OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
     Count,
+    DirectionName,
     Duration,
     Name,
+    PathText,
     PositiveDuration,
     Probability,
     QueueLimit,
@@ -28,11 +31,11 @@ from scpslab.documents.quantities import (
     SizeOrZero,
     TopologyName,
 )
-from scpslab.documents.yaml_lines import Problem
+from scpslab.documents.yaml_lines import Form, Problem
 from scpslab.plan import error_models
-from scpslab.plan import script as planned
+from scpslab.plan import events as planned
+from scpslab.plan.events import CHANGES
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.script import CHANGES
 from scpslab.scenario.disciplines import DISCIPLINES, MARKING
 from scpslab.scenario.errors import MODELS, ErrorModel
 from scpslab.scenario.kinds import at_keys, planned_from
@@ -42,6 +45,7 @@ from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
 
+FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
 # From a link and a direction to the seed of what a step draws there.
 Draw = Callable[[str, str], str]
 # Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
@@ -68,14 +72,15 @@ class Errors(PartOfKinds):
 
     Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model. On a serial
     link the wrong bits are changed in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` and
-    packet-loss are for links of packets.
+    packet are for links of packets.
     """
 
     KINDS: ClassVar = dict(MODELS)
+    former_values: ClassVar = {"model": FORMER["errors"]}
 
     model: Annotated[str, OneOf(MODELS)] = key(
         "independent",
-        says="The model that gives the distances between bit errors, or between lost packets (packet-loss).",
+        says="The model that gives the distances between bit errors, or between lost packets (packet).",
         example="clustered",
     )
     action: Literal["drop", "flip"] = key(
@@ -89,7 +94,7 @@ class Errors(PartOfKinds):
     )
     drop_min_bytes: SizeOrZero = key(
         "0 B",
-        says="For drop_packets and packet-loss, count only packets of at least this size on the wire: "
+        says="For drop_packets and packet, count only packets of at least this size on the wire: "
         "data, not acknowledgements.",
         example="500 B",
     )
@@ -196,10 +201,11 @@ class Direction(Part):
 class LinkStep(Part):
     """A link changes while traffic flows."""
 
-    do: Literal["link"] = key(says="The kind of step.", example="link")
+    former_keys: ClassVar = {"do": ""}
+
     at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
     link: Name = key(says="Link.", example="hop")
-    direction: Name | None = key(None, says="Direction. Default: both.", example="forward")
+    direction: DirectionName | None = key(None, says="Direction. Default: both.", example="forward")
     ber: float | None = key(
         None, says="Bit error rate from then on, with independent errors.", least=0, most=0.5, example=1e-5
     )
@@ -246,13 +252,14 @@ class LinkStep(Part):
 
 
 class RunStep(Part):
-    """A command runs in a node's shell. Its output is in the logs, its exit code in records/script.jsonl."""
+    """A command runs in a node's shell. Its output is in the logs, its exit code in records/events.jsonl."""
 
-    do: Literal["run"] = key(says="The kind of step.", example="run")
+    former_keys: ClassVar = {"do": "", "patience": "timeout"}
+
     at: Duration = key(says="Time of the step, counted from the epoch.", example="6 s")
     node: Name = key(says="Host or router.", example="ws1")
     command: Annotated[str, Field(min_length=1)] = key(says="The command; sh runs it.", example="ping -c 3 10.2.0.2")
-    patience: PositiveDuration = key(
+    timeout: PositiveDuration = key(
         "300 s", says="Time after which the command is ended, and the cell counts as incomplete.", example="60 s"
     )
     required: bool = key(
@@ -263,20 +270,27 @@ class RunStep(Part):
 
     def plan(self, network: NetworkPlan, draw: Draw) -> planned.RunStep:
         """Its part of the plan."""
-        return planned_from(planned.RunStep, self, t_ns=self.at)
+        return planned_from(planned.RunStep, self, t_ns=self.at, do="run")
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
         return at_keys((), self.plan(network, lambda link, direction: "").problems(network))
 
 
-Step = Annotated[LinkStep | RunStep, Field(discriminator="do")]
+def _happening(value: Any) -> str:
+    given = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    return "of a node" if given.keys() & {"node", "command"} else "of a link"
+
+
+Event = Annotated[
+    Annotated[LinkStep, Tag("of a link")] | Annotated[RunStep, Tag("of a node")], Discriminator(_happening)
+]
 
 
 class Values(Part):
     """An axis of values: each value is set at all paths."""
 
-    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(
+    set: Annotated[tuple[PathText, ...], Field(min_length=1)] = key(
         says="Paths at which each value is set.", example=["links.hop.*.errors.ber"]
     )
     values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values.", example=[0, 1e-6, 1e-5])
@@ -285,8 +299,8 @@ class Values(Part):
 class Cases(Part):
     """An axis of named cases: each sets several paths."""
 
-    cases: Annotated[dict[str, Data], Field(min_length=1)] = key(
-        says="From each label to {path: value}.", example={"bbr": {"hosts.*.congestion": "bbr"}}
+    cases: Annotated[dict[str, dict[PathText, Any]], Field(min_length=1)] = key(
+        says="From each label to {path: value}.", example={"bbr": {"hosts.*.preset": "bbr"}}
     )
 
 
@@ -311,10 +325,14 @@ def settings_at(axis: Values | Cases, value: AxisValue) -> Data:
 class Limits(Part):
     """The limits of a cell: time after which a hanging cell is ended, and memory of its guest."""
 
-    virtual: PositiveDuration = key(
+    former_keys: ClassVar = {"virtual": "lab_time", "wall": "wall_time"}
+
+    lab_time: PositiveDuration = key(
         "3600 s", says="Longest lab time; a cell that needs more has failed.", example="3600 s"
     )
-    wall: PositiveDuration = key("600 s", says="Longest wall time; a cell that needs more has failed.", example="600 s")
+    wall_time: PositiveDuration = key(
+        "600 s", says="Longest wall time; a cell that needs more has failed.", example="600 s"
+    )
     memory: Size = key("512 MiB", says="Memory of the guest, captures included.", example="512 MiB")
     lateness: PositiveDuration | None = key(
         None,
@@ -394,8 +412,10 @@ def _reads(kind: str, text: str) -> bool:
 class Variant(Part):
     """A named version of a scenario with fewer cells or other values, chosen as SCENARIO:VARIANT."""
 
-    title: str | None = key(None, says="Title. Default: unchanged.", example="The same in a minute")
-    set: Data = key(
+    title: str | None = key(
+        None, says="Title. Default: that of the file, and the variant's name.", example="The same in a minute"
+    )
+    set: dict[PathText, Any] = key(
         {}, says="From each path to its value, as with --set.", example={"workloads.transfer.size": "100 kB"}
     )
     sweep: dict[str, Annotated[tuple[AxisValue, ...], Field(min_length=1)]] = key(
@@ -418,9 +438,11 @@ def _default_host() -> HostPart:
 class ScenarioFile(Part):
     """An experiment: a topology, its hosts and links, workloads, probes, and a sweep."""
 
+    former_keys: ClassVar = {"script": "events"}
+
     kind: Literal["scenario"] = key(says="The kind of file.", example="scenario")
     version: Version = key(says="Version of the format.", example=1)
-    title: Annotated[str, Field(min_length=1)] = key(says="One line.", example="Corruption at 2 Mbit/s")
+    title: str = key("", says="One line. Default: the file's name.", example="Corruption at 2 Mbit/s")
     source: str = key(
         "", says="The source of the experiment, such as a paper's figure.", example="MITRE FY97 report, Fig 4"
     )
@@ -430,14 +452,14 @@ class ScenarioFile(Part):
         example="4,000,000 bytes over the geostationary hop.",
     )
     topology: TopologyName = key(
-        says="A topology of the project (scpslab list --what topologies), or the path of a Python file of your own, "
+        says="A topology of the project (scpslab list topologies), or the path of a Python file of your own, "
         "from the scenario's folder.",
         example="./mine.py",
     )
     parameters: dict[str, AxisValue] = key(
         {}, says="Parameters of the topology; the others keep their defaults.", example={"mtu": "576 B"}
     )
-    links: dict[str, dict[str, Direction]] = key(
+    links: dict[str, dict[Annotated[str, Mark.DIRECTION], Direction]] = key(
         {},
         says="From each link and direction to the overrides of the topology.",
         example={"hop": {"forward": {"rate": "1 Mbit/s"}}},
@@ -475,14 +497,14 @@ class ScenarioFile(Part):
     )
     workloads: tuple[Workload, ...] = key(
         (),
-        says="Sources of traffic; at least one, unless there is a script.",
+        says="Sources of traffic; at least one, unless there are events.",
         example=[{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4 MB"}],
     )
     probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
-    script: tuple[Step, ...] | None = key(
+    events: tuple[Event, ...] | None = key(
         None,
-        says="Steps while the cell runs: changes of links, and commands in nodes.",
-        example=[{"do": "link", "at": "5 s", "link": "hop", "ber": 1e-5}],
+        says="What happens while the cell runs: links change, and commands run in nodes.",
+        example=[{"at": "5 s", "link": "hop", "ber": 1e-5}],
     )
     sweep: dict[Name, Axis] = key(
         {},
@@ -496,7 +518,9 @@ class ScenarioFile(Part):
         1, says="Repeats of every point, each with random streams of its own.", least=1, most=10_000, example=5
     )
     seed: Seed = key(1, says="Root of all random streams.", example=1997)
-    limits: Limits = key(Limits(), says="Limits of time and memory.", example={"virtual": "4000 s", "wall": "600 s"})
+    limits: Limits = key(
+        Limits(), says="Limits of time and memory.", example={"lab_time": "4000 s", "wall_time": "600 s"}
+    )
     containers: Literal["process", "docker"] = key(
         "process",
         says="Kind of nodes: process trees with namespaces of their own, or Docker containers of images/ (slower to "

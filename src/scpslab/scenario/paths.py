@@ -18,7 +18,7 @@ from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Network
 
 # The kind of workload that stands for other people's traffic: who sends it is no party of the experiment.
-CROSS_TRAFFIC = "congestion"
+CROSS_TRAFFIC = "background"
 # What a YAML file says, before a model has read it.
 Data = dict[str, Any]
 OVERRIDE = re.compile(r"([A-Za-z*][\w.*-]*)=(.+)", re.DOTALL)

@@ -13,7 +13,7 @@ class KernelSettings:
     """
 
     title: str
-    congestion: str = "cubic"
+    congestion_control: str = "cubic"
     timestamps: bool = True
     sack: bool = True
     window_scaling: bool = True
@@ -39,7 +39,7 @@ class KernelSettings:
 # would answer the first dozen at once. The initial window is that of RFC 2001: one segment.
 RENO = KernelSettings(
     title="TCP Reno of 1997 to 2005",
-    congestion="reno",
+    congestion_control="reno",
     rack=False,
     tail_loss_probe=False,
     f_rto=False,
@@ -47,6 +47,8 @@ RENO = KernelSettings(
     initial_window=1,
     delayed_ack=True,
 )
+# Buffers large enough that they are never the limit on the paths of the lab.
+MODERN = KernelSettings(title="Linux 6.12 as it comes: CUBIC, SACK, RACK, initial window 10, autotuned buffers")
 PRESETS = {
     # The MITRE FY97 report (sections 3.1 and A.1). Two things cannot be switched off: Linux counts acknowledged bytes,
     # so its window grows about twice as fast after a loss when every second segment is acknowledged, and its smallest
@@ -96,6 +98,9 @@ PRESETS = {
         send_buffer=65_536,
         receive_buffer=65_536,
     ),
-    # Buffers large enough that they are never the limit on the paths of the lab.
-    "modern": KernelSettings(title="Linux 6.12 as it comes: CUBIC, SACK, RACK, initial window 10, autotuned buffers"),
+    "modern": MODERN,
+    # The same with one of today's congestion controls, whatever the kernel's own choice may become.
+    "cubic": replace(MODERN, title="Linux 6.12 with CUBIC", congestion_control="cubic"),
+    "bbr": replace(MODERN, title="Linux 6.12 with BBR", congestion_control="bbr"),
+    "reno": replace(MODERN, title="Linux 6.12 with Reno", congestion_control="reno"),
 }

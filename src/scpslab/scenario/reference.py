@@ -17,6 +17,7 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.disciplines import DISCIPLINES, Queue
 from scpslab.plan.error_models import MODELS, Errors
+from scpslab.plan.events import STEPS
 from scpslab.plan.links import Direction, End, Link
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.network import NetworkPlan
@@ -25,7 +26,6 @@ from scpslab.plan.np import NpEnd, NpHop, NpHost, NpInterface, NpQueue, SpEnd
 from scpslab.plan.probes import PROBES, Observer
 from scpslab.plan.routes import Route
 from scpslab.plan.schema import Key, keys_of
-from scpslab.plan.script import STEPS
 from scpslab.plan.serial_links import Ppp, SerialDirection, SerialEnd, SerialLink
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.stacks import ScpsEnd
@@ -65,10 +65,10 @@ PARTS: dict[str, type] = {
 }
 
 
-def page(path: Path) -> str:
-    """The page with its tables as the classes give them."""
+def page(path: Path, tables: str) -> str:
+    """The page with its tables as they are made."""
     text = path.read_text()
-    return text[: text.index(BEGIN)] + f"{BEGIN}\n{plan_tables()}{END}" + text[text.index(END) + len(END) :]
+    return text[: text.index(BEGIN)] + f"{BEGIN}\n{tables}{END}" + text[text.index(END) + len(END) :]
 
 
 def plan_tables() -> str:
@@ -83,7 +83,7 @@ def plan_tables() -> str:
         ("Workloads", WORKLOADS),
         ("Probes", PROBES),
     )
-    kinds = (*sorts, ("Steps of `script`", STEPS), ("Services", SERVICES))
+    kinds = (*sorts, ("Steps of `events`", STEPS), ("Services", SERVICES))
     found = ["## Parts", *_table("part", PARTS, set())]
     for title, classes in kinds:
         found += [
@@ -134,8 +134,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     *((f"services: kind {name}", kind) for name, kind in services.NAMED.items()),
     *((f"workloads: kind {name}", kind) for name, kind in workloads.KINDS.items()),
     *((f"probes: kind {name}", kind) for name, kind in probes.KINDS.items()),
-    ("script: do link", model.LinkStep),
-    ("script: do run", model.RunStep),
+    ("events: a link changes", model.LinkStep),
+    ("events: a command runs", model.RunStep),
     ("sweep.AXIS: values", model.Values),
     ("sweep.AXIS: cases", model.Cases),
     ("limits", model.Limits),
@@ -148,8 +148,8 @@ How to write one: [scenarios.md](scenarios.md). This page is made from the model
 current; `scenarios/scenario.schema.json` says the same to editors.
 
 Quantities are text with a unit: rates in `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`; durations in `ns`, `us`, `ms`, `s`, `min`, `h`; sizes in `B`, `kB`, `MB`,
-`GB` (powers of 1000) and `KiB`, `MiB`, `GiB` (powers of 1024). Numbers without a unit are refused where a unit is meant. Probabilities are plain
-numbers from 0 to 1. *required* means that there is no default; – that the key may be left out and then says nothing.
+`GB` (powers of 1000) and `KiB`, `MiB`, `GiB` (powers of 1024). Numbers without a unit are refused where a unit is meant. Probabilities are
+numbers from 0 to 1, or percentages such as `1 %`. *required* means that there is no default; – that the key may be left out and then says nothing.
 """
 
 

@@ -120,15 +120,15 @@ class HostPart(Part):
 
     `image_folder`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides).
     `makes_device`: they make a network device of their own. `presets`: the title of each preset of the stack;
-    `congestion_of`: the congestion control of each, where programs alone know it. `congestions`: what a preset's can
-    be replaced by.
+    `control_of`: the congestion control of each, where programs alone know it. `controls`: what a preset's can be
+    replaced by.
     """
 
     image_folder: ClassVar[str] = ""
     makes_device: ClassVar[bool] = False
     presets: ClassVar[Mapping[str, str]] = {}
-    congestion_of: ClassVar[Mapping[str, str]] = {}
-    congestions: ClassVar[tuple[str, ...]] = ()
+    control_of: ClassVar[Mapping[str, str]] = {}
+    controls: ClassVar[tuple[str, ...]] = ()
 
     stack: str
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import FORMER, Layer
 from scpslab.core.names import node_and_link
 from scpslab.core.seeds import stream, uniform
 from scpslab.documents.parts import Part, Spelt, key
@@ -27,8 +27,8 @@ END_PATTERN = r"^[a-z][a-z0-9_-]{0,39}(\.[A-Za-z0-9_][A-Za-z0-9_+=,-]{0,99})?$"
 End = Annotated[str, Spelt(END_PATTERN, 'a host, or HOST.LINK for its address on a link, such as "ws2" or "ws2.hop"')]
 
 
-def patience_key(default: str, event: str = "the transfer is given up") -> Any:
-    """The key `patience`, the time after which something happens to a transfer that is not complete."""
+def timeout_key(default: str, event: str = "the transfer is given up") -> Any:
+    """The key `timeout`, the time after which something happens to a transfer that is not complete."""
     return key(default, says=f"Time after which {event}; the cell then counts as incomplete.", example=default)
 
 
@@ -46,6 +46,8 @@ class Traffic(Part):
     nothing else has the image of generators.
     """
 
+    former_keys: ClassVar = {"patience": "timeout"}
+    former_values: ClassVar = {"kind": FORMER["workloads"]}
     needs_file: ClassVar[bool] = False
     is_load: ClassVar[bool] = False
 
@@ -113,12 +115,12 @@ class Transfer(Traffic):
     if TYPE_CHECKING:
         size: Size
         port: int
-        patience: PositiveDuration
+        timeout: PositiveDuration
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """The size must fit, at the slowest hop and without a loss."""
         need_ns = planned.ns_to_send(self.size, around.slowest_bps)
-        for limit, time in (("patience", self.patience), ("limits.virtual", around.virtual)):
+        for limit, time in (("timeout", self.timeout), ("limits.lab_time", around.lab_time)):
             if need_ns > time:
                 shown = f"{need_ns / planned.SECOND_NS:.6g} s at the slowest hop"
                 expected = f'expected it to fit in {limit}, "{time.text}". Send less or raise {limit}.'
@@ -136,14 +138,14 @@ class Surroundings:
     """What a workload is held against in a scenario: what is planned for hosts, and the way between its ends.
 
     `has_np_router`: a router of SCPS-NP is on it, which forwards nothing else. `mtu_bytes`: the largest IP packet that
-    fits through; `slowest_bps` None: no hop is limited; `virtual`: the limit of virtual time; `folder`: where the
+    fits through; `slowest_bps` None: no hop is limited; `lab_time`: its limit; `folder`: where the
     scenario's own files are.
     """
 
     hosts: Mapping[str, NodePlan]
     mtu_bytes: int
     slowest_bps: int | None
-    virtual: PositiveDuration
+    lab_time: PositiveDuration
     has_np_router: bool
     folder: Path
 

@@ -27,9 +27,10 @@ from scpslab.core.names import shown
 from scpslab.core.scratch import OWNER_S
 from scpslab.setup import cache_dir
 from scpslab.setup.images import parts_facts
-from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking, load_marking
+from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
 from scpslab_course.course.folder import FILE, OWN, Course, Student
 from scpslab_course.course.model import MARKING, SCENARIO_SUFFIX
+from scpslab_course.course.workspace import handed_out
 
 # In the container: the archive is unpacked in SOURCE, the student's files are in SUBMISSION.
 ROOT = Path("/autograder")
@@ -102,22 +103,38 @@ def _members(
     yield f"{COURSE}/{FILE}", yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).encode(), PLAIN
     listed: list[list[object]] = [[one.id, one.email] for one in students]
     yield STUDENTS, csv_text([["student", "email"], *listed]).encode(), PLAIN
-    for path in _files_of(assignment, load_marking(assignment)):
-        inside = path.relative_to(assignment.folder).as_posix()
-        yield f"{COURSE}/{OWN}/{assignment.name}/{inside}", path.read_bytes(), PLAIN
+    for inside, content in _files_of(course, term, assignment):
+        yield f"{COURSE}/{OWN}/{assignment.name}/{inside}", content, PLAIN
     for wheel in wheels.files:
         yield f"{WHEELS}/{wheel.name}", wheel.read_bytes(), PLAIN
 
 
-def _files_of(assignment: Assignment, marking: Marking) -> list[Path]:
+def _files_of(course: Course, term: str, assignment: Assignment) -> Iterator[tuple[str, bytes]]:
     """What grading reads of an assignment: the students' part, and of the instructor's marking.yaml and the scenarios
     of its trials.
     """
-    found = (path for path in sorted(assignment.folder.rglob("*")) if path.is_file() and not path.is_symlink())
-    private = assignment.folder / INSTRUCTOR
-    trials = (private / f"{trial.scenario}{SCENARIO_SUFFIX}" for trial in marking.file.trials.values())
-    needed = {private / MARKING, *trials}
-    return [path for path in found if private not in path.parents or path in needed]
+    yield from handed_out(assignment.folder)
+    marking = course.marking(assignment)
+    yield f"{INSTRUCTOR}/{MARKING}", _without_draws(course, term, assignment, marking)
+    for name in sorted({f"{trial.scenario}{SCENARIO_SUFFIX}" for trial in marking.file.trials.values()}):
+        yield f"{INSTRUCTOR}/{name}", (marking.folder / name).read_bytes()
+
+
+def _without_draws(course: Course, term: str, assignment: Assignment, marking: Marking) -> bytes:
+    """marking.yaml, with the values that the secret draws for trials: the container has no secret.
+
+    Raises:
+        UsageError: the secret is needed, and missing.
+    """
+    if not any(trial.is_drawn for trial in marking.file.trials.values()):
+        return (marking.folder / MARKING).read_bytes()
+    key = course.secret().draw_key
+    trials = {
+        name: trial.fixed(trial.drawn(key, term, assignment.name, name)) for name, trial in marking.file.trials.items()
+    }
+    file = marking.file.model_copy(update={"trials": trials})
+    data = file.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True).encode()
 
 
 def check_emails(students: Sequence[Student]) -> None:
@@ -129,7 +146,7 @@ def check_emails(students: Sequence[Student]) -> None:
     without = [student.id for student in students if not student.email]
     if without:
         more = f" and {len(without) - 3} more" if len(without) > 3 else ""
-        expected = "expected one of every student, because the platform says by e-mail who handed in"
+        expected = "expected one of every student, because the platform identifies students by e-mail"
         found = f"found no e-mail address of {', '.join(without[:3])}{more}"
         raise ScenarioError(f"--roster: {found}; {expected}. Add the column email.")
     seen: dict[str, str] = {}

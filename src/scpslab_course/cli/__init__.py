@@ -10,6 +10,14 @@ import typer
 
 from scpslab.core.errors import UsageError
 
+Instructors = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        envvar="SCPSLAB_INSTRUCTORS",
+        help="The instructors' archive, or the folder in it. Assignments with a folder instructor/ need none.",
+    ),
+]
 CourseFolder = Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")]
 IssuedTerm = Annotated[
     str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")

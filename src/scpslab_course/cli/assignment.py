@@ -42,15 +42,18 @@ In = Annotated[
 
 
 def assignment() -> None:
-    """Work on an assignment: start it, predict, run, check, and pack what you hand in.
+    """Work on an assignment, from its start to what you hand in.
 
-    Examples: scpslab assignment start first-steps · scpslab assignment predict transfer_s "12 s" · scpslab assignment
-    run · scpslab assignment submit
+    Examples: scpslab assignment start first-steps · scpslab assignment predict small_s "10..20 s" · scpslab
+    assignment run · scpslab assignment submit
     """
 
 
 def list_() -> None:
-    """List the assignments of this project."""
+    """List the assignments of this project.
+
+    Examples: scpslab assignment list
+    """
     table = Table("assignment", "minutes", "points", "title", header_style="bold")
     for name in assignments.names():
         file = load_assignment(find(name)).file
@@ -70,7 +73,7 @@ def start(
             "the practice variant, whose answers are public."
         ),
     ] = None,
-    into: Annotated[
+    out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="The folder to make. Default: NAME in this folder.")
     ] = None,
     key: Annotated[
@@ -84,13 +87,16 @@ def start(
 
     The folder holds the handout, the scenarios, your parameters, and answers.yaml for your answers. The variant's
     signature is checked. With the practice variant, `check` says which answers are right; it cannot be handed in.
+
+    Examples: scpslab assignment start first-steps · scpslab assignment start first-steps --variant
+    first-steps.variant.json --out mine
     """
     loaded = load_assignment(find(name))
     mine = _read_variant(variant) if variant is not None else read_practice(loaded).variant
     if key is not None and fingerprint(mine.key).replace(" ", "") != key.replace(" ", "").casefold():
         signed = f"the variant was signed with {fingerprint(mine.key)}"
         raise UsageError(f'--key: found "{key}"; {signed}. {variants.ASK}.')
-    target = into or Path(loaded.name)
+    target = out or Path(loaded.name)
     workspace = folders.write_start(folders.plan_start(loaded, mine), loaded, mine, target, now())
     _say_start(workspace, target)
     typer.echo(harmless(str(target)))
@@ -109,6 +115,8 @@ def predict(
     """Write a prediction into the log, before the run.
 
     The first prediction of a name counts. One that comes after the run is recorded as late.
+
+    Examples: scpslab assignment predict transfer_s "12 s" · scpslab assignment predict transfer_s "10..20 s"
     """
     workspace = _open(in_)
     asked = workspace.assignment.file.predictions
@@ -153,6 +161,8 @@ def run(
     """Run the scenarios with your parameters; repeat the command to resume.
 
     Predictions come before: without them nothing runs.
+
+    Examples: scpslab assignment run · scpslab assignment run small-window
     """
     workspace = _open(in_)
     known = workspace.assignment.scenario_names
@@ -185,6 +195,8 @@ def check_(jobs: Jobs = None, in_: In = None) -> None:
 
     If the assignment asks for a program of yours, the command also runs the trials that you may see, and says what they
     give. Exit code 1: something is missing. With the practice variant, the command also says which answers are right.
+
+    Examples: scpslab assignment check
     """
     workspace = _open(in_)
     findings = check(workspace, [ConsoleProgress(table_console(stderr=True), jobs)], jobs)
@@ -211,6 +223,8 @@ def restore(
 
     What stands in their place is moved to the folder set-aside. Answers, write-up, deliverables and the log stay as
     they are.
+
+    Examples: scpslab assignment restore
     """
     folder = find_workspace(in_)
     handed_out = folders.original(folders.read_variant(folder), from_)
@@ -248,6 +262,8 @@ def submit(
     The file holds your variant, predictions, answers, write-up, deliverables, and an archive of the runs. Missing
     answers are warned of; runs and required deliverables must be there, and runs must be those of your log. Nothing is
     sent anywhere: hand the file in where your course says.
+
+    Examples: scpslab assignment submit · scpslab assignment submit --out mine.tar.gz
     """
     workspace = _open(in_)
     if workspace.variant.is_practice:

@@ -18,22 +18,17 @@ from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
 from scpslab_course import autograder
-from scpslab_course.cli import CourseFolder, IssuedTerm
+from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
 from scpslab_course.course import folder as folders
-from scpslab_course.course.answers import agree, expected, read_practice, write_practice
-from scpslab_course.course.assignment import (
-    INSTRUCTOR,
-    PRACTICE,
-    SOLUTION,
-    Assignment,
-    find,
-    load_assignment,
-    load_marking,
-)
+from scpslab_course.course.answers import agree, expected, read_practice, write_practice, wrong_in
+from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
 from scpslab_course.course.folder import check_terms, load_course, read_roster
 from scpslab_course.course.formulas import Rows
-from scpslab_course.course.runs import Planned, carry_out, planned, rows_of, run_variant
+from scpslab_course.course.instructors import opened
+from scpslab_course.course.runs import Outcome, Planned, carry_out, planned, planned_hidden, rows_of, run_variant
+from scpslab_course.course.variant import PRACTICE as PRACTICE_SECRET
 from scpslab_course.course.variant import SECRETS_FILE, fingerprint
+from scpslab_course.course.workspace import write_new
 
 DEFAULT_TERM = "term-1"
 # Ubuntu 22.04, which Gradescope takes unless told otherwise, and Debian 12 have packages of it.
@@ -41,7 +36,7 @@ PYTHON = ["3.11"]
 
 
 def course() -> None:
-    """Run a course: make it, and issue a variant of each assignment to every student.
+    """Make a course, and issue a variant to every student.
 
     Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps · scpslab course issue
     --course satnet --roster roster.csv
@@ -61,6 +56,8 @@ def new(
 
     The secret decides everybody's variants and signs them. Keep a copy of it where nobody else can read it: without it
     no variant can be issued again.
+
+    Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps
     """
     check_terms(term)
     asked = list(dict.fromkeys(assignment or ()))
@@ -88,6 +85,7 @@ def issue(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace variants that are there with other content.")
     ] = False,
+    instructors: Instructors = None,
     jobs: Jobs = None,
 ) -> None:
     """Draw and sign the variants of a roster: issued/TERM/STUDENT/ASSIGNMENT.variant.json.
@@ -95,6 +93,8 @@ def issue(
     Students with the same group share a variant. The same roster, term and assignments give the same files again, and a
     new student changes nobody's. Give every student the files of their own folder. issued.csv is for you: it lists all
     parameters, and names, addresses and files for a mail merge.
+
+    Examples: scpslab course issue --course satnet --roster roster.csv
     """
     found = load_course(course)
     secret = found.secret()
@@ -105,8 +105,9 @@ def issue(
     if not names:
         said = "assignments: found none in course.yaml; expected at least one"
         raise ScenarioError(f"{course}: {said}. Add it, or name it with --assignment.")
-    loaded = [(one, load_marking(one)) for one in map(found.assignment, names)]
-    issued = folders.plan_issue(found, secret, wanted, folders.parties(students), loaded, _Reference(jobs).rows)
+    with opened(instructors) as place:
+        loaded = [(one, load_marking(one, place)) for one in map(found.assignment, names)]
+        issued = folders.plan_issue(found, secret, wanted, folders.parties(students), loaded, _Reference(jobs).rows)
     ledger = folders.write_issue(found, wanted, issued, replace=replace)
     for line in folders.alike(issued):
         warn(line)
@@ -122,21 +123,31 @@ def practice(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; fail if practice.json is not what the assignment gives.")
     ] = False,
+    instructors: Instructors = None,
     jobs: Jobs = None,
 ) -> None:
     """Draw the practice variant of an assignment, run it, and write it with its answers: practice.json.
 
-    This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution's
-    files go through all trials.
+    This also tries the assignment: its scenarios run, every formula of marking.yaml has a value, and the solution has
+    all points for numbers, words and trials; otherwise nothing is written.
+
+    Examples: scpslab course practice first-steps --check · scpslab course practice ./my-assignment
     """
     loaded = load_assignment(find(name))
-    marking = load_marking(loaded)
     reference = _Reference(jobs)
-    variant = folders.practice_variant(loaded, marking, reference.rows)
-    right = expected(loaded, marking, variant.parameters, reference.rows(loaded, variant.parameters))
-    for one in planned(loaded, variant.parameters, marking):
-        says = reference.trial_says(loaded, one, variant.parameters)
-        typer.echo(harmless(f"trial {one.name}: {says}"), err=True)
+    with opened(instructors) as place:
+        marking = load_marking(loaded, place)
+        variant = folders.practice_variant(loaded, marking, reference.rows)
+        right = expected(loaded, marking, variant.parameters, reference.rows(loaded, variant.parameters))
+        wrong = list(wrong_in(loaded, marking, right))
+        hidden = planned_hidden(loaded, variant.parameters, marking, PRACTICE_SECRET.draw_key, variant.term)
+        for one in (*planned(loaded, variant.parameters), *hidden):
+            tried = reference.tried(marking.folder / SOLUTION / one.trial.file, one)
+            typer.echo(harmless(f"trial {one.name}: {tried.says}"), err=True)
+            if tried.share != 1:
+                wrong.append(f"trial {one.name}: found {tried.says}; expected all points for the solution.")
+    if wrong:
+        raise ScenarioError("\n".join([*wrong, f"{name}: Correct the solution, or marking.yaml: the two must agree."]))
     path = loaded.folder / PRACTICE
     if check and not agree(read_practice(loaded), variant, right):
         said = "found another practice variant than the assignment gives; expected the same"
@@ -157,13 +168,27 @@ class _Reference:
             options = RunOptions(jobs=self._jobs, out=folder)
             return rows_of(run_variant(assignment, parameters, options, self._listeners))
 
-    def trial_says(self, assignment: Assignment, one: Planned, parameters: Mapping[str, AxisValue]) -> str:
-        """What the reference solution gives."""
-        path = assignment.folder / INSTRUCTOR / SOLUTION / one.trial.file
+    def tried(self, path: Path, one: Planned) -> Outcome:
+        """What a file of the reference solution gives in a trial."""
         content = path.read_bytes() if path.is_file() else None
         with scratch() as folder:
-            options = RunOptions(jobs=self._jobs, out=folder)
-            return carry_out(one, content, parameters, options, self._listeners).says
+            return carry_out(one, content, RunOptions(jobs=self._jobs, out=folder), self._listeners)
+
+
+def publish(
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", callback=printable, help="The folder to make.")],
+    course: CourseFolder = Path(),
+) -> None:
+    """Make the folder that students get: handouts, scenarios and practice variants of the course's assignments.
+
+    It has nothing of the instructor's, and no variants: give these to each student.
+
+    Examples: scpslab course publish for-students --course satnet
+    """
+    files = folders.plan_publication(load_course(course))
+    write_new(files, target, "Choose another name.")
+    typer.echo(f"{len(files)} files", err=True)
+    typer.echo(harmless(str(target)))
 
 
 def gradescope(
@@ -179,11 +204,12 @@ def gradescope(
     roster: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="The roster, with the column email: Gradescope says by e-mail who handed in."
+            metavar="FILE", help="The roster, with the column email: Gradescope identifies students by e-mail."
         ),
     ],
     course: CourseFolder = Path(),
     term: IssuedTerm = None,
+    instructors: Instructors = None,
     python: Annotated[
         list[str] | None,
         typer.Option(metavar="VERSION", help="A Python of the container; repeat the option. Default: 3.11."),
@@ -194,6 +220,9 @@ def gradescope(
     The archive holds everything, so grading needs no network; the container needs Python, whose Debian packages its
     setup.sh installs if they are missing. The course's secret is not in it. Python packages are downloaded when the
     archive is made.
+
+    Examples: scpslab course gradescope first-steps --course satnet --roster roster.csv --wheel scpslab.whl --out
+    first-steps.zip
     """
     loaded = load_course(course)
     wanted = term or loaded.file.term
@@ -210,11 +239,11 @@ def gradescope(
     assignment = loaded.assignment(name)
     students = read_roster(roster)
     autograder.check_emails(students)
-    with scratch() as folder:
+    with scratch() as folder, opened(instructors) as place:
         wheels = autograder.collect(wheel, pythons, folder)
-        size = autograder.write_archive(out, loaded, wanted, assignment, students, wheels)
+        size = autograder.write_archive(out, load_course(course, place), wanted, assignment, students, wheels)
     typer.echo(f"{size / 1e6:.1f} MB, {len(students)} students, Python {', '.join(pythons)}", err=True)
     typer.echo(harmless(str(out)))
 
 
-SUBCOMMANDS = (new, issue, practice, gradescope)
+SUBCOMMANDS = (new, issue, publish, practice, gradescope)

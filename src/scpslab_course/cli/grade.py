@@ -16,8 +16,9 @@ from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
-from scpslab_course.cli import IssuedTerm, check_out, now
+from scpslab_course.cli import Instructors, IssuedTerm, check_out, now
 from scpslab_course.course.folder import load_course, read_roster, read_submitters
+from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format
@@ -46,7 +47,7 @@ def grade(
         ),
     ] = None,
     student: Annotated[
-        str | None, typer.Option(metavar="ID", help="Who handed it in, as your platform knows it. For one submission.")
+        str | None, typer.Option(metavar="ID", help="The student's id on your platform. For one submission.")
     ] = None,
     submitters: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The same for many: CSV with the columns file, student.")
@@ -59,7 +60,7 @@ def grade(
         typer.Option(
             metavar="FOLDER",
             callback=printable,
-            help="Write a page for each submission and one for the class, for who marks.",
+            help="Write a page for each submission and one for the class, for the person who marks.",
         ),
     ] = None,
     marks: Annotated[
@@ -67,21 +68,24 @@ def grade(
         typer.Option(
             metavar="FILE",
             callback=printable,
-            help="The points that a person gives: written with a line for all that waits, and then read.",
+            help="A file for points that a person gives: the command adds a line for each open item, and reads them.",
         ),
     ] = None,
-    cells: Annotated[
+    sample: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Cells to choose from each submission and run again. Default: marking.yaml's regrade."
+            min=0,
+            metavar="NUMBER",
+            help="Number of cells to choose from each submission and run again. Default: marking.yaml's regrade.",
         ),
     ] = None,
+    instructors: Instructors = None,
     jobs: Jobs = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Run every cell again, even if this machine has run it before.")
     ] = False,
 ) -> None:
-    """Grade submissions: run them again, compare the bytes, and mark the answers.
+    """Grade submissions by running them again.
 
     The variant's signature, the plans and the log's chain are checked; cells are run again and every byte of theirs is
     compared. What is right comes from the grader's own runs by the instructor's scenarios, never from the submission.
@@ -89,6 +93,9 @@ def grade(
     Nothing of a submission is unpacked or run; each is read and marked in a process with limits of memory and time.
     --out has every grade as soon as it is there. Exit code 0: every submission has a grade. Exit code 1: some are held
     for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
+
+    Examples: scpslab grade a.submission.tar.gz --course satnet · scpslab grade a.submission.tar.gz b.submission.tar.gz
+    --course satnet --format moodle --out grades.csv --marks marks.csv
     """
     by = _submitters(submission, student, submitters)
     loaded = load_course(course)
@@ -114,9 +121,9 @@ def grade(
 
     place = course / SECRETS_FILE
     secret = loaded.secret() if place.exists() or place.is_symlink() else None
-    with scratch() as folder:
+    with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
-        settings = grader.Settings(loaded, term or loaded.file.term, secret, options, by, cells)
+        settings = grader.Settings(load_course(course, parts), term or loaded.file.term, secret, options, by, sample)
         grades = grader.grade(submission, settings, [_note], told)
     if given is not None:
         grades = [given.applied(one) for one in grades]

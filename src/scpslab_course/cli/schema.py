@@ -1,5 +1,5 @@
 """`scpslab schema`: generates JSON Schemas and references of scenarios and assignments, and the tables of plan keys,
-from the classes that read these files.
+from the classes that read these files; and the tables of commands, from what --help says.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Annotated, get_args
 import typer
 from pydantic import BaseModel
 
-from scpslab.core.errors import ScenarioError, UsageError
-from scpslab.core.project import IS_INSTALLED
+from scpslab.cli.command_tables import command_tables
+from scpslab.core.errors import ScenarioError
 from scpslab.core.strict_json import JsonObject
 from scpslab.documents.described import schema_of, tables
 from scpslab.scenario.load import FOLDER
-from scpslab.scenario.reference import page, reference, schema
+from scpslab.scenario.reference import page, plan_tables, reference, schema
 from scpslab_course.course import model
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.formulas import NAMES
@@ -26,6 +26,7 @@ SCHEMA_FILE = FOLDER / "scenario.schema.json"
 REFERENCE_FILE = FOLDER.parent / "docs" / "scenario-reference.md"
 ASSIGNMENT_FILE = FOLDER.parent / "docs" / "assignment-reference.md"
 PLAN_FILE = FOLDER.parent / "docs" / "plan-format.md"
+COMMANDS_FILE = FOLDER.parent / "docs" / "cli.md"
 SCHEMA_ID, MARKING_ID = "assignment.schema.json", "marking.schema.json"
 
 
@@ -51,6 +52,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     *_kinds("marking: answers", model.MarkedChoice),
     ("marking: answers.ANSWER.wrong of a choice", model.WrongWord),
     *_kinds("marking: answers", model.MarkedText),
+    ("marking: lines.FILE", model.Lines),
+    ("marking: trials", model.HiddenTrial),
     ("marking: rubric, write_up, deliverables.FILE", model.Item),
 )
 HEAD = f"""# Assignment reference
@@ -72,13 +75,13 @@ Parameters are in bit/s, s and bytes; a parameter without a unit is a number or 
 | `mean("SCENARIO", "COLUMN", "AXIS=VALUE", …)` | the mean of a column of results.csv over the completed cells with these values of axes |
 | `total`, `lowest`, `highest` | the same, with the sum, the smallest or the largest value |
 | `best("SCENARIO", "COLUMN", "AXIS", "OTHER=VALUE", …)` | the value of an axis with the highest mean of a column, as text; `worst`: the lowest |
-| `nth("SCENARIO", "COLUMN", NUMBER, "AXIS=VALUE", …)` | a word of a column that has several, counted from 1 |
+| `nth("SCENARIO", "COLUMN", NUMBER, "AXIS=VALUE", …)` | a word of a column that has several, counted from 1; `words` without the number: all of them |
 | `cells("SCENARIO", "AXIS=VALUE", …)` | the number of cells; `completed`: of the completed ones |
 | `drawn("PARAMETER")` | a parameter as it is written, such as `250 ms`: `mean("transfer", "goodput_bps", "delay=" + drawn("delay"))` |
 
 Cells with one bulk transfer, a capture without filter at its sender and a verdict log have further columns for formulas, which no file of a student's has:
 `resends`, the data packets whose first byte was sent before; `resends_queue`, `resends_corrupt`, `resends_outage`, `resends_policy`, by what became of
-the latest earlier copy; `resends_superfluous`, of which an earlier copy was not lost; and `resend_causes`, these words in order of time.
+the latest earlier copy; `resends_superfluous`, of which an earlier copy was not lost; and `resend_causes` and `resend_frames`, the causes and frames in order of time.
 
 Formulas of `variant` may read the parameters above them, and no results. Those of trials read the results of one cell of the trial's own scenario.
 """
@@ -89,15 +92,14 @@ def schema_(
         bool, typer.Option("--check", help="Change nothing; fail if a committed file is not current.")
     ] = False,
 ) -> None:
-    """Regenerate the JSON Schemas and references of scenarios and assignments.
+    """Regenerate the schemas and references.
 
     The schemas (scenarios/scenario.schema.json, assignments/*.schema.json) are for editors; docs/scenario-reference.md,
     docs/assignment-reference.md and the tables of keys in docs/plan-format.md are for people. All are generated from
-    the classes that read these files.
+    the classes that read these files. The tables of commands in docs/cli.md are generated from --help.
+
+    Examples: scpslab schema · scpslab schema --check
     """
-    if IS_INSTALLED:
-        expected = "expected a clone, in which these files are committed. Run it in a clone."
-        raise UsageError(f"schema: found an installation; {expected}")
     for path, text in generated().items():
         if check and (not path.exists() or path.read_text() != text):
             said = "found content that differs from what the model gives; expected the same"
@@ -115,7 +117,8 @@ def generated() -> dict[Path, str]:
         ASSIGNMENTS / SCHEMA_ID: _json(schema_of(model.AssignmentFile, SCHEMA_ID, "scpslab assignment")),
         ASSIGNMENTS / MARKING_ID: _json(schema_of(model.MarkingFile, MARKING_ID, "scpslab marking")),
         ASSIGNMENT_FILE: HEAD + tables(SECTIONS),
-        PLAN_FILE: page(PLAN_FILE),
+        PLAN_FILE: page(PLAN_FILE, plan_tables()),
+        COMMANDS_FILE: page(COMMANDS_FILE, command_tables()),
     }
 
 

@@ -6,6 +6,8 @@ Formulas of marking.yaml are evaluated to plain numbers and words.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
@@ -26,7 +28,7 @@ from scpslab.plan import schema
 from scpslab.plan.schema import Kinds, PlanError, Range, Scalar
 from scpslab.plan.values import Label, PlainText
 from scpslab_course.course import model
-from scpslab_course.course.assignment import PRACTICE, Assignment, Marking
+from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, Marking
 from scpslab_course.course.formulas import FormulaError, Rows, Value, advised
 from scpslab_course.course.model import Answer, AssignmentFile, MarkedChoice, MarkedNumber, Prediction
 from scpslab_course.course.variant import Variant
@@ -49,6 +51,8 @@ LARGEST_PRACTICE = 1 << 20
 HOW = "The practice variant with its answers; scpslab course practice NAME writes it again."
 # Numbers that were computed twice may differ by this share: a formula and a student's calculator round differently.
 ROUNDING = 1e-9
+# An interval of a prediction is one in which a student is 90 % sure.
+ALPHA = 0.1
 
 
 class GivenError(ValueError):
@@ -296,11 +300,24 @@ Right = Annotated[RightNumber | RightWord, Kinds("kind", {"number": RightNumber,
 
 
 @dataclass(frozen=True, kw_only=True)
+class RightLines:
+    """The right values of a column of a CSV file, by those of the column that tells lines apart."""
+
+    key: PlainText
+    column: PlainText
+    values: dict[PlainText, PlainText]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Expected:
-    """True values of the predictions, and right answers, by name. Texts have none: a person marks them."""
+    """True values of the predictions, right answers, and right lines of deliverables, by name.
+
+    Texts have none: a person marks them.
+    """
 
     predictions: dict[Label, Annotated[float | str, Scalar()]]
     answers: dict[Label, Right]
+    lines: dict[Label, RightLines] | None = None
 
 
 @dataclass(frozen=True)
@@ -371,9 +388,23 @@ def expected(assignment: Assignment, marking: Marking, parameters: Mapping[str, 
                 answers[name] = RightWord(kind="choice", value=word, wrong=mistakes)
         except ScenarioError as error:
             wrong.append(str(error))
+    try:
+        lines = {name: _right_lines(evaluation, name) for name in marking.file.lines}
+    except ScenarioError as error:
+        wrong.append(str(error))
     if wrong:
         raise ScenarioError("\n".join(wrong))
-    return Expected(predictions=truths, answers=answers)
+    return Expected(predictions=truths, answers=answers, lines=lines or None)
+
+
+def _right_lines(evaluation: Evaluation, name: str) -> RightLines:
+    at: KeyPath = ("lines", name)
+    keys, values = (str(evaluation.value((*at, part))).split() for part in ("keys", "expected"))
+    if len(keys) != len(values):
+        said = f"found {len(keys)} keys and {len(values)} values; expected as many. Correct a formula."
+        raise evaluation.marking.places.error([(at, said)])
+    one = evaluation.marking.file.lines[name]
+    return RightLines(key=one.by, column=one.column, values=dict(zip(keys, values, strict=True)))
 
 
 def _right_number(evaluation: Evaluation, at: KeyPath, marked: MarkedNumber) -> RightNumber:
@@ -483,6 +514,30 @@ def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -
     return mistakes
 
 
+def wrong_in(assignment: Assignment, marking: Marking, right: Expected) -> Iterator[str]:
+    """What the answers of the solution lack: every number and word has all points. Without the file nothing is said.
+
+    Raises:
+        ScenarioError: the file cannot be read.
+    """
+    path = marking.folder / SOLUTION / FILE
+    if not path.is_file():
+        return
+    given = read_answers(content_of(path, LARGEST_BYTES), path)
+    yield from given.complaints(assignment.file)
+    for name, one in right.answers.items():
+        answer = given.given.get(name)
+        score = score_answer(assignment.file.answers[name], one, answer)
+        if score.share < 1:
+            wanted = one.value if isinstance(one.value, str) else f"{one.value:.6g}"
+            place = given.places.of((name,))
+            yield f"{place}: found {_said(answer)} ({score.comment}); expected {wanted}, as marking.yaml has it"
+    for file, lines in (right.lines or {}).items():
+        path = marking.folder / SOLUTION / file
+        if path.is_file() and (score := score_lines(lines, content_of(path))).share < 1:
+            yield f"{path}: {score.comment}; expected all, as marking.yaml has them"
+
+
 def score_prediction(asked: Prediction, scoring: model.Scoring, truth: float | str, given: object) -> Score:
     """How good a prediction was. Whether it came in time is for the caller to say."""
     try:
@@ -490,13 +545,43 @@ def score_prediction(asked: Prediction, scoring: model.Scoring, truth: float | s
     except GivenError as error:
         return Score(0, f"{error}.", is_readable=False)
     if isinstance(scoring, model.Interval) and isinstance(read, tuple) and not isinstance(truth, str):
-        low, high = read
-        inside = low * (1 - ROUNDING) <= truth <= high * (1 + ROUNDING)
-        share = _fall(math.log(high / low), math.log(scoring.full), math.log(scoring.zero)) if inside else 0
-        return Score(share, f"it was {truth:.4g}")
+        return Score(interval_share(*read, truth, scoring.factor), f"it was {truth:.4g}")
     if isinstance(scoring, model.LogRatio | model.Distance) and isinstance(read, float) and not isinstance(truth, str):
         return Score(_by_distance(scoring, read, truth), f"it was {truth:.4g}")
     return Score(float(read == truth), f"it was {truth}")
+
+
+def interval_share(low: float, high: float, truth: float, factor: float) -> float:
+    """The share of the points of an interval.
+
+    The interval score of Gneiting and Raftery (Strictly Proper Scoring Rules, Prediction, and Estimation, 2007, eq. 43)
+    for 1 - ALPHA, of the logarithms, so that it does not depend on units; divided so that a truth outside by `factor`
+    leaves nothing. It ends at 0: no prediction costs points of others.
+    """
+    if truth <= 0:
+        return 0.0
+    below, above, exact = math.log(low), math.log(high), math.log(truth)
+    score = above - below + 2 / ALPHA * max(below - exact, exact - above, 0.0)
+    return max(0.0, 1 - ALPHA / 2 * score / math.log(factor))
+
+
+def score_lines(right: RightLines, content: bytes) -> Score:
+    """How many lines of a student's CSV file are right. A line too many counts as a wrong one."""
+    try:
+        text = content.decode("utf-8-sig")
+        delimiter = ";" if ";" in text.split("\n", 1)[0] else ","
+        head, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        names = [name.strip().casefold() for name in head]
+        key, column = names.index(right.key), names.index(right.column)
+        given = [(row[key].strip(), row[column].strip()) for row in rows if row]
+    except (csv.Error, ValueError, IndexError):
+        said = f"found no CSV with the columns {right.key} and {right.column} in every line."
+        return Score(0, said, is_readable=False)
+    hits = sum(right.values.get(name) == value.casefold() for name, value in dict(given).items())
+    most = max(len(right.values), len(given))
+    other = next((name for name, value in given if right.values.get(name) != value.casefold()), "")
+    first = f"; look at {right.key} {shown(other)}" if other else ""
+    return Score(hits / most if most else 1.0, f"{hits} of {most} lines are right{first}")
 
 
 def _by_distance(scoring: model.LogRatio | model.Distance, found: float, truth: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +14,21 @@ from scpslab.core.names import is_name
 from scpslab.core.project import ROOT
 from scpslab.documents import Complaint, Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
-from scpslab.scenario.load import FORM as SCENARIO_FORM
 from scpslab.scenario.load import load as load_scenario
+from scpslab.scenario.model import FORM as SCENARIO_FORM
 from scpslab_course.course import model
 from scpslab_course.course.formulas import OF_RESULTS, FormulaError, advised, parse
 from scpslab_course.course.formulas import Formula as ReadFormula
-from scpslab_course.course.model import FILE, MARKING, SCENARIO_SUFFIX, AssignmentFile, Formula, MarkingFile, Trial
+from scpslab_course.course.model import (
+    FILE,
+    MARKING,
+    SCENARIO_SUFFIX,
+    AssignmentFile,
+    Formula,
+    HiddenTrial,
+    MarkingFile,
+    Trial,
+)
 
 from scpslab.kinds.workloads.policy.plan import is_policy_name
 from scpslab.kinds.workloads.policy.scenario import read_policy
@@ -46,10 +55,8 @@ def problems(file: AssignmentFile, folder: Path) -> Iterator[Complaint]:
             yield ("scenarios", index), f'found no file "{name}{SCENARIO_SUFFIX}" beside it; {one_of(name, known)}'
     for name, trial in file.trials.items():
         yield from _problems_of_trial(("trials", name), trial, file, folder, file.scenarios)
-    above: list[str] = []
-    for name, parameter in file.variant.items():
-        yield from _problems_of_parameter(name, parameter, above, file)
-        above.append(name)
+    settable = (*file.scenarios, *(trial.scenario for trial in file.trials.values()))
+    yield from _problems_of_variant(("variant",), file.variant, settable)
     for name, prediction in file.predictions.items():
         for scenario in prediction.before:
             yield from _unless_known(("predictions", name, "before"), scenario, file.scenarios)
@@ -78,15 +85,18 @@ def _problems_of_trial(
         found = f"the policies {', '.join(policies)}" if policies else "no workload of kind policy"
         expected = f"expected a workload of kind policy with {trial.file}. Correct the scenario."
         yield (*at, "scenario"), f"found {found} in {path.name}; {expected}"
-    yield from _read_formula({}, (*at, "share"), trial.share, file, [trial.scenario])
+    names = (*file.variant, *(trial.variant if isinstance(trial, HiddenTrial) else ()))
+    yield from _read_formula({}, (*at, "share"), trial.share, names, [trial.scenario])
 
 
 def _read_formula(
-    formulas: dict[KeyPath, ReadFormula], at: KeyPath, source: str, file: AssignmentFile, scenarios: Sequence[str]
+    formulas: dict[KeyPath, ReadFormula], at: KeyPath, source: str, names: Collection[str], scenarios: Sequence[str]
 ) -> Iterator[Complaint]:
-    """Reads a formula over the parameters and the results of these scenarios to its place among `formulas`."""
+    """Reads a formula over the parameters of these names and the results of these scenarios to its place among
+    `formulas`.
+    """
     try:
-        formulas[at] = parse(source, file.variant)
+        formulas[at] = parse(source, names)
     except FormulaError as error:
         yield at, advised(error, "Correct the formula.")
         return
@@ -109,24 +119,27 @@ def _policies_in(data: object) -> Iterator[str]:
             yield from _policies_in(value)
 
 
-def _problems_of_parameter(
-    name: str, parameter: model.Parameter, above: Sequence[str], file: AssignmentFile
+def _problems_of_variant(
+    at: KeyPath, variant: Mapping[str, model.Parameter], known: Sequence[str]
 ) -> Iterator[Complaint]:
-    try:
-        if isinstance(parameter, Formula):
-            parse(parameter.value, above)
-        else:
-            parameter.value_at(-1)
-    except (model.DrawError, FormulaError) as error:
-        yield ("variant", name), advised(error, "Correct the parameter.")
-    if isinstance(parameter, model.Choice) and len({type(value) for value in parameter.values}) > 1:
-        said = "found values of several types; expected numbers alone, or texts alone. Write them alike."
-        yield ("variant", name, "values"), said
-    known = (*file.scenarios, *(trial.scenario for trial in file.trials.values()))
-    for target in parameter.set:
-        only = model.split_target(target)[0]
-        if only and only not in known:
-            yield ("variant", name, "set"), f'found "{target}"; {one_of(only, known)}'
+    """What is wrong with parameters that set values of the known scenarios."""
+    above: list[str] = []
+    for name, parameter in variant.items():
+        try:
+            if isinstance(parameter, Formula):
+                parse(parameter.value, above)
+            else:
+                parameter.value_at(-1)
+        except (model.DrawError, FormulaError) as error:
+            yield (*at, name), advised(error, "Correct the parameter.")
+        if isinstance(parameter, model.Choice) and len({type(value) for value in parameter.values}) > 1:
+            said = "found values of several types; expected numbers alone, or texts alone. Write them alike."
+            yield (*at, name, "values"), said
+        for target in parameter.set:
+            only = model.split_target(target)[0]
+            if only and only not in known:
+                yield (*at, name, "set"), f'found "{target}"; {one_of(only, known)}'
+        above.append(name)
 
 
 def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Iterator[Complaint]:
@@ -140,15 +153,18 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
         if name in marking.predictions:
             yield from _unlike_scoring(("predictions", name), prediction.kind, marking.predictions[name])
     files = {deliverable.file: deliverable.points for deliverable in file.deliverables}
-    for name in marking.deliverables:
+    for name in (*marking.deliverables, *marking.lines):
         yield from _unless_known(("deliverables", name), name, files, f", which {FILE} does not ask for")
     for name, trial in marking.trials.items():
         if name in file.trials:
             yield ("trials", name), f"found the name of a trial of {FILE}; expected another one. Rename the trial."
         yield from _problems_of_trial(("trials", name), trial, file, folder)
+        yield from _problems_of_variant(("trials", name, "variant"), trial.variant, (trial.scenario,))
     for name, points in files.items():
         tried = [trial for trial in (*file.trials.values(), *marking.trials.values()) if trial.file == name]
-        yield from _unlike_sum(("deliverables", name), marking.deliverables.get(name, ()), points, tried)
+        others: list[Trial | model.Lines] = [*tried]
+        others += [lines for file, lines in marking.lines.items() if file == name]
+        yield from _unlike_sum(("deliverables", name), marking.deliverables.get(name, ()), points, others)
     yield from _unlike_sum(("write_up",), marking.write_up, file.write_up_points if file.write_up else 0)
 
 
@@ -163,7 +179,7 @@ def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mappin
 def _unlike_scoring(at: KeyPath, kind: str, scoring: model.Scoring) -> Iterator[Complaint]:
     fits = {"number": ("log-ratio", "distance"), "interval": ("interval",), "choice": ("choice",)}[kind]
     yield from _unless_known((*at, "kind"), scoring.kind, fits, f" for a prediction of kind {kind}")
-    if not isinstance(scoring, model.Word) and scoring.zero <= scoring.full:
+    if isinstance(scoring, model.LogRatio | model.Distance) and scoring.zero <= scoring.full:
         said = f"found {scoring.zero:g}, not above full ({scoring.full:g}); expected more. Correct the values."
         yield (*at, "zero"), said
 
@@ -179,11 +195,11 @@ def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator
 
 
 def _unlike_sum(
-    at: KeyPath, rubric: Sequence[model.Item], points: float, tried: Sequence[Trial] = ()
+    at: KeyPath, rubric: Sequence[model.Item], points: float, others: Sequence[Trial | model.Lines] = ()
 ) -> Iterator[Complaint]:
-    found = sum(item.points for item in rubric) + sum(trial.points for trial in tried)
+    found = sum(item.points for item in (*rubric, *others))
     if abs(found - points) > 1e-9:
-        where = "the rubric and the trials" if tried else "the rubric"
+        where = "the rubric, the trials and the lines" if others else "the rubric"
         yield at, f"found {found:g} points in {where}; expected {points:g}, as in {FILE}. Correct one of the two."
 
 
@@ -193,12 +209,28 @@ def sources(file: MarkingFile) -> Iterator[tuple[KeyPath, str]]:
         yield ("difficulty", "bands", index, "value"), band.value
     for name, scoring in file.predictions.items():
         yield ("predictions", name, "truth"), scoring.truth
+    for name, lines in file.lines.items():
+        yield ("lines", name, "keys"), lines.keys
+        yield ("lines", name, "expected"), lines.expected
     for name, marked in file.answers.items():
         if marked.kind != "text":
             yield ("answers", name, "expected"), marked.expected
         if marked.kind == "number":
             for index, wrong in enumerate(marked.wrong):
                 yield ("answers", name, "wrong", index, "value"), wrong.value
+
+
+def settings(variant: Mapping[str, model.Parameter], values: Mapping[str, AxisValue], scenario: str) -> list[str]:
+    """What these values of parameters set in a scenario, as options of `--set`."""
+    return [f"{path}={json.dumps(values[name], ensure_ascii=False)}" for name, path in _targets(variant, scenario)]
+
+
+def _targets(variant: Mapping[str, model.Parameter], scenario: str) -> Iterator[tuple[str, str]]:
+    """The parameters that set something in a scenario, each with the path that it sets."""
+    for name, parameter in variant.items():
+        for only, path in map(model.split_target, parameter.set):
+            if only in ("", scenario):
+                yield name, path
 
 
 @dataclass(frozen=True)
@@ -225,15 +257,7 @@ class Assignment:
 
     def settings(self, parameters: Mapping[str, AxisValue], scenario: str) -> list[str]:
         """What a variant sets in a scenario, as options of `--set`."""
-        targets = self._targets(scenario)
-        return [f"{path}={json.dumps(parameters[name], ensure_ascii=False)}" for name, path in targets]
-
-    def _targets(self, scenario: str) -> Iterator[tuple[str, str]]:
-        """The parameters that set something in a scenario, each with the path that it sets."""
-        for name, parameter in self.file.variant.items():
-            for only, path in map(model.split_target, parameter.set):
-                if only in ("", scenario):
-                    yield name, path
+        return settings(self.file.variant, parameters, scenario)
 
     def drawn(self, key: bytes, whose: model.Whose, attempt: int) -> dict[str, AxisValue]:
         """A value for every parameter.
@@ -264,7 +288,7 @@ class Assignment:
 
     def _placed(self, said: str, scenario: str) -> str:
         """A line about a scenario: behind the place of the parameter that set it, if one did."""
-        for name, target in self._targets(scenario):
+        for name, target in _targets(self.file.variant, scenario):
             if said.startswith(f"--set {target}="):
                 refused = said.removeprefix("--set ").replace("Correct the option.", "Correct the path.")
                 place = self.places.of(("variant", name, "set"))
@@ -292,8 +316,9 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Marking:
-    """The instructor's part of an assignment: marking.yaml, and its formulas, read."""
+    """The instructor's part of an assignment: its folder, marking.yaml, and the formulas of that, read."""
 
+    folder: Path
     file: MarkingFile
     places: Places
     formulas: Mapping[KeyPath, ReadFormula]
@@ -344,18 +369,24 @@ def load_assignment(folder: Path, name: str | None = None) -> Assignment:
     return assignment
 
 
-def load_marking(assignment: Assignment) -> Marking:
-    """The instructor's part.
+def load_marking(assignment: Assignment, instructors: Path | None = None) -> Marking:
+    """The instructor's part: the one beside the students' part, as clones and instructors' own assignments have it, or
+    that of the assignment's name in a folder of such parts (course/instructors.py).
 
     Raises:
         ScenarioError: there is none, or all errors of it, one line each.
     """
-    path = assignment.folder / INSTRUCTOR / MARKING
-    file, places = load(path, MARKING_FORM, MarkingFile)
+    folder = assignment.folder / INSTRUCTOR
+    if instructors is not None and not folder.is_dir():
+        folder = instructors / assignment.name / INSTRUCTOR
+    if not (folder / MARKING).is_file():
+        expected = "expected the instructor's part, which no student gets"
+        raise ScenarioError(f"{folder / MARKING}: found no file; {expected}. Instructors name it with --instructors.")
+    file, places = load(folder / MARKING, MARKING_FORM, MarkingFile)
     formulas: dict[KeyPath, ReadFormula] = {}
-    wrong = list(differences(assignment.file, file, path.parent))
+    wrong = list(differences(assignment.file, file, folder))
     for at, source in sources(file):
-        wrong += _read_formula(formulas, at, source, assignment.file, assignment.file.scenarios)
+        wrong += _read_formula(formulas, at, source, assignment.file.variant, assignment.file.scenarios)
     if wrong:
         raise places.error(wrong)
-    return Marking(file, places, formulas)
+    return Marking(folder, file, places, formulas)

@@ -16,7 +16,7 @@ from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab_course.course import answers
 from scpslab_course.course import workspace as folders
-from scpslab_course.course.answers import complaint, is_blank, read_answers, read_practice, score_answer
+from scpslab_course.course.answers import complaint, is_blank, read_answers, read_practice, score_answer, score_lines
 from scpslab_course.course.runs import carry_out, planned
 from scpslab_course.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, LOG, TRIALS, WRITE_UP, Line, Workspace
 
@@ -158,21 +158,26 @@ def _write_up(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _deliverables(workspace: Workspace) -> Iterator[Finding]:
+    expected = read_practice(workspace.assignment).expected if workspace.variant.is_practice else None
+    right = (expected.lines or {}) if expected else {}
     for asked in workspace.assignment.file.deliverables:
         path = workspace.folder / asked.file
         if path.is_file() and not path.is_symlink():
-            yield Finding(DONE, asked.file, f"{path.stat().st_size} bytes")
+            size = path.stat().st_size
+            score = score_lines(right[asked.file], content_of(path)) if asked.file in right else None
+            is_right = score is None or score.share == 1
+            says = f"{size} bytes" + (f"; {score.comment}" if score else "")
+            yield Finding(DONE if is_right else LOOK, asked.file, says)
         else:
             yield Finding(MISSING if asked.required else LOOK, asked.file, asked.says)
 
 
 def _trials(workspace: Workspace, listeners: Sequence[Listener], jobs: int | None) -> Iterator[Finding]:
-    parameters = workspace.variant.parameters
-    for one in planned(workspace.assignment, parameters):
+    for one in planned(workspace.assignment, workspace.variant.parameters):
         path = workspace.folder / one.trial.file
         if not path.is_file():
             continue
         options = RunOptions(jobs=jobs, out=workspace.folder / TRIALS)
-        outcome = carry_out(one, path.read_bytes()[: LARGEST_FILE + 1], parameters, options, listeners)
+        outcome = carry_out(one, path.read_bytes()[: LARGEST_FILE + 1], options, listeners)
         where = f"; {outcome.folder}" if outcome.folder is not None else ""
         yield Finding(DONE if outcome.share else LOOK, f"trial {one.name}", f"{outcome.says}{where}")

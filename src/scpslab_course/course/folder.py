@@ -31,10 +31,11 @@ from scpslab.documents.yaml_lines import content_of, text_of
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
-from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment
+from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment, load_marking
 from scpslab_course.course.formulas import Rows as ResultRows
 from scpslab_course.course.model import Band, Whose
 from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Variant, VariantError, fingerprint
+from scpslab_course.course.workspace import handed_out
 
 COLUMNS = ("student", "name", "email", "group")
 LARGEST_BYTES, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 5000, 200
@@ -46,6 +47,19 @@ TERM = Spelt(
 )
 KEY = Spelt(r"^[0-9a-f]{64}$", "64 hexadecimal digits, as `course new` has written them")
 NOBODY = "practice"
+PAGE_FILE = "README.md"
+PAGE = """# {title}
+
+Term: {term}. Key of the course: `{key}`.
+
+| assignment | title | minutes | points |
+|---|---|---|---|
+{rows}
+
+To practise, with numbers that everybody has: `scpslab assignment start assignments/NAME`.
+
+For marks, with your own file: `scpslab assignment start assignments/NAME --variant NAME.variant.json --key "{key}"`.
+"""
 # The results of a reference run: they cost time, so they are asked for only where a band needs them.
 Reference = Callable[[Assignment, Mapping[str, AxisValue]], ResultRows]
 
@@ -210,10 +224,11 @@ class CourseFile(Part):
 
 @dataclass(frozen=True)
 class Course:
-    """A course and its folder."""
+    """A course and its folder, and the folder of instructors' parts of assignments that have none beside them."""
 
     folder: Path
     file: CourseFile
+    instructors: Path | None = None
 
     def secret(self) -> Secret:
         """The secret, if it is the one of the course's key.
@@ -232,8 +247,12 @@ class Course:
         """An assignment of this course's own, or of the project."""
         return load_assignment(find(name, (self.folder / OWN, ASSIGNMENTS)))
 
+    def marking(self, assignment: Assignment) -> Marking:
+        """The instructor's part of one of its assignments."""
+        return load_marking(assignment, self.instructors)
 
-def load_course(folder: Path) -> Course:
+
+def load_course(folder: Path, instructors: Path | None = None) -> Course:
     """The course in a folder.
 
     Raises:
@@ -243,7 +262,7 @@ def load_course(folder: Path) -> Course:
         advice = 'Go there, name it with --course, or make one: "scpslab course new".'
         raise ScenarioError(f"{folder}: found no {FILE}; expected the folder of a course. {advice}")
     file, _ = load(folder / FILE, FORM, CourseFile)
-    return Course(folder, file)
+    return Course(folder, file, instructors)
 
 
 def make_course(folder: Path, title: str, term: str, assignments: Sequence[str]) -> Course:
@@ -271,6 +290,19 @@ def make_course(folder: Path, title: str, term: str, assignments: Sequence[str])
     (folder / ".gitignore").write_text(f"/{SECRETS_FILE}\n", encoding="utf-8")
     private_folder(folder / OWN)
     return load_course(folder)
+
+
+def plan_publication(course: Course) -> dict[str, bytes]:
+    """The files that every student of a course gets, by their paths: the students' parts of its assignments, and a page
+    that says how to start.
+    """
+    loaded = [course.assignment(name) for name in course.file.assignments]
+    files = {f"{OWN}/{one.name}/{name}": content for one in loaded for name, content in handed_out(one.folder)}
+    rows = [f"| {one.name} | {one.file.title} | {one.file.minutes} | {one.file.points:g} |" for one in loaded]
+    page = PAGE.format(
+        title=course.file.title, term=course.file.term, key=fingerprint(course.file.public_key), rows="\n".join(rows)
+    )
+    return {PAGE_FILE: page.encode(), **files}
 
 
 @dataclass(frozen=True)

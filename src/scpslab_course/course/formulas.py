@@ -55,7 +55,7 @@ Row = Mapping[str, str]
 Rows = Mapping[str, Sequence[Row]]
 NANOSECONDS = 10**9
 # Functions whose first argument is a scenario; the second of most is a column.
-OF_RESULTS = ("best", "cells", "completed", "highest", "lowest", "mean", "nth", "total", "worst")
+OF_RESULTS = ("best", "cells", "completed", "highest", "lowest", "mean", "nth", "total", "words", "worst")
 
 
 MATHEMATICS: dict[str, Function] = {
@@ -258,7 +258,7 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
         return found
 
     def nth(scenario: Value, column: Value, number: Value, *where: Value) -> Value:
-        words = [word for row in taken(scenario, *where) for word in row.get(str(column), "").split()]
+        words = _words(taken(scenario, *where), column)
         if isinstance(number, str) or not 1 <= number <= len(words):
             found = f"found no word {number} among the {len(words)} of {column} in {scenario}"
             raise FormulaError(f"{found}; expected a number from 1 to {len(words)}")
@@ -278,10 +278,15 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
         "best": along(max),
         "worst": along(min),
         "nth": nth,
+        "words": lambda scenario, column, *where: " ".join(_words(taken(scenario, *where), column)),
         "cells": lambda scenario, *where: float(len(taken(scenario, *where))),
         "completed": lambda scenario, *where: float(sum(map(_is_completed, taken(scenario, *where)))),
         "drawn": text_of,
     }
+
+
+def _words(cells: Sequence[Row], column: Value) -> list[str]:
+    return [word for row in cells for word in row.get(str(column), "").split()]
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -209,7 +209,7 @@ class IntervalPrediction(Part):
     kind: Literal["interval"]
     question: Text = key(says="What is to be predicted.", example="Between which bounds will the goodput be?")
     unit: str = key("", says=UNIT, example="kbit/s")
-    points: Points = key(1, says="Points for a narrow interval that holds the number and was given in time.", example=1)
+    points: Points = key(1, says="Points for an interval that was given in time.", example=1)
     before: Before = ()
 
 
@@ -307,6 +307,38 @@ class Trial(Part):
         says="Columns of results.csv that the student reads.",
         example=["goodput_bps", "efficiency"],
     )
+
+
+class HiddenTrial(Trial):
+    """A trial that students do not see. Its scenario is in the instructor's folder."""
+
+    variant: dict[ParameterName, Parameter] = key(
+        {},
+        says="What is drawn for it, once for a course and term: everybody's policy meets the same values, and nobody "
+        "without the course's secret knows them. The formula of the share reads these.",
+    )
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its values depend on a secret."""
+        return any(not isinstance(one, Choice) or len(one.values) > 1 for one in self.variant.values())
+
+    def drawn(self, key: bytes, term: str, assignment: str, name: str) -> dict[str, AxisValue]:
+        """The values of the trial of that name.
+
+        Raises:
+            DrawError: see `drawn`.
+        """
+        # No student or group has such a name.
+        return drawn(key, Whose(term, assignment, f"trial/{name}"), self.variant, 0)
+
+    def fixed(self, values: Mapping[str, AxisValue]) -> HiddenTrial:
+        """The trial with these values alone, which every key draws."""
+        only = {
+            name: Choice(kind="choice", values=(values[name],), set=one.set, says=one.says)
+            for name, one in self.variant.items()
+        }
+        return self.model_copy(update={"variant": only})
 
 
 class AssignmentFile(Part):
@@ -419,15 +451,26 @@ class Distance(Part):
 
 
 class Interval(Part):
-    """An interval without the truth has no points.
+    """The share of the points is 1 - w/20 - m, at least 0: w is the width of the interval, m how far the truth is
+    outside, both as powers of `factor`.
 
-    One with it has all of them if high / low is at most `full`, and none if it is at least `zero`.
+    The interval in which a student is 90 % sure has most points on average.
     """
 
     kind: Literal["interval"]
     truth: Text = key(says=TRUTH, example='mean("transfer", "goodput_bps") / 1000')
-    full: Factor = key(1.5, says="The width, high / low, up to which an interval has all points.", example=1.5)
-    zero: Factor = key(10, says="The width from which on it has none.", example=10)
+    factor: Factor = key(
+        4,
+        says="The factor by which the truth is outside of an interval without points. "
+        "It is to be larger than a student's honest surprise, and the handout prints it.",
+        example=2,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leaves_out_what_0_3_scored_by(cls, data: object) -> object:
+        # Files of version 1 may have them: widths, by which an honest interval could have no points.
+        return {name: data[name] for name in data if name not in ("full", "zero")} if isinstance(data, dict) else data
 
 
 class Word(Part):
@@ -465,6 +508,18 @@ class WrongWord(Part):
     value: Name = key(says="The word.", example="rate")
     share: Share = key(0, says="Share of the points.", example=0.0)
     comment: Text = key(says=COMMENT, example="Compare the goodput with the rate of the link.")
+
+
+class Lines(Part):
+    """A CSV file of the student's whose lines are marked one by one: the share of the lines that are right."""
+
+    by: Text = key(says="The column that tells lines apart.", example="frame")
+    keys: Text = key(says="Formula of its right values, as words.", example='words("trace", "resend_frames")')
+    column: Text = key(says="The column that is marked.", example="cause")
+    expected: Text = key(
+        says="Formula of its right values, in the same order.", example='words("trace", "resend_causes")'
+    )
+    points: Points = key(says="Points for them, which are a part of the deliverable's.", example=2)
 
 
 class Item(Part):
@@ -524,11 +579,8 @@ class MarkingFile(Part):
     deliverables: dict[str, tuple[Item, ...]] = key(
         {}, says="What a person looks for in each deliverable that has points."
     )
-    trials: dict[Name, Trial] = key(
-        {},
-        says="Runs of deliverables that students do not see. Their scenarios are in the instructor's folder, and "
-        "have no parameters of variants.",
-    )
+    lines: dict[str, Lines] = key({}, says="Deliverables whose lines are marked one by one.")
+    trials: dict[Name, HiddenTrial] = key({}, says="Runs of deliverables that students do not see.")
     write_up: tuple[Item, ...] = key((), says="What a person looks for in the write-up.")
     regrade: Annotated[int, Field(ge=1)] = key(
         2,

@@ -16,7 +16,7 @@ from scpslab import analysis as results
 from scpslab import scenario
 from scpslab.analysis.lost_packets import resend_columns
 from scpslab.analysis.run import open_run
-from scpslab.core.errors import ResultError, ScenarioError
+from scpslab.core.errors import ResultError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions, RunPlan, execute, plan_run, run_scenario
@@ -26,7 +26,7 @@ from scpslab.runs.archive import digests_of
 from scpslab.runs.run import CELLS
 from scpslab.runs.store import stores
 from scpslab.scenario import planning
-from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
+from scpslab_course.course.assignment import Assignment, Marking, settings
 from scpslab_course.course.formulas import FormulaError, Row, Rows, advised, parse
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
 
@@ -132,11 +132,12 @@ def rows_of(folders: Mapping[str, Path]) -> Rows:
 
 @dataclass(frozen=True)
 class Planned:
-    """A trial with its name, the file of its scenario, and what the variant sets there."""
+    """A trial with its name, the file of its scenario, and the parameters that formulas read and that set values."""
 
     name: str
     trial: Trial
     scenario: Path
+    parameters: Mapping[str, AxisValue]
     settings: tuple[str, ...]
 
 
@@ -154,27 +155,32 @@ class Outcome:
     folder: Path | None = None
 
 
-def planned(
-    assignment: Assignment, parameters: Mapping[str, AxisValue], marking: Marking | None = None
-) -> Iterator[Planned]:
-    """The trials that students see, and with the marking the others, too.
-
-    The others have no parameters of variants: they are the same for everybody.
-    """
+def planned(assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Iterator[Planned]:
+    """The trials that students see."""
     for name, trial in assignment.file.trials.items():
-        settings = tuple(assignment.settings(parameters, trial.scenario))
-        yield Planned(name, trial, assignment.scenario(trial.scenario), settings)
-    for name, trial in marking.file.trials.items() if marking is not None else ():
-        yield Planned(name, trial, assignment.folder / INSTRUCTOR / f"{trial.scenario}{SCENARIO_SUFFIX}", ())
+        given = tuple(assignment.settings(parameters, trial.scenario))
+        yield Planned(name, trial, assignment.scenario(trial.scenario), parameters, given)
 
 
-def carry_out(
-    one: Planned,
-    content: bytes | None,
-    parameters: Mapping[str, AxisValue],
-    options: RunOptions,
-    listeners: Sequence[Listener] = (),
-) -> Outcome:
+def planned_hidden(
+    assignment: Assignment, parameters: Mapping[str, AxisValue], marking: Marking, key: bytes | None, term: str
+) -> Iterator[Planned]:
+    """The trials that students do not see, drawn with a key for a term: the same for everybody.
+
+    Raises:
+        UsageError: a trial is to be drawn, and there is no key.
+    """
+    for name, trial in marking.file.trials.items():
+        if trial.is_drawn and key is None:
+            said = f"trial {name}: found no secret; expected that of the course, with which its parameters are drawn"
+            raise UsageError(f"{assignment.name}: {said}. Grade where the secret is.")
+        values = trial.drawn(key or b"", term, assignment.name, name)
+        given = tuple(settings(trial.variant, values, trial.scenario))
+        place = marking.folder / f"{trial.scenario}{SCENARIO_SUFFIX}"
+        yield Planned(name, trial, place, {**parameters, **values}, given)
+
+
+def carry_out(one: Planned, content: bytes | None, options: RunOptions, listeners: Sequence[Listener] = ()) -> Outcome:
     """Runs a student's file in a trial.
 
     `content`: None if there is no file. Whatever the file does, it costs this trial alone.
@@ -199,16 +205,16 @@ def carry_out(
         ran = execute(run, listeners).folder
     ended = {cell.id: cell for cell in open_run(ran).cells}
     rows = {row["cell"]: row for row in results.table.read_results(ran).rows}
-    tried = {cell: _tried(one, ended[cell].reason, rows[cell], parameters) for cell in plans}
+    tried = {cell: _tried(one, ended[cell].reason, rows[cell]) for cell in plans}
     shares = [share for share, _ in tried.values() if share is not None]
     says = "; ".join(f"{cell}: {said}" if len(tried) > 1 else said for cell, (_, said) in tried.items())
     return Outcome(mean(shares) if len(shares) == len(tried) else None, says, ran)
 
 
-def _tried(one: Planned, reason: str, row: Row, parameters: Mapping[str, AxisValue]) -> tuple[float | None, str]:
+def _tried(one: Planned, reason: str, row: Row) -> tuple[float | None, str]:
     """The share of the points that a cell gives, and what the student reads; None where the lab failed."""
     if row["status"] == "completed":
-        share = min(1.0, max(0.0, _share(one, row, parameters)))
+        share = min(1.0, max(0.0, _share(one, row)))
         shown = ", ".join(f"{column} {_short(row.get(column, ''))}" for column in one.trial.shows)
         return share, f"{share:.0%}" + (f" ({shown})" if shown else "")
     if row["status"] == "incomplete":
@@ -218,10 +224,10 @@ def _tried(one: Planned, reason: str, row: Row, parameters: Mapping[str, AxisVal
     return None, f"the lab failed: {reason}; a person decides"
 
 
-def _share(one: Planned, row: Row, parameters: Mapping[str, AxisValue]) -> float:
+def _share(one: Planned, row: Row) -> float:
     place, advice = f"trials.{one.name}.share", "Correct the formula."
     try:
-        share = parse(one.trial.share, parameters).value(parameters, {one.trial.scenario: [row]})
+        share = parse(one.trial.share, one.parameters).value(one.parameters, {one.trial.scenario: [row]})
     except FormulaError as error:
         raise ScenarioError(f"{place}: {advised(error, advice)}") from error
     if isinstance(share, str):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -288,19 +288,27 @@ def plan_start(assignment: Assignment, variant: Variant) -> dict[str, bytes]:
     return kept | own
 
 
+def write_new(files: Mapping[str, bytes], target: Path, advice: str) -> None:
+    """Makes a folder with these files.
+
+    Raises:
+        UsageError: there is something already; the message ends in the advice.
+    """
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise UsageError(f"{target}: found something already; expected a new folder. {advice}")
+    for name, content in files.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
 def write_start(files: dict[str, bytes], assignment: Assignment, variant: Variant, target: Path, at: str) -> Workspace:
     """Makes the folder. An existing one is never touched.
 
     Raises:
         UsageError: there is something already.
     """
-    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        advice = "Go on with it, or choose another one with --into."
-        raise UsageError(f"{target}: found something already; expected a new folder. {advice}")
-    for name, content in files.items():
-        path = target / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    write_new(files, target, "Go on with it, or choose another one with --out.")
     (target / LOG).write_bytes(b"")
     workspace = open_workspace(target)
     workspace.add(at, "start", assignment.name)

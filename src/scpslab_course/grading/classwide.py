@@ -14,10 +14,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from scpslab.core.names import shown
 from scpslab.documents.quantities import AxisValue
+from scpslab_course.course import answers
 from scpslab_course.course.answers import Expected
+from scpslab_course.course.assignment import SOLUTION, STARTER, Assignment, Marking
 from scpslab_course.course.formulas import base_value
 from scpslab_course.course.workspace import BLANK_WRITE_UP
 from scpslab_course.grading.compare import Rerun
@@ -29,6 +32,9 @@ FEWEST_DIGITS = 3
 # Two numbers of four digits, or three of three: by chance less than once in a thousand classes of 60.
 ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
 SHORTEST_TEXT = 80
+# Words of a phrase, which two people hardly write alike; the fewest phrases of the shorter of two texts, and the share
+# of them that the other has.
+PHRASE, FEWEST_PHRASES, MOST_SHARED = 6, 5, 0.5
 # Predictions are rounded to three digits or more.
 ALIKE = 0.01
 
@@ -71,6 +77,39 @@ def wrote(one: Grade, write_up: str) -> Grade:
     own = _Index((value, "") for value in one.numbers.values())
     long = (text for text in dict.fromkeys(_written(one, write_up)) if _digits(text) >= FEWEST_DIGITS)
     return replace(one, texts=_texts(one), foreign=tuple(text for text in long if not own.rounded_to(text)))
+
+
+def from_solution(grade: Grade, assignment: Assignment, marking: Marking) -> Iterator[Concern]:
+    """Texts and programs that are mostly the published solution's, whatever was added, left out or changed in them.
+
+    An autograder's archive has no solution, and finds nothing.
+    """
+    published = _published(marking.folder / SOLUTION)
+    for part in grade.parts:
+        if part.kind not in ("answer", "deliverable", "write-up") or part.name not in published:
+            continue
+        starter = assignment.folder / STARTER / part.name
+        common = _phrases(starter.read_text(encoding="utf-8", errors="replace")) if starter.is_file() else set()
+        theirs, mine = _phrases(published[part.name]) - common, _phrases(part.given) - common
+        shorter = min(len(theirs), len(mine))
+        if shorter >= FEWEST_PHRASES and len(theirs & mine) >= MOST_SHARED * shorter:
+            said = f"{part.name}: found mostly the text of the published solution; expected one's own"
+            yield Concern(Code.EQUAL_TEXTS, said)
+
+
+def _published(solution: Path) -> dict[str, str]:
+    """The texts of a solution's answers by question, and its other files by name."""
+    files = {
+        path.name: path.read_text(encoding="utf-8", errors="replace") for path in solution.glob("*") if path.is_file()
+    }
+    path = solution / answers.FILE
+    given = answers.read_answers(path.read_bytes(), path).given if answers.FILE in files else {}
+    return files | {name: str(text) for name, text in given.items()}
+
+
+def _phrases(text: str) -> set[str]:
+    words = _plain(text).split()
+    return {" ".join(words[first : first + PHRASE]) for first in range(len(words) - PHRASE + 1)}
 
 
 def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:

@@ -38,7 +38,7 @@ from scpslab_course.grading.grade import Code, Concern
 from scpslab_course.grading.submission import RUNS_LIMITS
 
 # The parts of marking.yaml whose formulas decide what is right; those of `difficulty` only chose the variant.
-MARKED = ("predictions", "answers")
+MARKED = ("predictions", "answers", "lines")
 Plans = Mapping[str, Mapping[str, Plan]]
 Chosen = Mapping[str, tuple[str, ...]]
 MOST_SHOWN = 3

@@ -25,11 +25,19 @@ from scpslab.running.events import Listener
 from scpslab.runs.archive import ArchivedRun
 from scpslab_course.course import answers as written
 from scpslab_course.course import variant as variants
-from scpslab_course.course.answers import Expected, GivenError, RightNumber, RightWord, read_answers, read_given
-from scpslab_course.course.assignment import STARTER, Assignment, Marking, load_marking
+from scpslab_course.course.answers import (
+    Expected,
+    GivenError,
+    RightNumber,
+    RightWord,
+    Score,
+    read_answers,
+    read_given,
+)
+from scpslab_course.course.assignment import STARTER, Assignment, Marking
 from scpslab_course.course.folder import Course
 from scpslab_course.course.model import Answer, MarkedText, Prediction, Whose
-from scpslab_course.course.runs import NOT_HANDED_IN, carry_out, planned
+from scpslab_course.course.runs import NOT_HANDED_IN, carry_out, planned, planned_hidden
 from scpslab_course.course.variant import Secret, Variant, VariantError
 from scpslab_course.course.workspace import WRITE_UP, Line, given_predictions, late
 from scpslab_course.grading import classwide, compare, submission
@@ -92,7 +100,7 @@ class Settings:
             raise UsageError(f'{path}: found a variant of "{name}"; {one_of(name, known)} (course.yaml, assignments)')
         if name not in self._loaded:
             loaded = self.course.assignment(name)
-            self._loaded[name] = loaded, load_marking(loaded)
+            self._loaded[name] = loaded, self.course.marking(loaded)
         assignment, marking = self._loaded[name]
         if said := variants.unfit(variant, assignment):
             raise UsageError(f"{path}: {said}. Grade with the files that were issued.")
@@ -185,7 +193,7 @@ def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple
     chosen = choose(mine, marking, settings.secret, hashlib.sha256(content).hexdigest(), count)
     reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners)
     files = {name: base64.b64decode(text) for name, text in known["files"].items()}
-    tried = list(_trials(bound, files, settings.options, listeners))
+    tried = list(_trials(bound, files, settings, listeners))
 
     def graded() -> Any:
         return AS_JSON.dump_python(_graded(_opened(path, content, settings), reruns, tried), mode="json")
@@ -240,19 +248,20 @@ def _opened(path: Path, content: bytes, settings: Settings) -> _Opened:
     return _Opened(handed_in, bound, archived, submitted, given, [*findings, *others])
 
 
-def _trials(
-    bound: Bound, files: Mapping[str, bytes], options: RunOptions, told: Sequence[Listener]
-) -> Iterator[Graded]:
+def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: Sequence[Listener]) -> Iterator[Graded]:
     """The points of all trials, carried out with the files of a submission.
 
     Raises:
         ScenarioError: the instructor's files are not valid.
         CapabilityError: this machine cannot run labs.
+        UsageError: see `planned_hidden`.
     """
-    parameters = bound.variant.parameters
-    for one in planned(bound.assignment, parameters, bound.marking):
+    parameters, options = bound.variant.parameters, settings.options
+    key = settings.secret.draw_key if settings.secret is not None else None
+    hidden = planned_hidden(bound.assignment, parameters, bound.marking, key, settings.term)
+    for one in (*planned(bound.assignment, parameters), *hidden):
         mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
-        trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), parameters, mine, told)
+        trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), mine, told)
         earned = None if outcome.share is None else trial.points * outcome.share
         yield Graded("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
 
@@ -272,7 +281,7 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
     is_trusted = not any(finding.holds for finding in findings)
     predictions, late = predictions_of(assignment, marking, right, lines if is_trusted else None)
     answers = answers_of(assignment, marking, right, opened.given)
-    others = others_of(assignment, marking, handed_in.write_up, handed_in.files)
+    others = others_of(assignment, marking, right, handed_in.write_up, handed_in.files)
     found = Grade(
         path=handed_in.path,
         sha256=handed_in.sha256,
@@ -286,7 +295,8 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
         expected=right,
         numbers=classwide.numbers(right, variant.parameters, reruns),
     )
-    return classwide.wrote(found, handed_in.write_up)
+    copied = tuple(classwide.from_solution(found, assignment, marking))
+    return classwide.wrote(replace(found, findings=(*found.findings, *copied)), handed_in.write_up)
 
 
 def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters: Mapping[Path, str]) -> list[Grade]:
@@ -353,8 +363,10 @@ def answers_of(assignment: Assignment, marking: Marking, right: Expected, given:
         yield part
 
 
-def others_of(assignment: Assignment, marking: Marking, write_up: str, files: Mapping[str, bytes]) -> Iterator[Graded]:
-    """Write-up and deliverables: a person marks them."""
+def others_of(
+    assignment: Assignment, marking: Marking, right: Expected, write_up: str, files: Mapping[str, bytes]
+) -> Iterator[Graded]:
+    """Write-up and deliverables: a person marks them, but lines that are right or wrong."""
     for asked in assignment.file.deliverables:
         content = files.get(asked.file)
         said = f"{len(content)} bytes" if content is not None else NOT_HANDED_IN
@@ -362,6 +374,11 @@ def others_of(assignment: Assignment, marking: Marking, write_up: str, files: Ma
         starter = assignment.folder / STARTER / asked.file
         if starter.is_file() and content == starter.read_bytes():
             said, text = UNCHANGED, ""
+        if right.lines and asked.file in right.lines:
+            of, lines = marking.file.lines[asked.file].points, right.lines[asked.file]
+            score = written.score_lines(lines, content) if content is not None else Score(0, said)
+            earned = of * score.share if score.is_readable else None
+            yield Graded("lines", asked.file, asked.says, of, earned, score.comment, text)
         rubric = marking.file.deliverables.get(asked.file, ())
         # The rest of its points is for trials.
         points = sum(item.points for item in rubric)

@@ -13,8 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from scpslab.analysis.output import pages as page_templates
 from scpslab.core.errors import UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text
@@ -128,8 +127,7 @@ def write_review(grades: Sequence[Grade], facts: Facts, folder: Path) -> Path:
 
 def pages(grades: Sequence[Grade], facts: Facts) -> dict[str, str]:
     """The pages by their file names."""
-    loader = FileSystemLoader(Path(__file__).parent / "templates")
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = page_templates(Path(__file__).parent / "templates")
     of_class, of_one = (made.get_template(f"{name}.html.j2") for name in ("class", "submission"))
     names = [_name(number, grade) for number, grade in enumerate(grades, start=1)]
     entries = list(zip(names, (_shown(grade, facts) for grade in grades), grades, strict=True))

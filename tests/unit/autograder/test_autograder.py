@@ -75,7 +75,13 @@ def test_the_scenarios_of_trials_travel_and_solutions_do_not(tmp_path):
         found.extractall(tmp_path / "out")
     trials = ("answers", "change", "noisy", "outage", "shallow", "short", "slow")
     assert private == {"marking.yaml", *(f"{name}.yaml" for name in trials)}
-    assert load_marking(load_course(tmp_path / "out" / COURSE).assignment("write-your-own")).file.trials
+    travelled = load_marking(load_course(tmp_path / "out" / COURSE).assignment("write-your-own")).file
+    own, key = load_marking(assignment).file, course.secret().draw_key
+    assert {name: one.drawn(b"any", "any", "any", "any") for name, one in travelled.trials.items()} == {
+        name: one.drawn(key, "2026w", "write-your-own", name) for name, one in own.trials.items()
+    }
+    assert not any(one.is_drawn for one in travelled.trials.values())
+    assert travelled.model_copy(update={"trials": own.trials}) == own
 
 
 def test_the_same_input_gives_the_same_archive(archive, tmp_path):

@@ -25,7 +25,14 @@ def run_of(folder: Path, name: str, *overrides: str) -> Path:
 
 
 # What no claim depends on.
-UNCHANGED = ("repeats=7", "seed=3", "sweep.level=[100, 130]", "sweep.stack=[cubic]", "limits.wall=10 s", "probes=[]")
+UNCHANGED = (
+    "repeats=7",
+    "seed=3",
+    "sweep.level=[100, 130]",
+    "sweep.stack=[cubic]",
+    "limits.wall_time_time_time=10 s",
+    "probes=[]",
+)
 UNCHANGED += ("title=Mine",)
 RATE = "parameters.data_rate=1 Mbit/s"
 SEGMENT = "sweep.segment={set: [workloads.transfer.segment], values: [512 B]}"

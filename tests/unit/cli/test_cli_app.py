@@ -1,10 +1,13 @@
 """The program: help, errors in one place, exit codes, and the commands that need no run."""
 
 import errno
+import importlib
 import json
 import re
+import shlex
 
 import pytest
+from typer.main import get_command
 
 from scpslab.cli import app
 from scpslab.core import errors
@@ -28,13 +31,15 @@ def test_help_names_every_command_and_every_exit_code_of_the_page(scpslab):
     code, out, _ = scpslab("--help")
     assert code == 0
     assert [command for command in app.COMMANDS if f"\n  {command} " not in out] == []
+    assert re.findall(r"^(\w+):$", out, re.MULTILINE) == ["Options", *app.GROUPS]
+    assert max(map(len, out.splitlines())) <= 80
     documented = re.findall(r"^\| (\d+) \| .+? \|", DOCS.read_text(), re.MULTILINE)
     told = " ".join(out.split()).partition("Exit codes: ")[2]
     assert documented == re.findall(r"(?:^|; )(\d+) ", told) == ["0", "1", "2", "3", "4", "5", "130"]
 
 
 @pytest.mark.parametrize(
-    "words", [["nonsense"], ["validate"], ["plan", "fy97/fig04:kernel", "--nonsense"], ["list", "--what", "nonsense"]]
+    "words", [["nonsense"], ["validate"], ["plan", "fy97/fig04:kernel", "--nonsense"], ["list", "nonsense"]]
 )
 def test_bad_command_line_is_exit_code_2(scpslab, words):
     code, _, err = scpslab(*words)
@@ -66,13 +71,42 @@ def test_every_error_has_its_exit_code_and_a_line_for_each_fault(scpslab, monkey
 
 
 @pytest.mark.parametrize("command", app.COMMANDS)
-def test_a_command_is_documented_and_listed_as_its_own_help_says(command):
-    assert f"`scpslab {command}" in DOCS.read_text()
+def test_a_command_is_listed_as_its_own_help_says(command):
     made = app.program([command])
     (registered,) = (*made.registered_commands, *made.registered_groups)
     assert registered.name == command, "it alone is loaded"
     said = registered.callback.__doc__ if made.registered_commands else registered.typer_instance.info.help
     assert (said or "").splitlines()[0] == app.COMMANDS[command][1]
+
+
+def words_of(example):
+    """An example as a shell gives it to the program: without what stands behind a redirection."""
+    words = shlex.split(example)
+    return words[: words.index(">")] if ">" in words else words
+
+
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_every_help_ends_with_examples_that_the_program_takes(command):
+    module = importlib.import_module(app.COMMANDS[command][0])
+    function = getattr(module, f"{command}_", None) or getattr(module, command)
+    for described in (function, *getattr(module, "SUBCOMMANDS", ())):
+        examples = app.examples(described)
+        assert examples, f"{described.__name__}: its help ends without an example"
+        for example in examples:
+            program, *words = words_of(example)
+            assert program == "scpslab"
+            assert words[0] == command
+            # Every word is read, and nothing runs.
+            context = get_command(app.program(words)).make_context("scpslab", list(words))
+            while hasattr(context.command, "commands"):
+                name, chosen, left = context.command.resolve_command(context, [*context._protected_args, *context.args])
+                context = chosen.make_context(name, left)
+
+
+def test_examples_stand_in_lines_of_their_own(scpslab):
+    code, out, _ = scpslab("list", "--help")
+    assert code == 0
+    assert "\n  Examples:\n    scpslab list\n    scpslab list topologies\n" in out
 
 
 def test_a_command_without_its_module_is_an_error_and_not_left_out(monkeypatch):
@@ -147,14 +181,14 @@ def test_plan_lists_cells_and_prints_one(scpslab):
 
 @pytest.mark.slow
 def test_list_shows_scenarios_topologies_and_presets(scpslab):
-    code, out, _ = scpslab("list", "--what", "all")
+    code, out, _ = scpslab("list", "all")
     assert code == 0
     for word in ("fy97/fig04", ":kernel-demo", "point_to_point", "data_rate", "2 Mbit/s", "fy97-reno"):
         assert word in out
 
 
 def test_list_shows_the_presets_of_every_stack(scpslab):
-    _, out, _ = scpslab("list", "--what", "presets")
+    _, out, _ = scpslab("list", "presets")
     listed = {tuple(line.split()[:2]) for line in out.splitlines()[1:]}
     assert listed == {("kernel", name) for name in PRESETS} | {("scps", name) for name in scps.PRESETS}
 

@@ -60,8 +60,8 @@ A_TOPO = "one of the script's topos, with its arguments"
 @pytest.mark.parametrize(
     ("option", "value", "shown", "expected"),
     [
-        ("--limit", "0 s", '"0 s"', "at least 1 s"),
-        ("--limit", "999 ms", '"999 ms"', "at least 1 s"),
+        ("--max-wall", "0 s", '"0 s"', "at least 1 s"),
+        ("--max-wall", "999 ms", '"999 ms"', "at least 1 s"),
         ("--topo", "", '""', A_TOPO),
         ("--topo", "x" * 400, f'"{"x" * 60}…"', A_TOPO),
         ("--topo", "a\nb", r'"a\nb"', A_TOPO),

@@ -60,7 +60,7 @@ RUNS = "expected a folder of runs, such as runs. Correct the path."
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("claims --file nowhere.yaml", 2, r"expected a claims file\. See docs/claims\.md"),
+        ("claims --file nowhere.yaml", 2, r"expected a claims file\. See scpslab docs claims"),
         ("claims --paper fy98", 2, 'found "fy98"; expected one of fy97'),
         ("compare first-0001", 2, "found one run and no --axis"),
         ("compare first-0001 second-0002 --axis stack", 2, "--axis: found 2 runs; expected one"),

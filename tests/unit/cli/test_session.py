@@ -23,8 +23,10 @@ def session(tmp_path):
     return Session(tmp_path / "kept", "point_to_point", {})
 
 
-def script(session):
-    return yaml.safe_load((session.folder / "transcript.yaml").read_text())["script"]
+def events(session):
+    """What the transcript of a session has, as the lab notes it."""
+    found = yaml.safe_load((session.folder / "transcript.yaml").read_text())["events"]
+    return [{"do": "run" if "node" in step else "link", **step} for step in found]
 
 
 def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
@@ -34,7 +36,7 @@ def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
     for length, steps in ((len(lines) - 5, [RUN]), (len(lines), [RUN]), (len(lines) + 1, [RUN, LINK])):
         (out / "transcript.jsonl").write_text((lines + "\n")[:length])
         session.update(out)
-        assert script(session) == steps
+        assert events(session) == steps
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def test_steps_are_there_as_soon_as_their_line_is_whole(out, session):
 def test_what_became_of_a_command_counts(out, session, steps, kept):
     (out / "transcript.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
     session.update(out)
-    assert script(session) == kept
+    assert events(session) == kept
 
 
 def test_a_folder_that_nobody_named_is_made_for_a_capture_only(out, tmp_path, monkeypatch):
@@ -62,7 +64,7 @@ def test_a_folder_that_nobody_named_is_made_for_a_capture_only(out, tmp_path, mo
     session.update(out)
     session.update(out)
     assert sorted(path.name for path in (tmp_path / "session-2").iterdir()) == ["h1.pcap", "transcript.yaml"]
-    assert script(session) == [RUN]
+    assert events(session) == [RUN]
 
 
 def test_captures_grow_with_the_lab_s(out, session):

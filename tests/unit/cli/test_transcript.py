@@ -28,7 +28,7 @@ def plan_of(tmp_path, steps):
 def test_a_transcript_is_a_scenario_with_the_same_steps(tmp_path):
     """Commands, and changes of one direction or both, each with errors of its own."""
     plan = plan_of(tmp_path, STEPS)
-    run, rate, ber, down = plan["cell"]["script"]
+    run, rate, ber, down = plan["cell"]["events"]
 
     assert (run["node"], run["command"], run["required"]) == ("h1", STEPS[0]["command"], False)
     assert (rate["directions"], rate["change"], rate["value"]) == (["forward"], "rate", 10**6)

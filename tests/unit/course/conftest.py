@@ -14,7 +14,7 @@ topology: point_to_point
 workloads:
   - {kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}
 sweep:
-  stack: {set: [hosts.h1.congestion], values: [reno, cubic]}
+  stack: {set: [hosts.h1.congestion_control], values: [reno, cubic]}
 """
 ASSIGNMENT = """kind: assignment
 version: 1

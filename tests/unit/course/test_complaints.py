@@ -141,7 +141,7 @@ marking.yaml: a name twice
   trials.own: found the name of a trial of assignment.yaml
 marking.yaml: another sum of points of a trial
   points: 1\n => points: 2\n
-  deliverables.policy.py: found 4 points in the rubric and the trials; expected 3
+  deliverables.policy.py: found 4 points in the rubric, the trials and the lines; expected 3
 """
 
 

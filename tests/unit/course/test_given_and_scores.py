@@ -5,21 +5,26 @@ and calibration.
 import math
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from scipy import stats
 
 from scpslab_course.course import model
 from scpslab_course.course.answers import (
     GivenError,
     Mistake,
     NearEnough,
+    RightLines,
     RightNumber,
     RightWord,
     interval,
+    interval_share,
     number,
     read_predicted,
     score_answer,
+    score_lines,
     score_prediction,
 )
 from tests.cases import each, refusal
@@ -187,10 +192,89 @@ def test_a_prediction_of_what_may_be_0_loses_points_by_its_distance():
 
 @pytest.mark.parametrize(
     ("text", "share"),
-    [("900..1100", 1), ("500..1000", 1), ("500..2000", 0.5), ("200..1600", 0), ("1001..1002", 0), ("10..999", 0)],
+    [
+        # The factor is 4: log4(2) = 0.5, and a twentieth of it is 0.025.
+        ("1000..1000", 1),
+        ("500..1000", 0.975),
+        ("500..2000", 0.95),
+        ("1..1048576", 0.5),
+        ("2000..2000", 0.5),
+        ("250..500", 0.475),
+        ("250..250", 0),
+        ("9000..9001", 0),
+    ],
 )
-def test_an_interval_has_to_hold_the_truth_and_to_be_narrow(text, share):
+def test_an_interval_costs_a_little_for_its_width_and_much_for_a_truth_outside(text, share):
     assert score_prediction(BOUNDS, CALIBRATED, 1000, text).share == pytest.approx(share)
+
+
+def test_units_change_no_share_and_a_truth_of_0_has_none():
+    assert interval_share(1, 3, 4, 4) == pytest.approx(interval_share(1000, 3000, 4000, 4))
+    assert interval_share(1, 3, 0, 4) == 0
+
+
+BELIEFS = {
+    "sure": stats.lognorm(s=0.05, scale=20),
+    "unsure": stats.lognorm(s=0.4, scale=2e6),
+    "skewed": stats.gamma(a=4, scale=3),
+    "between two bounds": stats.uniform(2, 5),
+    "long on the left": stats.beta(5, 2),
+}
+
+
+@pytest.mark.parametrize("belief", BELIEFS)
+def test_the_interval_in_which_somebody_is_90_percent_sure_has_most_points_on_average(belief):
+    """The scoring is proper: whoever says what they believe loses nothing by it, however unsure they are."""
+    quantile = BELIEFS[belief].ppf
+    truths = quantile((np.arange(400) + 0.5) / 400).tolist()
+
+    def points(low: float, high: float) -> float:
+        ends = quantile([low, high]).tolist()
+        return sum(interval_share(*ends, truth, 4) for truth in truths) / len(truths)
+
+    levels = [(low / 100, high / 100) for low in range(1, 31, 2) for high in range(71, 100, 2)]
+    found = {level: points(*level) for level in levels}
+
+    assert max(found, key=found.__getitem__) == (0.05, 0.95)
+    # Too narrow is worse than too wide, and nobody who is unsure ends far from all points.
+    assert found[0.29, 0.71] < found[0.01, 0.99] < found[0.05, 0.95]
+    assert found[0.05, 0.95] > 0.9
+
+
+LINES = RightLines(key="frame", column="cause", values={"7": "queue", "9": "corrupt", "12": "queue"})
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("number,frame,seq,cause\n1,7,0,queue\n2,9,0,corrupt\n3,12,0,queue\n", 1),
+        ("\ufeffFrame;Cause\r\n12;queue\r\n9;CORRUPT\r\n 7 ; queue \r\n", 1),
+        ("frame,cause\n7,queue\n12,queue\n", 2 / 3),
+        ("frame,cause\n7,queue\n9,queue\n12,queue\n", 2 / 3),
+        ("frame,cause\n7,queue\n9,corrupt\n12,queue\n13,queue\n", 3 / 4),
+        # Whoever lists all four causes of a frame has listed three wrong ones.
+        ("frame,cause\n" + "".join(f"7,{cause}\n" for cause in ("corrupt", "outage", "superfluous", "queue")), 1 / 4),
+        ("frame,cause\n", 0),
+    ],
+)
+def test_a_table_has_the_share_of_its_lines_that_are_right(text, share):
+    found = score_lines(LINES, text.encode())
+    assert (found.share, found.is_readable) == (pytest.approx(share), True)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"frame;why\n1;x\n", b'frame,cause\n"7,queue\n', b"seq,frame,cause\n7,queue\n"]
+)
+def test_what_is_no_table_waits_for_a_person(content):
+    found = score_lines(LINES, content)
+    assert (found.share, found.is_readable) == (0, False)
+    assert "frame and cause" in found.comment
+
+
+def test_a_line_that_is_wrong_is_named():
+    assert score_lines(LINES, b"frame,cause\n7,queue\n9,outage\n").comment == (
+        '1 of 3 lines are right; look at frame "9"'
+    )
 
 
 def test_a_predicted_word_is_right_or_not():

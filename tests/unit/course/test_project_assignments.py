@@ -25,6 +25,7 @@ from scpslab_course.course.formulas import base_value
 from scpslab_course.course.model import MarkedNumber, Whose
 from scpslab_course.course.runs import run_of
 from scpslab_course.course.variant import Secret
+from tests.unit.course.told import told
 
 STUDENTS = 20
 SECRET = Secret(bytes(range(32)))
@@ -54,6 +55,46 @@ def test_the_handout_states_the_points_and_names_every_prediction(name):
     for asked in assignment.file.predictions:
         assert asked in text, f"{name}: the handout does not name {asked}"
     assert (assignment.folder / INSTRUCTOR / NOTES).is_file()
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_handout_prints_the_rule_by_which_each_prediction_and_number_is_marked(name):
+    section = told(*both(name))
+    assert section in (both(name)[0].folder / HANDOUT).read_text(), section
+
+
+@pytest.mark.parametrize("name", names())
+def test_predictions_of_numbers_are_intervals_and_none_is_what_a_task_computes(name):
+    assignment, marking = both(name)
+    assert {asked.kind for asked in assignment.file.predictions.values()} <= {"interval", "choice"}
+    for prediction in marking.file.predictions:
+        at = ("predictions", prediction, "truth")
+        assert marking.needs_results(at), f"{name}: {prediction} is a formula of the parameters alone"
+    computed = [
+        answer
+        for answer, one in marking.file.answers.items()
+        if isinstance(one, MarkedNumber) and not marking.needs_results(("answers", answer, "expected"))
+    ]
+    practice = read_practice(assignment).expected
+    for prediction, truth in practice.predictions.items():
+        alike = [
+            answer
+            for answer in computed
+            for scale in (0.001, 1, 1000)
+            if isinstance(truth, float) and truth == pytest.approx(practice.answers[answer].value * scale, rel=0.02)
+        ]
+        assert alike == [], f"{name}: {prediction} comes out as the computed {', '.join(alike)}"
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_count_that_is_one_off_has_a_part_of_the_points(name):
+    assignment, marking = both(name)
+    for answer, marked in marking.file.answers.items():
+        is_exact = isinstance(marked, MarkedNumber) and not marked.relative and marked.absolute < 1
+        if is_exact and marking.needs_results(("answers", answer, "expected")):
+            right = read_practice(assignment).expected.answers[answer]
+            for given in (right.value - 1, right.value + 1):
+                assert 0 < score_answer(assignment.file.answers[answer], right, given).share < 1, f"{name}: {answer}"
 
 
 @pytest.mark.parametrize("name", names())

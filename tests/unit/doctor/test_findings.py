@@ -233,4 +233,7 @@ def test_what_to_do_can_be_copied_from_a_narrow_terminal(scpslab, monkeypatch):
     code, out, _ = scpslab("doctor")
 
     assert code == 3
-    assert out.splitlines()[-2:] == ["control groups: what to do:", f"  {KERNEL}"]
+    assert out.splitlines()[-2:] == [
+        "control groups: what to do:",
+        f"  {KERNEL.replace('docs/vagrant.md', 'scpslab docs vagrant')}",
+    ]

@@ -31,7 +31,10 @@ CASES = {
     ),
     "clustered": ("clustered", {"ber": 2e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}),
     "wide clusters": ("clustered", {"ber": 1e-4, "mean_errors_per_burst": 10.0, "mean_gap_in_burst": 500.0}),
-    "gilbert-elliott": ("gilbert-elliott", {"p_good_bad": 2e-6, "p_bad_good": 2e-5, "ber_good": 1e-6, "ber_bad": 2e-4}),
+    "gilbert-elliott": (
+        "gilbert-elliott",
+        {"good_to_bad_per_bit": 2e-6, "bad_to_good_per_bit": 2e-5, "ber_good": 1e-6, "ber_bad": 2e-4},
+    ),
 }
 every_case = pytest.mark.parametrize(("model", "settings"), CASES.values(), ids=CASES)
 
@@ -63,9 +66,9 @@ def test_clusters_keep_the_bit_error_rate_and_the_burst_length(mean):
 
 
 def test_gilbert_elliott_keeps_error_rate_and_burst_length():
-    """Mean bit error rate is that of the states' shares; bad states last 1/p_bad_good bits: both within 3 %."""
+    """Mean bit error rate is that of the states' shares; bad states last 1/bad_to_good_per_bit bits: both within 3 %."""
     good_bad, bad_good, bad = 1e-6, 0.05, 1.0
-    settings = {"p_good_bad": good_bad, "p_bad_good": bad_good, "ber_good": 0.0, "ber_bad": bad}
+    settings = {"good_to_bad_per_bit": good_bad, "bad_to_good_per_bit": bad_good, "ber_good": 0.0, "ber_bad": bad}
     gaps = vector("gilbert-elliott", settings, n=N)
     share_bad = good_bad / (good_bad + bad_good)
     # Every bit of a bad state is wrong, so a burst is as long as its state: 20 bits. Good states last a million bits,
@@ -77,8 +80,8 @@ def test_gilbert_elliott_keeps_error_rate_and_burst_length():
 
 def test_no_error_rate_means_no_vector():
     assert len(vector("independent", {"ber": 0.0})) == len(gap_vector(None)) == 0
-    assert len(vector("packet-loss", {"loss": 0.01})) == 0
-    assert len(lost_packets(None)) == len(lost_packets(errors("packet-loss", {"loss": 0.0}))) == 0
+    assert len(vector("packet", {"loss": 0.01})) == 0
+    assert len(lost_packets(None)) == len(lost_packets(errors("packet", {"loss": 0.0}))) == 0
 
 
 @pytest.mark.parametrize("ber", [5e-324, 1e-300, 1e-25])
@@ -93,7 +96,7 @@ def test_the_smallest_rates_give_gaps_that_are_never_reached(model, ber):
 
 
 def test_the_smallest_loss_gives_packets_that_are_never_reached():
-    rare = lost_packets(errors("packet-loss", {"loss": 1e-300}, n=1 << 16))
+    rare = lost_packets(errors("packet", {"loss": 1e-300}, n=1 << 16))
     assert (np.diff(rare) == 1 << 40).all()
 
 
@@ -113,7 +116,7 @@ def test_a_model_that_the_channel_does_not_know_is_a_bit_map_of_its_gaps():
 def test_a_serial_link_is_given_no_map_of_what_its_channel_draws():
     drawn = {name: kind for name, kind in MODELS.items() if kind.CHANNEL is not None}
 
-    assert set(MODELS) - set(drawn) == {"vector-file", "packet-loss"}
+    assert set(MODELS) - set(drawn) == {"vector-file", "packet"}
     assert bit_map(errors("independent", {"ber": 1e-5}), 1 << 20) is None
     assert {name: set(kind.CHANNEL) for name, kind in drawn.items()} == {
         name: {field.name for field in fields(kind)} for name, kind in drawn.items()
@@ -129,7 +132,7 @@ def clean(model, settings, bits):
         outer = mean / settings["ber"] - (mean - 1) * inner
         share = outer / (outer + (mean - 1) * inner)
         return share * (1 - 1 / outer) ** bits + (1 - share) * (1 - 1 / inner) ** bits
-    leave_good, leave_bad = settings["p_good_bad"], settings["p_bad_good"]
+    leave_good, leave_bad = settings["good_to_bad_per_bit"], settings["bad_to_good_per_bit"]
     stay = np.array([[1 - leave_good, leave_good], [leave_bad, 1 - leave_bad]])
     right = np.diag([1 - settings["ber_good"], 1 - settings["ber_bad"]])
     state = np.array([leave_bad, leave_good]) / (leave_good + leave_bad)
@@ -174,7 +177,7 @@ def test_the_seam_of_a_vector_is_an_error_like_any_other(name):
 
 
 def test_a_channel_that_is_mostly_bad_begins_so():
-    settings = {"p_good_bad": 1e-3, "p_bad_good": 1e-6, "ber_good": 0.0, "ber_bad": 0.5}
+    settings = {"good_to_bad_per_bit": 1e-3, "bad_to_good_per_bit": 1e-6, "ber_good": 0.0, "ber_bad": 0.5}
 
     assert all(vector("gilbert-elliott", settings, stream(3, number), 8)[0] < 10_000 for number in range(200))
 
@@ -185,7 +188,7 @@ def test_every_packet_is_lost_as_often_as_any(loss):
     lost = np.zeros(PACKETS, dtype=int)
     counts = []
     for number in range(seeds):
-        packets = lost_packets(errors("packet-loss", {"loss": loss}, stream(1, "packet-loss", number)))
+        packets = lost_packets(errors("packet", {"loss": loss}, stream(1, "packet", number)))
         assert packets[0] >= 1
         assert (np.diff(packets.astype(np.int64)) > 0).all()
         packets = packets[packets <= PACKETS].astype(int)
@@ -205,14 +208,14 @@ PINNED = {
     "clustered": "d658fcebda1487fe",
     "wide clusters": "d85644934b484b96",
     "gilbert-elliott": "26ee3f3ef812929d",
-    "packet-loss": "e47b9d09be5bac82",
+    "packet": "e47b9d09be5bac82",
 }
 
 
 def test_whole_vectors_are_pinned():
     """They are part of every recorded result: another numpy, C library or processor must give the same."""
     drawn = {name: vector(*case, n=65_536) for name, case in CASES.items()}
-    drawn["packet-loss"] = lost_packets(errors("packet-loss", {"loss": 0.01}, n=65_536))
+    drawn["packet"] = lost_packets(errors("packet", {"loss": 0.01}, n=65_536))
 
     assert {
         name: hashlib.sha256(gaps.astype("<u8").tobytes()).hexdigest()[:16] for name, gaps in drawn.items()

@@ -98,9 +98,9 @@ def test_all_marks_are_drawn_beside_the_project_s_scenario(name):
 FIG04 = "fy97/fig04:demo"
 TRANSFER = (
     '{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4000000 B", "segment": "1400 B", '
-    '"patience": "3000 s"}'
+    '"timeout": "3000 s"}'
 )
-LOAD = '{"kind": "congestion", "name": "more", "from": "ws3", "to": "ws2", "level": 150}'
+LOAD = '{"kind": "background", "name": "more", "from": "ws3", "to": "ws2", "level": 150}'
 ALTERED = {
     "workloads.transfer.size=100 kB": "size 100,000 bytes instead of 4,000,000 bytes",
     "workloads.transfer.segment=1399 B": "segment 1,399 bytes instead of 1,400 bytes",

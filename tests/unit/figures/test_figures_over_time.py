@@ -15,8 +15,8 @@ from scpslab.analysis.figures.plots import over_time
 from scpslab.analysis.figures.source import flow_at
 from scpslab.analysis.run import open_cell
 
+from scpslab.kinds.probes.losses.plan import Losses
 from scpslab.kinds.probes.tcp_info.plan import TcpInfo
-from scpslab.kinds.probes.verdicts.plan import Verdicts
 
 CELL, OTHER = "stack=reno,ber=1e-05,r1", "stack=bbr,ber=1e-05,r1"
 
@@ -33,7 +33,7 @@ def with_records(run_dir: Path, name: str) -> Path:
     probes = (
         *plan.cell.probes,
         TcpInfo(name="tcp-ws1", node="ws1", interval_ns=10**8),
-        Verdicts(name="log", link="hop", direction="forward"),
+        Losses(name="log", link="hop", direction="forward"),
     )
     (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
     ends = {"local": "10.1.0.1:40001", "remote": "10.2.0.2:5001", "srtt_ms": 540.0, "mss_bytes": 1400, "unacked": 1}

@@ -5,7 +5,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scpslab_course.course.answers import Expected
+from scpslab_course.course.answers import Expected, read_answers
+from scpslab_course.course.assignment import SOLUTION, STARTER, find, load_assignment, load_marking
 from scpslab_course.grading import classwide
 from scpslab_course.grading.classwide import _Index, _is_rounded
 from scpslab_course.grading.grade import Code, Grade, Graded
@@ -72,3 +73,33 @@ def test_equal_predictions_are_named_unless_the_same_is_right_for_both():
     assert found.code is Code.EQUAL_LOGS
     assert found.says == 'found the predictions of "anna", each with the same digits; expected one\'s own'
     assert list(classwide.findings(anna, [anna, near])) == []
+
+
+def from_solution(**given: str) -> list[str]:
+    """The parts of write-your-own that are found to be the published solution's."""
+    assignment = load_assignment(find("write-your-own"))
+    kinds = {"policy.py": "deliverable", "write-up.md": "write-up"}
+    parts = tuple(Graded(kinds.get(name, "answer"), name, "", 1, None, "", text) for name, text in given.items())
+    found = list(classwide.from_solution(Grade(Path("x"), parts=parts), assignment, load_marking(assignment)))
+    assert {one.code for one in found} <= {Code.EQUAL_TEXTS}
+    return [one.says.split(":")[0] for one in found]
+
+
+def test_the_published_solution_is_named_whatever_is_changed_or_added_in_it():
+    assignment = load_assignment(find("write-your-own"))
+    solution = load_marking(assignment).folder / SOLUTION
+    policy, write_up = ((solution / name).read_text() for name in ("policy.py", "write-up.md"))
+    path = solution / "answers.yaml"
+    finding = str(read_answers(path.read_bytes(), path).given["finding"])
+    texts = {"policy.py": policy, "write-up.md": write_up, "finding": finding}
+    assert from_solution(**texts) == list(texts)
+    lines = [f"{line}  # mine" if number % 4 == 0 else line for number, line in enumerate(policy.splitlines())]
+    more = "I thought about this for a long time before I wrote it down, and then I slept over it. " * 9
+    changed = {"policy.py": "\n".join(lines), "write-up.md": write_up.upper() + more, "finding": f"Well. {finding}"}
+    assert from_solution(**changed) == list(texts)
+
+
+def test_a_text_of_ones_own_and_what_was_handed_out_are_not_the_published_solution():
+    starter = (load_assignment(find("write-your-own")).folder / STARTER / "policy.py").read_text()
+    own = "It asks for the distance of the answers to two packets that left together, and keeps the median of nine."
+    assert from_solution(**{"policy.py": f"{starter}\n# mine\nx = 1\n", "finding": own, "losing": "No."}) == []

@@ -11,7 +11,7 @@ from scpslab.plan.topology import catalogue
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536}
 ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
-GILBERT_ELLIOTT = {"p_good_bad": 1e-06, "p_bad_good": 0.001, "ber_good": 0.0, "ber_bad": 0.01}
+GILBERT_ELLIOTT = {"good_to_bad_per_bit": 1e-06, "bad_to_good_per_bit": 0.001, "ber_good": 0.0, "ber_bad": 0.01}
 
 
 def serial_link(**parameters):

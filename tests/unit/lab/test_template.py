@@ -10,20 +10,20 @@ from scpslab.lab.template import GAPS_KEPT, VERDICT_LOG_ENTRIES, Space, Template
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
-from scpslab.plan.script import RunStep
+from scpslab.plan.events import RunStep
 from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
 
 from scpslab.kinds.errors.independent.plan import Independent
 from scpslab.kinds.errors.none.plan import NoErrors
-from scpslab.kinds.probes.verdicts.plan import Verdicts
+from scpslab.kinds.probes.losses.plan import Losses
 
 LIMITS = Limits(virtual_s=60, wall_s=60)
 CELL = CellPlan(id="r1", scenario="test", axes={"ber": 1e-5}, repeat=1, kernel_seed="5c" * 32, limits=LIMITS)
 BITS = {"model": "independent", "action": "drop", "settings": Independent(ber=1e-5), "seed": "5c" * 32}
 ERRORS = Errors(**BITS, vector_errors=100, drop_packets=(), drop_min_bytes=0, outages=())
-VERDICTS = Verdicts(name="v", link="hop", direction="forward")
-STEP = RunStep(t_ns=0, node="h1", command="true", required=True, patience_ns=1)
+LOSSES = Losses(name="v", link="hop", direction="forward")
+STEP = RunStep(t_ns=0, node="h1", command="true", required=True, timeout_ns=1)
 SACK = {"net.ipv4.tcp_sack": "0"}
 
 
@@ -86,8 +86,8 @@ def test_what_a_cell_has_of_its_own_is_not_in_its_template(vectors):
         lambda plan: with_direction(plan, rate_bps=8000),
         lambda plan: with_direction(plan, delay_ns=5),
         lambda plan: with_direction(plan, jitter_ns=5),
-        lambda plan: with_cell(plan, probes=(VERDICTS,)),
-        lambda plan: with_cell(plan, script=(STEP,)),
+        lambda plan: with_cell(plan, probes=(LOSSES,)),
+        lambda plan: with_cell(plan, events=(STEP,)),
     ],
 )
 def test_what_the_set_up_reads_is_in_the_template(vectors, change):
@@ -123,7 +123,7 @@ def test_space_is_a_power_of_two_of_what_the_plan_needs(vectors):
 
 
 def test_what_can_change_has_room_for_it_in_every_direction(vectors):
-    plan = with_cell(with_errors(plan_of()), script=(STEP,))
+    plan = with_cell(with_errors(plan_of()), events=(STEP,))
     directions = sum(len(link.directions) for link in plan.network.links)
     space = Space.of(plan, vectors)
 
@@ -132,4 +132,4 @@ def test_what_can_change_has_room_for_it_in_every_direction(vectors):
 
 
 def test_a_probe_of_verdicts_gets_its_log(vectors):
-    assert Space.of(with_cell(plan_of(), probes=(VERDICTS,)), vectors).verdicts == VERDICT_LOG_ENTRIES
+    assert Space.of(with_cell(plan_of(), probes=(LOSSES,)), vectors).verdicts == VERDICT_LOG_ENTRIES

@@ -69,7 +69,7 @@ LINK = "network.links[0]"
         ("x", f"{LINK}.directions[0].rate_bps", 'found "x"; expected a whole number of at least 1 and at most'),
         (True, f"{LINK}.mtu_bytes", "found true; expected a whole number"),
         (1.5, f"{LINK}.mtu_bytes", "found 1.5; expected a whole number"),
-        (10**400, "cell.limits.wall_s", "found a whole number of 1329 bits; expected"),
+        (10**400, "cell.limits.wall_time_s", "found a whole number of 1329 bits; expected"),
         (10**9, "network.memory_mib", "found 1000000000; expected a whole number of at least 32 and at most 1048576"),
         ("64M init=/bin/sh", "network.memory_mib", "found"),
         ("../x", "cell.id", 'found "../x"; expected a name'),
@@ -148,30 +148,30 @@ def test_a_direction_of_a_plan_from_outside_keeps_the_rules_of_a_scenarios(link,
 
 
 STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["forward"], "change": "rate", "value": 8}
-SERVICE = {"kind": "command", "node": "ws1", "command": "a", "ready_port": 80, "patience_ns": 1}
+SERVICE = {"kind": "command", "node": "ws1", "command": "a", "ready_port": 80, "timeout_ns": 1}
 
 
 @pytest.mark.parametrize(
     ("part", "said", "says"),
     [
-        ("script", [STEP], ""),
-        ("script", [STEP | {"link": "hup"}], 'cell.script[0].link: found "hup"; expected one of'),
+        ("events", [STEP], ""),
+        ("events", [STEP | {"link": "hup"}], 'cell.events[0].link: found "hup"; expected one of'),
         (
-            "script",
+            "events",
             [STEP | {"directions": ["up"]}],
-            'cell.script[0].directions: found "up"; expected one of forward, return',
+            'cell.events[0].directions: found "up"; expected one of forward, return',
         ),
-        ("script", [STEP | {"value": 9}], 'cell.script[0].value: found "9 bit/s"; expected a multiple of 8 bit/s'),
-        ("script", [STEP | {"seeds": ["0" * 64]}], "cell.script[0].seeds: found 1 seeds"),
+        ("events", [STEP | {"value": 9}], 'cell.events[0].value: found "9 bit/s"; expected a multiple of 8 bit/s'),
+        ("events", [STEP | {"seeds": ["0" * 64]}], "cell.events[0].seeds: found 1 seeds"),
         (
-            "script",
+            "events",
             [STEP | {"link": "ws1-lan1", "directions": ["forward"], "change": "delay"}],
-            "cell.script[0].value: found a delay of ws1-lan1, which has no relay",
+            "cell.events[0].value: found a delay of ws1-lan1, which has no relay",
         ),
         (
-            "script",
-            [{"t_ns": 5, "do": "run", "node": "x", "command": "a", "patience_ns": 1, "required": True}],
-            'cell.script[0].node: found "x"; expected one of',
+            "events",
+            [{"t_ns": 5, "do": "run", "node": "x", "command": "a", "timeout_ns": 1, "required": True}],
+            'cell.events[0].node: found "x"; expected one of',
         ),
         ("services", [SERVICE | {"name": "a"}, SERVICE | {"name": "b", "ready_port": 81}], ""),
         (

@@ -36,7 +36,7 @@ def test_an_end_without_options_or_towards_a_router_says_nothing(plans):
     [
         ("workloads: [{kind: bulk, name: near, from: ws1, to: ws3, size: 1 kB}]", {"ws1", "ws3"}),
         ("workloads: [{kind: bulk, name: far, from: ws1, to: ws2, size: 1 kB}]", set()),
-        ("script: [{do: run, at: 1 s, node: ws1, command: iperf3 -c 10.1.0.3}]", {"ws1", "ws3"}),
+        ("events: [{at: 1 s, node: ws1, command: iperf3 -c 10.1.0.3}]", {"ws1", "ws3"}),
     ],
 )
 def test_hosts_on_one_lan_carry_them_if_they_may_talk(planned, traffic, carriers):

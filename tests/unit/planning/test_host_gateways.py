@@ -63,7 +63,7 @@ def test_only_hosts_of_scps_have_one_and_congestion_control_without_a_rate_has_t
     assert gateways(plan("hosts.*={stack: scps, preset: nmsu-vegas}"))["ws1"]["settings"]["rate"] == "2000000"
 
 
-RUN = "script: [{{do: run, at: 1 s, node: {}, command: 'true'}}]\n"
+RUN = "events: [{{at: 1 s, node: {}, command: 'true'}}]\n"
 
 
 def test_commands_and_services_need_one_before_the_services_start(plan):
@@ -89,7 +89,7 @@ ON_WS1, NONE = "found iperf3 over TCP on ws1, which has", "for a flow of ws1, wh
             ["hosts.ws2={stack: scps, bets: true}"],
             "on ws2, which has bets, which leaves holes in a program's stream; ex",
         ),
-        (["workloads.flow.congestion=bbr"], f'found "bbr" {NONE}; expected none'),
+        (["workloads.flow.congestion_control=bbr"], f'found "bbr" {NONE}; expected none'),
         (["workloads.flow.segment=1000 B"], f'found "1000 B" {NONE}; expected none'),
         ([FTP, "hosts.ws1={stack: scps, network: np}"], "found ftp on ws1, which has network np"),
         (["workloads.flow.name=gateway-ws2"], 'found the name "gateway-ws2", which another record has'),
@@ -103,7 +103,7 @@ def test_hosts_of_a_session_have_one_for_what_is_typed():
     stacks = {"*": {"stack": "scps", "preset": "fy97-rate"}, "ws2": {"stack": "kernel"}}
     planned = shell_plan("fy97", {"data_rate": "1 Mbit/s"}, stacks)
     assert planned.cell.shell == "mininet"
-    assert planned.cell.script == ()
+    assert planned.cell.events == ()
     assert {service.node for service in planned.cell.services} == {"ws1", "ws3", "ws4"}
     in_docker = shell_plan("fy97", {}, {"ws1": {"stack": "scps"}}, containers="docker")
     assert in_docker.network.containers == "docker"

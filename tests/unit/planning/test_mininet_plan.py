@@ -11,7 +11,7 @@ from scpslab.plan.schema import PlanError
 from scpslab.scenario.planning.mininet import EMPTY, plan_of
 from tests.cases import refusal
 
-from scpslab.kinds.errors.packet_loss.plan import PacketLoss
+from scpslab.kinds.errors.packet.plan import PacketLoss
 
 SCRIPT = MininetScript(file="net.py", code="", topo=None, test="cli", commands="", described="")
 PLAIN = {"mac": None, "rate_bps": None, "limit_packets": 1000, "delay_ns": 0, "jitter_ns": 0, "loss": 0.0}

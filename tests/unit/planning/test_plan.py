@@ -14,7 +14,7 @@ from scpslab.scenario import planning
 
 NOISE = (
     "{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}",
-    "{kind: congestion, name: noise, from: h1, to: h2, level: 150}",
+    "{kind: background, name: noise, from: h1, to: h2, level: 150}",
 )
 LATER_THAN_1997 = ("tcp_sack", "tcp_dsack", "tcp_recovery", "tcp_early_retrans", "tcp_frto", "tcp_moderate_rcvbuf")
 
@@ -74,7 +74,7 @@ def test_presets_in_kernel_settings(first, preset, congestion, later):
 
 
 def test_words_on_a_host_go_over_its_preset(first):
-    words = "congestion: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s"
+    words = "congestion_control: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s"
     plan = first(f"hosts.*={{preset: modern, {words}, send_buffer: 64 kB, delayed_ack: true}}")
     sysctls, (transfer,) = plan["network"]["nodes"][0]["sysctls"], plan["cell"]["workloads"]
     assert sysctls["net.ipv4.tcp_congestion_control"] == "bbr"
@@ -129,8 +129,12 @@ def test_errors_of_every_model(first, tmp_path):
     settings = {
         "{model: independent, ber: 1e-5}": {"ber": 1e-5},
         "{model: clustered, ber: 1e-5}": {"ber": 1e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0},
-        "{model: gilbert-elliott, p_good_bad: 1e-5, p_bad_good: 1e-3, ber_bad: 0.1}": dict(
-            zip(("p_good_bad", "p_bad_good", "ber_good", "ber_bad"), (1e-5, 1e-3, 0.0, 0.1), strict=True)
+        "{model: gilbert-elliott, good_to_bad_per_bit: 1e-5, bad_to_good_per_bit: 1e-3, ber_bad: 0.1}": dict(
+            zip(
+                ("good_to_bad_per_bit", "bad_to_good_per_bit", "ber_good", "ber_bad"),
+                (1e-5, 1e-3, 0.0, 0.1),
+                strict=True,
+            )
         ),
         "{model: none}": {},
     }
@@ -168,7 +172,7 @@ def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
 
 
 def test_generator_is_never_required(plans):
-    change = ("size: 100 kB}", "size: 100 kB}\n  - {kind: congestion, name: noise, from: h1, to: h2, level: 150}")
+    change = ("size: 100 kB}", "size: 100 kB}\n  - {kind: background, name: noise, from: h1, to: h2, level: 150}")
     plan = next(iter(plans(change).values()))
     assert [workload["required"] for workload in plan["cell"]["workloads"]] == [True, False]
 

@@ -11,7 +11,7 @@ from scpslab.core.seeds import stream, uniform
 from scpslab.scenario import planning
 
 STACKS = (
-    "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion: "
+    "sweep:\n  stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.preset: modern, hosts.*.congestion_control: "
     "bbr}}}\n"
 )
 

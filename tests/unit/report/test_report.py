@@ -1,16 +1,32 @@
 """The report: complete in itself, escaped, reproducible, readable."""
 
+import base64
+import hashlib
 import html.parser
 import re
 import shutil
 
 import pytest
 
-from scpslab.analysis.claims import Evidence, evaluate, load_all
+from scpslab.analysis.claims import Evidence, Outcome, evaluate, load_all
 from scpslab.analysis.claims.load import load
-from scpslab.analysis.report import Content, check_lines, gather, render, safe_command, write_report
+from scpslab.analysis.compare import Options, compare_axis
+from scpslab.analysis.figures.canvas import STACK
+from scpslab.analysis.report import (
+    Content,
+    KeyNumber,
+    check_lines,
+    class_of,
+    gather,
+    render,
+    safe_command,
+    write_report,
+)
+from scpslab.analysis.statistics import clopper_pearson
+from scpslab.analysis.table import read_results
 from scpslab.running.run_plan import command
 from scpslab.runs.run import Manifest
+from scpslab_course.grading.grade import Status
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +92,7 @@ def test_the_page_fetches_nothing_and_runs_nothing(page, text):
 
 
 def test_every_finding_of_every_paper_is_there(page):
-    shown = {attributes["id"] for attributes in page.all("details")}
+    shown = {attributes.get("id") for attributes in page.all("details")}
     assert {f"{paper.name}-{claim.id}" for paper in load_all() for claim in paper.file.claims} <= shown
 
 
@@ -133,14 +149,20 @@ def test_a_single_run_shows_the_findings_that_it_has_data_for(run_dir):
 
 def test_white_letters_on_every_ground_have_contrast(text):
     """WCAG 2.1, 1.4.3: 4.5 to 1. Grounds of chips, and text on both schemes."""
-    grounds = re.findall(r"\.([a-z-]+) \{ background: (#[0-9a-f]{6}); \}", text)
+    rules = re.findall(r"^\.([a-z-]+)(?:, \.([a-z-]+))? \{ background: (#[0-9a-f]{6}); \}$", text, re.MULTILINE)
+    grounds = [(name, ground) for *names, ground in rules for name in names if name]
     schemes = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{([^}]*)\}", text)]
 
-    assert len(grounds) == 6
-    assert len(schemes) == 2
+    chips = {class_of(outcome) for outcome in Outcome} | set(Status)
+    assert {name for name, _ in grounds} == chips
+    assert len(schemes) == 3, "light, dark, paper"
     assert [name for name, ground in grounds if contrast("#ffffff", ground) < 4.5] == []
     assert [
-        name for scheme in schemes for name in ("ink", "soft", "link") if contrast(scheme[name], scheme["ground"]) < 4.5
+        (name, ground)
+        for scheme in schemes
+        for name in ("ink", "soft", "link")
+        for ground in ("ground", "shade")
+        if contrast(scheme[name], scheme[ground]) < 4.5
     ] == []
 
 
@@ -173,7 +195,7 @@ def claims_line(scpslab, run_dir, tmp_path, monkeypatch):
 
 def test_a_stack_of_today_reproduces_nothing_that_is_said_of_another(run_dir, tmp_path, claims_line):
     line = claims_line(OWN_CLAIM, "vegas-holds")
-    assert "holds (bbr in place of scps-vegas)" in line
+    assert "holds (bbr instead of scps-vegas)" in line
     assert "reproduced" not in line
     (verdict,) = evaluate([load(tmp_path / "mine.yaml")], Evidence.of_runs([run_dir]))
     ((_, period), (_, today)) = check_lines(verdict)
@@ -186,18 +208,62 @@ def test_brackets_of_intervals_are_printed_as_they_are(claims_line):
     assert " [" in claims_line(own, "vegas-holds")
 
 
-def test_the_page_of_a_run_begins_with_its_figures(run_dir):
+def test_the_page_of_a_run_is_figure_numbers_results_method(run_dir):
     page = Page(render(run_dir))
     places = [
-        "figure" if tag == "figure" else attributes.get("id", "")
+        attributes.get("id") or attributes.get("class") or tag
         for tag, attributes in page.elements
-        if tag in ("figure", "section", "table")
+        if tag in ("figure", "section", "table") or attributes.get("class") == "numbers"
     ]
-    assert places.index("figure") < places.index("")
-    assert places.index("run-1") < places.index("method")
-    assert "scoreboard" not in places[: places.index("run-1")]
-    assert page.all("figcaption")
+    wanted = [f"figure-{run_dir.name}-fy97-fig04", "numbers", "results", "values", "method"]
+    assert [place for place in places if place in wanted] == wanted
+    assert places[0] == wanted[0], "not the traces of single cells, which their names would put first"
     assert "each way" not in " ".join(page.texts), "conditions are drawn into the picture"
+
+
+def test_a_figure_of_the_sweep_has_a_form_for_phones(run_dir):
+    page = Page(render(run_dir))
+    (source, *_) = page.all("source")
+    assert "max-width" in source["media"]
+    drawn = base64.b64decode(source["srcset"].partition("base64,")[2]).decode()
+    assert f'width="{72 * STACK.width:g}pt"' in drawn
+    assert "class" not in page.all("img")[0], "it need not be scrolled"
+
+
+def test_key_numbers_are_effects_extremes_and_completion(run_dir):
+    content = gather(run_dir)
+    numbers = {item.value: item.says for item in content.key_numbers}
+    results = read_results(run_dir)
+    times = [row.numbers["transfer_s"] for row in results.rows if row.has_completed]
+
+    assert 3 <= len(numbers) <= 5
+    assert list(numbers)[-1] == f"{len(times)} of {len(results.rows)}"
+    said = " ".join(numbers.values())
+    low, high = clopper_pearson(len(times), len(results.rows))
+    assert f"95 % interval {100 * low:.3g} to {100 * high:.3g} %" in said
+    assert "as much transfer_s with stack" in said
+    assert "Greatest mean transfer_s (transfer time in seconds): stack" in said
+
+
+def test_the_largest_effect_is_that_of_the_means(run_dir):
+    """The same as `scpslab compare`, seen from the smaller side."""
+    first = gather(run_dir).key_numbers[0]
+    pairs = compare_axis(read_results(run_dir), "stack", options=Options(metrics=["transfer_s"])).pairs
+    ratios = [(pair.effect.ratio.number, pair.is_certain) for pair in pairs if pair.effect.ratio]
+    certain = [max(number, 1 / number) for number, is_certain in ratios if is_certain]
+    assert f"{max(certain):.3g} ×" == first.value
+    assert f"certain after correction for {len(ratios)} comparisons" in first.says
+
+
+def test_numbers_do_not_break_within_a_line():
+    item = KeyNumber("23 ×", "at ber 5e-05, of one-way delays; 95 % interval")
+    assert item.unbroken == "at ber 5e\N{NON-BREAKING HYPHEN}05, of one-way delays; 95\N{NO-BREAK SPACE}% interval"
+    assert item.parts == ("23", "×")
+
+
+def test_the_page_says_what_was_run_and_which_bytes_came_out(run_dir):
+    texts = " ".join(Page(render(run_dir)).texts)
+    assert hashlib.sha256((run_dir / "results.csv").read_bytes()).hexdigest() in texts
 
 
 def test_an_engine_other_than_the_default_is_in_the_command():

@@ -82,7 +82,7 @@ def impaired(errors):
 
 
 ERRORS = {"model": "independent", "action": "drop", "settings": {"ber": 0.001}, "seed": "0" * 64, "vector_errors": 1000}
-ALL_GOOD = dict.fromkeys(("p_good_bad", "p_bad_good", "ber_good", "ber_bad"), 0.0)
+ALL_GOOD = dict.fromkeys(("good_to_bad_per_bit", "bad_to_good_per_bit", "ber_good", "ber_bad"), 0.0)
 CONTAINER = {"image": "x", "memory_bytes": 1, "pids": 1, "capabilities": ["SYS_ADMIN"], "devices": []}
 CAPTURE = {"name": "x", "kind": "capture", "node": "h1", "interface": "h1-hop", "snaplen_bytes": 96, "filter": ""}
 ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +16,11 @@ import numpy as np
 import pytest
 
 from scpslab import plan as plans
-from scpslab.analysis.lost_packets import Losses, find_losses, report, resend_causes
+from scpslab.analysis.lost_packets import Losses, find_losses, report, resends
 from scpslab.analysis.run import open_cell
 from scpslab.plan.links import CORRUPT, QUEUE
 
-from scpslab.kinds.probes.verdicts.plan import Verdicts
+from scpslab.kinds.probes.losses.plan import Losses as LossProbe
 
 LOG = "verdicts-hop-data"
 # Ordinals among the data packets, resent ones included.
@@ -60,7 +61,7 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     transfer = synthetic.simulate(60_000, MSS, {*CORRUPTED, *DROPPED})
     folder: Path = synthetic.write_cell(run_dir, {"stack": "reno", "ber": "1e-05"}, 1, transfer)
     (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "fig04-golden", "status": "completed"}))
-    with_probes(folder, lambda probes: [*probes, Verdicts(name=LOG, link="hop", direction="forward")])
+    with_probes(folder, lambda probes: [*probes, LossProbe(name=LOG, link="hop", direction="forward")])
 
     sent = client_packets(transfer)
     plan = plans.parse((folder / "plan.json").read_bytes())
@@ -79,7 +80,7 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     write_lines(folder, LOG, lines)
     accounts = lines_of(folder, "accounting")
     for account in accounts:
-        if (account["link"], account["direction"]) == ("hop", "data"):
+        if (account["link"], account["direction"]) == ("hop", "forward"):
             account |= {"offered_packets": len(sent), "offered_bytes": sum(sizes)}
             account |= {"queue_packets": len(DROPPED), "corrupt_packets": len(CORRUPTED)}
     write_lines(folder, "accounting", accounts)
@@ -169,7 +170,7 @@ def test_losses_without_log_and_second_capture_are_counted_in_a_note(cell):
     found = found_in(cell)
     assert found.lost == ()
     assert found.notes[0].startswith("hop, data direction: 1 queue, 2 corrupt, not in this list")
-    assert "{kind: verdicts, link: hop, direction: forward}" in found.notes[0]
+    assert "{kind: losses, link: hop, direction: forward}" in found.notes[0]
 
 
 def test_bytes_that_nobody_sends_again_are_never_repaired(cell):
@@ -233,6 +234,47 @@ def test_a_cell_must_be_chosen_among_several(scpslab, run_dir):
     assert "found 12 cells and no --cell" in scpslab("losses", run_dir)[2]
 
 
+def test_several_captures_are_a_file_each(scpslab, cell, tmp_path):
+    run, out = cell.parents[1], tmp_path / "lost.pcapng"
+    first, second = sorted(path.stem for path in (cell / "captures").iterdir())
+    code, _, err = scpslab("losses", run, "--pcapng", out, "--capture", f"{first},{second}")
+    assert code == 0
+    files = [tmp_path / f"lost-{name}.pcapng" for name in (first, second)]
+    assert err == "".join(f"wrote {file}\n" for file in files)
+    for file, name in zip(files, (first, second), strict=True):
+        assert len(packet_blocks(file.read_bytes())) == len(frames_of(cell / "captures" / f"{name}.pcap"))
+    assert not out.exists()
+    assert "found no such capture" in scpslab("losses", run, "--pcapng", out, "--capture", first, "--capture", "ws9")[2]
+
+
+def test_the_losses_of_several_runs_are_one_table_that_says_whose_each_is(scpslab, cell, tmp_path):
+    one = cell.parents[1]
+    another = shutil.copytree(one, tmp_path / "another-0001")
+    code, out, _ = scpslab("losses", one, another, "--format", "csv")
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out)))
+    alone = list(csv.DictReader(io.StringIO(scpslab("losses", one, "--format", "csv")[1])))
+    assert [{key: row[key] for key in alone[0]} for row in rows] == alone * 2
+    assert [(row["run"], row["cell"]) for row in rows] == [
+        (run, "stack=reno,ber=1e-05,r1") for run in (one.name, "another-0001") for _ in alone
+    ]
+    fields = json.loads(scpslab("losses", one, another, "--format", "json")[1])
+    assert [each["run"] for each in fields["cells"]] == [one.name, "another-0001"]
+    assert f"2 cells: {2 * len(alone)} lost packets" in scpslab("losses", one, another)[1]
+    assert "--pcapng: found 2 cells" in scpslab("losses", one, another, "--pcapng", tmp_path / "x")[2]
+
+
+def test_a_pattern_chooses_cells_and_each_name_must_be_there(scpslab, run_dir):
+    code, out, _ = scpslab("losses", run_dir, "--cell", "stack=*,ber=0,*", "--format", "json")
+    assert code == 0
+    ids = [cell["cell"] for cell in json.loads(out)["cells"]]
+    assert len(ids) == 4
+    assert all(",ber=0," in name for name in ids)
+    code, _, err = scpslab("losses", run_dir, "--cell", "stack=*,ber=0,*", "--cell", "nonsense*")
+    assert code == 2
+    assert '--cell "nonsense*": found no such cell' in err
+
+
 def causes(segments: list[int], lost: dict[int, str]) -> list[str]:
     """The causes of a sender's resends of these segments, frame 1 first; `lost`: frames that did not arrive."""
     n = len(segments)
@@ -243,7 +285,7 @@ def causes(segments: list[int], lost: dict[int, str]) -> list[str]:
         packet=np.arange(n),
         t_s=np.arange(n, dtype=np.float64),
     )
-    return resend_causes(connection, np.arange(1, n + 1), lost)
+    return [cause for _, cause in resends(connection, np.arange(1, n + 1), lost)]
 
 
 @pytest.mark.parametrize(

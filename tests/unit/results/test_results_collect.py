@@ -16,8 +16,8 @@ from scpslab.analysis.run import natural, open_run
 from scpslab.core.errors import ResultError
 from scpslab.runs import CellFiles, find_run
 
+from scpslab.kinds.workloads.background.plan import Background
 from scpslab.kinds.workloads.bulk.metrics import report_pct
-from scpslab.kinds.workloads.congestion.plan import Congestion
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
 from scpslab.kinds.workloads.ping.plan import Ping
 
@@ -144,11 +144,11 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
     ends = {"from_": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "start_ns": 0}
     noise = {"max_rate_bps": 0, "redraw_ns": 10**9, "packet_bytes": 1456, "rates_bps": (), "port": 5002}
     iperf3 = {"duration_ns": None, "bytes_": 1000, "port": 5201, "congestion": None, "segment_bytes": None}
-    iperf3 |= {"reverse": False, "udp_rate_bps": None, "parallel": 1, "patience_ns": 10**9}
+    iperf3 |= {"reverse": False, "udp_rate_bps": None, "parallel": 1, "timeout_ns": 10**9}
     more = (
         replace(plan.cell.workloads[0], name="second", port=5009),
         Ping(name="echo", **ends, required=True, count=3, interval_ns=10**9, payload_bytes=56),
-        Congestion(name="noise", **ends, required=False, **noise),
+        Background(name="noise", **ends, required=False, **noise),
         Iperf3(name="probe", **ends, required=True, **iperf3),
     )
     workloads = (*plan.cell.workloads, *more)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -15,7 +16,7 @@ from scpslab.analysis.figures.plots import PLOTS
 from scpslab.analysis.metrics.families import FAMILIES
 from scpslab.analysis.statistics import ResultRow, group_rows, mean_of
 from scpslab.analysis.table import read_results, report, summarise, with_interval
-from scpslab.cli.tables import print_summary
+from scpslab.cli.tables import as_table, print_summary
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.project import ROOT
 from scpslab.plan.links import LOSS_CAUSES
@@ -34,6 +35,48 @@ def test_the_table_has_means_intervals_and_counts(run_dir):
     assert "incomplete: transfer: sender gave up" in text
     line = next(line for line in text.splitlines() if "reno" in line and "1e-05" in line)
     assert [cell.strip() for cell in line.split("│")][-3:-1] == ["1", "1"]
+
+
+def on_topology(run_dir, topology):
+    """The same cells, as if they were of another network."""
+    found = read_results(run_dir)
+    rows = tuple(ResultRow({**row, "topology": topology}) for row in found.rows)
+    return replace(found, rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("topology", "first"),
+    [
+        ("fy97", ("transfer_s", "throughput_report_pct", "utilization", "goodput_bps")),
+        ("point_to_point", ("transfer_s", "utilization", "goodput_bps", "retransmissions")),
+    ],
+)
+def test_the_unit_of_a_report_is_shown_first_on_its_own_network_alone(run_dir, topology, first):
+    summary = summarise(on_topology(run_dir, topology))
+    assert summary.metrics == first
+    assert tuple(json.loads(report(summary, is_narrow=True).json)["metrics"]) == first
+
+
+def test_the_table_fits_a_terminal_and_names_the_columns_left_out(run_dir):
+    summary = summarise(on_topology(run_dir, "point_to_point"))
+    narrow, whole = report(summary, is_narrow=True), report(summary)
+    console = Console(width=200, file=io.StringIO())
+    console.print(as_table(narrow))
+    assert max(len(line.rstrip()) for line in console.file.getvalue().splitlines()) <= 80
+    assert narrow.csv == whole.csv
+    shown = [column.name for column in narrow.columns]
+    assert shown[2] == "transfer_s"
+    left_out = [name for name in summary.metrics if name not in shown]
+    assert left_out, "the cells of this run are too wide for all four"
+    assert narrow.notes[-1] == f"more columns: --metric {','.join(left_out)} (docs/columns.md lists all)."
+    assert [column.name for column in whole.columns][2:6] == list(summary.metrics)
+
+
+def test_every_column_that_is_asked_for_is_shown(scpslab, run_dir):
+    metrics = "transfer_s,goodput_bps,utilization,retransmissions,rtos,user_s"
+    _, out, _ = scpslab("results", run_dir, "--metric", metrics)
+    assert [name for name in metrics.split(",") if f" {name} " not in out] == []
+    assert "more columns" not in out
 
 
 def test_groups_and_metrics_can_be_chosen(run_dir):

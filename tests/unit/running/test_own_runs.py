@@ -162,7 +162,7 @@ def with_vector(tmp_path):
     folder = tmp_path / "replayed"
     (folder / "vectors").mkdir(parents=True)
     (folder / "vectors" / "gaps.txt").write_text("100\n200\n")
-    errors = "links: {hop: {data: {errors: {model: vector-file, file: vectors/gaps.txt}}}}"
+    errors = "links: {hop: {forward: {errors: {model: vector-file, file: vectors/gaps.txt}}}}"
     ping = "workloads: [{kind: ping, name: ping, from: ws1, to: ws2}]"
     (folder / "mine.yaml").write_text(f"kind: scenario\nversion: 1\ntitle: Vectors\ntopology: fy97\n{errors}\n{ping}\n")
     return folder / "mine.yaml"

@@ -95,7 +95,7 @@ def test_a_batch_that_has_become_large_ends(plans, benches, monkeypatch):
     [
         ({"cells": []}, "an object of Python"),
         (b"", "no answer"),
-        (b'{"cells": [{"cell": "r1", "seconds": 1, "size_bytes": 4}]}\nabc', "results of 3 bytes in place of 4"),
+        (b'{"cells": [{"cell": "r1", "seconds": 1, "size_bytes": 4}]}\nabc', "results of 3 bytes instead of 4"),
         (b'{"cells": [{"cell": "r2", "seconds": 1, "size_bytes": 0}]}\n', "results of cells that it was not asked for"),
         (b'{"cells": [{"cell": "../r1", "seconds": 1, "size_bytes": 0}]}\n', "cells"),
         (b'{"cells": [{"cell": "r1", "seconds": NaN, "size_bytes": 0}]}\n', "NaN"),

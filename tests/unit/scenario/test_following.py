@@ -122,10 +122,10 @@ def test_a_former_parameter_of_an_own_topology_must_name_a_link_of_it(tmp_path):
 
 def test_random_streams_know_directions_by_their_former_names(cells):
     errors = "links.hop.forward.errors={model: independent, ber: 1e-5}", "links.hop.forward.jitter=1 ms"
-    step = "script=[{do: link, at: 2 s, link: hop, ber: 1e-6}]"
+    step = "script=[{at: 2 s, link: hop, ber: 1e-6}]"
     (cell,) = cells(GATEWAY, *errors, step)
     plan = planning.plan(cell)
     (impairment,) = plan.cell.impairments
     assert impairment.errors.seed == stream(1, "errors", "hop", "data", "independent", '{"ber": 1e-05}', 1)
     assert impairment.seed == stream(1, "disorder", "hop", "data", 1)
-    assert plan.cell.script[0].seeds == (stream(1, "script", 0, "data", 1), stream(1, "script", 0, "ack", 1))
+    assert plan.cell.events[0].seeds == (stream(1, "script", 0, "data", 1), stream(1, "script", 0, "ack", 1))

@@ -25,14 +25,14 @@ def test_a_value_that_an_axis_replaces_is_refused():
 
 
 def test_a_value_that_contradicts_the_preset_of_a_case_is_refused():
-    reno, cubic = refused(KERNEL, "hosts.ws1.congestion=bbr", "sweep.stack=[fy97-reno, cubic]")
+    reno, cubic = refused(KERNEL, "hosts.ws1.congestion_control=bbr", "sweep.stack=[fy97-reno, cubic]")
     assert reno == (
-        "--set hosts.ws1.congestion=bbr: found hosts.ws1 with congestion bbr instead of reno, which contradicts "
+        "--set hosts.ws1.congestion_control=bbr: found hosts.ws1 with congestion_control bbr instead of reno, which contradicts "
         f'case "fy97-reno" of the axis "stack"; expected what its preset says. {ADVICE}'
     )
-    replaced = 'found hosts.ws1.congestion, which case "cubic" of the axis "stack" replaces;'
-    assert cubic.startswith(f"--set hosts.ws1.congestion=bbr: {replaced}")
-    (line,) = refused("fy97/fig04", "hosts.ws1.congestion=vegas", "sweep.stack=[scps-rate]")
+    replaced = 'found hosts.ws1.congestion_control, which case "cubic" of the axis "stack" replaces;'
+    assert cubic.startswith(f"--set hosts.ws1.congestion_control=bbr: {replaced}")
+    (line,) = refused("fy97/fig04", "hosts.ws1.congestion_control=vegas", "sweep.stack=[scps-rate]")
     assert "with congestion vegas instead of none" in line
 
 
@@ -55,7 +55,7 @@ def test_other_ways_to_the_same_lie_are_refused(override):
     "overrides",
     [
         ["hosts.ws1.rto_min=1 s", "sweep.stack=[fy97-reno]"],
-        ["hosts.ws1.congestion=reno", "sweep.stack=[fy97-reno]"],
+        ["hosts.ws1.congestion_control=reno", "sweep.stack=[fy97-reno]"],
         ["workloads.transfer.size=100 kB", "sweep.stack=[fy97-reno]"],
         ["sweep={}"],
         ["sweep.ber=[1e-4]", "sweep.stack=[fy97-reno]"],
@@ -69,12 +69,12 @@ def test_what_no_label_speaks_of_and_what_the_sweep_leaves_as_it_is_may_be_set(o
 
 
 def test_a_case_of_one_s_own_has_a_label_of_its_own():
-    case = "sweep.stack.cases.mine={hosts.*.preset: fy97-reno, hosts.ws1.congestion: bbr}"
+    case = "sweep.stack.cases.mine={hosts.*.preset: fy97-reno, hosts.ws1.congestion_control: bbr}"
     cells = scenario.cells(scenario.load(KERNEL, [case, "sweep.stack=[mine]", "sweep.ber=[0]", "repeats=1"]))
     assert [cell.id for cell in cells] == [
         f"stack=mine,errors={model},ber=0,r1" for model in ("independent", "clustered")
     ]
-    assert {cell.model.hosts["ws1"].congestion for cell in cells} == {"bbr"}
+    assert {cell.model.hosts["ws1"].congestion_control for cell in cells} == {"bbr"}
 
 
 def test_variants_are_held_to_it_too(write, small):

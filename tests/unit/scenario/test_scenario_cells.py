@@ -18,13 +18,13 @@ def swept(small):
 
 
 def test_every_combination_and_repeat_is_a_cell_and_cases_set_all_their_paths(cells, swept):
-    reno, bbr = "{hosts.*.preset: fy97-reno}", "{hosts.*.preset: modern, hosts.*.congestion: bbr}"
+    reno, bbr = "{hosts.*.preset: fy97-reno}", "{hosts.*.preset: modern, hosts.*.congestion_control: bbr}"
     found = cells(swept(f"stack: {{cases: {{reno: {reno}, bbr: {bbr}}}}}"))
     ids = [cell.id for cell in found]
     assert len(ids) == 2 * 3 * 2
     assert ids[:3] == ["stack=reno,ber=0,r1", "stack=reno,ber=0,r2", "stack=reno,ber=1e-06,r1"]
     assert ids[-1] == "stack=bbr,ber=1e-05,r2"
-    assert {(host.preset, host.congestion) for host in found[-1].model.hosts.values()} == {("modern", "bbr")}
+    assert {(host.preset, host.congestion_control) for host in found[-1].model.hosts.values()} == {("modern", "bbr")}
 
 
 def test_star_means_both_directions_even_those_not_named_and_one_can_be_swept_alone(cells, small):
@@ -36,12 +36,19 @@ def test_star_means_both_directions_even_those_not_named_and_one_can_be_swept_al
 
 def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_the_resolved_scenario(load, swept):
     text = swept("model: {set: [links.hop.forward.errors.model], values: [none, gilbert-elliott]}")
-    loaded = load(changed(text, ("ber: 1e-6}", "ber: 1e-6, p_good_bad: 1e-6, p_bad_good: 1e-3, ber_bad: 0.5}")))
+    loaded = load(
+        changed(text, ("ber: 1e-6}", "ber: 1e-6, good_to_bad_per_bit: 1e-6, bad_to_good_per_bit: 1e-3, ber_bad: 0.5}"))
+    )
     again = load(scenario.resolved_yaml(loaded))
     assert loaded.model.links["hop"]["forward"].errors.settings.model_dump() == {"ber": 1e-6}
     for cells in (scenario.cells(loaded), scenario.cells(again)):
         settings = cells[-1].model.links["hop"]["forward"].errors.settings
-        assert settings.model_dump() == {"p_good_bad": 1e-6, "p_bad_good": 1e-3, "ber_good": 0.0, "ber_bad": 0.5}
+        assert settings.model_dump() == {
+            "good_to_bad_per_bit": 1e-6,
+            "bad_to_good_per_bit": 1e-3,
+            "ber_good": 0.0,
+            "ber_bad": 0.5,
+        }
 
 
 def test_skipped_combinations_are_no_cells(cells, swept):
@@ -75,7 +82,7 @@ def test_variant_changes_sweep_repeats_and_values(write, small):
 
 
 def test_variant_of_cases_keeps_the_labels_named(write, swept):
-    text = swept("stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.congestion: bbr}}}")
+    text = swept("stack: {cases: {reno: {hosts.*.preset: fy97-reno}, bbr: {hosts.*.congestion_control: bbr}}}")
     path = write(text + "variants:\n  little: {sweep: {stack: [bbr], ber: [0]}}\n")
     found = scenario.cells(scenario.load(f"{path}:little"))
     assert [cell.id for cell in found] == ["stack=bbr,ber=0,r1", "stack=bbr,ber=0,r2"]

@@ -33,12 +33,10 @@ SHORT = {
 # Where the complaint is; what is there instead, or {place: what is there}; words of the complaint.
 CASES = """
 titel | {title: GONE, titel: Small} | found the unknown key ... Did you mean title?
-title | GONE | found nothing; expected this key
 kind | topology | found "topology"; expected
 sweep.ber.set | {sweep.ber.values: GONE, sweep.ber.cases: {a: {seed: 1}}} | with keys of another form
 version | 2 | found 2; expected at most 1, what this scpslab knows
 version | "1" | found "1"; expected 1
-title | "" | at least one
 workloads[0].size | 100000 | found 100000 (no unit) ... such as "1400 B"
 workloads[0].size | "100" | found "100" (no unit) ... such as "1400 B"
 workloads[0].size | 100 kb | unit "kb" ... expected one of B, kB
@@ -47,8 +45,8 @@ workloads[0].size | -5 B | (negative)
 workloads[0].size | 0.5 B | whole number of B
 workloads[0].size | "1e999999999 B" |
 workloads[0].size | "1e30 B" | expected a size of at most
-workloads[0].size | 1000 GB | at the slowest hop ... fit in patience
-probes | {workloads.0: {BULK, size: 900 MB, patience: 2 h, segment: 100 B}} | captures of about
+workloads[0].size | 1000 GB | at the slowest hop ... fit in timeout
+probes | {workloads.0: {BULK, size: 900 MB, timeout: 2 h, segment: 100 B}} | captures of about
 HOP.delay | -1 ms | found "-1 ms" (negative)
 HOP.delay | 10000 h | found a delay of ... expected at most
 HOP.errors.ber | 1.5 | found 1.5; expected at most 1
@@ -57,7 +55,7 @@ HOP.errors.ber | .nan | found nan; expected a finite number
 HOP.errors.ber | -1.0e-06 | at least 0
 HOP.errors.model | independend | Did you mean independent?
 HOP.errors | {HOP.errors: {model: clustered, ber: 0.9}} | found ber 0.9 in clusters
-HOP.errors | {HOP.errors.model: gilbert-elliott} | p_good_bad and p_bad_good above 0
+HOP.errors | {HOP.errors.model: gilbert-elliott} | good_to_bad_per_bit and bad_to_good_per_bit above 0
 HOP.errors | {HOP.errors.model: vector-file} | expected file
 HOP.errors.file | {HOP.errors: {model: vector-file, file: none.bits}} | no file "none.bits"
 HOP.errors.outages[0] | {HOP.errors.outages: [{from: 5 s, to: 2 s}]} | its end after its start
@@ -79,15 +77,15 @@ QUEUE | {QUEUE: {RED, limit: 100 MB}} | found red_min 25000000 B, red_max 500000
 QUEUE.red_probability | {QUEUE: {RED, limit: 200 kB, red_probability: 1.0e-9}} | expected 0, or more than 2.3e-05
 topology | point_to_pont | Did you mean point_to_point?
 parameters.datarate | 1 Mbit/s | Did you mean data_rate?
-parameters.data_rate | 9600 | found 9600 (no unit) ... "2 Mbit/s"
-parameters.data_rate | 0 bit/s | found "0 bit/s"; expected at least 1 bit/s
+links.hop.forward.rate | {parameters.data_rate: 9600} | found 9600 (no unit) ... "2 Mbit/s"
+links.hop.forward.rate | {parameters.data_rate: 0 bit/s} | found "0 bit/s"; expected a rate above 0
 parameters.mtu | 20 B | found an MTU of 20 B; expected 68 B
 hosts.h3 | {hosts.h3: {}} | found "h3"; expected one of h1, h2
 hosts.sat | {hosts.sat: {}} | found "sat"; expected one of h1, h2
 hosts.h1.stack | skps | found "skps"
 hosts.h1 | {hosts.h1: {stack: scps-ri}} | found stack scps-ri, which left after version 0.3.0 ... as image
 hosts.h1.preset | fy98-reno | Did you mean fy97-reno?
-hosts.h1.congestion | {hosts.h1: {congestion: cubik}} | found "cubik" ... Did you mean cubic?
+hosts.h1.congestion_control | {hosts.h1: {congestion_control: cubik}} | found "cubik" ... Did you mean cubic?
 hosts.h1.stack | {hosts.h1: {IMAGE}} | found stack image ... Add containers: docker.
 hosts.h1.image | {hosts.h1: {stack: image, image: vendor stack}} | expected
 workloads[0].kind | {DOCKER, hosts.h1: {IMAGE}} | bulk with the stack image on h1 ... Use kind endpoint.
@@ -97,7 +95,7 @@ hosts.h1.sack | "no" | found "no"; expected true or false
 hosts.h1.initial_window | 0 | found 0; expected at least 1
 workloads[0].kind | bilk | found "bilk" ... Did you mean bulk?
 workloads[0] | {workloads.0.kind: GONE} | found no kind
-workloads | [] | neither workloads nor a script
+workloads | [] | neither workloads nor events
 workloads[0].from | h3 | found "h3"; expected one of h1, h2
 workloads[0].to | r2 | found "r2"; expected one of h1, h2
 workloads[0].to | h1 | found "h1" at both ends
@@ -107,7 +105,7 @@ workloads[0].port | 70000 | found 70000; expected at most 65535
 workloads[1].port | {workloads.1: {BULK, name: second}} | found port 5001 of h2, where transfer listens
 workloads[1].name | {workloads.1: {BULK, port: 6001}} | found the name "transfer"
 workloads[0].name | {workloads.0.name: accounting} | found the name "accounting"
-workloads[0].name | {workloads.0.name: script} | found the name "script"
+workloads[0].name | {workloads.0.name: events} | found the name "events"
 services[0].node | {services: [{COMMAND, node: h9}]} | found "h9"; expected
 services[0].name | {services: [{COMMAND, name: transfer}]} | which a workload or another service has
 services[1].ready_port | {services: [{COMMAND, READY}, {COMMAND, name: b, READY}]} | which another service on h2 waits for
@@ -116,9 +114,9 @@ services[0].kind | {services: [{COMMAND, kind: daemon}]} | found "daemon"; expec
 workloads[0].name | ../transfer | expected a name
 workloads[0] | {workloads.0: {FLOW, kind: iperf3}} | found neither of duration and size
 workloads[0].duration | {workloads.0: {FLOW, kind: iperf3, duration: 1500 ms}} | whole seconds
-workloads[0] | {workloads.0: {FLOW, kind: congestion}} | neither of level and max_rate
-workloads[0].level | {workloads.0: {FLOW, kind: congestion, level: 50}} | at least 100
-workloads[0].packet | {workloads.0: {FLOW, kind: congestion, level: 150, packet: 2 kB}} | MTU of 1500 B
+workloads[0] | {workloads.0: {FLOW, kind: background}} | neither of level and max_rate
+workloads[0].level | {workloads.0: {FLOW, kind: background, level: 50}} | at least 100
+workloads[0].packet | {workloads.0: {FLOW, kind: background, level: 150, packet: 2 kB}} | MTU of 1500 B
 probes[0].kind | captur | found "captur" ... Did you mean capture?
 probes[0].node | h4 | found "h4"
 probes[0].interval | 1 s | found the unknown key "interval" ... snaplen
@@ -139,7 +137,7 @@ skip | [{}] | found every combination skipped
 repeats | 0 | found 0; expected at least 1
 repeats | two | found "two"; expected a whole number
 seed | -7 | found -7; expected at least 0
-limits.virtual | 0 s | found "0 s"; expected a duration above 0
+limits.lab_time | 0 s | found "0 s"; expected a duration above 0
 limits.memory | 1 MB | found "1 MB"; expected at least 128 MiB
 checks[0] | {checks: [{metric: goodput_bps}]} | found no bound
 checks[0] | {checks: [{metric: x, at_least: "5"}]} | found the bound "5"
@@ -153,10 +151,10 @@ SERIAL_CASES = """
 LINE.queue | {LINE.queue.limit: 10 kB} | rate, delay and errors only
 LINE.overhead | 4 B | rate, delay and errors only
 LINE.errors.drop_packets | [3] | bytes only
-LINE.errors.model | {LINE.errors: {model: packet-loss, loss: 0.01}} | bytes only
-probes[0].link | {probes: [{kind: verdicts, link: serial, direction: forward}]} | found
+LINE.errors.model | {LINE.errors: {model: packet, loss: 0.01}} | bytes only
+probes[0].link | {probes: [{kind: losses, link: serial, direction: forward}]} | found
 workloads[0].name | {workloads.0.name: serial} | another record has
-workloads[0].size | 1 GB | fit in patience
+workloads[0].size | 1 GB | fit in timeout
 workloads[0].kind | {hosts.ground: {stack: scps, bets: true}} | which has bets
 workloads[0] | {workloads.0: {FP, command: delete, record: 1 MB}} | fits into it
 workloads[0] | {workloads.0: {FP, command: insert, stop: abort}} | with get or put
@@ -246,8 +244,8 @@ ber: 1e-6} | ber: 1e-6, ber: 1e-5} | 8: links.hop.forward.errors.ber: found the 
 seed: 7 | 7: seed | 19: top level: found the key "7"
 seed: 7 | on: 7 | 19: top level: found the key "on"
 title: Small | title: &t Small\nsource: *t | 4: found an alias
-limits: {virtual | limits: {<<: {wall: 1 s}, virtual | 20: limits: found the key "<<"
-virtual: 4000 s} | virtual: 4000 s | begins in line 20; expected YAML: ',' or '}'. Correct the line.
+limits: {lab_time | limits: {<<: {wall_time: 1 s}, lab_time | 20: limits: found the key "<<"
+lab_time: 4000 s} | lab_time: 4000 s | begins in line 20; expected YAML: ',' or '}'. Correct the line.
 title: Small | title: [Small | that begins in line 3; expected YAML: ',' or ']'
 title: Small | title:\tSmall\n\tseed: 1 | that cannot start any token
 title: Small | title: !!python/object:os.system x | 3: found
@@ -313,8 +311,8 @@ workloads.transfer.size | found "workloads.transfer.size"; expected KEY=VALUE
 workloads.transfr.size=1 kB | Did you mean transfer?
 workloads.transfer.size.x=1 | plain value
 repeats=[ | expected a value as in a scenario file
-hosts.h1.congestion=cubik | --set hosts.h1.congestion=cubik: hosts.h1.congestion
-hosts.h9.congestion=cubic | --set hosts.h9.congestion=cubic: hosts.h9
+hosts.h1.congestion_control=cubik | --set hosts.h1.congestion_control=cubik: hosts.h1.congestion_control
+hosts.h9.congestion_control=cubic | --set hosts.h9.congestion_control=cubic: hosts.h9
 nothing.at.all=1 | found the unknown key "nothing"
 links..data=1 | single dots
 sweep.beer=[0] | found the axis "beer"; expected one of ber. Did you mean ber?

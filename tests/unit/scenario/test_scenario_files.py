@@ -10,7 +10,8 @@ from scpslab import plan as plan_format
 from scpslab import scenario
 from scpslab.documents import read
 from scpslab.scenario import planning
-from scpslab.scenario.load import FOLDER, FORM, evidence_variants
+from scpslab.scenario.load import FOLDER, evidence_variants
+from scpslab.scenario.model import FORM
 from scpslab.scenario.reference import SECTIONS, schema
 from scpslab_course.cli.schema import generated
 from tests.cases import refusal
@@ -83,7 +84,7 @@ def test_schema_is_draft_7():
         {"titel": "x"},
         {"repeats": 0},
         {"topology": 5},
-        {"limits": {"virtual": "5"}},
+        {"limits": {"lab_time": "5"}},
         {"links": {"hop": {"data": {"errors": {"ber": 2}}}}},
         {"hosts": {"h1": {"congestion": "cubik"}}},
         {"workloads": [{"kind": "bulk", "name": "a", "from": "h1", "to": "h2", "size": 5}]},

@@ -18,32 +18,34 @@ def bare(topology="point_to_point", source="h1", sink="h2", kind="bulk", more=""
 
 
 def test_star_means_the_hosts_of_the_topology_even_if_the_scenario_names_none(load):
-    text = bare(more="sweep: {cc: {set: [hosts.*.congestion], values: [cubic, bbr]}}\n")
+    text = bare(more="sweep: {cc: {set: [hosts.*.congestion_control], values: [cubic, bbr]}}\n")
     for cell, congestion in zip(scenario.cells(load(text)), ("cubic", "bbr"), strict=True):
-        found = {name: host.congestion for name, host in cell.model.hosts.items()}
+        found = {name: host.congestion_control for name, host in cell.model.hosts.items()}
         assert found == {"h1": congestion, "h2": congestion}
 
 
 def test_star_means_all_hosts_where_the_scenario_names_some(load):
     text = bare("star", "t1", "server", more="parameters: {terminals: 3}\nhosts: {t1: {preset: modern}}\n")
-    hosts = load(text, "hosts.*.congestion=bbr").model.hosts
-    assert {name: host.congestion for name, host in hosts.items()} == dict.fromkeys(("t1", "t2", "t3", "server"), "bbr")
+    hosts = load(text, "hosts.*.congestion_control=bbr").model.hosts
+    assert {name: host.congestion_control for name, host in hosts.items()} == dict.fromkeys(
+        ("t1", "t2", "t3", "server"), "bbr"
+    )
 
 
 def test_star_leaves_bystanders_alone(load):
-    assert set(load(bare("fy97", "ws1", "ws2"), "hosts.*.congestion=bbr").model.hosts) == {"ws1", "ws2"}
+    assert set(load(bare("fy97", "ws1", "ws2"), "hosts.*.congestion_control=bbr").model.hosts) == {"ws1", "ws2"}
 
 
 @pytest.mark.parametrize("more", ["hosts: {ws3: {preset: modern}}\n", ""])
 def test_star_means_a_bystander_that_the_scenario_speaks_of(load, more):
     text = bare("fy97", "ws1" if more else "ws3", "ws2", more=more)
-    assert set(load(text, "hosts.*.congestion=bbr").model.hosts) == {"ws1", "ws2", "ws3"}
+    assert set(load(text, "hosts.*.congestion_control=bbr").model.hosts) == {"ws1", "ws2", "ws3"}
 
 
 @each(
     "override expected",
     """
-hosts.*.congestion=nonsense | hosts.h1.congestion: found "nonsense"; expected one of bbr
+hosts.*.congestion_control=nonsense | hosts.h1.congestion_control: found "nonsense"; expected one of bbr
 hosts.*.foo=3 | hosts.h1.foo: found the unknown key "foo"
 links.hopp.*.errors.ber=1e-6 | found "hopp" after links, which matches nothing; expected one of hop. Did you mean hop?
 probes.*.interval=1 s | found "*" after probes; expected none here

@@ -27,8 +27,8 @@ def test_a_sweep_of_ten_thousand_million_cells_is_refused_at_once():
     """
 limits.memory=2000 GB | limits.memory
 probes=[{kind: capture, node: h1, filter: '-w /x'}] | would take for an option
-workloads=[{kind: congestion, name: c, from: h1, to: h2, max_rate: 8 kbit/s, redraw: 1 ns}] | Redraw less often
-workloads.transfer.name=script | found
+workloads=[{kind: background, name: c, from: h1, to: h2, max_rate: 8 kbit/s, redraw: 1 ns}] | Redraw less often
+workloads.transfer.name=events | found
 """,
 )
 def test_what_no_machine_can_do_is_refused(override, says):

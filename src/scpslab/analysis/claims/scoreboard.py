@@ -99,14 +99,14 @@ def word(outcome: Outcome, era: Era) -> str:
 
 
 def in_place(verdict: Verdict) -> str:
-    """What the checks of today measure in place of what the paper's statement is about: "bbr in place of scps-rate"; ""
+    """What the checks of today measure instead of what the paper's statement is about: "bbr instead of scps-rate"; ""
     for the same stacks, set as today.
     """
     today, paper = (_stacks(verdict, era) for era in ("modern", "period"))
     new, old = [name for name in today if name not in paper], [name for name in paper if name not in today]
     if not new:
         return ""
-    return f"{' and '.join(new)} in place of {' and '.join(old) or 'what the paper measured'}"
+    return f"{' and '.join(new)} instead of {' and '.join(old) or 'what the paper measured'}"
 
 
 def _stacks(verdict: Verdict, era: Era) -> list[str]:

@@ -187,13 +187,13 @@ def _transport_at(plan: Plan, transfer: Traffic, name: str) -> str:
         return ""
     end: ScpsEnd | None = getattr(transfer, "from_scps" if name == transfer.from_ else "to_scps", None)
     if end is not None:
-        control = end.settings.get("congestion") or STACK_PARTS[node.stack].congestion_of.get(
+        control = end.settings.get("congestion") or STACK_PARTS[node.stack].control_of.get(
             str(end.settings.get("preset")), ""
         )
         return f"SCPS-TP, {'rate control alone' if control == 'none' else control}"
     if STACKS[node.stack] is not KERNEL:
         return f"stack {node.stack}"
-    of_kernel = transfer.congestion_control or node.sysctls.get("net.ipv4.tcp_congestion_control")
+    of_kernel = transfer.own_control or node.sysctls.get("net.ipv4.tcp_congestion_control")
     return (
         f"kernel TCP, {of_kernel}"
         if of_kernel and hasattr(transfer, "bytes_") and not getattr(transfer, "udp_rate_bps", None)
@@ -385,8 +385,8 @@ def _program(end: ScpsEnd | None, expected: NodePlan, plan: Plan, transfer: Traf
 
 def _windows(expected: NodePlan, transfer: Traffic) -> str:
     """Where the transfer's own settings are not those that the hosts give it."""
-    if getattr(transfer, "congestion", None) is not None:
-        return f"with congestion control {transfer.congestion_control} for the transfer"
+    if transfer.own_control is not None:
+        return f"with congestion control {transfer.own_control} for the transfer"
     planned = {
         "send_window_bytes": expected.send_window_bytes,
         "receive_window_bytes": expected.receive_window_bytes,

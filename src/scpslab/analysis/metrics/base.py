@@ -83,10 +83,14 @@ class Subject(Generic[Planned_co]):
 
 @dataclass(frozen=True)
 class Family(Generic[Planned_co]):
-    """Metrics of a kind of workload. `measure` returns values by column name; what it cannot know it leaves out."""
+    """Metrics of a kind of workload. `measure` returns values by column name; what it cannot know it leaves out.
+
+    `of_topology`: columns in the unit of a paper, which say something to readers of that paper alone, and its topology.
+    """
 
     columns: tuple[MetricColumn, ...]
     measure: Callable[[Subject[Planned_co]], Values]
+    of_topology: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

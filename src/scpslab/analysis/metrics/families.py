@@ -16,8 +16,14 @@ from scpslab.kinds.services.np_router.metrics import ROUTERS
 
 # What PPP and the channel count of a serial link's direction.
 SERIAL = ("sent_frames", "lost_frames", "bit_errors", "most_waiting_bytes")
+# Columns have the words that directions had when the first results were written, so that results stay comparable.
+COLUMN_WORDS = {"forward": "data", "return": "ack"}
 # Reports of routers that the sender heeded: SCMP 4, 19 and 3/16.
 SIGNALS = ("congestion", "corruption", "outage")
+
+
+def _stem(link: str, direction: str) -> str:
+    return f"{link}_{COLUMN_WORDS.get(direction, direction)}"
 
 
 def _losses(plan: Plan, records: Records) -> Values:
@@ -30,7 +36,7 @@ def _losses(plan: Plan, records: Records) -> Values:
     values: Values = {}
     directions = ((link.name, direction) for link in measured for direction in link.directions)
     for name, direction in directions:
-        account, stem = accounts.get((name, direction.name), {}), f"{name}_{direction.name}"
+        account, stem = accounts.get((name, direction.name), {}), _stem(name, direction.name)
         values[f"{stem}_offered_packets"] = count(account, "offered_packets")
         values |= {f"{stem}_lost_{cause}_packets": count(account, f"{cause}_packets") for cause in LOSS_CAUSES}
         values[f"{stem}_flipped_packets"] = count(account, "flipped_packets")
@@ -51,7 +57,7 @@ def _serial_links(plan: Plan, records: Records) -> Values:
         counted = {line.get("direction"): line for line in records(link.name) if line.get("event") == "direction"}
         for direction in link.directions:
             fields = counted.get(direction.name, {})
-            values |= {f"{link.name}_{direction.name}_{what}": count(fields, what) for what in SERIAL}
+            values |= {f"{_stem(link.name, direction.name)}_{what}": count(fields, what) for what in SERIAL}
     return values
 
 

@@ -93,7 +93,7 @@ def _uses(cell: Cell, plan: Plan) -> Iterator[Use]:
             found = "found a delay beside a delay_table from 0 s on, which replaces it"
             yield (*at, "delay"), f"{found}; expected one of them. Remove one." if is_replaced else ""
         yield from ((((*at, *key)), text) for key, text in _errors(given))
-        yield from ((((*at, *key)), text) for key, text in _after_the_end(given, cell.model.limits.virtual))
+        yield from ((((*at, *key)), text) for key, text in _after_the_end(given, cell.model.limits.lab_time))
         if given.queue is not None and direction.queue is not None:
             yield from ((((*at, "queue", name)), text) for name, text in _settings(given.queue, direction.queue))
         if direction.queue is not None and direction.queue.ecn:
@@ -138,7 +138,7 @@ def _after_the_end(given: model.Direction, limit: Quantity) -> Iterator[Use]:
     times += [(("delay_table", index, "at"), step.at) for index, step in enumerate(given.delay_table)]
     for key, time in times:
         text = (
-            f'found "{time.text}", after limits.virtual ("{limit.text}"), at which the cell ends; expected less. '
+            f'found "{time.text}", after limits.lab_time ("{limit.text}"), at which the cell ends; expected less. '
             "Remove it, or raise the limit."
         )
         yield key, text if time >= limit else ""
@@ -147,7 +147,7 @@ def _after_the_end(given: model.Direction, limit: Quantity) -> Iterator[Use]:
 def _asks_for_marks(plan: Plan) -> bool:
     """Whether a connection with ECN is possible; whoever runs commands or images of their own may have one."""
     hosts = {node.name: node for node in plan.network.nodes if isinstance(node, Host)}
-    return bool(plan.cell.script) or any(
+    return bool(plan.cell.events) or any(
         _knows_ecn(hosts[one.from_]) and _knows_ecn(hosts[one.to]) for one in plan.cell.workloads
     )
 
@@ -160,19 +160,19 @@ def _knows_ecn(host: Host) -> bool:
 
 def _too_late(scenario: model.ScenarioFile) -> Iterator[Doubt]:
     """Patience that a scenario states and that the limit of the cell cuts short."""
-    limit = scenario.limits.virtual
-    for section, parts in (("workloads", scenario.workloads), ("script", scenario.script or ())):
+    limit = scenario.limits.lab_time
+    for section, parts in (("workloads", scenario.workloads), ("events", scenario.events or ())):
         for index, part in enumerate(parts):
-            patience = getattr(part, "patience", None)
-            if patience is None or "patience" not in part.model_fields_set or not getattr(part, "required", True):
+            timeout = getattr(part, "timeout", None)
+            if timeout is None or "timeout" not in part.model_fields_set or not getattr(part, "required", True):
                 continue
             begins = part.at if isinstance(part, model.RunStep | model.LinkStep) else part.start
-            if begins + patience > limit:
+            if begins + timeout > limit:
                 found = (
-                    f'found "{patience.text}" from {begins.text} on, beyond limits.virtual ("{limit.text}"), at '
+                    f'found "{timeout.text}" from {begins.text} on, beyond limits.lab_time ("{limit.text}"), at '
                     "which the cell fails"
                 )
-                yield (section, index, "patience"), f"{found}; expected less. Lower it, or raise the limit."
+                yield (section, index, "timeout"), f"{found}; expected less. Lower it, or raise the limit."
 
 
 def _queues(plan: Plan) -> Iterator[Doubt]:

@@ -77,11 +77,7 @@ def _open(cell: Cell) -> Iterable[str]:
 def _described(plan: Plan) -> str:
     paths = plan.network.paths
     blocks = [_block(plan, flow(paths, workload)) for workload in plan.cell.workloads]
-    return (
-        "\n".join(blocks)
-        if blocks
-        else f"{INDENT}no workload: which hosts the script's commands contact is not known\n"
-    )
+    return "\n".join(blocks) if blocks else f"{INDENT}no workload: which hosts the commands contact is not known\n"
 
 
 def _block(plan: Plan, found: Flow) -> str:

@@ -104,7 +104,7 @@ def _link(laid: links.Link, described: Described, number: int, seed: int) -> tup
     for direction, said in zip(laid.directions, own, strict=True):
         drawn = stream(seed, "mn", number, direction.to)
         if said.loss or said.jitter_ns:
-            lost = Errors.model_validate({"model": "packet-loss", "loss": said.loss}).plan(Path(), drawn)
+            lost = Errors.model_validate({"model": "packet", "loss": said.loss}).plan(Path(), drawn)
             errors, its_seed = lost if said.loss else None, drawn if said.jitter_ns else None
             impairments.append(Impairment(link=name, direction=direction.name, errors=errors, seed=its_seed))
     return replace(laid, name=name, ends=(first, second)), impairments

@@ -48,10 +48,10 @@ def with_connected(links: tuple[Link, ...], hosts: Mapping[str, NodePlan], model
 def _talks(model: ScenarioFile, node: str, neighbours: set[str]) -> bool:
     """Whether a host talks to a neighbour.
 
-    What commands do nobody knows: with a script or services, or without workloads, everybody may talk to everybody.
+    What commands do nobody knows: with events or services, or without workloads, everybody may talk to everybody.
     """
     pairs = [{workload.sender, workload.receiver} for workload in model.workloads]
-    if model.script or model.services or not pairs:
+    if model.events or model.services or not pairs:
         return len(neighbours) > 1
     return any(node in pair and pair <= neighbours for pair in pairs)
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 
+from scpslab.core.kinds import FORMER
 from scpslab.core.seeds import stream
 from scpslab.plan import Plan
-from scpslab.plan import script as planned_script
+from scpslab.plan import events as planned_events
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
 from scpslab.plan.network import NetworkPlan
@@ -83,7 +84,7 @@ class _Point:
             addresses=self._addresses,
             root_seed=cell.scenario.seed,
             repeat=cell.repeat,
-            virtual_ns=self.model.limits.virtual,
+            virtual_ns=self.model.limits.lab_time,
             folder=cell.scenario.path.parent,
             take_scps=ScpsAddresses(self._with_addresses).take,
             np_end=self._np.end,
@@ -106,7 +107,7 @@ class _Point:
                 workloads=tuple(planned),
                 probes=tuple(probe.plan(network) for probe in self.model.probes),
                 services=_services(Site(cell, setting, self._np)),
-                script=_script(cell, network),
+                events=_events(cell, network),
             ),
         )
 
@@ -125,7 +126,7 @@ def _services(site: Site) -> tuple[Daemon, ...]:
 
 def _limits(limits: model.Limits) -> Limits:
     return Limits(
-        virtual_s=-(-limits.virtual // SECOND_NS), wall_s=-(-limits.wall // SECOND_NS), late_ns=limits.lateness
+        virtual_s=-(-limits.lab_time // SECOND_NS), wall_s=-(-limits.wall_time // SECOND_NS), late_ns=limits.lateness
     )
 
 
@@ -186,13 +187,13 @@ def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
     The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR
     0011).
     """
-    drawn_from = {name: getattr(errors.settings, name) for name in errors.settings.drawn_from()}
-    said = json.dumps(drawn_from, sort_keys=True)
-    seed = stream(cell.scenario.seed, "errors", *place, errors.model, said, cell.repeat)
+    said = json.dumps(errors.settings.said(), sort_keys=True)
+    model_name = next((was for was, now in FORMER["errors"].items() if now == errors.model), errors.model)
+    seed = stream(cell.scenario.seed, "errors", *place, model_name, said, cell.repeat)
     return errors.plan(cell.scenario.path.parent, seed)
 
 
-def _script(cell: Cell, network: NetworkPlan) -> tuple[planned_script.Step, ...]:
+def _events(cell: Cell, network: NetworkPlan) -> tuple[planned_events.Step, ...]:
     """The steps of a cell in the order of their times."""
     names = cell.surveyed.topology.stream_names
 
@@ -200,6 +201,6 @@ def _script(cell: Cell, network: NetworkPlan) -> tuple[planned_script.Step, ...]
         name = names.get((link, direction), direction)
         return stream(cell.scenario.seed, "script", number, name, cell.repeat)
 
-    steps = enumerate(cell.model.script or ())
+    steps = enumerate(cell.model.events or ())
     planned = [step.plan(network, partial(draw, number)) for number, step in steps]
     return tuple(sorted(planned, key=lambda step: step.t_ns))

@@ -2,10 +2,12 @@
 
 use crate::error::CliError;
 use crate::say;
-use scps_io::{CaptureKind, PcapWriter};
+use scps_io::{CaptureKind, Device, Observed, PcapWriter};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// A capture being written. The packets go on without it if it fails (a full disk), and whoever asked for it is told once.
 #[derive(Debug)]
@@ -23,15 +25,25 @@ enum State {
     Failed,
 }
 
-/// What `--pcap` writes with.
-pub type Capture = PcapWriter<BufWriter<CaptureFile>>;
+/// The capture of all devices of a program, if one is asked for.
+pub struct Captures(Option<Rc<RefCell<PcapWriter<BufWriter<CaptureFile>>>>>);
 
-impl CaptureFile {
+impl Captures {
     /// Creates the file and begins the capture.
-    pub fn begin(path: &Path, kind: CaptureKind) -> Result<Capture, CliError> {
+    pub fn begin(path: Option<&Path>, kind: CaptureKind) -> Result<Captures, CliError> {
+        let Some(path) = path else { return Ok(Captures(None)) };
         let file = File::create(path).map_err(CliError::file(path))?;
         let file = CaptureFile { file, path: path.to_owned(), state: State::Beginning };
-        PcapWriter::new(BufWriter::new(file), kind).map_err(CliError::file(path))
+        let writer = PcapWriter::new(BufWriter::new(file), kind).map_err(CliError::file(path))?;
+        Ok(Captures(Some(Rc::new(RefCell::new(writer)))))
+    }
+
+    /// A device whose packets are captured.
+    pub fn around(&self, device: Box<dyn Device>) -> Box<dyn Device> {
+        match &self.0 {
+            Some(writer) => Box::new(Observed::new(device, Rc::clone(writer))),
+            None => device,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! It is seen from what goes on anyway: nothing is sent to find out, and the gateway never wakes for it. A far side that nobody asks
 //! for anything may be quiet without being silent.
 
-use crate::say;
+use crate::operator::{Level, Operator};
 use scps_gateway::Side;
 use scps_io::GatewayLoop;
 use scps_types::{Duration, Instant};
@@ -45,28 +45,28 @@ impl FarSide {
     }
 
     /// Looks what has come, after each turn of the loop.
-    pub fn follow(&mut self, gateway: &GatewayLoop) {
+    pub fn follow(&mut self, gateway: &GatewayLoop, operator: &Operator) {
         let (now, received) = (gateway.now(), gateway.device_stats(Side::Wan).received);
         if received > self.received {
             self.received = received;
-            self.hear(now);
+            self.hear(now, operator);
         } else if now >= self.look_at && !self.is_silent {
             self.look_at = now + LOOK;
-            self.look(now, gateway.gateway().endpoint(Side::Wan).asked_again());
+            self.look(now, gateway.gateway().endpoint(Side::Wan).asked_again(), operator);
         }
     }
 
-    fn hear(&mut self, now: Instant) {
+    fn hear(&mut self, now: Instant, operator: &Operator) {
         let silence = now.since(self.heard_at.unwrap_or(self.began_at)).as_secs_f64();
         match self.heard_at {
-            None => self.tell("up"),
-            Some(_) if self.is_silent => self.tell(&format!("back after {silence:.1} s")),
+            None => self.tell(operator, Level::Info, "up"),
+            Some(_) if self.is_silent => self.tell(operator, Level::Info, &format!("back after {silence:.1} s")),
             Some(_) => {}
         }
         (self.heard_at, self.is_silent, self.waits_since) = (Some(now), false, None);
     }
 
-    fn look(&mut self, now: Instant, asked_again: u64) {
+    fn look(&mut self, now: Instant, asked_again: u64, operator: &Operator) {
         let is_asking = asked_again > self.asked_again;
         self.asked_again = asked_again;
         if !is_asking || now.since(*self.waits_since.get_or_insert(now)) < self.patience {
@@ -78,12 +78,12 @@ impl FarSide {
             None => (self.began_at, ", since the gateway started"),
         };
         let silence = now.since(since).as_secs_f64();
-        self.tell(&format!(
-            "silent; nothing was heard for {silence:.1} s{from}, and what is sent again is not answered"
-        ));
+        let state =
+            format!("silent; nothing was heard for {silence:.1} s{from}, and what is sent again is not answered");
+        self.tell(operator, Level::Warn, &state);
     }
 
-    fn tell(&self, state: &str) {
-        say::remark(format_args!("scps: gateway: far side ({}): {state}.", self.name));
+    fn tell(&self, operator: &Operator, level: Level, state: &str) {
+        operator.tell(level, format_args!("far side ({}): {state}.", self.name));
     }
 }

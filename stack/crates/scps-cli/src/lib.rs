@@ -15,6 +15,7 @@ mod fp;
 mod gateway_settings;
 mod metrics;
 mod np_settings;
+mod operator;
 mod pace;
 mod payload;
 mod place;

@@ -5,6 +5,8 @@
 //! no packet waiting.
 
 use crate::error::CliError;
+use scps_io::Clock;
+use scps_types::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 use socket2::Socket;
@@ -17,13 +19,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Readers at a time; further ones are closed unanswered.
 const READERS_MAX: usize = 8;
 /// Octets of a request's header.
 const REQUEST_MAX: usize = 8192;
-/// How long a reader may take for one step of its own.
+/// How long a reader may take to ask and to take the answer, together: its place is free then, however it dawdles.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where readers ask.
@@ -86,7 +87,7 @@ impl Metrics {
     pub fn answer<C: Serialize>(&self, counters: impl FnOnce() -> C) {
         let mut counters = Some(counters);
         let mut text = String::new();
-        while let Ok((mut reader, _)) = self.listener.accept() {
+        while let Ok((socket, _)) = self.listener.accept() {
             if let Some(counters) = counters.take() {
                 text = exposition(self.program, &serde_json::to_value(counters()).unwrap_or_default());
             }
@@ -96,10 +97,8 @@ impl Metrics {
             }
             let (body, readers) = (text.clone(), Arc::clone(&self.readers));
             let serve = move || {
-                let _ = reader
-                    .set_read_timeout(Some(PATIENCE))
-                    .and_then(|()| reader.set_write_timeout(Some(PATIENCE)))
-                    .and_then(|()| reply(&mut reader, &body));
+                let clock = Clock::new();
+                let _ = reply(&mut Reader { socket, until: clock.now() + PATIENCE, clock }, &body);
                 readers.fetch_sub(1, Ordering::Relaxed);
             };
             if std::thread::Builder::new().name("metrics".into()).spawn(serve).is_err() {
@@ -114,6 +113,41 @@ impl Drop for Metrics {
         if let Some(path) = &self.file {
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+/// A reader whose time runs out.
+struct Reader {
+    socket: Socket,
+    clock: Clock,
+    until: Instant,
+}
+
+impl Reader {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.since(self.clock.now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(Some(left))
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(self.left()?)?;
+        self.socket.read(octets)
+    }
+}
+
+impl Write for Reader {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(self.left()?)?;
+        self.socket.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

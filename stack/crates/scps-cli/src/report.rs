@@ -192,7 +192,7 @@ impl Report {
 
     /// Writes one line to the file; to standard output without one, or when the file is called "-".
     pub fn write(&self, path: Option<&Path>, append: bool) -> Result<(), CliError> {
-        let line = serde_json::to_string(self).map_err(|e| CliError::Usage(e.to_string()))?;
+        let line = say::json(self)?;
         match path.filter(|path| !is_standard_output(path)) {
             None => say::result(line),
             Some(path) => {

@@ -2,6 +2,7 @@
 //! gone, as `println!` does: `scps decode FILE | head` is no fault.
 
 use crate::error::CliError;
+use serde::Serialize;
 use std::fmt::Display;
 use std::io::Write;
 
@@ -11,6 +12,16 @@ pub fn result(line: impl Display) -> Result<(), CliError> {
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
         .map_err(|source| CliError::File { path: "standard output".to_owned(), source })
+}
+
+/// What records are written as.
+pub fn json(record: &impl Serialize) -> Result<String, CliError> {
+    serde_json::to_string(record).map_err(|error| CliError::Usage(error.to_string()))
+}
+
+/// A record as a line of a result.
+pub fn record(record: &impl Serialize) -> Result<(), CliError> {
+    result(json(record)?)
 }
 
 /// A line for a person. One who no longer reads misses nothing.

@@ -74,7 +74,7 @@ impl TraceWriter {
     pub fn drain(&mut self, stack: &mut Stack) -> Result<(), CliError> {
         while let Some(record) = stack.poll_trace() {
             if let Some(file) = &mut self.lines {
-                let line = serde_json::to_string(&line(&record)).map_err(|e| CliError::Usage(e.to_string()))?;
+                let line = crate::say::json(&line(&record))?;
                 file.write(&format!("{line}\n"))?;
             }
             if let Some((file, qlog)) = &mut self.qlog {

@@ -1,14 +1,14 @@
 //! Where a command meets the network: the driver and its options, the seed.
 
-use crate::capture_file::CaptureFile;
+use crate::capture_file::Captures;
 use crate::error::CliError;
 use crate::np_settings::NpHost;
 use crate::settings::Resolved;
 use crate::sp_settings::SpHost;
 use clap::{Args, ValueEnum};
 use scps_io::{
-    entropy_seed, CaptureKind, Device, EndAddress, IoError, IpEncapsulation, NextHops, Observed, SerialDevice, Stack,
-    TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice,
+    entropy_seed, CaptureKind, Device, EndAddress, IoError, IpEncapsulation, NextHops, SerialDevice, Stack, TunConfig,
+    TunDevice, UdpAddressing, UdpConfig, UdpDevice,
 };
 use scps_net::NetworkConfig;
 use scps_tp::EndpointConfig;
@@ -95,10 +95,7 @@ impl DriverArgs {
         self.check(np.is_some(), resolved)?;
         let device = self.captured(self.device(address, np.as_ref(), resolved.route.mtu)?)?;
         resolved.route.overhead = resolved.route.overhead.saturating_add(device.overhead());
-        let seed = match self.seed {
-            Some(number) => Seed::from_u64(number),
-            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
-        };
+        let seed = seed_of(self.seed)?;
         let network = np.map_or(NetworkConfig::Ipv4, |np| NetworkConfig::Np(Box::new(np.config)));
         let endpoint = EndpointConfig::default().addresses(vec![address.into()]).network(network);
         let mut stack = Stack::new(device, endpoint, resolved.route, seed)?;
@@ -110,9 +107,8 @@ impl DriverArgs {
 
     /// The device, with a capture around it if one is asked for.
     fn captured(&self, device: Box<dyn Device>) -> Result<Box<dyn Device>, CliError> {
-        let Some(path) = &self.pcap else { return Ok(device) };
         let kind = if self.is_np() { CaptureKind::Np } else { CaptureKind::Ip };
-        Ok(Box::new(Observed::new(device, CaptureFile::begin(path, kind)?)))
+        Ok(Captures::begin(self.pcap.as_deref(), kind)?.around(device))
     }
 
     /// True if segments are protected.
@@ -178,4 +174,10 @@ impl DriverArgs {
     pub fn limit(&self) -> Option<Duration> {
         (self.timeout_s > 0.0).then(|| Duration::from_secs_f64(self.timeout_s.min(1e9)))
     }
+}
+
+/// The seed of a number, or real entropy.
+pub fn seed_of(number: Option<u64>) -> Result<Seed, CliError> {
+    let drawn = |source| IoError::System { what: "entropy", source };
+    Ok(number.map_or_else(entropy_seed, |number| Ok(Seed::from_u64(number))).map_err(drawn)?)
 }

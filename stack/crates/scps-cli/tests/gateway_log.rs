@@ -40,7 +40,7 @@ fn sighup_is_told_and_ends_nothing() {
     for _ in 0..2 {
         gateway.signal("-HUP");
         let said = line(&log);
-        assert!(said.starts_with("scps: gateway: SIGHUP changes nothing"), "{said}");
+        assert!(said.starts_with("scps: gateway: SIGHUP: settings are read again: lan: TCP"), "{said}");
     }
     // It still works, and accounts for everything at its end.
     assert_eq!(gateway.end()["begun"], 0);

@@ -4,7 +4,7 @@ use crate::unix_time;
 use rustix::event::{eventfd, EventfdFlags};
 use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
 use scps_io::Stack;
-use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, State, Totals};
+use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, Route, RouteId, State, Totals};
 use scps_types::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -45,7 +45,6 @@ pub struct TpNet {
     leaving: VecDeque<ConnectionId>,
     next: u64,
     next_port: u16,
-    is_link_up: bool,
     ended: Arc<AtomicBool>,
 }
 
@@ -72,7 +71,6 @@ impl TpNet {
             leaving: VecDeque::new(),
             next: 1,
             next_port: *DYNAMIC_PORTS.start(),
-            is_link_up: true,
             ended: Arc::default(),
         }
     }
@@ -85,11 +83,6 @@ impl TpNet {
     /// Ends waits when `fd` becomes readable: a signal pipe, a keyboard.
     pub fn watch(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
         self.stack.watch(fd).map_err(io::Error::other)
-    }
-
-    /// Whether the link is there, as the lower layer says; while it is not, timers of the protocol above pause.
-    pub fn set_link_up(&mut self, is_up: bool) {
-        self.is_link_up = is_up;
     }
 
     /// Counters of all connections together.
@@ -379,7 +372,7 @@ impl Net for TpNet {
     }
 
     fn is_link_up(&self) -> bool {
-        self.is_link_up
+        self.stack.endpoint().route(RouteId::default()).is_none_or(Route::is_available)
     }
 
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {

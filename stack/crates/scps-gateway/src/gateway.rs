@@ -8,8 +8,8 @@ use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, SegmentBatch, State,
-    Transmit, Trust,
+    Carrier, CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, RouteId,
+    SegmentBatch, State, Transmit, Trust,
 };
 use scps_types::{Instant, Seed};
 use scps_wire::ipv4::Ipv4;
@@ -72,16 +72,39 @@ impl Gateway {
             counters: Counters::default(),
             config,
         };
-        for forward in gateway.config.forwards.clone() {
-            let id = gateway.listen(forward.side, forward.listen)?;
-            gateway.forwards.of_mut(forward.side).insert(id, forward);
+        gateway.listen_all()?;
+        Ok(gateway)
+    }
+
+    /// Takes other settings. Rates and the meaning of losses hold at once, limits for whoever asks next, and what else a connection is
+    /// made with for those that begin from now on. Network layers, MTUs, addresses, forwards and who is taken must be as before.
+    pub fn reconfigure(&mut self, now: Instant, config: GatewayConfig) -> Result<(), ConfigError> {
+        config.check()?;
+        self.connections_max = config.connections_max();
+        self.opening_max = config.opening_max();
+        self.config = config;
+        for side in Side::BOTH {
+            let settings = self.config.side(side);
+            let endpoint = self.sides.of_mut(side);
+            endpoint.set_route(now, RouteId::default(), settings.route);
+            endpoint.set_half_open_max(settings.endpoint.half_open_max);
+        }
+        self.listen_all()?;
+        Ok(())
+    }
+
+    /// Whoever listened at the same places before does not any more; SYNs that it has answered are its forwards' still.
+    fn listen_all(&mut self) -> Result<(), ListenError> {
+        for forward in self.config.forwards.clone() {
+            let id = self.listen(forward.side, forward.listen)?;
+            self.forwards.of_mut(forward.side).insert(id, forward);
         }
         for side in Side::BOTH {
-            if gateway.config.side(side).takes_any {
-                gateway.listen(side, (Ipv4Addr::UNSPECIFIED, 0).into())?;
+            if self.config.side(side).takes_any {
+                self.listen(side, (Ipv4Addr::UNSPECIFIED, 0).into())?;
             }
         }
-        Ok(gateway)
+        Ok(())
     }
 
     fn listen(&mut self, side: Side, at: SocketAddr) -> Result<ListenerId, ListenError> {
@@ -93,9 +116,9 @@ impl Gateway {
         }
     }
 
-    /// [`Endpoint::set_joined_max`] of a side.
-    pub fn set_joined_max(&mut self, side: Side, joined_max: u16) {
-        self.sides.of_mut(side).set_joined_max(joined_max);
+    /// What carries a side's packets from now on.
+    pub fn set_carrier(&mut self, side: Side, carrier: Carrier) {
+        self.sides.of_mut(side).set_carrier(carrier);
     }
 
     // The contract of the engine.
@@ -179,10 +202,16 @@ impl Gateway {
             }
             _ => false,
         };
-        self.sides.of_mut(side).handle_batch(now, octets, batch, trust, |packet, disposition| {
+        let each = |packet: &[u8], disposition| {
             if matches!(disposition, Disposition::Dropped(reason) if is_others(packet, reason)) {
                 pass(packet);
             }
+        };
+        let (from, to) = self.sides.both_mut(side);
+        let (owners, pairs) = (self.owners.of(side), &self.pairs);
+        from.handle_batch_for(now, octets, batch, trust, each, &mut |half, octets| {
+            let pair = owners.get(&half).and_then(|id| pairs.get(id));
+            pair.and_then(|pair| to.send(now, *pair.halves.of(side.other()), octets).ok()).unwrap_or(0)
         });
     }
 
@@ -300,7 +329,7 @@ impl Gateway {
         let Some(pair) = self.pairs.get_mut(&id) else { return };
         match event {
             Event::Connected(_) => {
-                self.deadlines.remove(&(pair.began_at + self.config.limits.set_up, id));
+                self.deadlines.remove(&(pair.deadline, id));
                 let near = *pair.halves.of(pair.near);
                 let endpoint = self.sides.of_mut(pair.near);
                 match std::mem::replace(&mut pair.stage, Stage::Open) {
@@ -354,8 +383,10 @@ impl Gateway {
         for side in Side::BOTH {
             self.owners.of_mut(side).insert(*halves.of(side), id);
         }
-        self.deadlines.insert((now + self.config.limits.set_up, id));
-        let mut pair = Pair { near, client, server, halves, stage, began_at: now, is_ended: PerSide::default() };
+        let deadline = now + self.config.limits.set_up;
+        self.deadlines.insert((deadline, id));
+        let mut pair =
+            Pair { near, client, server, halves, stage, began_at: now, deadline, is_ended: PerSide::default() };
         if self.config.set_up == SetUp::Early {
             pair.stage = Stage::Accepted;
             self.sides.of_mut(near).answer(now, half);
@@ -413,7 +444,7 @@ impl Gateway {
     /// Draws up the account of a connection that is over, and forgets it.
     fn finish(&mut self, now: Instant, id: PairId, end: End) {
         let Some(pair) = self.pairs.remove(&id) else { return };
-        self.deadlines.remove(&(pair.began_at + self.config.limits.set_up, id));
+        self.deadlines.remove(&(pair.deadline, id));
         self.opening.remove(pair.client.ip(), id);
         let account = |side| pair.account(&self.sides, side).at_end();
         let from = PerSide { lan: account(Side::Lan), wan: account(Side::Wan) };

@@ -29,6 +29,8 @@ pub(crate) struct Pair {
     pub halves: PerSide<ConnectionId>,
     pub stage: Stage,
     pub began_at: Instant,
+    /// When it is given up unless the far half is connected.
+    pub deadline: Instant,
     /// Whether the end of what a side sends was read, and handed on.
     pub is_ended: PerSide<bool>,
 }

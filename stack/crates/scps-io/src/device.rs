@@ -1,7 +1,7 @@
 //! What carries packets: a TUN interface, a UDP socket, a serial line; and devices that nest around any other.
 
 use scps_sp::Sp;
-use scps_tp::{SegmentBatch, Transmit, Trust};
+use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
 use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -37,15 +37,15 @@ pub trait Device: Debug {
     /// What to wait for.
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Segments that may leave as one packet ([`scps_tp::Endpoint::set_joined_max`]); 0 if it takes whole packets only.
-    fn joined_max(&self) -> u16 {
-        0
+    /// What it takes at a time.
+    fn carrier(&self) -> Carrier {
+        Carrier::Single
     }
 
     /// The octets of packets waiting to leave; a sender appends to it.
     fn outbox(&mut self) -> &mut Vec<u8>;
 
-    /// Notes a packet just appended to the outbox. Returns how many octets it is on the line, as far as the device knows.
+    /// Notes what was just appended to the outbox. Returns how many octets it is on the line, as far as the device knows.
     fn queue(&mut self, packet: Transmit) -> usize;
 
     /// True if the outbox is worth flushing before more is appended.
@@ -74,7 +74,7 @@ macro_rules! delegate {
     ($self:ident, $inner:expr; $($method:ident)*) => { $($crate::device::delegate!(@$method $self, $inner);)* };
     (@overhead $self:ident, $inner:expr) => { fn overhead(&$self) -> u16 { $inner.overhead() } };
     (@fd $self:ident, $inner:expr) => { fn fd(&$self) -> std::os::fd::BorrowedFd<'_> { $inner.fd() } };
-    (@joined_max $self:ident, $inner:expr) => { fn joined_max(&$self) -> u16 { $inner.joined_max() } };
+    (@carrier $self:ident, $inner:expr) => { fn carrier(&$self) -> scps_tp::Carrier { $inner.carrier() } };
     (@outbox $self:ident, $inner:expr) => { fn outbox(&mut $self) -> &mut Vec<u8> { $inner.outbox() } };
     (@queue $self:ident, $inner:expr) => { fn queue(&mut $self, packet: Transmit) -> usize { $inner.queue(packet) } };
     (@is_full $self:ident, $inner:expr) => { fn is_full(&mut $self) -> bool { $inner.is_full() } };
@@ -90,7 +90,7 @@ macro_rules! delegate {
 pub(crate) use delegate;
 
 impl<D: Device + ?Sized> Device for Box<D> {
-    delegate!(self, (**self); overhead fd joined_max outbox queue is_full flush receive stats protection);
+    delegate!(self, (**self); overhead fd carrier outbox queue is_full flush receive stats protection);
 }
 
 /// Octets gathered before they are handed to the kernel: a few of its largest joined packets, which fit in the cache.

@@ -81,6 +81,16 @@ impl Forwarder {
         &self.router
     }
 
+    /// The engine, for its settings.
+    pub fn router_mut(&mut self) -> &mut Router {
+        &mut self.router
+    }
+
+    /// From the next frame on, an interface keeps this rate, of which each frame takes the time of `framing` octets as well.
+    pub fn set_rate(&mut self, port: usize, rate: Option<Bitrate>, framing: u16) {
+        (self.ports[port].rate, self.ports[port].framing) = (rate, framing);
+    }
+
     /// Counters of an interface's device.
     pub fn device_stats(&self, port: usize) -> DeviceStats {
         self.ports[port].driven.device.stats()

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::device::{Device, DeviceStats};
 use crate::reactor::{Driven, Interest, Reactor};
 use crate::{foreign, IoError};
-use scps_gateway::{Gateway, PerSide, Side};
+use scps_gateway::{ConfigError, Gateway, GatewayConfig, PerSide, Side};
 use scps_sp::Sp;
 use scps_tp::Transmit;
 use scps_types::{Duration, Instant};
@@ -56,7 +56,7 @@ impl GatewayLoop {
     ) -> Result<Self, IoError> {
         let mut reactor = Reactor::new().map_err(IoError::system("epoll"))?;
         for side in Side::BOTH {
-            gateway.set_joined_max(side, devices.of(side).joined_max());
+            gateway.set_carrier(side, devices.of(side).carrier());
         }
         let mut state = |device| SideState { driven: Driven::new(device, &mut reactor), passed: Passed::default() };
         let sides = PerSide { lan: state(devices.lan), wan: state(devices.wan) };
@@ -76,6 +76,13 @@ impl GatewayLoop {
     /// The engine, for reports.
     pub fn gateway_mut(&mut self) -> &mut Gateway {
         &mut self.gateway
+    }
+
+    /// [`Gateway::reconfigure`]; `is_metered` is whether packets that pass take the rate credit of the side where they leave.
+    pub fn reconfigure(&mut self, config: GatewayConfig, is_metered: bool) -> Result<(), ConfigError> {
+        self.gateway.reconfigure(self.now, config)?;
+        self.is_metered = is_metered;
+        Ok(())
     }
 
     /// Time as of the last look at the clock.
@@ -192,7 +199,7 @@ impl GatewayLoop {
 mod tests {
     use super::*;
     use crate::udp::{UdpAddressing, UdpConfig, UdpDevice};
-    use scps_gateway::{GatewayConfig, SetUp, SideConfig};
+    use scps_gateway::{SetUp, SideConfig};
     use scps_tp::RouteConfig;
     use scps_types::Seed;
     use scps_wire::ipv4::Ipv4;

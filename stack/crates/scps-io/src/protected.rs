@@ -7,9 +7,10 @@ use crate::expiry::Expiry;
 use crate::sequence::{SequenceRecord, Supply};
 use crate::IoError;
 use scps_sp::{Ends, KeyName, Outgoing, Services, Sp, Upper};
-use scps_tp::{SegmentBatch, Transmit, Trust};
+use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
 use scps_types::Instant;
 use std::io;
+use std::net::IpAddr;
 
 /// A device whose packets are sealed by SP.
 #[derive(Debug)]
@@ -23,8 +24,46 @@ pub struct ProtectedDevice<D> {
     clock: Clock,
     /// As of the last look at the clock: once for each batch.
     now: Instant,
-    opened: Vec<u8>,
+    opening: Opening,
     refused: u64,
+}
+
+/// Where packets are opened.
+#[derive(Debug, Default)]
+struct Opening {
+    one: Vec<u8>,
+    /// Those that are handed on together.
+    batch: Vec<u8>,
+}
+
+impl Opening {
+    /// Opens what came as one, and hands it on as one, as far as it is of one length.
+    fn open(
+        &mut self,
+        sp: &mut Sp,
+        (now, ends): (Instant, Ends),
+        octets: &[u8],
+        batch: SegmentBatch,
+        take: &mut Take<'_>,
+    ) -> Option<IpAddr> {
+        let (mut known, mut size) = (None, 0);
+        for packet in packets_of(octets, batch) {
+            let Ok((Upper::Ip, range)) = sp.open(now, ends, packet, &mut self.one) else { continue };
+            if !self.batch.is_empty() && (range.len() > size || self.batch.len() % size != 0) {
+                known = take(&self.batch, SegmentBatch::Packets(size), Trust::Check).or(known);
+                self.batch.clear();
+            }
+            if self.batch.is_empty() {
+                size = range.len();
+            }
+            self.batch.extend_from_slice(&self.one[range]);
+        }
+        if !self.batch.is_empty() {
+            known = take(&self.batch, SegmentBatch::Packets(size), Trust::Check).or(known);
+            self.batch.clear();
+        }
+        known
+    }
 }
 
 impl<D: Device> ProtectedDevice<D> {
@@ -39,8 +78,8 @@ impl<D: Device> ProtectedDevice<D> {
         clock: Clock,
     ) -> Result<Self, IoError> {
         let (supply, expiry, now) = (Supply::new(record), Expiry::new(key_ends), clock.now());
-        let mut device =
-            ProtectedDevice { inner, sp, ends, supply, expiry, clock, now, opened: Vec::new(), refused: 0 };
+        let opening = Opening::default();
+        let mut device = ProtectedDevice { inner, sp, ends, supply, expiry, clock, now, opening, refused: 0 };
         device.look();
         device.supply.supply(&mut device.sp)?;
         Ok(device)
@@ -53,24 +92,29 @@ impl<D: Device> ProtectedDevice<D> {
         }
     }
 
-    /// Seals the packet of `len` octets at the end of the outbox; its octets then. `None` if it may not leave; it is gone then.
-    fn seal(&mut self, len: usize) -> Option<usize> {
+    /// Seals so many packets of `len` octets each at the end of the outbox. Tells how many, and their octets; from the first on that may
+    /// not leave they are gone.
+    fn seal(&mut self, len: usize, packets: usize) -> (usize, usize) {
         let (ends, now) = (self.ends, self.now);
         let what = Outgoing { ends, upper: Upper::Ip, demanded: Services::NONE, pdu_len: len };
         let room = self.sp.room(now, what).inspect_err(|reason| self.sp.count_refused(*reason));
         let outbox = self.inner.outbox();
-        let start = outbox.len() - len;
-        let sealed = room.and_then(|room| {
-            outbox.resize(start + room.len() + len, 0);
-            outbox.copy_within(start..start + len, start + room.head);
-            self.sp.seal(now, what, &mut outbox[start..])
-        });
-        if matches!(sealed, Ok(true)) {
-            return Some(outbox.len() - start);
+        let start = outbox.len() - packets * len;
+        let (head, sealed_len) = room.map_or((0, 0), |room| (room.head, room.len() + len));
+        outbox.resize(start + packets * sealed_len.max(len), 0);
+        // From the last one on, so that none is written over one that is still to be moved.
+        for i in (0..packets).rev().filter(|_| room.is_ok()) {
+            let packet = start + i * len;
+            outbox.copy_within(packet..packet + len, start + i * sealed_len + head);
         }
-        outbox.truncate(start);
-        self.refused += 1;
-        None
+        let mut is_sealed = |packet: &mut [u8]| matches!(self.sp.seal(now, what, packet), Ok(true));
+        let sealed = match room {
+            Ok(_) => outbox[start..].chunks_exact_mut(sealed_len).map_while(|p| is_sealed(p).then_some(())).count(),
+            Err(_) => 0,
+        };
+        outbox.truncate(start + sealed * sealed_len);
+        self.refused += (packets - sealed) as u64;
+        (sealed, sealed * sealed_len)
     }
 }
 
@@ -82,8 +126,20 @@ impl<D: Device> Device for ProtectedDevice<D> {
         self.inner.overhead().saturating_add(u16::try_from(own).unwrap_or(u16::MAX))
     }
 
+    fn carrier(&self) -> Carrier {
+        match self.inner.carrier() {
+            Carrier::Several(max) => Carrier::Several(max),
+            // What is sealed can neither be summed nor cut.
+            Carrier::Cutting(_) | Carrier::Single => Carrier::Single,
+        }
+    }
+
     fn queue(&mut self, packet: Transmit) -> usize {
-        self.seal(packet.len).map_or(0, |len| self.inner.queue(Transmit::new(packet.dst, len)))
+        let (sealed, len) = self.seal(packet.len / packet.packets.max(1), packet.packets);
+        if sealed == 0 {
+            return 0;
+        }
+        self.inner.queue(Transmit::several(packet.dst, len, sealed))
     }
 
     fn flush(&mut self) -> io::Result<bool> {
@@ -96,15 +152,8 @@ impl<D: Device> Device for ProtectedDevice<D> {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.look();
-        let (sp, opened, ends, now) = (&mut self.sp, &mut self.opened, self.ends.back(), self.now);
-        self.inner.receive(&mut |octets, batch, _| {
-            let mut known = None;
-            for packet in packets_of(octets, batch) {
-                let Ok((Upper::Ip, range)) = sp.open(now, ends, packet, opened) else { continue };
-                known = take(&opened[range.clone()], SegmentBatch::Packets(range.len()), Trust::Check).or(known);
-            }
-            known
-        })
+        let (sp, opening, at) = (&mut self.sp, &mut self.opening, (self.now, self.ends.back()));
+        self.inner.receive(&mut |octets, batch, _| opening.open(sp, at, octets, batch, take))
     }
 
     fn stats(&self) -> DeviceStats {
@@ -204,6 +253,37 @@ mod tests {
         assert_eq!(taken(&mut far, &line, &datagram), [SECRET]);
         assert!(taken(&mut far, &line, &datagram).is_empty());
         assert_eq!(far.protection().unwrap().counters().opened, 1);
+    }
+
+    #[test]
+    fn what_leaves_at_once_comes_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = socket();
+        let mut near = device(NEAR, FAR, &line, folder.path());
+        let mut far = device(FAR, NEAR, &line, folder.path());
+        let octets: Vec<u8> = (0..=255).cycle().take(3000).collect();
+        near.outbox().extend_from_slice(&octets);
+        let on_the_line = near.queue(Transmit::several(FAR, octets.len(), 3));
+        assert_eq!(on_the_line, octets.len() + 3 * usize::from(near.overhead()));
+        near.outbox().extend_from_slice(&octets[..700]);
+        near.queue(Transmit::new(FAR, 700));
+        assert!(near.flush().unwrap());
+        let mut joined = Vec::new();
+        let mut buffer = [0; 2000];
+        for _ in 0..4 {
+            let n = line.recv(&mut buffer).unwrap();
+            joined.push(buffer[..n].to_vec());
+        }
+        // As the kernel joins them; the first once more in their midst, which is dropped.
+        joined.insert(2, joined[0].clone());
+        let (size, mut came) = (joined[0].len(), Vec::new());
+        let at = (far.now, far.ends.back());
+        far.opening.open(&mut far.sp, at, &joined.concat(), SegmentBatch::Packets(size), &mut |octets, batch, _| {
+            came.push((octets.to_vec(), batch));
+            None
+        });
+        let wanted = [&octets[..], &octets[..700]].concat();
+        assert_eq!(came, [(wanted, SegmentBatch::Packets(1000))]);
     }
 
     #[test]

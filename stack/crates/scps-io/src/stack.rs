@@ -45,7 +45,7 @@ impl Stack {
         let mut reactor = Reactor::new().map_err(IoError::system("epoll"))?;
         let now = clock.now();
         let mut endpoint = Endpoint::new(config, route, seed, now);
-        endpoint.set_joined_max(device.joined_max());
+        endpoint.set_carrier(device.carrier());
         let driven = Driven::new(device, &mut reactor);
         let (events, supply, expiry) = (VecDeque::new(), Supply::default(), Expiry::default());
         Ok(Stack { endpoint, reactor, driven, clock, now, events, damaged: 0, supply, expiry })

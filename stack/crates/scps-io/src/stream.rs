@@ -126,16 +126,6 @@ impl Stream {
         }
     }
 
-    /// Sends a whole record.
-    pub fn write_record(&mut self, record: &[u8]) -> io::Result<()> {
-        loop {
-            if self.stack.borrow_mut().send_record(self.id, record).map_err(other)? {
-                return Ok(());
-            }
-            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
-        }
-    }
-
     /// Reads up to the end of a record; the flag tells whether it was reached.
     pub fn read_record(&mut self, out: &mut [u8]) -> io::Result<(usize, bool)> {
         loop {

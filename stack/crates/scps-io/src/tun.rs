@@ -6,7 +6,7 @@
 use crate::device::{Device, DeviceStats, Take};
 use crate::sys::{self, VNET_HEADER_LEN};
 use crate::IoError;
-use scps_tp::{Offload, SegmentBatch, Transmit, Trust};
+use scps_tp::{Carrier, Offload, SegmentBatch, Transmit, Trust};
 use scps_wire::{ipv4, tcp};
 use std::io::{self, IoSlice};
 use std::net::Ipv4Addr;
@@ -115,11 +115,11 @@ impl Device for TunDevice {
         &mut self.outbox
     }
 
-    fn joined_max(&self) -> u16 {
+    fn carrier(&self) -> Carrier {
         if self.offload {
-            JOINED_MAX
+            Carrier::Cutting(JOINED_MAX)
         } else {
-            0
+            Carrier::Single
         }
     }
 
@@ -243,7 +243,7 @@ mod tests {
     }
 
     /// What two endpoints send each other until `octets` have arrived, each packet as it is on the wire.
-    fn transfer(octets: usize, joined_max: u16) -> Vec<(Tcp, Vec<u8>)> {
+    fn transfer(octets: usize, carrier: Carrier) -> Vec<(Tcp, Vec<u8>)> {
         let (a, b) = (Ipv4Addr::new(10, 1, 0, 1), DST);
         let mut now = Instant::ZERO;
         let endpoint = |seed| {
@@ -251,7 +251,7 @@ mod tests {
             Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(seed), Instant::ZERO)
         };
         let (mut sender, mut receiver) = (endpoint(1), endpoint(2));
-        sender.set_joined_max(joined_max);
+        sender.set_carrier(carrier);
         receiver.listen((b, 80), Config::default()).unwrap();
         let config = Config::default().send_buffer(octets);
         let id = sender.connect(now, (a, 4000), (b, 80), config).unwrap();
@@ -275,7 +275,9 @@ mod tests {
                         Some(_) => (SegmentBatch::Packets(packet.len), Trust::Verified),
                         None => (SegmentBatch::Packets(packet.len), Trust::Check),
                     };
-                    foreign::whole(&octets, batch, trust, |packet| packets.push(packet.to_vec()));
+                    for one in octets.chunks(packet.len / packet.packets) {
+                        foreign::whole(one, batch, trust, |packet| packets.push(packet.to_vec()));
+                    }
                 }
                 let to = if to { &mut sender } else { &mut receiver };
                 for packet in packets {
@@ -296,10 +298,11 @@ mod tests {
     #[test]
     fn what_leaves_joined_is_cut_into_the_segments_that_leave_without_offload() {
         for octets in [1, 1448, 1449, 200_000, 1 << 20] {
-            let whole = transfer(octets, 0);
-            for joined_max in [1, 2, JOINED_MAX, u16::MAX] {
-                let joined = transfer(octets, joined_max);
-                assert!(joined == whole, "{octets} octets, {joined_max} at most: other segments");
+            let whole = transfer(octets, Carrier::Single);
+            for max in [1, 2, JOINED_MAX, u16::MAX] {
+                for carrier in [Carrier::Cutting(max), Carrier::Several(max)] {
+                    assert!(transfer(octets, carrier) == whole, "{octets} octets, {carrier:?}: other segments");
+                }
             }
         }
     }
@@ -309,7 +312,7 @@ mod tests {
         let (mut device, kernel) = device();
         let mut engine =
             Endpoint::new(EndpointConfig::default(), RouteConfig::default(), Seed::from_u64(1), Instant::ZERO);
-        engine.set_joined_max(device.joined_max());
+        engine.set_carrier(device.carrier());
         engine.connect(Instant::ZERO, (Ipv4Addr::new(10, 1, 0, 1), 4000), (DST, 80), Config::default()).unwrap();
         let syn = engine.poll_transmit(Instant::ZERO, device.outbox()).unwrap();
         device.queue(syn);

@@ -8,7 +8,7 @@ use crate::device::{v4, Device, DeviceStats, Take};
 use crate::places::{Place, Places};
 use crate::sys::{self, Outgoing, ReceiveBatch};
 use crate::IoError;
-use scps_tp::{SegmentBatch, Transmit, Trust};
+use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::tcp::Flags;
 use scps_wire::{ipv4, protocol, udp};
@@ -119,6 +119,20 @@ impl UdpDevice {
         }
     }
 
+    fn queue_one(&mut self, start: usize, len: usize, to: SocketAddrV4) {
+        if let Some(last) = self.messages.last_mut().filter(|_| self.offload) {
+            // A batch grows while datagrams are of one size; a shorter one ends it.
+            let is_open = last.len == last.segment * last.count;
+            let joins = last.to == to && last.start + last.len == start && len <= last.segment;
+            if joins && is_open && last.count < ROW_MAX && last.len + len <= ROW_OCTETS_MAX {
+                last.len += len;
+                last.count += 1;
+                return;
+            }
+        }
+        self.messages.push(Outgoing { start, len, segment: len, count: 1, to });
+    }
+
     fn place_of(&self, dst: Ipv4Addr, packet: &[u8]) -> Option<SocketAddrV4> {
         let known = self.learned.get(&dst);
         let Some(plain) = Plain::parse(packet) else {
@@ -186,27 +200,27 @@ impl Device for UdpDevice {
         &mut self.outbox
     }
 
+    fn carrier(&self) -> Carrier {
+        if self.offload {
+            Carrier::Several(ROW_MAX as u16)
+        } else {
+            Carrier::Single
+        }
+    }
+
     fn queue(&mut self, packet: Transmit) -> usize {
-        let on_the_line = packet.len + usize::from(self.overhead());
         let start = self.outbox.len() - packet.len;
         let to = v4(packet.dst).and_then(|dst| self.outer(dst, &self.outbox[start..]));
         let Some(to) = to else {
-            self.stats.refused += 1;
+            self.stats.refused += packet.packets as u64;
             self.outbox.truncate(start);
             return 0;
         };
-        if let Some(last) = self.messages.last_mut().filter(|_| self.offload) {
-            // A batch grows while datagrams are of one size; a shorter one ends it.
-            let is_open = last.len == last.segment * last.count;
-            let joins = last.to == to && last.start + last.len == start && packet.len <= last.segment;
-            if joins && is_open && last.count < ROW_MAX && last.len + packet.len <= ROW_OCTETS_MAX {
-                last.len += packet.len;
-                last.count += 1;
-                return on_the_line;
-            }
+        let len = packet.len / packet.packets.max(1);
+        for start in (start..self.outbox.len()).step_by(len.max(1)) {
+            self.queue_one(start, len, to);
         }
-        self.messages.push(Outgoing { start, len: packet.len, segment: packet.len, count: 1, to });
-        on_the_line
+        packet.len + packet.packets * usize::from(self.overhead())
     }
 
     fn flush(&mut self) -> io::Result<bool> {

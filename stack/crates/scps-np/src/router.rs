@@ -171,6 +171,11 @@ impl Router {
         }
     }
 
+    /// Takes other settings and tables, for what comes from now on.
+    pub fn reconfigure(&mut self, config: RouterConfig, tables: Tables) {
+        (self.config, self.tables) = (config, tables);
+    }
+
     /// Its counters.
     pub fn counters(&self) -> &Counters {
         &self.counters

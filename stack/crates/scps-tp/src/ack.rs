@@ -70,6 +70,12 @@ impl AckPolicy {
         None
     }
 
+    /// An acknowledgement is to leave now, whatever the policy.
+    pub fn want_now(&mut self) {
+        self.is_shareable = false;
+        self.is_due = true;
+    }
+
     /// The delayed-acknowledgement timer expired.
     pub fn on_timer(&mut self) {
         self.is_due |= self.unacknowledged > 0;
@@ -133,13 +139,13 @@ impl Owed {
     /// Draws up what `c` owes now, as far as its route has credit. Without credit the answer stays due, and shares a packet
     /// with the next: late answers in a row would tell old news at the cost of new.
     pub(crate) fn settle(&mut self, now: Instant, c: &mut Connection, route: &mut Route, network: &mut Network) {
-        while c.ack.is_due() && self.has_room() {
+        while c.inbound.ack.is_due() && self.has_room() {
             let before = self.octets.len();
             let mut sending = Sending::new(now, route, network, &mut self.octets);
             if c.poll_answer(&mut sending) != Polled::Packet {
                 return;
             }
-            let (remote, _): AddressPort = c.remote;
+            let (remote, _): AddressPort = c.control.remote;
             let len = self.octets.len() - before;
             if len > 0 {
                 self.packets.push_back((remote, len));
@@ -161,12 +167,8 @@ impl Connection {
     /// True if the segments of a joined batch are answered one by one: in order they share an answer, as in Linux, unless every
     /// segment is to have its own; out of order each has its own (RFC 5681 §4.2).
     pub(crate) fn answers_apart(&self, tcp: &Tcp) -> bool {
-        self.state.is_synchronised() && (!self.is_orderly(tcp) || !self.ack.shares())
-    }
-
-    /// True if the segment is the next one and nothing is missing.
-    pub(crate) fn is_orderly(&self, tcp: &Tcp) -> bool {
-        self.receiver.data().pieces().is_empty() && self.rcv_position(tcp.seq) == self.rcv_nxt() as i64
+        let is_apart = !self.inbound.is_orderly(tcp) || !self.inbound.ack.shares();
+        self.control.state.is_synchronised() && is_apart
     }
 }
 

@@ -22,10 +22,11 @@
 //! # Ok::<(), scps_tp::ConnectError>(())
 //! ```
 //!
-//! Read next: `endpoint.rs` (all connections of a host), `table.rs` (finding one), `connection.rs` (what a connection is; its parts are
-//! `opening.rs`, `path.rs`, `sender.rs`, `scoreboard.rs`, `recovery/state.rs`, `probing.rs` and `receiver.rs`), then `input.rs`,
-//! `recovery.rs`, `timeouts.rs` and `output.rs`, which act on it; every other file is one concern with its tests. Sources: the
-//! docs/protocol/scps-tp.md, cited like `scps-tp §4.4`; RFC 793, 5681, 5961, 6298, 6582, 7323, 8985.
+//! Read next: `endpoint.rs` (what users call), `endpoint/connections.rs` (all connections of a host, and whose turn it is), `table.rs`
+//! (finding one), `connection.rs` (what a connection is: `control.rs` and two halves, `outbound.rs` with `path.rs`, `sender.rs`,
+//! `scoreboard.rs` and `recovery/state.rs`, and `inbound.rs` with `receiver.rs`), then `input.rs`, `recovery.rs`, `timeouts.rs` and
+//! `output.rs`, which act on it; every other file is one concern with its tests. Sources: the docs/protocol/scps-tp.md, cited like
+//! `scps-tp §4.4`; RFC 793, 5681, 5961, 6298, 6582, 7323, 8985.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod ack;
@@ -33,17 +34,20 @@ mod cc;
 mod compression;
 mod config;
 mod connection;
+mod control;
 mod cookie;
 mod endpoint;
 mod error;
 mod event;
 mod fallbacks;
 mod identifiers;
+mod inbound;
 mod input;
 mod limits;
 mod names;
 mod negotiation;
 mod opening;
+mod outbound;
 mod output;
 mod path;
 mod path_mtu;
@@ -59,6 +63,7 @@ mod recovery;
 mod reply;
 mod ring;
 mod route;
+mod routes;
 mod rto;
 mod rtt;
 mod schedule;
@@ -79,7 +84,7 @@ pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
-pub use endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
+pub use endpoint::{Carrier, ConnectionHandle, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
 pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
 pub use names::{ConnectionId, ListenerId, RouteId};

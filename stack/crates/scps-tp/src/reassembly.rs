@@ -161,8 +161,15 @@ impl Reassembly {
         Some((start, end))
     }
 
-    /// Takes a segment's data; parts before the edge or beyond the buffer are cut.
-    pub fn insert(&mut self, position: u64, data: &[u8], ends_record: bool) -> Arrival {
+    /// Takes a segment's data; parts before the edge or beyond the buffer are cut. `reader` may have what would be read next at once: it
+    /// tells how many octets it took.
+    pub fn insert_or_pass(
+        &mut self,
+        position: u64,
+        data: &[u8],
+        ends_record: bool,
+        reader: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Arrival {
         let edge = self.limit_edge();
         let start = position.max(self.next);
         let full_end = position + data.len() as u64;
@@ -173,7 +180,13 @@ impl Reassembly {
         let body = &data[(start - position) as usize..(end - position) as usize];
         // In order with nothing out of order: the path of every segment of a clean transfer.
         if start == self.next && self.pieces.is_empty() {
-            self.ring.write(start, body);
+            let is_read_next = self.readable() == 0 && self.skipped.is_empty() && !ends_record;
+            let passed = if is_read_next { reader(body) } else { 0 };
+            if passed > 0 {
+                self.ring.release_to(start + passed as u64);
+                self.ring.rewind();
+            }
+            self.ring.write(start + passed as u64, &body[passed..]);
             self.next = end;
             self.note_record_end(ends_record && end == full_end, end);
             return Arrival::InOrder { filled_hole: false };
@@ -204,6 +217,11 @@ impl Reassembly {
             self.note_change(start);
             Arrival::OutOfOrder
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn insert(&mut self, position: u64, data: &[u8], ends_record: bool) -> Arrival {
+        self.insert_or_pass(position, data, ends_record, &mut |_| 0)
     }
 
     fn note_record_end(&mut self, ends: bool, position: u64) {

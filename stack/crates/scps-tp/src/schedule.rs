@@ -134,6 +134,12 @@ impl Schedule {
         }
     }
 
+    /// The route has another rate: whoever waits for it looks again at the next [`Schedule::unblock`].
+    pub fn look_again(&mut self, route: RouteId, now: Instant) {
+        let waiting = &mut self.waiting[route.0];
+        waiting.until = waiting.until.map(|until| until.min(now));
+    }
+
     /// True if others already wait for this route's rate: whoever comes later waits behind them.
     pub fn is_blocked(&self, route: RouteId) -> bool {
         self.waiting[route.0].until.is_some()
@@ -205,6 +211,16 @@ mod tests {
         assert_eq!(s.next_ready(), None, "a blocked connection is already queued");
         s.unblock(Instant::from_secs(1));
         assert_eq!(s.next_ready(), Some(0));
+    }
+
+    #[test]
+    fn who_waits_for_a_slow_rate_does_not_wait_for_it_when_there_is_another() {
+        let mut s = with_three();
+        s.block(RouteId(0), Some(Instant::from_secs(1000)));
+        s.look_again(RouteId(0), Instant::from_secs(2));
+        assert_eq!(s.next_timeout(), Some(Instant::from_secs(2)));
+        s.unblock(Instant::from_secs(2));
+        assert!(!s.is_blocked(RouteId(0)));
     }
 
     fn with_three() -> Schedule {

@@ -41,8 +41,8 @@ impl ConnectionTable {
 
     /// Puts a connection where its name says; its addresses lead to it.
     pub(crate) fn insert(&mut self, connection: Connection) {
-        let place = connection.id.index;
-        self.by_tuple.insert((connection.local, connection.remote), place);
+        let place = connection.control.id.index;
+        self.by_tuple.insert((connection.control.local, connection.control.remote), place);
         self.slots[place as usize].connection = Some(Box::new(connection));
     }
 
@@ -102,14 +102,18 @@ impl ConnectionTable {
     /// so it has forgotten that connection, or ends it.
     pub(crate) fn settle_identifiers(&mut self, now: Instant, place: u32) -> Option<u32> {
         let c = self.slots[place as usize].connection.as_mut()?;
-        let is_over = matches!(c.state, State::Closed | State::TimeWait);
-        let is_plain = c.state.is_synchronised() && c.agreed.compression.is_none();
+        let is_over = matches!(c.control.state, State::Closed | State::TimeWait);
+        let is_plain = c.control.state.is_synchronised() && c.control.agreed.compression.is_none();
         if c.own_identifier != 0 && (is_over || is_plain) {
-            let until = c.agreed.compression.map(|_| now + c.config.time_wait);
-            self.identifiers.give_back((c.local.0, c.remote.0), std::mem::take(&mut c.own_identifier), until);
+            let until = c.control.agreed.compression.map(|_| now + c.control.config.time_wait);
+            self.identifiers.give_back(
+                (c.control.local.0, c.control.remote.0),
+                std::mem::take(&mut c.own_identifier),
+                until,
+            );
         }
-        let key = (c.remote.0, c.local.0, c.agreed.compression?);
-        if c.state == State::Closed {
+        let key = (c.control.remote.0, c.control.local.0, c.control.agreed.compression?);
+        if c.control.state == State::Closed {
             if self.by_compression.get(&key) == Some(&place) {
                 self.by_compression.remove(&key);
             }
@@ -128,7 +132,7 @@ impl ConnectionTable {
 
     /// A listener answers the SYN of the connection at a place.
     pub(crate) fn begin_half_open(&mut self, place: u32) {
-        self.half_open.extend(self.at(place).map(|c| c.id));
+        self.half_open.extend(self.at(place).map(|c| c.control.id));
     }
 
     /// The connection is open, or gone.
@@ -138,7 +142,7 @@ impl ConnectionTable {
 
     /// Addresses no longer lead to the connection at a place: another one may have them.
     pub(crate) fn forget_addresses(&mut self, place: u32) {
-        let Some(key) = self.at(place).map(|c| (c.local, c.remote)) else { return };
+        let Some(key) = self.at(place).map(|c| (c.control.local, c.control.remote)) else { return };
         if self.by_tuple.get(&key) == Some(&place) {
             self.by_tuple.remove(&key);
         }

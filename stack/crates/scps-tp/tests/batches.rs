@@ -4,7 +4,7 @@
 mod common;
 use common::{no_rate, packet, plain, Script, PEER_ISS, US};
 use proptest::prelude::*;
-use scps_tp::{AckBehaviour, Config, RouteConfig, SegmentBatch, Trust};
+use scps_tp::{AckBehaviour, Config, DropReason, RouteConfig, SegmentBatch, Trust};
 use scps_types::{Bitrate, Duration, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::{Options, Timestamps};
@@ -23,7 +23,12 @@ fn data(s: &Script, index: u32, segments: u32, stamp: Option<u32>) -> Vec<u8> {
         urgent: 0,
         options: Options { timestamps: stamp.map(|val| Timestamps { val, ecr: 0 }), ..Options::default() },
     };
-    packet(&tcp, &vec![0x5a; (segments * SEGMENT) as usize])
+    packet(&tcp, &octets(index, segments * SEGMENT))
+}
+
+/// The octets of the stream from a segment on.
+fn octets(index: u32, len: u32) -> Vec<u8> {
+    (index * SEGMENT..index * SEGMENT + len).map(|i| (i % 251) as u8).collect()
 }
 
 /// Every packet that leaves when `input` is handed over in batches of `batch`.
@@ -133,6 +138,22 @@ fn a_batch_that_stays_cut_shares_answers_in_order_only() {
 }
 
 #[test]
+fn batches_that_come_before_anything_leaves_share_an_answer() {
+    for (n, wanted) in [(1, 30), (2, 1)] {
+        let mut s = Script::accepted(receiver(n), "mss 1000 win 65535");
+        for index in [0, 10, 20] {
+            let (joined, apart) = (data(&s, index, 5, None), (5..10).flat_map(|i| data(&s, index + i, 1, None)));
+            let apart: Vec<u8> = apart.collect();
+            s.endpoint.handle_batch(s.now, &joined, SegmentBatch::Joined(SEGMENT as usize), Trust::Check, |_, _| ());
+            s.endpoint.handle_batch(s.now, &apart, SegmentBatch::Packets(1040), Trust::Check, |_, _| ());
+        }
+        s.advance(s.now);
+        let acked: Vec<_> = s.sent.drain(..).map(|x| x.tcp.ack).collect();
+        assert_eq!((acked.len(), acked.last()), (wanted, Some(&(PEER_ISS + 30_001))));
+    }
+}
+
+#[test]
 fn a_flood_that_nobody_lets_leave_is_bounded() {
     let mut s = Script::accepted(receiver(1), "mss 1000 win 65535");
     let packets: Vec<_> = (1..40).map(|i| data(&s, i, 1, None)).collect();
@@ -194,7 +215,104 @@ fn order() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
+/// How packets are handed over.
+#[derive(Clone, Copy)]
+enum Way {
+    OneByOne,
+    Batches,
+    /// To a reader that takes so many octets at a time.
+    Passed(usize),
+}
+
+/// What a connection brings of `packets` of one length: the stream, the last acknowledgement, and what was counted.
+fn brought(s: &mut Script, packets: &[Vec<u8>], batch: usize, way: Way) -> (Vec<u8>, SeqNum, Vec<u64>) {
+    let (mut stream, mut buffer) = (Vec::new(), vec![0; 60_000]);
+    let id = s.id.unwrap();
+    for batch in packets.chunks(batch) {
+        let (size, octets) = (batch[0].len(), batch.concat());
+        let kind = SegmentBatch::Packets(size);
+        match way {
+            Way::OneByOne => {
+                for packet in batch {
+                    s.endpoint.handle_input(s.now, packet, Trust::Check);
+                }
+            }
+            Way::Batches => s.endpoint.handle_batch(s.now, &octets, kind, Trust::Check, |_, _| ()),
+            Way::Passed(most) => {
+                let mut reader = |of, octets: &[u8]| {
+                    assert_eq!(of, id);
+                    stream.extend_from_slice(&octets[..octets.len().min(most)]);
+                    octets.len().min(most)
+                };
+                s.endpoint.handle_batch_for(s.now, &octets, kind, Trust::Check, |_, _| (), &mut reader);
+            }
+        }
+        while let Ok((n @ 1.., _)) = s.endpoint.recv(s.now, id, &mut buffer) {
+            stream.extend_from_slice(&buffer[..n]);
+        }
+        s.advance(s.now);
+    }
+    s.advance(s.now + Duration::from_secs(1));
+    let (stats, progress) = (s.endpoint.stats(id).unwrap(), s.endpoint.progress(id).unwrap());
+    let counted = vec![
+        stats.segments_received,
+        stats.octets_received,
+        stats.out_of_order_segments,
+        stats.duplicate_segments,
+        s.endpoint.drops(DropReason::BadSegment),
+        s.endpoint.drops(DropReason::BadHeader),
+        progress.received,
+        progress.readable,
+    ];
+    (stream, s.sent.back().map_or(PEER_ISS, |x| x.tcp.ack), counted)
+}
+
+/// Packets in an order, some of which differ from the one before by more than their number.
+fn odd_packets(s: &Script, order: &[u32], odds: &[u8], stamp: Option<u32>) -> Vec<Vec<u8>> {
+    let one = |(i, odd): (&u32, &u8)| {
+        let whole = data(s, *i, 1, stamp);
+        let (ip, payload) = Ipv4::parse(&whole).unwrap();
+        let (mut tcp, data) = Tcp::parse(payload, ip.src, ip.dst, Verify::Checksum(&[6])).unwrap();
+        match odd {
+            0 => tcp.flags = tcp.flags.with(Flags::PSH),
+            1 => tcp.window = 65_000,
+            2 => tcp.ack = s.our_iss() + 9,
+            _ => {}
+        }
+        let mut octets = packet(&tcp, data);
+        let damaged = match odd {
+            3 => octets.len() - 1,
+            4 => 8,
+            5 => 9,
+            _ => return octets,
+        };
+        octets[damaged] ^= 0x10;
+        octets
+    };
+    order.iter().zip(odds).map(one).collect()
+}
+
 proptest! {
+    #[test]
+    fn a_batch_brings_what_its_packets_bring(
+        (config, syn) in config(),
+        order in order(),
+        odds in prop::collection::vec(0..30u8, 100),
+        batch in 1..65usize,
+        most in 0..1500usize,
+    ) {
+        let stamp = config.timestamps.then_some(2000);
+        let brought = |way| {
+            let mut s = Script::accepted(config.clone(), &syn);
+            let packets = odd_packets(&s, &order, &odds, stamp);
+            brought(&mut s, &packets, batch, way)
+        };
+        let wanted = brought(Way::OneByOne);
+        prop_assert_eq!(&wanted.0, &octets(0, wanted.0.len() as u32));
+        prop_assert!(brought(Way::Batches) == wanted, "a batch differs");
+        prop_assert!(brought(Way::Passed(most)) == wanted, "a reader that takes {} differs", most);
+    }
+
     #[test]
     fn what_leaves_does_not_depend_on_the_batch((config, syn) in config(), order in order()) {
         let apart = answers(&config, no_rate(), &syn, &order, 1);

@@ -173,7 +173,9 @@ fn loss_meaning_changes_at_run_time_and_congestion_mode_does_not() {
     let mut s = Script::connected(plain(), no_rate());
     let id = s.connection();
     assert_eq!(s.endpoint.set_congestion(id, Congestion::Vj), Err(scps_tp::OptionError::TooLate));
-    s.endpoint.set_route_loss(s.now, scps_tp::RouteId::default(), LossMeaning::Corruption);
+    let id = scps_tp::RouteId::default();
+    let route = s.endpoint.route(id).unwrap().config().loss(LossMeaning::Corruption);
+    s.endpoint.set_route(s.now, id, route);
     s.run("0.6 user send 4000");
     s.ranges_until(0.7);
     s.run("1.1 < . 1:1 ack 1 snack 0+1\n1.1 state cwnd 4000");

@@ -24,8 +24,19 @@ impl Checksum {
 
     /// Adds octets that begin at an even offset of the summed message.
     pub fn add(&mut self, data: &[u8]) {
-        let mut chunks = data.chunks_exact(4);
-        let mut sum = 0u64;
+        // Both halves of eight words at once, which the compiler makes four additions of 16 octets of.
+        let mut rows = data.chunks_exact(64);
+        let mut halves = [[0u64; 8]; 2];
+        for row in &mut rows {
+            for (i, word) in row.chunks_exact(8).enumerate() {
+                let [a, b, c, d, e, f, g, h] = *word else { continue };
+                let word = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
+                halves[0][i] += word & 0xffff_ffff;
+                halves[1][i] += word >> 32;
+            }
+        }
+        let mut chunks = rows.remainder().chunks_exact(4);
+        let mut sum: u64 = halves.iter().flatten().sum();
         for c in &mut chunks {
             sum += u64::from(u32::from_ne_bytes([c[0], c[1], c[2], c[3]]));
         }

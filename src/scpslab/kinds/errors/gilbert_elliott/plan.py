@@ -18,14 +18,14 @@ class GilbertElliott(ErrorSettings):
     """A good and a bad state."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {
-        "p_good_bad": "p-good-bad",
-        "p_bad_good": "p-bad-good",
+        "good_to_bad_per_bit": "p-good-bad",
+        "bad_to_good_per_bit": "p-bad-good",
         "ber_good": "ber-good",
         "ber_bad": "ber-bad",
     }
 
-    p_good_bad: Transition
-    p_bad_good: Transition
+    good_to_bad_per_bit: Transition
+    bad_to_good_per_bit: Transition
     ber_good: Probability
     ber_bad: Probability
 

@@ -5,7 +5,7 @@ each.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
@@ -22,10 +22,12 @@ BLOCK = 1 << 14
 class GilbertElliottModel(ErrorModel):
     """A good and a bad state."""
 
-    p_good_bad: Probability = key(
+    former_keys: ClassVar = {"p_good_bad": "good_to_bad_per_bit", "p_bad_good": "bad_to_good_per_bit"}
+
+    good_to_bad_per_bit: Probability = key(
         0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6
     )
-    p_bad_good: Probability = key(
+    bad_to_good_per_bit: Probability = key(
         0.0, says="gilbert-elliott: probability per bit of a transition from the bad to the good state.", example=1e-3
     )
     ber_good: Probability = key(0.0, says="gilbert-elliott: bit error rate in the good state.", example=0.0)
@@ -33,13 +35,14 @@ class GilbertElliottModel(ErrorModel):
 
     def incomplete(self) -> str | None:
         """A state that is never reached, or never left."""
-        if self.p_good_bad and self.p_bad_good:
+        if self.good_to_bad_per_bit and self.bad_to_good_per_bit:
             return None
-        return "found the model gilbert-elliott without transitions; expected p_good_bad and p_bad_good above 0"
+        found = "found the model gilbert-elliott without transitions"
+        return f"{found}; expected good_to_bad_per_bit and bad_to_good_per_bit above 0"
 
     @staticmethod
     def gaps(settings: GilbertElliott, n: int, draws: Draws) -> GapVector:
-        """Gaps of `p_good_bad`, `p_bad_good` (transition probabilities per bit) and `ber_good`, `ber_bad`.
+        """Gaps of two states with transitions and bit error rates of their own.
 
         The vector begins in the bad state as often as the channel is there.
         """
@@ -47,7 +50,7 @@ class GilbertElliottModel(ErrorModel):
 
         from scpslab.scenario.vectors import log_of_miss
 
-        leave = (settings.p_good_bad, settings.p_bad_good)
+        leave = (settings.good_to_bad_per_bit, settings.bad_to_good_per_bit)
         ber = (settings.ber_good, settings.ber_bad)
         if ber == (0.0, 0.0):
             return np.zeros(0, dtype=np.uint64)
@@ -59,7 +62,7 @@ class GilbertElliottModel(ErrorModel):
             return np.inf if log == 0.0 else max(1.0, np.ceil(next(stream) / log))
 
         gaps: list[int] = []
-        share_bad = settings.p_good_bad / (settings.p_good_bad + settings.p_bad_good)
+        share_bad = settings.good_to_bad_per_bit / (settings.good_to_bad_per_bit + settings.bad_to_good_per_bit)
         state, since_error = int(draws.uniform(1)[0] <= share_bad), 0.0
         stay = geometric(state)
         while len(gaps) < n:

@@ -29,7 +29,7 @@ class Command(Service):
 
     def __init__(self, plan: CommandService, network: LabNetwork, loop: Loop) -> None:
         super().__init__(plan.name, plan.node, network, loop)
-        self.plan, self.start_limit_ns = plan, plan.patience_ns
+        self.plan, self.start_limit_ns = plan, plan.timeout_ns
         self._question: subprocess.Popen[bytes] | None = None
         self._room = LOG_LIMIT_BYTES
 

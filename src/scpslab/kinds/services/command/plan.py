@@ -25,7 +25,7 @@ class CommandService(Daemon):
     command: PlainText
     ready_port: Port | None = None
     ready_command: PlainText | None = None
-    patience_ns: Period
+    timeout_ns: Period
 
     @property
     def listens_at(self) -> int | None:

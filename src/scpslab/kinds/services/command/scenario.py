@@ -38,7 +38,7 @@ class CommandService(Service):
         "at once, unless ready_port is given.",
         example="test -e /tmp/ready",
     )
-    patience: PositiveDuration = key(
+    timeout: PositiveDuration = key(
         "30 s", says="Time in which it has to be ready; a cell whose service is not has failed.", example="60 s"
     )
 

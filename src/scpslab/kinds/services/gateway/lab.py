@@ -33,7 +33,7 @@ class Gateway(Talking):
 
     def __init__(self, plan: GatewayService | HostGatewayService, network: LabNetwork, loop: Loop) -> None:
         super().__init__(plan, network, loop)
-        self.start_limit_ns = plan.patience_ns
+        self.start_limit_ns = plan.timeout_ns
 
     def prepare(self) -> None:
         """Writes its settings."""
@@ -69,8 +69,8 @@ def settings(plan: GatewayService) -> JsonObject:
         "rate": "none" if plan.rate_bps is None else f"{plan.rate_bps} bit/s",
         "rtt_ms": -(-plan.rtt_ns // MILLISECOND_NS),
         "mtu": plan.mtu_bytes,
-        "congestion": plan.congestion,
-        "loss": plan.loss,
+        "congestion": plan.congestion_control,
+        "loss": plan.loss_response,
     }
     lan: JsonObject = {}
     if plan.buffer_bytes is not None:

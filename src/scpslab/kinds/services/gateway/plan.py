@@ -25,12 +25,12 @@ class GatewayService(Daemon):
     rate_bps: Rate | None
     rtt_ns: Nanoseconds
     mtu_bytes: Amount
-    congestion: Literal["none", "vj", "vegas"]
-    loss: Literal["congestion", "corruption"]
+    congestion_control: Literal["none", "vj", "vegas"]
+    loss_response: Literal["congestion", "corruption"]
     buffer_bytes: Amount | None
     set_up: Literal["connect-first", "accept-first", "early"]
     seed: WholeSeed
-    patience_ns: Period
+    timeout_ns: Period
 
     RUNS_ON: ClassVar = (Router,)
     makes_device: ClassVar[bool] = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import Literal
+from typing import ClassVar, Literal
 
 from scpslab.core import units
 from scpslab.core.errors import ScenarioError
@@ -36,6 +36,8 @@ class GatewayService(Service):
     of `far` lead into the gateway.
     """
 
+    former_keys: ClassVar = {**Service.former_keys, "congestion": "congestion_control", "loss": "loss_response"}
+
     kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
     name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")
     node: Name = key(says="Router.", example="g1")
@@ -54,8 +56,10 @@ class GatewayService(Service):
         example="530 ms",
     )
     mtu: Size = key("1500 B", says="MTU of the link.", example="1500 B")
-    congestion: Literal["none", "vj", "vegas"] = key("none", says="Congestion control on the link.", example="vegas")
-    loss: Literal["congestion", "corruption"] = key(
+    congestion_control: Literal["none", "vj", "vegas"] = key(
+        "none", says="Congestion control on the link.", example="vegas"
+    )
+    loss_response: Literal["congestion", "corruption"] = key(
         "corruption", says="The meaning of a loss on the link.", example="congestion"
     )
     buffer: Size | None = key(
@@ -69,7 +73,7 @@ class GatewayService(Service):
         says="When a client is answered: after the server, at once, or at once with a closed window.",
         example="early",
     )
-    patience: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
+    timeout: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
 
     def problems(self, known: Mapping[str, str]) -> Iterator[Problem]:
         """What would keep it from starting, or from ever getting a packet."""

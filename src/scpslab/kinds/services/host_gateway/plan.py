@@ -25,7 +25,7 @@ class HostGatewayService(Daemon):
     wan_device: Interface
     settings: dict[Word, AxisValue]
     seed: WholeSeed
-    patience_ns: Period
+    timeout_ns: Period
 
     RUNS_ON: ClassVar = (Host,)
     makes_device: ClassVar[bool] = True

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NAME = "gateway-{host}"
 LAN, WAN = "gw-lan", "gw-wan"
-PATIENCE_NS = 30 * 10**9
+TIMEOUT_NS = 30 * 10**9
 # What `scps send` takes without being told, and `scps gateway` asks for (crates/scps-tp/src/config.rs).
 RATE_BPS = 2_000_000
 
@@ -44,12 +44,12 @@ class HostGateway(Service):
                 wan_device=WAN,
                 settings=_settings(site, host),
                 seed=site.setting.seed("gateway", host),
-                patience_ns=PATIENCE_NS,
+                timeout_ns=TIMEOUT_NS,
             )
 
     @classmethod
     def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
-        """One on each host where unmodified programs run: workloads, and commands of script and services.
+        """One on each host where unmodified programs run: workloads, and commands of events and services.
 
         What commands do nobody knows, so one is enough; a host that cannot have a gateway has its kernel's TCP for
         them.
@@ -106,8 +106,10 @@ def _peers(model: ScenarioFile, host: str) -> set[str] | None:
 
 
 def _commanded(model: ScenarioFile) -> set[str]:
-    steps = {step.node for step in model.script or () if step.do == "run"}
-    return steps | {service.node for service in model.services if service.runs_commands}
+    nodes = (getattr(event, "node", None) for event in model.events or ())
+    return {node for node in nodes if node is not None} | {
+        service.node for service in model.services if service.runs_commands
+    }
 
 
 def _unmodified(model: ScenarioFile) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from scpslab.scenario.presets import PRESETS, KernelSettings
 from scpslab.scenario.stacks import HostPart, NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
-Congestion = Literal[
+Control = Literal[
     "bbr",
     "bic",
     "cdg",
@@ -43,14 +43,15 @@ LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16
 class KernelHost(HostPart):
     """A host with the kernel's TCP. Missing keys come from the preset."""
 
+    former_keys: ClassVar = {"congestion": "congestion_control"}
     presets: ClassVar = {name: preset.title for name, preset in PRESETS.items()}
-    congestions: ClassVar = get_args(Congestion)
+    controls: ClassVar = get_args(Control)
 
     stack: Literal["kernel"] = key("kernel", says="The stack: the kernel's own TCP.", example="kernel")
     preset: Annotated[str, OneOf(PRESETS)] = key(
         "modern", says="The preset that gives all other settings.", example="fy97-reno"
     )
-    congestion: Congestion | None = key(None, says="Congestion control.", example="bbr")
+    congestion_control: Control | None = key(None, says="Congestion control.", example="bbr")
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
     sack: bool | None = key(
         None, says="Selective acknowledgements (RFC 2018), and with them DSACK (RFC 2883).", example=False
@@ -131,7 +132,7 @@ def sysctls(settings: KernelSettings) -> dict[str, str]:
         FIRST_RECEIVE if settings.autotuning or settings.receive_buffer is None else 2 * settings.receive_buffer
     )
     return {
-        "net.ipv4.tcp_congestion_control": settings.congestion,
+        "net.ipv4.tcp_congestion_control": settings.congestion_control,
         "net.ipv4.tcp_sack": _flag(settings.sack),
         # DSACK reports duplicates to a sender that would then undo window cuts; without SACK there is none.
         "net.ipv4.tcp_dsack": _flag(settings.sack),

@@ -30,28 +30,31 @@ PRESETS = {
 }
 # Keys that the program's settings do not have, or have in other words.
 NOT_PLAIN = ("stack", "preset", "rate", "initial_window", "network", "default_precedence", "sp")
+# The program's words for keys, which 0.3.0 had too.
+PROGRAM_WORDS = {"congestion_control": "congestion", "loss_response": "loss"}
 
 
 class ScpsHost(HostPart):
     """A host with SCPS-TP (CCSDS 714.0-B). Missing keys come from the preset. The kernel carries ping and datagrams.
 
-    Bulk transfers and the file protocol use SCPS-TP. So do unmodified programs (iperf3, FTP, commands of script and
+    Bulk transfers and the file protocol use SCPS-TP. So do unmodified programs (iperf3, FTP, commands of events and
     services), through the host's own gateway.
     """
 
     image_folder: ClassVar = "scps-host"
     makes_device: ClassVar = True
+    former_keys: ClassVar = {word: key for key, word in PROGRAM_WORDS.items()}
     presets: ClassVar = {name: title for name, (_, title) in PRESETS.items()}
-    congestion_of: ClassVar = {name: congestion for name, (congestion, _) in PRESETS.items()}
+    control_of: ClassVar = {name: congestion for name, (congestion, _) in PRESETS.items()}
 
     stack: Literal["scps"] = key(says="The stack: SCPS-TP.", example="scps")
     preset: Annotated[str, OneOf(PRESETS)] = key(
         "modern", says="The preset that gives all other settings.", example="fy97-rate"
     )
-    congestion: Literal["none", "vj", "vegas"] | None = key(
+    congestion_control: Literal["none", "vj", "vegas"] | None = key(
         None, says="Congestion control: none (rate control only), Van Jacobson's, or Vegas.", example="vegas"
     )
-    loss: Literal["congestion", "corruption"] | None = key(
+    loss_response: Literal["congestion", "corruption"] | None = key(
         None,
         says="Meaning of a loss on the route: congestion (slow down) or corruption (resend at the same rate).",
         example="corruption",
@@ -154,7 +157,7 @@ class ScpsHost(HostPart):
     def program(self) -> dict[str, AxisValue]:
         """The program's settings file (`scps send --config`)."""
         names = (name for name in type(self).model_fields if name not in NOT_PLAIN)
-        own = {name: value for name in names if (value := getattr(self, name)) is not None}
+        own = {PROGRAM_WORDS.get(name, name): value for name in names if (value := getattr(self, name)) is not None}
         times = {name: value for name, value in own.items() if isinstance(value, Duration | PositiveDuration)}
         sizes = {name: value for name, value in own.items() if isinstance(value, Size)}
         plain = {name: value for name, value in own.items() if name not in times and name not in sizes}
@@ -174,7 +177,7 @@ class ScpsHost(HostPart):
             sysctls=dict(FORWARDING),
             timestamps=self.timestamps is not False,
             scps=self.program,
-            paced_by_slowest_hop=self.settled()["congestion"] == "none" and self.rate is None,
+            paced_by_slowest_hop=self.settled()["congestion_control"] == "none" and self.rate is None,
             np_precedence=self.default_precedence if self.network == "np" else None,
             sp=self.sp,
         )
@@ -187,7 +190,7 @@ class ScpsHost(HostPart):
 
     def settled(self) -> Mapping[str, object]:
         """The host's congestion control; the other settings of a preset are known to the program alone."""
-        return {"congestion": self.congestion or self.congestion_of[self.preset]}
+        return {"congestion_control": self.congestion_control or self.control_of[self.preset]}
 
 
 KIND = ScpsHost

@@ -35,13 +35,13 @@ class Bulk(Workload[planned.Bulk]):
         self.left = 2
         for node, end in ((spec.from_, spec.from_scps), (spec.to, spec.to_scps)):
             scps_end.write_settings(self.network, node, end)
-        patience_ns = spec.start_ns + spec.patience_ns + RECEIVER_EXTRA_NS
+        timeout_ns = spec.start_ns + spec.timeout_ns + RECEIVER_EXTRA_NS
         if spec.to_scps:
             with self.trace(spec.to) as trace:
-                program, patience_s = self.scps(spec.to), patience_ns / SECOND_NS
+                program, timeout_s = self.scps(spec.to), timeout_ns / SECOND_NS
                 command = [program, "recv", "--listen", f"{spec.to_scps.ip}:{spec.port}", "--announce", "--no-hash"]
                 command += ["--expect-seed", str(spec.payload_seed)]
-                command += scps_end.options(spec.to_scps, patience_s, trace)
+                command += scps_end.options(spec.to_scps, timeout_s, trace)
                 self.run(spec.to, command, self._line, self._exit, keep=trace)
         else:
             options: ToolOptions = {
@@ -51,7 +51,7 @@ class Bulk(Workload[planned.Bulk]):
                 "segment": spec.segment_bytes,
                 "delayed-ack": spec.delayed_ack,
                 "payload-seed": spec.payload_seed,
-                "patience-ns": patience_ns,
+                "patience-ns": timeout_ns,
             }
             self.run_tool(spec.to, "bulk-recv", options, self._line, self._exit)
         if spec.send_window_bytes:
@@ -64,10 +64,10 @@ class Bulk(Workload[planned.Bulk]):
         spec = self.spec
         if spec.from_scps:
             with self.trace(spec.from_) as trace:
-                program, patience_s = self.scps(spec.from_), spec.patience_ns / SECOND_NS
+                program, timeout_s = self.scps(spec.from_), spec.timeout_ns / SECOND_NS
                 command = [program, "send", "--local", spec.from_scps.ip, "--to", f"{spec.to_ip}:{spec.port}"]
                 command += ["--bytes", str(spec.bytes_), "--no-hash", "--data-seed", str(spec.payload_seed)]
-                command += scps_end.options(spec.from_scps, patience_s, trace)
+                command += scps_end.options(spec.from_scps, timeout_s, trace)
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
         timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
@@ -77,9 +77,9 @@ class Bulk(Workload[planned.Bulk]):
             "bytes": spec.bytes_,
             "segment": spec.segment_bytes,
             "option-bytes": TIMESTAMP_BYTES if timestamps else 0,
-            "congestion": spec.congestion,
+            "congestion": spec.congestion_control,
             "payload-seed": spec.payload_seed,
-            "patience-ns": spec.patience_ns,
+            "patience-ns": spec.timeout_ns,
         }
         self.run_tool(spec.from_, "bulk-send", options, self._line, self._exit)
 

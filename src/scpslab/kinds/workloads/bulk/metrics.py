@@ -307,7 +307,7 @@ def _growth(flow: Flow, since_s: float, again: Ints) -> Values:
 
 
 KIND = OwnConnection(
-    Family(COLUMNS, measure),
+    Family(COLUMNS, measure, of_topology={"throughput_report_pct": "fy97"}),
     Family(WIRE_COLUMNS, measure_wire),
     Family(SHAPE_COLUMNS, measure_shape),
     tells_ends=True,

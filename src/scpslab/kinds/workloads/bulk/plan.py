@@ -12,10 +12,10 @@ from scpslab.plan.workloads import ScpsTransfer
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk(ScpsTransfer):
-    """A transfer over TCP. Windows None: the kernel's own sizing; `congestion` None: the node's; `delayed_ack`: the
-    receiver delays from the start.
+    """A transfer over TCP. Windows None: the kernel's own sizing; `congestion_control` None: the node's;
+    `delayed_ack`: the receiver delays from the start.
 
-    `patience_ns`: it is given up after that. `from_scps`, `to_scps` None: the kernel carries that end; else `to_ip` is
+    `timeout_ns`: it is given up after that. `from_scps`, `to_scps` None: the kernel carries that end; else `to_ip` is
     the program's address.
     """
 
@@ -24,17 +24,17 @@ class Bulk(ScpsTransfer):
     port: Port
     send_window_bytes: Amount | None
     receive_window_bytes: Amount | None
-    congestion: Word | None
+    congestion_control: Word | None
     delayed_ack: bool
     payload_seed: WholeSeed
-    patience_ns: Period
+    timeout_ns: Period
     from_scps: ScpsEnd | None
     to_scps: ScpsEnd | None
 
     @property
-    def congestion_control(self) -> str | None:
+    def own_control(self) -> str | None:
         """The transfer's own."""
-        return self.congestion
+        return self.congestion_control
 
     def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
         """Full segments."""

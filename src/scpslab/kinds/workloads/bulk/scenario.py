@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import KERNEL
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, patience_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
-from scpslab.kinds.stacks.kernel.scenario import Congestion
+from scpslab.kinds.stacks.kernel.scenario import Control
 
 
 class Bulk(Transfer):
     """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the
     acknowledgement of the last.
     """
+
+    former_keys: ClassVar = {**Transfer.former_keys, "congestion": "congestion_control"}
 
     kind: Literal["bulk"] = key(says="The kind of workload.", example="bulk")
     size: Size = key(says="Bytes to send.", example="4000000 B")
@@ -28,7 +30,7 @@ class Bulk(Transfer):
         "size.",
         example="512 B",
     )
-    congestion: Congestion | None = key(
+    congestion_control: Control | None = key(
         None, says="Congestion control of this transfer. Default: the sending host's.", example="vegas"
     )
     precedence: int | None = key(
@@ -39,14 +41,14 @@ class Bulk(Transfer):
         example=9,
     )
     port: Port = key(5001, says="TCP port.", example=5001)
-    patience: PositiveDuration = patience_key("3000 s", "the sender gives up")
+    timeout: PositiveDuration = timeout_key("3000 s", "the sender gives up")
     required: bool = REQUIRED
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
-        if self.congestion is not None and around.hosts[self.sender].carrier is not KERNEL:
-            found = f'found "{self.congestion}" for a transfer from {self.from_}, which has another stack'
-            yield ("congestion",), f"{found}; expected none. Set it on the host."
+        if self.congestion_control is not None and around.hosts[self.sender].carrier is not KERNEL:
+            found = f'found "{self.congestion_control}" for a transfer from {self.from_}, which has another stack'
+            yield ("congestion_control",), f"{found}; expected none. Set it on the host."
         if self.precedence is not None and around.hosts[self.sender].np_precedence is None:
             found = f"found precedence {self.precedence} for a transfer from {self.from_}, which does not speak SCPS-NP"
             yield ("precedence",), f"{found}; expected none. Add network: np to both hosts."

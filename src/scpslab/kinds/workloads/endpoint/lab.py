@@ -33,7 +33,7 @@ class Endpoint(Workload[planned.Endpoint]):
         self.codes: dict[str, int] = {}
         self.lines = dict.fromkeys(ROLES, 0)
         self.last: dict[str, JsonObject] = {}
-        self._do("receive", self.spec.to, self.spec.start_ns + self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS)
+        self._do("receive", self.spec.to, self.spec.start_ns + self.spec.timeout_ns + RECEIVER_EXTRA_S * SECOND_NS)
         limit_ns = self.context.now_ns() + LISTENING_LIMIT_S * SECOND_NS
         if not self.context.loop.run_until(lambda: self.listening or "receive" in self.codes, limit_ns):
             line = f'line {{"event": "listening"}} within {LISTENING_LIMIT_S} s'
@@ -44,10 +44,10 @@ class Endpoint(Workload[planned.Endpoint]):
         if self.outcome:
             return
         self.records.write(event="start", role="send", t_s=self.context.epoch.now_s())
-        self._do("send", self.spec.from_, self.spec.patience_ns)
-        self.give_up_after(self.spec.patience_ns + RECEIVER_EXTRA_S * SECOND_NS)
+        self._do("send", self.spec.from_, self.spec.timeout_ns)
+        self.give_up_after(self.spec.timeout_ns + RECEIVER_EXTRA_S * SECOND_NS)
 
-    def _do(self, role: str, host: str, patience_ns: int) -> None:
+    def _do(self, role: str, host: str, timeout_ns: int) -> None:
         spec = self.spec
         variables = {
             "SCPSLAB_ADDRESS": spec.to_ip if role == "receive" else spec.from_ip,
@@ -55,7 +55,7 @@ class Endpoint(Workload[planned.Endpoint]):
             "SCPSLAB_PORT": spec.port,
             "SCPSLAB_BYTES": spec.bytes_,
             "SCPSLAB_SEED": spec.payload_seed,
-            "SCPSLAB_PATIENCE_S": -(-patience_ns // SECOND_NS),
+            "SCPSLAB_PATIENCE_S": -(-timeout_ns // SECOND_NS),
             "SCPSLAB_OPTIONS": spec.options.to if role == "receive" else spec.options.from_,
         }
         node = self.network.node(host)

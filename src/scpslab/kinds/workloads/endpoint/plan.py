@@ -31,7 +31,7 @@ class Endpoint(Transfer):
     port: Port
     options: EndOptions
     payload_seed: WholeSeed
-    patience_ns: Period
+    timeout_ns: Period
     from_ip: Ip
 
     knows_images: ClassVar[bool] = True

@@ -7,7 +7,7 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.scenario.workloads import REQUIRED, Setting, Transfer, patience_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Transfer, timeout_key
 
 from scpslab.kinds.workloads.endpoint import plan as planned
 
@@ -21,7 +21,7 @@ class Endpoint(Transfer):
     kind: Literal["endpoint"] = key(says="The kind of workload.", example="endpoint")
     size: Size = key(says="Bytes to send.", example="4000000 B")
     port: Port = key(5001, says="Port of the receiver.", example=5001)
-    patience: PositiveDuration = patience_key("3000 s", "the sender gives up")
+    timeout: PositiveDuration = timeout_key("3000 s", "the sender gives up")
     required: bool = REQUIRED
 
     def derived(self, setting: Setting) -> Mapping[str, object]:

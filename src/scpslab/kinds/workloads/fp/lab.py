@@ -86,14 +86,14 @@ class Fp(Workload[planned.Fp]):
         self._start_server(wait=True)
 
     def start(self) -> None:
-        """Starts the client and the clock of its patience."""
+        """Starts the client and the clock of its timeout."""
         spec = self.spec
         first, self.then = self._commands()
         self.timeouts_before = self.kernel_timeouts(spec.from_)
         self._start_client(first)
         if spec.stop in ("kill-client", "kill-server"):
             self._watch()
-        self.give_up_after(spec.patience_ns)
+        self.give_up_after(spec.timeout_ns)
 
     def _write_files(self) -> None:
         """The file at its source; for a record the file before the edit at both ends, or the whole one to read from."""

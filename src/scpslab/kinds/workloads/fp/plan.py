@@ -36,7 +36,7 @@ class Fp(FileTransfer, ScpsTransfer):
     stop_at: Size | None
     tunables: dict[Word, Size]
     payload_seed: WholeSeed
-    patience_ns: Period
+    timeout_ns: Period
     from_scps: ScpsEnd | None
     to_scps: ScpsEnd | None
     server_ip: Ip

@@ -12,7 +12,7 @@ from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import SCPS
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, patience_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 # Shares of a file between which a transfer is stopped: in its middle, with enough left to go on with.
 STOP_FROM, STOP_TO = 0.05, 0.75
@@ -78,7 +78,7 @@ class Fp(Transfer):
         says="Data bytes per segment of SCPS-TP. Default: as many as the smallest MTU on the path allows.",
         example="512 B",
     )
-    patience: PositiveDuration = patience_key("900 s")
+    timeout: PositiveDuration = timeout_key("900 s")
     required: bool = REQUIRED
 
     @property

@@ -29,10 +29,10 @@ pasv_enable=YES
 connect_from_port_20=YES
 xferlog_enable=NO
 secure_chroot_dir={empty}
-accept_timeout={patience}
-connect_timeout={patience}
-data_connection_timeout={patience}
-idle_session_timeout={patience}
+accept_timeout={timeout}
+connect_timeout={timeout}
+data_connection_timeout={timeout}
+idle_session_timeout={timeout}
 """
 
 
@@ -41,15 +41,15 @@ class FtpServer(Service):
 
     what = "vsftpd"
 
-    def __init__(self, transfer: Ftp, patience_s: int) -> None:
+    def __init__(self, transfer: Ftp, timeout_s: int) -> None:
         super().__init__(transfer.name, transfer.server, transfer.network, transfer.context.loop)
-        self.root, self.port, self.patience_s = transfer.folder, transfer.spec.port, patience_s
+        self.root, self.port, self.timeout_s = transfer.folder, transfer.spec.port, timeout_s
 
     def prepare(self) -> None:
         """Writes its settings, and makes the empty folder that it asks for."""
         empty = f"{self.root}-empty"
         self.network.inside(self.node, empty).mkdir()
-        settings = SETTINGS.format(port=self.port, root=self.root, empty=empty, patience=self.patience_s)
+        settings = SETTINGS.format(port=self.port, root=self.root, empty=empty, timeout=self.timeout_s)
         self.network.inside(self.node, f"{self.root}.conf").write_text(settings)
 
     def argv(self) -> list[str]:
@@ -86,21 +86,21 @@ class Ftp(Workload[planned.Ftp]):
             files.mkdir(parents=True)
             files.chmod(0o777)
         (self.folders[spec.from_] / FILE).write_bytes(self.data)
-        self.patience_s = -(-spec.patience_ns // 10**9)
-        self.serve(FtpServer(self, self.patience_s))
+        self.timeout_s = -(-spec.timeout_ns // 10**9)
+        self.serve(FtpServer(self, self.timeout_s))
 
     def start(self) -> None:
-        """Starts the client and the clock of its patience."""
+        """Starts the client and the clock of its timeout."""
         spec = self.spec
         local, url = f"{self.folder}/{FILE}", f"ftp://{spec.server_ip}:{spec.port}/{FILE}"
         argv = ["curl", "--silent", "--show-error", "--write-out", "%{json}\n", "--ftp-method", "nocwd"]
-        argv += ["--connect-timeout", str(self.patience_s)]
+        argv += ["--connect-timeout", str(self.timeout_s)]
         argv += ["--ftp-port", "-", "--disable-eprt"] if spec.mode == "active" else ["--ftp-pasv", "--disable-epsv"]
         argv += ["--upload-file", local, url] if spec.command == "put" else ["--output", local, url]
         self.start_t_s = self.context.epoch.now_s()
         self.timeouts_before = self.kernel_timeouts(spec.from_)
         self.run(self.client, argv, self.text.append, self._client_exit)
-        self.give_up_after(spec.patience_ns)
+        self.give_up_after(spec.timeout_ns)
 
     def _client_exit(self, code: int) -> None:
         end_t_s = self.context.epoch.now_s()

@@ -18,7 +18,7 @@ class Ftp(FileTransfer):
     mode: Literal["active", "passive"]
     port: Port
     payload_seed: WholeSeed
-    patience_ns: Period
+    timeout_ns: Period
     server_ip: Ip
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, gateways_fit, patience_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
 
 
 class Ftp(Transfer):
@@ -26,7 +26,7 @@ class Ftp(Transfer):
         example="passive",
     )
     port: Port = key(21, says="TCP port of the control connection.", example=21)
-    patience: PositiveDuration = patience_key("900 s")
+    timeout: PositiveDuration = timeout_key("900 s")
     required: bool = REQUIRED
 
     @property

@@ -33,7 +33,7 @@ class Iperf3(Workload[planned.Iperf3]):
         self.context.loop.run_until(lambda: self.listening or self.server_exit is not None)
 
     def start(self) -> None:
-        """Starts the client and the clock of its patience."""
+        """Starts the client and the clock of its timeout."""
         spec = self.spec
         argv = [*self._program(spec.from_), "--json", "--client", spec.to_ip, "--port", str(spec.port)]
         argv += ["--parallel", str(spec.parallel)]
@@ -42,14 +42,14 @@ class Iperf3(Workload[planned.Iperf3]):
             argv += ["--length", str(self._block_bytes()), "--interval", LOOK_S]
         if spec.udp_rate_bps is not None:
             argv += ["--udp", "--bitrate", str(spec.udp_rate_bps)]
-        if spec.congestion:
-            argv += ["--congestion", spec.congestion]
+        if spec.congestion_control:
+            argv += ["--congestion", spec.congestion_control]
         if spec.segment_bytes:
             argv += ["--set-mss" if spec.udp_rate_bps is None else "--length", str(spec.segment_bytes)]
         if spec.reverse:
             argv.append("--reverse")
         self.run(spec.from_, argv, self.text.append, self._client_exit)
-        self.give_up_after(spec.patience_ns)
+        self.give_up_after(spec.timeout_ns)
 
     @property
     def _sends_size(self) -> bool:

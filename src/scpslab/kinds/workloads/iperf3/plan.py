@@ -21,17 +21,17 @@ class Iperf3(Traffic):
     duration_ns: Period | None
     bytes_: Amount | None
     port: Port
-    congestion: Word | None
+    congestion_control: Word | None
     segment_bytes: Amount | None
     reverse: bool
     udp_rate_bps: Rate | None
     parallel: Annotated[int, Range(1, 128)]
-    patience_ns: Period
+    timeout_ns: Period
 
     @property
-    def congestion_control(self) -> str | None:
+    def own_control(self) -> str | None:
         """The flow's own."""
-        return self.congestion
+        return self.congestion_control
 
     def busy_ns(self, rate_bps: int | None) -> int:
         """Its time, or as long as its bytes take."""

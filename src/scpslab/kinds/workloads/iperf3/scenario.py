@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -12,11 +12,13 @@ from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.workloads import Setting, Surroundings, Traffic, gateways_fit, kernel_setting
 
-from scpslab.kinds.stacks.kernel.scenario import Congestion
+from scpslab.kinds.stacks.kernel.scenario import Control
 
 
 class Iperf3(Traffic):
     """iperf3, one client and one server; its own JSON result is the record."""
+
+    former_keys: ClassVar = {**Traffic.former_keys, "congestion": "congestion_control"}
 
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
     duration: PositiveDuration | None = key(None, says="Time to send, in whole seconds.", example="60 s")
@@ -27,11 +29,11 @@ class Iperf3(Traffic):
     segment: Size | None = key(
         None, says="Size of TCP segments or UDP datagrams. Default: iperf3's own choice.", example="1400 B"
     )
-    congestion: Congestion | None = key(
+    congestion_control: Control | None = key(
         None, says="Congestion control of this flow. Default: the sending host's.", example="bbr"
     )
     port: Port = key(5201, says="Port.", example=5201)
-    patience: PositiveDuration = key("3000 s", says="Time after which iperf3 is ended.", example="300 s")
+    timeout: PositiveDuration = key("3000 s", says="Time after which iperf3 is ended.", example="300 s")
     required: bool = key(True, says="Whether the cell waits for the workload.", example=True)
 
     @model_validator(mode="after")
@@ -51,7 +53,7 @@ class Iperf3(Traffic):
         """What does not fit."""
         if self.udp_rate is None:
             yield from gateways_fit(self, "iperf3 over TCP", around)
-            yield from kernel_setting(self, "congestion", around)
+            yield from kernel_setting(self, "congestion_control", around)
             yield from kernel_setting(self, "segment", around)
         if self.duration is not None and self.duration % 10**9:
             yield ("duration",), f'found "{self.duration.text}"; expected whole seconds. Correct the value.'

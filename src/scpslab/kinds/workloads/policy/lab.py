@@ -88,7 +88,7 @@ class Policy(Workload[planned.Policy]):
         self.started_ns = self.context.now_ns()
         self.context.loop.on_readable(self.receiver, self._received(self.receiver, self._data))
         self.context.loop.on_readable(self.sender, self._received(self.sender, self._answer))
-        self.context.loop.at(self.started_ns + self.spec.patience_ns, lambda: self.fail("patience ran out"))
+        self.context.loop.at(self.started_ns + self.spec.timeout_ns, lambda: self.fail("the timeout ran out"))
         self.is_asked = False
         self._add({"event": "start"})
 

@@ -41,7 +41,7 @@ class Policy(Transfer):
     file: Annotated[str, Text("the name of a Python file, without a folder", is_policy_name)]
     code: PlainText
     payload_seed: WholeSeed
-    patience_ns: Period
+    timeout_ns: Period
     from_ip: Ip
 
     @property

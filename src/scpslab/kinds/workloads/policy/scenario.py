@@ -11,7 +11,7 @@ from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.values import LONGEST_TEXT
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, patience_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 from scpslab.kinds.workloads.policy.plan import FILE, LEAST_PACKET_BYTES
 
@@ -33,7 +33,7 @@ class Policy(Transfer):
     size: Size = key(says="Bytes to send.", example="1 MB")
     packet: Size = key("1000 B", says="IP length of a full packet, headers included.", example="1000 B")
     port: Port = key(5003, says="UDP port.", example=5003)
-    patience: PositiveDuration = patience_key("300 s")
+    timeout: PositiveDuration = timeout_key("300 s")
     required: bool = REQUIRED
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:

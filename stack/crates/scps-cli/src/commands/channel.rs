@@ -4,9 +4,10 @@
 use super::line_spec::LineSpec;
 use crate::error::CliError;
 use crate::say;
+use crate::world::seed_of;
 use clap::Args;
 use scps_channel::{Counters, Direction};
-use scps_io::{entropy_seed, ByteEnd, Clock, EndAddress, Interest, IoError, Reactor, ReadOutcome, Signal, Signals};
+use scps_io::{ByteEnd, Clock, EndAddress, Interest, IoError, Reactor, ReadOutcome, Signal, Signals};
 use scps_types::{Instant, Seed};
 use serde::Serialize;
 use std::fs::File;
@@ -112,10 +113,7 @@ struct Path {
 impl ChannelArgs {
     /// Carries bytes until told to end.
     pub fn run(&self) -> Result<ExitCode, CliError> {
-        let seed = match self.seed {
-            Some(number) => Seed::from_u64(number),
-            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
-        };
+        let seed = seed_of(self.seed)?;
         let mut paths = [
             Path::new(NAMES[0], &[&self.both, &self.a_to_b], seed)?,
             Path::new(NAMES[1], &[&self.both, &self.b_to_a], seed)?,
@@ -129,7 +127,7 @@ impl ChannelArgs {
         let mut reactor = Reactor::new().map_err(system)?;
         let places = [reactor.place(), reactor.place()];
         signals.join(&mut reactor)?;
-        tell(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
+        say::record(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
         let clock = Clock::new();
         // The time as of the last look at the clock, one a turn: in a lab of virtual time a look is a switch of processes.
         let mut now = clock.now();
@@ -173,7 +171,7 @@ impl ChannelArgs {
             }
         }
         let [a_to_b, b_to_a] = paths;
-        tell(&Report { event: "counters", a_to_b: a_to_b.account()?, b_to_a: b_to_a.account()? })?;
+        say::record(&Report { event: "counters", a_to_b: a_to_b.account()?, b_to_a: b_to_a.account()? })?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -296,8 +294,4 @@ impl Path {
 fn ended_early() -> ExitCode {
     say::remark("scps: channel: ended by a signal before both ends were open.");
     ExitCode::FAILURE
-}
-
-fn tell(line: &impl Serialize) -> Result<(), CliError> {
-    say::result(serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?)
 }

@@ -113,7 +113,7 @@ impl FpArgs {
         let mut write = |report: &Report| -> Result<(), CliError> {
             all_well &= report.is_complete();
             if writes {
-                let text = serde_json::to_string(report).map_err(|e| CliError::Usage(e.to_string()))?;
+                let text = crate::say::json(report)?;
                 let file_error = |source| CliError::File { path: "output".to_owned(), source };
                 writeln!(output, "{text}").and_then(|()| output.flush()).map_err(file_error)?;
             }

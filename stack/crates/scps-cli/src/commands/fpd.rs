@@ -1,14 +1,15 @@
 //! `scps fpd`: the file server.
 
 use crate::error::CliError;
-use crate::fp::{keyboard::read_secret, write_whole, FpOptions};
+use crate::fp::counters::Line;
+use crate::fp::{append_to, keyboard::read_secret, write_whole, FpOptions, World};
+use crate::operator::{check_fixed, Level, Operator, OperatorArgs};
 use crate::say;
-use crate::stop::StopSignals;
+use crate::world::seed_of;
 use clap::Args;
-use scps_fp::server::{Server, ServerConfig};
+use scps_fp::server::{LogLine, Server, ServerConfig};
 use scps_fp::users::{hash_password, User, Users};
-use scps_io::{entropy_seed, IoError};
-use std::fs::File;
+use serde::Serialize;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -47,7 +48,29 @@ pub struct FpdArgs {
     #[arg(long)]
     hash_password: bool,
     #[command(flatten)]
+    operator: OperatorArgs,
+    #[command(flatten)]
     options: FpOptions,
+}
+
+#[derive(Serialize)]
+struct Transfers {
+    ended: u64,
+    octets: u64,
+}
+
+/// For a monitoring system.
+#[derive(Serialize)]
+struct Counts {
+    open: usize,
+    sessions: u64,
+    refused: u64,
+    logins_refused: u64,
+    commands: u64,
+    from_clients: Transfers,
+    to_clients: Transfers,
+    /// Over SCPS-TP.
+    tp: Option<Line>,
 }
 
 impl FpdArgs {
@@ -56,27 +79,17 @@ impl FpdArgs {
         if self.hash_password {
             return print_hash();
         }
-        let mib = self.options.mib()?;
-        let port = self.port.unwrap_or(mib.control_port);
-        let config = ServerConfig {
-            mib,
-            users: self.read_users()?,
-            open_as: self.open.as_ref().map(|root| writer(root.clone())),
-            allow_terminate: self.allow_terminate,
-        };
-        if config.users.users.is_empty() && config.open_as.is_none() {
-            return Err(CliError::Usage("found nobody to serve; expected --users, --anonymous or --open.".to_owned()));
-        }
-        let mut log: Box<dyn Write> = match &self.log {
-            Some(path) => Box::new(File::create(path).map_err(CliError::file(path))?),
-            None => Box::new(std::io::stderr()),
-        };
+        let config = self.config()?;
+        let port = self.port.unwrap_or(config.mib.control_port);
+        let mut log = self.open_log()?;
         let mut counters = self.options.counters()?;
         let mut world = self.options.open(self.listen)?;
         let address = SocketAddr::new(self.listen, port);
         let at_address = |source| CliError::File { path: address.to_string(), source };
-        let signals = StopSignals::install()?;
-        world.watch(signals.wakeup());
+        let mut operator = Operator::begin("fpd", &self.operator)?;
+        for wakeup in operator.wakeups() {
+            world.watch(wakeup);
+        }
         let mut server = Server::start(world.net(), address, config).map_err(at_address)?;
         if let Some(path) = &self.ready_file {
             write_whole(path, &format!("{}\n", server.address()))?;
@@ -84,10 +97,12 @@ impl FpdArgs {
         let start = world.net().now();
         loop {
             let until = server.run_once(world.net()).map_err(at_address)?;
-            for line in server.take_log() {
+            for LogLine { is_warning, text } in server.take_log() {
                 let t_s = world.net().now().since(start).as_secs_f64();
-                // A full disk must not end the service.
-                let _ = writeln!(log, "{t_s:.6} {line}");
+                if operator.hears(if is_warning { Level::Warn } else { Level::Info }) {
+                    // A full disk must not end the service.
+                    let _ = writeln!(log, "{t_s:.6} {text}");
+                }
             }
             counters.update(&world)?;
             if server.is_finished() {
@@ -97,12 +112,44 @@ impl FpdArgs {
             }
             world.net().wait(until).map_err(at_address)?;
             world.tell_notices();
-            if let Some(cause) = signals.came() {
+            operator.answer(|| counts(&server, &world));
+            operator.reload(&[self.users.as_deref(), self.options.mib.as_deref()], || {
+                log = self.open_log()?;
+                let config = self.config()?;
+                let users = config.users.users.len();
+                let control = |port| vec![("CTLPORT".to_owned(), self.port.unwrap_or(port).to_string())];
+                check_fixed(&control(port), &control(config.mib.control_port))?;
+                server.reconfigure(config);
+                Ok(format!("{users} users; who is logged in keeps the rights of the login"))
+            });
+            if let Some(cause) = operator.cause() {
                 world.abort_all();
                 counters.update(&world)?;
                 return Ok(cause.exit_code());
             }
         }
+    }
+
+    /// What files and command line say now.
+    fn config(&self) -> Result<ServerConfig, CliError> {
+        let config = ServerConfig {
+            mib: self.options.mib()?,
+            users: self.read_users()?,
+            open_as: self.open.as_ref().map(|root| writer(root.clone())),
+            allow_terminate: self.allow_terminate,
+        };
+        if config.users.users.is_empty() && config.open_as.is_none() {
+            return Err(CliError::Usage("found nobody to serve; expected --users, --anonymous or --open.".to_owned()));
+        }
+        Ok(config)
+    }
+
+    /// What was written stays: after SIGHUP the file may be the same.
+    fn open_log(&self) -> Result<Box<dyn Write>, CliError> {
+        Ok(match &self.log {
+            Some(path) => Box::new(append_to(path)?),
+            None => Box::new(std::io::stderr()),
+        })
     }
 
     fn read_users(&self) -> Result<Users, CliError> {
@@ -121,13 +168,27 @@ impl FpdArgs {
     }
 }
 
+fn counts(server: &Server, world: &World) -> Counts {
+    let counters = server.counters();
+    Counts {
+        open: server.session_count(),
+        sessions: counters.sessions,
+        refused: counters.refused,
+        logins_refused: counters.logins_refused,
+        commands: counters.commands,
+        from_clients: Transfers { ended: counters.transfers_in, octets: counters.octets_in },
+        to_clients: Transfers { ended: counters.transfers_out, octets: counters.octets_out },
+        tp: world.totals().map(Line::of),
+    }
+}
+
 fn writer(root: PathBuf) -> User {
     User { password: None, root, read_only: false, quota: None, admin: false }
 }
 
 fn print_hash() -> Result<ExitCode, CliError> {
     let password = read_secret().map_err(|source| CliError::File { path: "standard input".to_owned(), source })?;
-    let seed = entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?;
+    let seed = seed_of(None)?;
     let mut salt = [0u8; 16];
     seed.stream("salt").fill(&mut salt);
     say::result(hash_password(&password, salt).map_err(CliError::Usage)?)?;

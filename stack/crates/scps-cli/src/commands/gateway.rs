@@ -1,29 +1,28 @@
 //! `scps gateway`: connections of a LAN's programs, split between their TCP and SCPS-TP over the space link.
 
-use crate::capture_file::CaptureFile;
+use crate::capture_file::Captures;
 use crate::error::CliError;
 use crate::far_side::FarSide;
-use crate::fp::write_whole;
+use crate::fp::{append_to, write_whole};
 use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, OwnHost, Prefix};
-use crate::metrics::{Metrics, Place};
+use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
 use crate::say;
 use crate::sp_settings::{self, SpCounts, SpTunnel};
 use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
+use crate::world::seed_of;
 use clap::Args;
-use scps_gateway::{Account, Gateway, PairId, PerSide, Report, SetUp, Side, SideConfig};
-use scps_io::{cpu_time, entropy_seed, CaptureKind, Clock, Device, GatewayLoop, IoError, Observed};
+use scps_gateway::{Account, ConfigError, Gateway, PairId, PerSide, Report, SetUp, Side, SideConfig};
+use scps_io::{cpu_time, CaptureKind, Clock, Device, GatewayLoop};
 use scps_tp::Congestion;
-use scps_types::{Duration, Instant, Seed};
+use scps_types::{Duration, Instant};
 use scps_wire::protocol;
 use serde::Serialize;
-use signal_hook::consts::{SIGHUP, SIGUSR1};
-use std::cell::RefCell;
+use signal_hook::consts::SIGUSR1;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::rc::Rc;
 
 /// Routing tables of the packets for either side of the gateway.
 const TABLE_LAN: u32 = 7168;
@@ -59,9 +58,6 @@ pub struct GatewayArgs {
     /// Write counters so often; 0 for at SIGUSR1 and at the end only
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     counters_every: f64,
-    /// Show the counters to a monitoring system (Prometheus) at this address, such as 127.0.0.1:9717, or unix:PATH
-    #[arg(long, value_name = "PLACE")]
-    metrics: Option<Place>,
     /// Seed of initial sequence numbers and ports; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
@@ -71,6 +67,8 @@ pub struct GatewayArgs {
     /// Write "ready" to this file once the gateway takes connections
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 fn peer(text: &str) -> Result<SocketAddrV4, String> {
@@ -100,18 +98,20 @@ struct ConnectionLine {
     event: &'static str,
     t_s: f64,
     connection: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asked_by: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lasted_s: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<String>,
+    #[serde(flatten)]
+    ended: Option<Ended>,
     from_lan: AccountLine,
     from_wan: AccountLine,
+}
+
+/// What is known of a connection that is over.
+#[derive(Serialize)]
+struct Ended {
+    asked_by: &'static str,
+    client: String,
+    server: String,
+    lasted_s: f64,
+    end: String,
 }
 
 #[derive(Serialize)]
@@ -170,6 +170,68 @@ struct Counters {
 impl GatewayArgs {
     /// Joins connections until a signal ends it.
     pub fn run(&self) -> Result<ExitCode, CliError> {
+        let settings = self.settings()?;
+        if self.check {
+            return describe(&settings).map(|()| ExitCode::SUCCESS);
+        }
+        let seed = seed_of(self.seed)?;
+        let mut operator = Operator::begin("gateway", &self.operator)?;
+        let mut wish = StopSignals::other(SIGUSR1)?;
+        scps_io::exact_timers()?;
+        let captures = Captures::begin(self.pcap.as_deref(), CaptureKind::Ip)?;
+        let clock = Clock::new();
+        let open = |side: Side| -> Result<Box<dyn Device>, CliError> {
+            let device = settings.carriers.of(side).open()?;
+            let device = match settings.sp.of(side) {
+                Some(sp) => sp.protect(device, clock)?,
+                None => device,
+            };
+            Ok(captures.around(device))
+        };
+        let devices = PerSide { lan: open(Side::Lan)?, wan: open(Side::Wan)? };
+        let gateway = Gateway::new(settings.config.clone(), seed, clock.now()).map_err(|error| wrong(&error))?;
+        let mut gateway = GatewayLoop::new(gateway, devices, settings.is_metered, clock)?;
+        let mut counters = Counters::open(self.counters.as_deref(), self.counters_every, gateway.now())?;
+        let round_trip = settings.config.wan.route.rtt;
+        let mut far = FarSide::new(carrier_words(&settings.carriers.wan), round_trip, gateway.now());
+        let name = |side| carrier_words(settings.carriers.of(side));
+        say::record(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
+        if let Some(path) = &self.ready_file {
+            write_whole(path, "ready\n")?;
+        }
+        for wakeup in operator.wakeups().chain([wish.wakeup()]) {
+            gateway.watch(wakeup)?;
+        }
+        let cause = loop {
+            gateway.run_once(counters.next_at)?;
+            operator.answer(|| totals(&mut gateway));
+            far.follow(&gateway, &operator);
+            tell_notices(&mut gateway);
+            operator.reload(&[self.config.as_deref()], || {
+                counters.reopen()?;
+                let new = self.settings()?;
+                check_fixed(&fixed(&settings), &fixed(&new))?;
+                let words =
+                    format!("lan: {}; wan: {}", transport_words(&new.config.lan), transport_words(&new.config.wan));
+                gateway.reconfigure(new.config, new.is_metered).map_err(|error| wrong(&error))?;
+                Ok(words)
+            });
+            counters.follow(&mut gateway, &mut wish, &operator)?;
+            if let Some(cause) = operator.cause() {
+                break cause;
+            }
+        };
+        if !gateway.stop(RESETS_MAX)? {
+            warn_of_resets();
+        }
+        counters.note_ends(&mut gateway, &operator)?;
+        counters.note_all(&mut gateway)?;
+        say::record(&totals(&mut gateway))?;
+        Ok(cause.exit_code())
+    }
+
+    /// What file and command line say now.
+    fn settings(&self) -> Result<GatewaySettings, CliError> {
         let overrides = Overrides {
             rate: self.rate.clone(),
             rtt_ms: self.rtt_ms,
@@ -179,86 +241,57 @@ impl GatewayArgs {
         };
         let settings = GatewaySettings::read(self.config.as_deref(), &overrides)?;
         settings.check_peers()?;
-        if self.check {
-            return describe(&settings).map(|()| ExitCode::SUCCESS);
-        }
-        let seed = match self.seed {
-            Some(number) => Seed::from_u64(number),
-            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
-        };
-        let signals = StopSignals::install()?;
-        let (mut wish, mut hang_up) = (StopSignals::other(SIGUSR1)?, StopSignals::other(SIGHUP)?);
-        scps_io::exact_timers()?;
-        let begin = |path| CaptureFile::begin(path, CaptureKind::Ip).map(|capture| Rc::new(RefCell::new(capture)));
-        let capture = self.pcap.as_deref().map(begin).transpose()?;
-        let clock = Clock::new();
-        let open = |side: Side| -> Result<Box<dyn Device>, CliError> {
-            let device = settings.carriers.of(side).open()?;
-            let device = match settings.sp.of(side) {
-                Some(sp) => sp.protect(device, clock)?,
-                None => device,
-            };
-            Ok(match &capture {
-                Some(capture) => Box::new(Observed::new(device, Rc::clone(capture))),
-                None => device,
-            })
-        };
-        let devices = PerSide { lan: open(Side::Lan)?, wan: open(Side::Wan)? };
-        let gateway = Gateway::new(settings.config.clone(), seed, clock.now())
-            .map_err(|error| CliError::Usage(format!("gateway: {error}.")))?;
-        let metrics = Metrics::open("gateway", self.metrics.as_ref())?;
-        let mut gateway = GatewayLoop::new(gateway, devices, settings.is_metered, clock)?;
-        let mut counters = Counters::open(self.counters.as_deref(), self.counters_every, gateway.now())?;
-        let round_trip = settings.config.wan.route.rtt;
-        let mut far = FarSide::new(carrier_words(&settings.carriers.wan), round_trip, gateway.now());
-        let name = |side| carrier_words(settings.carriers.of(side));
-        tell(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
-        if let Some(path) = &self.ready_file {
-            write_whole(path, "ready\n")?;
-        }
-        let wakeups = [signals.wakeup(), wish.wakeup(), hang_up.wakeup()];
-        for wakeup in wakeups.into_iter().chain(metrics.as_ref().map(Metrics::wakeup)) {
-            gateway.watch(wakeup)?;
-        }
-        let cause = loop {
-            gateway.run_once(counters.next_at)?;
-            if let Some(metrics) = &metrics {
-                metrics.answer(|| totals(&mut gateway));
-            }
-            far.follow(&gateway);
-            tell_notices(&mut gateway);
-            if hang_up.came() {
-                say::remark("scps: gateway: SIGHUP changes nothing: settings are read at the start only. Restart the gateway to change them.");
-            }
-            counters.follow(&mut gateway, &mut wish)?;
-            if let Some(cause) = signals.came() {
-                break cause;
-            }
-        };
-        if !gateway.stop(RESETS_MAX)? {
-            warn_of_resets();
-        }
-        counters.note_ends(&mut gateway)?;
-        counters.note_all(&mut gateway)?;
-        tell(&totals(&mut gateway))?;
-        Ok(cause.exit_code())
+        Ok(settings)
     }
+}
+
+fn wrong(error: &ConfigError) -> CliError {
+    CliError::Usage(format!("gateway: {error}."))
+}
+
+/// What devices and listeners are made with, once.
+fn fixed(settings: &GatewaySettings) -> Fixed {
+    let GatewaySettings { config, carriers, sp, host, .. } = settings;
+    let mut fixed = vec![
+        ("set_up".to_owned(), format!("{:?}", config.set_up)),
+        ("unknown".to_owned(), format!("{:?}", config.passes_unknown)),
+        ("forwards".to_owned(), format!("{:?}", config.forwards)),
+        ("host".to_owned(), format!("{host:?}")),
+    ];
+    for side in Side::BOTH {
+        let SideConfig { route, connection, takes_any, .. } = config.side(side);
+        for (key, text) in [
+            ("carrier", format!("{:?}", carriers.of(side))),
+            ("sp", format!("{:?}", sp.of(side))),
+            ("accepts", takes_any.to_string()),
+            ("kind", connection.scps.to_string()),
+            ("mtu", format!("{} {} {}", route.mtu, route.overhead, route.protocol)),
+        ] {
+            fixed.push((format!("{}: {key}", side_name(side)), text));
+        }
+    }
+    fixed
 }
 
 impl Counters {
     fn open(path: Option<&Path>, every_s: f64, now: Instant) -> Result<Self, CliError> {
-        let open = |path: &Path| {
-            let file = File::options().create(true).append(true).open(path).map_err(CliError::file(path))?;
-            Ok::<_, CliError>((BufWriter::new(file), path.to_owned()))
-        };
+        let open = |path: &Path| Ok::<_, CliError>((BufWriter::new(append_to(path)?), path.to_owned()));
         let file = path.map(open).transpose()?;
         let every = (every_s > 0.0 && file.is_some()).then(|| Duration::from_secs_f64(every_s.clamp(0.01, 1e9)));
         Ok(Counters { file, every, next_at: every.map(|every| now + every) })
     }
 
+    /// Goes on in the file that has the name now: the one of before may have been put aside.
+    fn reopen(&mut self) -> Result<(), CliError> {
+        if let Some((file, path)) = &mut self.file {
+            *file = BufWriter::new(append_to(path)?);
+        }
+        Ok(())
+    }
+
     /// Writes what is due.
-    fn follow(&mut self, gateway: &mut GatewayLoop, wish: &mut Request) -> Result<(), CliError> {
-        self.note_ends(gateway)?;
+    fn follow(&mut self, gateway: &mut GatewayLoop, wish: &mut Request, operator: &Operator) -> Result<(), CliError> {
+        self.note_ends(gateway, operator)?;
         let now = gateway.now();
         let is_due = self.next_at.is_some_and(|at| at <= now);
         if is_due {
@@ -270,10 +303,13 @@ impl Counters {
         Ok(())
     }
 
-    fn note_ends(&mut self, gateway: &mut GatewayLoop) -> Result<(), CliError> {
+    fn note_ends(&mut self, gateway: &mut GatewayLoop, operator: &Operator) -> Result<(), CliError> {
         let now = gateway.now();
         let mut is_new = false;
         while let Some(report) = gateway.gateway_mut().poll_report() {
+            if operator.hears(Level::Debug) {
+                operator.tell(Level::Debug, in_words(&report));
+            }
             self.write(&ended(now, &report))?;
             is_new = true;
         }
@@ -299,7 +335,7 @@ impl Counters {
 
     fn write(&mut self, line: &impl Serialize) -> Result<(), CliError> {
         let Some((file, path)) = &mut self.file else { return Ok(()) };
-        let text = serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?;
+        let text = say::json(line)?;
         writeln!(file, "{text}").map_err(CliError::file(path))
     }
 
@@ -320,16 +356,27 @@ fn side_name(side: Side) -> &'static str {
     }
 }
 
+/// A connection that ended, for the log.
+fn in_words(report: &Report) -> String {
+    let Report { pair, client, server, end, from, .. } = report;
+    let (lan, wan) = (from.lan.delivered, from.wan.delivered);
+    let lasted_s = report.ended_at.since(report.began_at).as_secs_f64();
+    let id = pair.as_u64();
+    format!("connection {id} ({client} to {server}): {end} after {lasted_s:.1} s; {lan} octets of the LAN and {wan} of the WAN delivered.")
+}
+
 fn ended(now: Instant, report: &Report) -> ConnectionLine {
     ConnectionLine {
         event: "connection",
         t_s: seconds(now),
         connection: report.pair.as_u64(),
-        asked_by: Some(side_name(report.near)),
-        client: Some(report.client.to_string()),
-        server: Some(report.server.to_string()),
-        lasted_s: Some(report.ended_at.since(report.began_at).as_secs_f64()),
-        end: Some(report.end.to_string()),
+        ended: Some(Ended {
+            asked_by: side_name(report.near),
+            client: report.client.to_string(),
+            server: report.server.to_string(),
+            lasted_s: report.ended_at.since(report.began_at).as_secs_f64(),
+            end: report.end.to_string(),
+        }),
         from_lan: report.from.lan.into(),
         from_wan: report.from.wan.into(),
     }
@@ -340,11 +387,7 @@ fn still_open(now: Instant, id: PairId, accounts: PerSide<Account>) -> Connectio
         event: "open",
         t_s: seconds(now),
         connection: id.as_u64(),
-        asked_by: None,
-        client: None,
-        server: None,
-        lasted_s: None,
-        end: None,
+        ended: None,
         from_lan: accounts.lan.into(),
         from_wan: accounts.wan.into(),
     }
@@ -562,8 +605,4 @@ fn transport_words(config: &SideConfig) -> String {
         words.extend(is_on.then(|| word.to_owned()));
     }
     words.join(", ")
-}
-
-fn tell(line: &impl Serialize) -> Result<(), CliError> {
-    say::result(serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?)
 }

@@ -1,35 +1,30 @@
 //! `scps router`: an NP router whose interfaces are TUN devices, UDP sockets and serial lines.
 
-use crate::capture_file::CaptureFile;
+use crate::capture_file::Captures;
 use crate::error::CliError;
 use crate::fp::write_whole;
-use crate::metrics::{Metrics, Place};
 use crate::np_settings::{Carrier, Interface, RouterSettings};
+use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
 use crate::say;
-use crate::stop::StopSignals;
+use crate::world::seed_of;
 use clap::Args;
 use scps_io::{
-    entropy_seed, CaptureKind, Device, Forwarder, IoError, IpEncapsulation, Observed, Port, SerialDevice, TunConfig,
-    TunDevice, UdpAddressing, UdpConfig, UdpDevice,
+    CaptureKind, Device, Forwarder, IpEncapsulation, Port, SerialDevice, TunConfig, TunDevice, UdpAddressing,
+    UdpConfig, UdpDevice,
 };
 use scps_np::{Counter, Router, ScmpCounter, DATAGRAM_MAX};
-use scps_types::{Instant, Precedence, Seed};
+use scps_types::{Instant, Precedence};
 use serde::Serialize;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::rc::Rc;
 
 /// Options of `scps router`.
 #[derive(Debug, Args)]
 pub struct RouterArgs {
     /// Settings: address, tables, interfaces (JSON; stack/README.md has an example)
     config: PathBuf,
-    /// Show the counters to a monitoring system (Prometheus) at this address, such as 127.0.0.1:9717, or unix:PATH
-    #[arg(long, value_name = "PLACE")]
-    metrics: Option<Place>,
     /// Seed of what tells flooded datagrams apart; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
@@ -39,6 +34,8 @@ pub struct RouterArgs {
     /// Write "ready" to this file once the router forwards
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Serialize)]
@@ -87,14 +84,10 @@ impl RouterArgs {
     /// Forwards until a signal ends it.
     pub fn run(&self) -> Result<ExitCode, CliError> {
         let settings = RouterSettings::read(&self.config)?;
-        let seed = match self.seed {
-            Some(number) => Seed::from_u64(number),
-            None => entropy_seed().map_err(|source| IoError::System { what: "entropy", source })?,
-        };
-        let signals = StopSignals::install()?;
+        let seed = seed_of(self.seed)?;
+        let mut operator = Operator::begin("router", &self.operator)?;
         scps_io::exact_timers()?;
-        let begin = |path| CaptureFile::begin(path, CaptureKind::Np).map(|capture| Rc::new(RefCell::new(capture)));
-        let capture = self.pcap.as_deref().map(begin).transpose()?;
+        let captures = Captures::begin(self.pcap.as_deref(), CaptureKind::Np)?;
         let (mut ports, mut links) = (Vec::new(), Vec::new());
         for interface in &settings.interfaces {
             let device = open(interface, settings.address)?;
@@ -102,39 +95,52 @@ impl RouterArgs {
             // What the carrier adds has to fit as well.
             link.mtu = link.mtu.saturating_sub(device.overhead()).min(DATAGRAM_MAX as u16);
             links.push(link);
-            let device = match &capture {
-                Some(capture) => Box::new(Observed::new(device, Rc::clone(capture))),
-                None => device,
-            };
-            ports.push(Port { device, rate: interface.rate, framing: interface.framing });
+            ports.push(Port { device: captures.around(device), rate: interface.rate, framing: interface.framing });
         }
         let router = Router::new(settings.config, settings.tables, links, seed, Instant::ZERO);
         let mut forwarder = Forwarder::new(router, ports)?;
-        let metrics = Metrics::open("router", self.metrics.as_ref())?;
+        let fixed_at_start = fixed(settings.address, &settings.interfaces);
         let names: Vec<&str> = settings.interfaces.iter().map(|interface| interface.name.as_str()).collect();
-        tell(&Ready { event: "ready", interfaces: names.clone() })?;
+        say::record(&Ready { event: "ready", interfaces: names.clone() })?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
-        for wakeup in [Some(signals.wakeup()), metrics.as_ref().map(Metrics::wakeup)].into_iter().flatten() {
+        for wakeup in operator.wakeups() {
             forwarder.watch(wakeup)?;
         }
         let cause = loop {
             forwarder.run_once()?;
-            if let Some(metrics) = &metrics {
-                metrics.answer(|| counts(&forwarder, &names));
-            }
+            operator.answer(|| counts(&forwarder, &names));
             while let Some(notice) = forwarder.poll_notice() {
                 let interface = names[notice.port];
-                tell(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;
+                operator.tell(Level::Warn, format_args!("interface {interface} is down: {}.", notice.error));
+                say::record(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;
             }
-            if let Some(cause) = signals.came() {
+            operator.reload(&[Some(&self.config)], || {
+                let new = RouterSettings::read(&self.config)?;
+                check_fixed(&fixed_at_start, &fixed(new.address, &new.interfaces))?;
+                forwarder.router_mut().reconfigure(new.config, new.tables);
+                for (port, Interface { rate, framing, .. }) in new.interfaces.iter().enumerate() {
+                    forwarder.set_rate(port, *rate, *framing);
+                }
+                Ok(self.config.display().to_string())
+            });
+            if let Some(cause) = operator.cause() {
                 break cause;
             }
         };
-        tell(&counts(&forwarder, &names))?;
+        say::record(&counts(&forwarder, &names))?;
         Ok(cause.exit_code())
     }
+}
+
+/// What the interfaces are made with, once.
+fn fixed(address: Ipv4Addr, interfaces: &[Interface]) -> Fixed {
+    let mut fixed = vec![("address".to_owned(), address.to_string())];
+    fixed.extend(interfaces.iter().enumerate().map(|(index, Interface { name, carrier, link, .. })| {
+        (format!("interface {name}"), format!("{index} {carrier:?} {link:?}"))
+    }));
+    fixed
 }
 
 fn open(interface: &Interface, own: Ipv4Addr) -> Result<Box<dyn Device>, CliError> {
@@ -189,8 +195,4 @@ fn counts<'a>(forwarder: &Forwarder, names: &[&'a str]) -> Counts<'a> {
         scmp_out: ScmpCounter::ALL.iter().map(|counter| (counter.name(), counters.scmp_out(*counter))).collect(),
         interfaces: names.iter().enumerate().map(interface).collect(),
     }
-}
-
-fn tell(line: &impl Serialize) -> Result<(), CliError> {
-    say::result(serde_json::to_string(line).map_err(|e| CliError::Usage(e.to_string()))?)
 }

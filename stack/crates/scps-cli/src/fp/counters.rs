@@ -6,11 +6,20 @@ use scps_tp::Totals;
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// The counts as records have them.
 #[derive(Serialize)]
-struct Line {
+pub struct Line {
     rtos: u64,
     retransmissions: u64,
     superfluous_resends: u64,
+}
+
+impl Line {
+    /// Those of all connections.
+    pub fn of(totals: Totals) -> Line {
+        let Totals { rtos, resends, superfluous_resends, .. } = totals;
+        Line { rtos, retransmissions: resends, superfluous_resends }
+    }
 }
 
 /// A file that holds the counts as one JSON object, if anybody wants it.
@@ -35,12 +44,7 @@ impl Counters {
             return Ok(());
         }
         self.written = Some(totals);
-        let line = Line {
-            rtos: totals.rtos,
-            retransmissions: totals.resends,
-            superfluous_resends: totals.superfluous_resends,
-        };
-        let text = serde_json::to_string(&line).map_err(|e| CliError::Usage(e.to_string()))?;
+        let text = crate::say::json(&Line::of(totals))?;
         write_whole(path, &text)
     }
 }

@@ -18,6 +18,7 @@ use scps_fp_io::{KernelNet, TpNet};
 use scps_io::IoError;
 use scps_tp::Totals;
 use scps_types::Duration;
+use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ pub struct FpOptions {
     pub dialect: Dialect,
     /// Read tunables (NAME=value, one a line) from this file
     #[arg(long, value_name = "FILE")]
-    mib: Option<PathBuf>,
+    pub mib: Option<PathBuf>,
     /// Set one tunable, such as DATATIMEOUT=10; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -202,6 +203,11 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
     let unfinished = path.with_extension("unfinished");
     std::fs::write(&unfinished, text).map_err(CliError::file(&unfinished))?;
     std::fs::rename(&unfinished, path).map_err(CliError::file(path))
+}
+
+/// Opens a file to which lines are added.
+pub fn append_to(path: &Path) -> Result<File, CliError> {
+    File::options().create(true).append(true).open(path).map_err(CliError::file(path))
 }
 
 /// No particular address.

@@ -41,12 +41,54 @@ struct Shared {
     quotas: RefCell<BTreeMap<PathBuf, Quota>>,
     /// A password was checked in this pass; that takes long.
     has_hashed: bool,
-    log: Vec<String>,
+    log: Vec<LogLine>,
+    counters: Counters,
     allow_terminate: bool,
     is_terminated: bool,
 }
 
+/// A line for a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogLine {
+    /// Somebody was refused.
+    pub is_warning: bool,
+    /// Peers' text in it is escaped, passwords never appear.
+    pub text: String,
+}
+
+/// What a server has done since it was started.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Sessions that began.
+    pub sessions: u64,
+    /// Connections that were refused, for there was no place.
+    pub refused: u64,
+    /// Logins that were refused.
+    pub logins_refused: u64,
+    /// Commands, unknown ones included.
+    pub commands: u64,
+    /// Transfers to clients that ended, whether whole or not.
+    pub transfers_out: u64,
+    /// Octets sent in them.
+    pub octets_out: u64,
+    /// Transfers from clients that ended, whether whole or not.
+    pub transfers_in: u64,
+    /// Octets received in them.
+    pub octets_in: u64,
+}
+
 impl Shared {
+    /// Adds a line to the log.
+    fn note(&mut self, text: String) {
+        self.log.push(LogLine { is_warning: false, text });
+    }
+
+    /// Adds a line to the log about somebody who was refused.
+    fn warn(&mut self, text: String) {
+        self.log.push(LogLine { is_warning: true, text });
+    }
+
     /// The count of a root, shared by all sessions there.
     fn quota_of(&self, root: &Path, limit: u64) -> Quota {
         let mut quotas = self.quotas.borrow_mut();
@@ -99,6 +141,7 @@ impl Server {
             quotas: RefCell::default(),
             has_hashed: false,
             log: Vec::new(),
+            counters: Counters::default(),
             allow_terminate: config.allow_terminate,
             is_terminated: false,
         };
@@ -121,8 +164,21 @@ impl Server {
         self.shared.is_terminated && self.sessions.is_empty()
     }
 
-    /// Lines for a log since the last call; peers' text in them is escaped, passwords never appear.
-    pub fn take_log(&mut self) -> Vec<String> {
+    /// Takes other settings. Tunables hold at once; whoever is logged in keeps the rights of the login.
+    pub fn reconfigure(&mut self, config: ServerConfig) {
+        let ServerConfig { mib, users, open_as, allow_terminate } = config;
+        let shared = &mut self.shared;
+        (shared.mib, shared.users, shared.open_as) = (mib, users, open_as);
+        shared.allow_terminate = allow_terminate;
+    }
+
+    /// What it has done.
+    pub fn counters(&self) -> Counters {
+        self.shared.counters
+    }
+
+    /// Lines for a log since the last call.
+    pub fn take_log(&mut self) -> Vec<LogLine> {
         std::mem::take(&mut self.shared.log)
     }
 
@@ -166,12 +222,14 @@ impl Server {
                 net.finish(accepted.id);
                 self.refused.push_back((accepted.id, net.now()));
                 self.forget_refused(net);
-                self.shared.log.push(format!("{} refused: too many sessions", accepted.peer));
+                self.shared.counters.refused += 1;
+                self.shared.warn(format!("{} refused: too many sessions", accepted.peer));
                 continue;
             }
             let id = self.next_session;
             self.next_session += 1;
-            self.shared.log.push(format!("[{id}] connected from {}", accepted.peer));
+            self.shared.counters.sessions += 1;
+            self.shared.note(format!("[{id}] connected from {}", accepted.peer));
             self.sessions.insert(id, Session::new(id, accepted, net.now(), &self.shared));
         }
         Ok(any)

@@ -146,6 +146,7 @@ impl Session {
                         self.queue.push_front(line);
                         break;
                     }
+                    shared.counters.commands += 1;
                     any = true;
                     continue;
                 }
@@ -166,11 +167,11 @@ impl Session {
     fn take_during_transfer(&mut self, net: &mut dyn Net, shared: &mut Shared, line: Vec<u8>) {
         match Command::parse(&line) {
             Ok(Command::Abor) => {
-                shared.log.push(format!("[{}] ABOR", self.id));
+                shared.note(format!("[{}] ABOR", self.id));
                 self.end_transfer(net, shared, Ending::Aborted);
             }
             Ok(Command::Intr) => {
-                shared.log.push(format!("[{}] INTR", self.id));
+                shared.note(format!("[{}] INTR", self.id));
                 self.end_transfer(net, shared, Ending::Interrupted);
             }
             Ok(Command::Noop) => self.reply_noop(shared),
@@ -192,7 +193,7 @@ impl Session {
         let command = match Command::parse(line) {
             Ok(command) => command,
             Err(error) => {
-                shared.log.push(format!("[{}] {}: {}", self.id, Command::verb(line), error.code()));
+                shared.note(format!("[{}] {}: {}", self.id, Command::verb(line), error.code()));
                 self.unknown += u32::from(error.code() == 500);
                 self.prepared.marker = None;
                 self.reply(&Reply::new(error.code(), error.to_string()));
@@ -203,7 +204,7 @@ impl Session {
             }
         };
         self.unknown = 0;
-        shared.log.push(format!("[{}] {}", self.id, Command::verb(line)));
+        shared.note(format!("[{}] {}", self.id, Command::verb(line)));
         if command == Command::Quit {
             self.reply(&Reply::new(221, "Goodbye."));
             self.is_quitting = true;
@@ -233,7 +234,8 @@ impl Session {
     /// A wrong password: says so, and makes the next guess wait.
     pub fn refuse_login(&mut self, net: &mut dyn Net, shared: &mut Shared) {
         let may_guess = self.login.refuse(self.ports.peer.ip(), net.now(), shared);
-        shared.log.push(format!("[{}] login refused", self.id));
+        shared.counters.logins_refused += 1;
+        shared.warn(format!("[{}] login refused", self.id));
         if may_guess {
             self.reply_with_text(530, "Login incorrect.");
         } else {
@@ -255,7 +257,7 @@ impl Session {
         if self.login.deadline(shared.mib.login).is_some_and(|d| d <= now) {
             self.say_goodbye(net, "Login took too long. Goodbye.");
         } else if self.idle_deadline().is_some_and(|d| d <= now) {
-            shared.log.push(format!("[{}] idle", self.id));
+            shared.note(format!("[{}] idle", self.id));
             self.say_goodbye(net, "Idle for too long. Goodbye.");
         }
     }
@@ -315,7 +317,7 @@ impl Session {
             }
             self.ports.stop_listening(net);
             self.control.end(net);
-            shared.log.push(format!("[{}] closed", self.id));
+            shared.note(format!("[{}] closed", self.id));
             self.is_over = true;
         }
     }

@@ -359,12 +359,16 @@ impl Session {
         match transfer.flow {
             Flow::Send(outgoing) => {
                 let (sent, marker) = (outgoing.sent(), outgoing.marker());
-                shared.log.push(format!("{note}: {sent} octets sent, marker {marker}"));
+                shared.counters.transfers_out += 1;
+                shared.counters.octets_out += sent;
+                shared.note(format!("{note}: {sent} octets sent, marker {marker}"));
                 self.control.conclude_sending(&outgoing, ending);
             }
             Flow::Receive(partial) => {
                 let (received, stored) = (partial.received(), partial.stored());
-                shared.log.push(format!("{note}: {received} octets received, {stored} stored"));
+                shared.counters.transfers_in += 1;
+                shared.counters.octets_in += received;
+                shared.note(format!("{note}: {received} octets received, {stored} stored"));
                 let broken_stays = match (self.auto_restart, shared.mib.keep_partial) {
                     (true, _) => BrokenStays::ToGoOn,
                     (false, true) => BrokenStays::Aside,

@@ -217,7 +217,7 @@ impl Session {
             Err(error) => self.reply(&Reply::new(error.code, error.text)),
         }
         if self.work.is_none() {
-            shared.log.push(format!("[{}] done", self.id));
+            shared.note(format!("[{}] done", self.id));
         }
         true
     }

@@ -209,7 +209,7 @@ impl World {
             for (address, host) in &mut hosts {
                 if let Some(server) = &mut host.server {
                     let due = server.run_once(&mut SimNet { world: self.clone(), host: *address }).unwrap();
-                    self.core.borrow_mut().log.extend(server.take_log());
+                    self.core.borrow_mut().log.extend(server.take_log().into_iter().map(|line| line.text));
                     next = [next, due].into_iter().flatten().min();
                 }
                 next = [next, host.back_at].into_iter().flatten().min();

@@ -1,10 +1,10 @@
 //! Contents, ends and accounts of connections through gateways.
 
 use crate::chain::{content, gateway_config, lan, plain, satellite, space, Chain, CLIENT, PORT, SERVER};
-use scps_gateway::{ConfigError, End, Forward, Gateway, SetUp, Side};
+use scps_gateway::{ConfigError, End, Forward, Gateway, Limits, SetUp, Side};
 use scps_sim::Program;
 use scps_tp::{CloseReason, SegmentBatch, Trust};
-use scps_types::{Duration, Instant, Seed, SeqNum};
+use scps_types::{Bitrate, Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
@@ -384,4 +384,40 @@ fn a_reset_of_no_connection_passes_out_of_a_row() {
     );
     assert_eq!(passed, [(batch[1].clone(), SegmentBatch::Packets(40))]);
     assert_eq!(gateway.counters().passed, 1);
+}
+
+#[test]
+fn a_gateway_at_work_takes_another_rate_and_loses_nothing() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 5);
+    let sent = content(3_000_000, 1);
+    chain.open(4000, Program::sending(sent.clone()), Program::default());
+    let received = |chain: &Chain| chain.server_program(4000).unwrap().received.len();
+    chain.run_for(Duration::from_secs(3));
+    let before = received(&chain);
+    assert!((400_000..1_500_000).contains(&before), "{before} octets in three seconds at 4 Mbit/s");
+    let now = chain.now();
+    for index in 0..2 {
+        let mut config = gateway_config(SetUp::ConnectFirst).limits(Limits::default().set_up(Duration::from_secs(9)));
+        config.wan.route.rate = Some(Bitrate::from_bps(400_000));
+        chain.gateway_node(index).gateway.as_mut().unwrap().reconfigure(now, config).unwrap();
+    }
+    chain.run_for(Duration::from_secs(10));
+    // 400 kbit/s for ten seconds are 500,000 octets, and a buffer full was under way.
+    let after = received(&chain) - before;
+    assert!((400_000..750_000).contains(&after), "{after} octets in ten seconds at 400 kbit/s");
+    assert!(chain.run(HOUR));
+    assert_eq!(chain.server_program(4000).unwrap().received, sent);
+    assert_eq!(chain.ends(), [End::Finished; 2]);
+}
+
+#[test]
+fn settings_of_no_use_change_no_gateway() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 6);
+    let now = chain.now();
+    let config = gateway_config(SetUp::ConnectFirst).limits(Limits::default().connections(0));
+    let gateway = chain.gateway_node(0).gateway.as_mut().unwrap();
+    assert!(matches!(gateway.reconfigure(now, config), Err(ConfigError::TooTight { .. })));
+    chain.open(4000, Program::sending(content(1000, 1)), Program::default());
+    assert!(chain.run(HOUR));
+    assert_eq!(chain.ends(), [End::Finished; 2]);
 }

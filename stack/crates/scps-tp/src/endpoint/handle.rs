@@ -34,7 +34,7 @@ pub struct ConnectionHandle<'a> {
 impl Endpoint {
     /// A connection to act on, if it exists still.
     pub fn connection(&mut self, id: ConnectionId) -> Option<ConnectionHandle<'_>> {
-        self.table.get(id)?;
+        self.connections.get(id)?;
         Some(ConnectionHandle { endpoint: self, id })
     }
 }

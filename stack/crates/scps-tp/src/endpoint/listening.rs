@@ -1,6 +1,6 @@
 //! Connections that others open: listeners, and SYNs when there are more than can be kept.
 
-use super::{Endpoint, Listener, REPLIES_MAX};
+use super::Endpoint;
 use crate::config::Config;
 use crate::cookie;
 use crate::error::ListenError;
@@ -12,55 +12,87 @@ use scps_net::Envelope;
 use scps_types::{Duration, Instant};
 use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp};
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 
 /// Octets of an answer to a SYN, both headers with the options that cookies keep.
 const SYN_ACK_LEN: usize = 64;
+
+/// Who answers SYNs to a place.
+#[derive(Clone, Debug)]
+pub(super) struct Listener {
+    id: ListenerId,
+    config: Config,
+    /// Whether the user decides about each SYN.
+    asks: bool,
+}
+
+/// The listeners of an endpoint.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    by_place: BTreeMap<AddressPort, Listener>,
+    made: u32,
+    last_cookie_at: Option<Instant>,
+}
+
+impl Listeners {
+    fn add(&mut self, local: SocketAddr, config: Config, asks: bool) -> Result<ListenerId, ListenError> {
+        let local = carried(local).map_err(ListenError::Ipv6)?;
+        let id = ListenerId(self.made);
+        self.made += 1;
+        self.by_place.insert(local, Listener { id, config, asks });
+        Ok(id)
+    }
+
+    /// The one for a segment to a place: that of the place itself before that of the port, before that of all ports.
+    pub(super) fn at(&self, local: AddressPort) -> Option<&Listener> {
+        let places = [local, (Ipv4Addr::UNSPECIFIED, local.1), (Ipv4Addr::UNSPECIFIED, 0)];
+        places.iter().find_map(|place| self.by_place.get(place))
+    }
+
+    /// True if a cookie may still come back.
+    fn is_cookie_awaited(&self, now: Instant) -> bool {
+        let lifetime = Duration::from_secs(cookie::LIFETIME_S);
+        self.last_cookie_at.is_some_and(|at| now.since(at) <= lifetime)
+    }
+}
 
 impl Endpoint {
     /// Accepts connections to `local`; an unspecified address means any of ours, and with port 0 any port that no other
     /// listener has.
     pub fn listen(&mut self, local: impl Into<SocketAddr>, config: Config) -> Result<ListenerId, ListenError> {
-        self.add_listener(local.into(), config, false)
+        self.listeners.add(local.into(), config, false)
     }
 
     /// As [`Endpoint::listen`], but each SYN waits for the user's decision ([`Event::Asked`]). SYNs beyond
     /// [`super::EndpointConfig::half_open_max`] are dropped, for a cookie would be an answer.
     pub fn listen_asking(&mut self, local: impl Into<SocketAddr>, config: Config) -> Result<ListenerId, ListenError> {
-        self.add_listener(local.into(), config, true)
-    }
-
-    fn add_listener(&mut self, local: SocketAddr, config: Config, asks: bool) -> Result<ListenerId, ListenError> {
-        let local = carried(local).map_err(ListenError::Ipv6)?;
-        let id = ListenerId(self.listeners_made);
-        self.listeners_made += 1;
-        self.listeners.insert(local, Listener { id, config, asks });
-        Ok(id)
+        self.listeners.add(local.into(), config, true)
     }
 
     /// Lets a SYN be answered that a listener asked about.
     pub fn answer(&mut self, now: Instant, id: ConnectionId) {
-        self.with(now, id, |c, _| c.opening.let_go());
+        self.connections.with(now, id, |c, _| c.control.opening.let_go());
     }
 
     /// Forgets a SYN that a listener asked about: its sender hears nothing and may try again.
     pub fn ignore(&mut self, now: Instant, id: ConnectionId) {
-        self.with(now, id, |c, _| {
-            if c.opening.let_go() {
-                c.is_orphan = true;
-                c.finish(CloseReason::Aborted);
+        self.connections.with(now, id, |c, _| {
+            if c.control.opening.let_go() {
+                c.control.is_orphan = true;
+                c.control.finish(CloseReason::Aborted);
             }
         });
     }
 
     /// Opens the window of a connection whose listener holds it closed ([`Config::holds_window`]).
     pub fn open_window(&mut self, now: Instant, id: ConnectionId) {
-        self.with(now, id, |c, _| c.open_window(now));
+        self.connections.with(now, id, |c, _| c.inbound.open_window(&mut c.control));
     }
 
     /// Stops accepting.
     pub fn unlisten(&mut self, id: ListenerId) {
-        self.listeners.retain(|_, l| l.id != id);
+        self.listeners.by_place.retain(|_, l| l.id != id);
     }
 
     /// A segment for a listener, of no connection. An error without a reason asks for a reset.
@@ -68,7 +100,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         (local, remote): (AddressPort, AddressPort),
-        (listener, config, asks): (ListenerId, Config, bool),
+        Listener { id: listener, config, asks }: Listener,
         envelope: &Envelope,
         tcp: &Tcp,
         data: &[u8],
@@ -80,9 +112,9 @@ impl Endpoint {
         let dscp = if config.dscp == 0 { envelope.dscp } else { config.dscp };
         let config = Config { precedence: config.precedence.or(envelope.precedence), dscp, ..config };
         if tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) {
-            if self.table.half_open_count() < self.config.half_open_max {
+            if self.connections.table.half_open_count() < self.config.half_open_max {
                 let index = self.open_half(now, local, remote, listener, config, tcp);
-                self.table.begin_half_open(index);
+                self.connections.table.begin_half_open(index);
                 if asks {
                     self.ask(listener, index);
                 }
@@ -94,33 +126,31 @@ impl Endpoint {
             self.answer_with_cookie(now, local, remote, listener, config, tcp);
             return Err(Some(DropReason::BacklogFull));
         }
-        let lifetime = Duration::from_secs(cookie::LIFETIME_S);
-        let is_awaited = self.last_cookie_at.is_some_and(|at| now.since(at) <= lifetime);
-        if !is_awaited || !tcp.flags.has(Flags::ACK) || tcp.flags.has(Flags::SYN) {
+        if !self.listeners.is_cookie_awaited(now) || !tcp.flags.has(Flags::ACK) || tcp.flags.has(Flags::SYN) {
             return Err(None);
         }
         // Data may overtake the acknowledgement that opens, so what fits no cookie is not reset: it comes again.
         let syn = cookie::open(&self.seed, now, local, remote, tcp).ok_or(Some(DropReason::NoConnection))?;
         let config = Config { initial_sequence: Some(tcp.ack + u32::MAX), ..config };
         let index = self.open_half(now, local, remote, listener, config, &syn);
-        if let Some(c) = self.table.at_mut(index) {
-            c.assume_syn_ack_sent(&self.routes[c.path.route().0]);
+        if let Some(c) = self.connections.table.at_mut(index) {
+            c.assume_syn_ack_sent(&self.connections.routes[c.outbound.path.route()]);
         }
-        let delivered = self.deliver(now, index, envelope, tcp, data);
-        if let Some(c) = self.table.at_mut(index).filter(|c| c.state == State::SynReceived) {
-            c.finish(CloseReason::TimedOut);
-            self.settle(index);
+        let delivered = self.deliver(now, index, envelope, tcp, data, &mut |_, _| 0);
+        if let Some(c) = self.connections.table.at_mut(index).filter(|c| c.control.state == State::SynReceived) {
+            c.control.finish(CloseReason::TimedOut);
+            self.connections.settle(index);
         }
         delivered.map_err(Some)
     }
 
     /// Holds the answer to a SYN back until the user decides.
     fn ask(&mut self, listener: ListenerId, index: u32) {
-        if let Some(c) = self.table.at_mut(index) {
-            c.opening.hold();
-            c.events.push_back(Event::Asked(listener, c.id));
+        if let Some(c) = self.connections.table.at_mut(index) {
+            c.control.opening.hold();
+            c.control.events.push_back(Event::Asked(listener, c.control.id));
         }
-        self.settle(index);
+        self.connections.settle(index);
     }
 
     /// A connection for a SYN; the place it has.
@@ -136,13 +166,13 @@ impl Endpoint {
         let offer = tcp.options.capabilities;
         // Without ports a packet of one connection could be taken for another's, so an identifier that leads to one here, which its
         // peer may have forgotten, is not agreed on.
-        let is_taken = |identifier| self.table.compressed(remote.0, local.0, identifier).is_some();
+        let is_taken = |identifier| self.connections.table.compressed(remote.0, local.0, identifier).is_some();
         let does_compress = offer
             .is_some_and(|o| o.has(Capabilities::COMPRESSION) && o.connection_id != 0 && !is_taken(o.connection_id));
         let config = Config { compression: config.compression && does_compress, ..config };
         let with_scps = config.scps && offer.is_some();
         let id = self.create(now, local, remote, config, State::SynReceived, Some(listener), with_scps);
-        self.with(now, id, |c, route| c.on_peer_syn(now, route, tcp));
+        self.connections.with(now, id, |c, route| c.on_peer_syn(now, route, tcp));
         id.place()
     }
 
@@ -157,22 +187,22 @@ impl Endpoint {
         config: Config,
         tcp: &Tcp,
     ) {
-        let route = self.route_to(remote.0).0;
-        if self.replies.len() >= REPLIES_MAX || !self.routes[route].has_room_for_reply(SYN_ACK_LEN, now) {
+        let route = self.connections.routes.to(remote.0);
+        if !self.replies.has_room() || !self.connections.routes[route].has_room_for_reply(SYN_ACK_LEN, now) {
             return;
         }
         let syn = cookie::reduce(tcp);
         let initial_sequence = Some(cookie::make(&self.seed, now, local, remote, &syn));
         let index = self.open_half(now, local, remote, listener, Config { initial_sequence, ..config }, &syn);
-        let Some(c) = self.table.at_mut(index) else { return };
+        let Some(c) = self.connections.table.at_mut(index) else { return };
         let mut out = Vec::new();
-        let route = &mut self.routes[c.path.route().0];
-        let polled = c.poll_transmit(&mut Sending::new(now, route, &mut self.network, &mut out));
-        c.finish(CloseReason::TimedOut);
-        self.settle(index);
+        let route = &mut self.connections.routes[c.outbound.path.route()];
+        let polled = c.poll_transmit(&mut Sending::new(now, route, &mut self.connections.network, &mut out));
+        c.control.finish(CloseReason::TimedOut);
+        self.connections.settle(index);
         if polled == Polled::Packet && !out.is_empty() {
-            self.last_cookie_at = Some(now);
-            self.replies.push_back((remote.0, out));
+            self.listeners.last_cookie_at = Some(now);
+            self.replies.push(remote.0, out);
         }
     }
 }

@@ -2,15 +2,29 @@
 
 use std::net::IpAddr;
 
-/// A packet that was appended to the caller's buffer.
+/// What a carrier takes of a connection at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Carrier {
+    /// A packet.
+    #[default]
+    Single,
+    /// Up to so many segments as one packet, and all segments without their checksum: it does what [`Transmit::offload`] says.
+    Cutting(u16),
+    /// Up to so many packets of one length.
+    Several(u16),
+}
+
+/// A packet, or several of one length, appended to the caller's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Transmit {
     /// Where it goes.
     pub dst: IpAddr,
-    /// Its octets, network header included.
+    /// Its octets, network header included; those of all packets.
     pub len: usize,
-    /// What is left to its carrier, if that takes such packets ([`crate::Endpoint::set_joined_max`]).
+    /// How many packets.
+    pub packets: usize,
+    /// What is left to its carrier, if that is one that cuts.
     pub offload: Option<Offload>,
 }
 
@@ -39,6 +53,11 @@ impl Offload {
 impl Transmit {
     /// A packet of `len` octets to `dst`.
     pub fn new(dst: impl Into<IpAddr>, len: usize) -> Self {
-        Transmit { dst: dst.into(), len, offload: None }
+        Transmit::several(dst, len, 1)
+    }
+
+    /// So many packets of one length to `dst`, of `len` octets together.
+    pub fn several(dst: impl Into<IpAddr>, len: usize, packets: usize) -> Self {
+        Transmit { dst: dst.into(), len, packets, offload: None }
     }
 }

@@ -2,7 +2,8 @@
 //! sends. The other one may wait for ever, for no number of its half is known any more; so it is asked, and its answer tells them. Question,
 //! answer and reset may be lost, so it is asked again until it says that it does not have the connection.
 
-use super::{Endpoint, REPLIES_MAX};
+use super::replies::REPLIES_MAX;
+use super::Endpoint;
 use crate::config::RouteConfig;
 use crate::names::{carried, AddressPort, ConnectionId};
 use crate::reply;
@@ -80,10 +81,10 @@ impl Endpoint {
     /// who sent that SYN first, for an end that waits for one has no number to answer with. Nothing leaves if the connection is known
     /// here, or that end is being asked already.
     pub fn ask_after(&mut self, now: Instant, stranger: &UnknownSegment) {
-        self.advance_clock(now);
+        self.connections.advance_clock(now);
         let UnknownSegment { from, to, answers_syn } = *stranger;
         let (Ok(from), Ok(to)) = (carried(from), carried(to)) else { return };
-        if self.table.between(from, to).is_none() && !self.questions.asked.contains_key(&(from, to)) {
+        if self.connections.table.between(from, to).is_none() && !self.questions.asked.contains_key(&(from, to)) {
             self.put_question(now, (from, to), answers_syn, 0);
         }
     }
@@ -91,22 +92,22 @@ impl Endpoint {
     /// Asks again what was not answered.
     pub(super) fn ask_again(&mut self, now: Instant) {
         while let Some((ends, tries)) = self.questions.take_due(now) {
-            if self.table.between(ends.0, ends.1).is_none() {
+            if self.connections.table.between(ends.0, ends.1).is_none() {
                 self.put_question(now, ends, None, tries);
             }
         }
     }
 
     fn put_question(&mut self, now: Instant, (from, to): Ends, answers_syn: Option<SeqNum>, tries: u8) {
-        let patience = self.routes[self.route_to(to.0).0].config().initial_rto.max(Duration::from_millis(1));
+        let route = *self.connections.routes[self.connections.routes.to(to.0)].config();
+        let patience = route.initial_rto.max(Duration::from_millis(1));
         let wait = patience * (1 << u32::from(tries).min(BACK_OFFS_MAX));
         self.questions.note((from, to), tries + 1, now + wait);
-        if self.replies.len() >= REPLIES_MAX {
+        if !self.replies.has_room() {
             return;
         }
         let (src, dst, services) = (from.0, to.0, Services::NONE);
-        let route = self.route_to(dst).0;
-        let RouteConfig { mtu, protocol, .. } = *self.routes[route].config();
+        let RouteConfig { mtu, protocol, .. } = route;
         let envelope = Envelope { src, dst, protocol, precedence: None, dscp: 0, services };
         let ports = (from.1, to.1);
         let mut name = Vec::with_capacity(12);
@@ -116,21 +117,21 @@ impl Endpoint {
         }
         let guess = self.seed.keyed_hash("stranger", &name);
         let written = match answers_syn {
-            Some(ack) => reply::refusal(now, &mut self.network, &envelope, mtu, ports, ack),
-            None => reply::question(now, &mut self.network, &envelope, mtu, ports, guess),
+            Some(ack) => reply::refusal(now, &mut self.connections.network, &envelope, mtu, ports, ack),
+            None => reply::question(now, &mut self.connections.network, &envelope, mtu, ports, guess),
         };
         if let Ok(packet) = written {
-            self.queue_reply(now, dst, packet);
+            self.replies.queue(now, &mut self.connections, dst, packet);
         }
     }
 
     /// Forgets a SYN that a listener asked about, and tells its sender by ICMP that the destination cannot be reached. False if the network
     /// cannot say that; then nothing happened.
     pub fn refuse(&mut self, now: Instant, id: ConnectionId, code: u8) -> bool {
-        let quote = self.table.get(id).map(|c| Quote { src: c.remote, dst: c.local, seq: c.receiver.start() });
-        let Some(quote) = quote else { return false };
-        let Some(packet) = self.network.unreachable(code, &quote) else { return false };
-        self.queue_reply(now, quote.src.0, packet);
+        let Some(c) = self.connections.get(id) else { return false };
+        let quote = Quote { src: c.control.remote, dst: c.control.local, seq: c.inbound.receiver.start() };
+        let Some(packet) = self.connections.network.unreachable(code, &quote) else { return false };
+        self.replies.queue(now, &mut self.connections, quote.src.0, packet);
         self.ignore(now, id);
         true
     }

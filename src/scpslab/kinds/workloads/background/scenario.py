@@ -1,4 +1,4 @@
-"""Kind `congestion`: FY97's generator of datagrams."""
+"""Kind `background`: FY97's generator of datagrams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 MOST_DRAWS = 1_000_000
 
 
-class CongestionTraffic(Traffic):
+class Background(Traffic):
     """FY97's congestion generator: UDP at a uniform random rate, drawn again every few seconds.
 
     Ends with the last required workload.
@@ -25,7 +25,7 @@ class CongestionTraffic(Traffic):
 
     is_load: ClassVar = True
 
-    kind: Literal["congestion"] = key(says="The kind of workload.", example="congestion")
+    kind: Literal["background"] = key(says="The kind of workload.", example="background")
     level: float | None = key(
         None,
         says="Congestion level in percent of the slowest hop on the path: rates are drawn from 0 to (level - 100) %.",
@@ -56,9 +56,9 @@ class CongestionTraffic(Traffic):
         if not IP_UDP_HEADERS_BYTES < self.packet <= mtu:
             expected = f"expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B"
             yield ("packet",), f'found "{self.packet.text}"; {expected}. Correct the value.'
-        draws = around.virtual // self.redraw
+        draws = around.lab_time // self.redraw
         if draws > MOST_DRAWS:
-            found = f'found "{self.redraw.text}", {draws} rates in limits.virtual'
+            found = f'found "{self.redraw.text}", {draws} rates in limits.lab_time'
             yield ("redraw",), f"{found}; expected at most {MOST_DRAWS}. Redraw less often."
         if self.level is not None and around.slowest_bps is None:
             expected = f"expected a slowest hop between {self.from_} and {self.to}"
@@ -71,6 +71,7 @@ class CongestionTraffic(Traffic):
         hop = slowest(setting.way(self.from_, self.to))
         rate_bps = hop.direction.rate_bps or 0 if hop else 0
         most_bps = self.max_rate if self.max_rate is not None else round(rate_bps * ((self.level or 100) - 100) / 100)
+        # The stream has the name that the kind once had, so that the draws are what they were.
         draws = setting.draws("congestion", self.name, -(-setting.virtual_ns // self.redraw))
         return {
             **super().derived(setting),
@@ -81,4 +82,4 @@ class CongestionTraffic(Traffic):
         }
 
 
-KIND = CongestionTraffic
+KIND = Background

@@ -6,10 +6,10 @@ import json
 
 from scpslab.lab.workloads import ToolOptions, Workload
 
-from scpslab.kinds.workloads.congestion import plan as planned
+from scpslab.kinds.workloads.background import plan as planned
 
 
-class Congestion(Workload[planned.Congestion]):
+class Background(Workload[planned.Background]):
     """Runs until the last required workload is over."""
 
     def prepare(self) -> None:
@@ -50,4 +50,4 @@ class Congestion(Workload[planned.Congestion]):
         self.finish("completed")
 
 
-KIND = Congestion
+KIND = Background

@@ -1,4 +1,4 @@
-"""Probe `verdicts`: what the stages of a direction decided of its packets."""
+"""Probe `losses`: what the stages of a direction decided of its packets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from scpslab.plan.probes import AtDirection
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdicts(AtDirection):
+class Losses(AtDirection):
     """Every packet of a direction that did not pass unharmed: `records/<name>.jsonl`."""
 
-    kind: Literal["verdicts"] = "verdicts"
+    kind: Literal["losses"] = "losses"
 
     @property
     def logged_direction(self) -> tuple[str, str]:
@@ -20,4 +20,4 @@ class Verdicts(AtDirection):
         return self.link, self.direction
 
 
-KIND = Verdicts
+KIND = Losses

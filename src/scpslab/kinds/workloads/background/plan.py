@@ -10,7 +10,7 @@ from scpslab.plan.workloads import Traffic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Congestion(Traffic):
+class Background(Traffic):
     """FY97's generator.
 
     The rates were drawn when the plan was made; each is held for `redraw_ns`; `packet_bytes` is the IP length.
@@ -18,7 +18,7 @@ class Congestion(Traffic):
     It is never required: it stops with the last required workload.
     """
 
-    kind: Literal["congestion"] = "congestion"
+    kind: Literal["background"] = "background"
     max_rate_bps: Size
     redraw_ns: Period
     packet_bytes: Amount
@@ -33,4 +33,4 @@ class Congestion(Traffic):
         return self.rates_bps if self.max_rate_bps else ()
 
 
-KIND = Congestion
+KIND = Background

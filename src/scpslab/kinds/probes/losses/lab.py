@@ -6,10 +6,10 @@ from scpslab.core.names import file_name
 from scpslab.lab.probes import Probe
 from scpslab.lab.records import Records
 
-from scpslab.kinds.probes.verdicts import plan as planned
+from scpslab.kinds.probes.losses import plan as planned
 
 
-class VerdictLog(Probe[planned.Verdicts]):
+class LossLog(Probe[planned.Losses]):
     """One line for every packet of the direction that did not pass unharmed."""
 
     def stop(self) -> None:
@@ -31,4 +31,4 @@ class VerdictLog(Probe[planned.Verdicts]):
         records.close()
 
 
-KIND = VerdictLog
+KIND = LossLog

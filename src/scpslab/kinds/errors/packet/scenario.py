@@ -10,7 +10,7 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
 from scpslab.scenario.errors import ErrorModel
 
-from scpslab.kinds.errors.packet_loss.plan import PacketLoss
+from scpslab.kinds.errors.packet.plan import PacketLoss
 
 if TYPE_CHECKING:
     from scpslab.scenario.vectors import Draws, GapVector
@@ -21,9 +21,8 @@ class PacketLossModel(ErrorModel):
 
     loss: Probability = key(
         0.0,
-        says="packet-loss: probability that a packet is lost, whatever its length (drop_min_bytes spares the short "
-        "ones).",
-        example=0.01,
+        says="packet: probability that a packet is lost, whatever its length (drop_min_bytes spares the short ones).",
+        example="1 %",
     )
 
     def has_errors(self) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
 from scpslab.analysis.metrics.data_flows import Load
 
-from scpslab.kinds.workloads.congestion.plan import Congestion
+from scpslab.kinds.workloads.background.plan import Background
 
 COLUMNS = columns({"congestion_offered_packets": None, "congestion_offered_bytes": None})
 
 
-def measure(subject: Subject[Congestion]) -> Values:
+def measure(subject: Subject[Background]) -> Values:
     """Values by column name from the generator's summary."""
     summary = subject.line("summary")
     return {f"congestion_offered_{what}": count(summary, f"sent_{what}") for what in ("packets", "bytes")}

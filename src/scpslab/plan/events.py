@@ -57,7 +57,7 @@ class RunStep:
     do: Literal["run"] = "run"
     node: Name
     command: PlainText
-    patience_ns: Period
+    timeout_ns: Period
     required: bool
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:

@@ -1,0 +1,293 @@
+//! What a gateway, a router and a file server have for their operator: SIGHUP, the level of the log, counters for a monitoring system.
+//! Everything goes through UDP or the kernel's TCP on the loopback interface, so nothing here needs privileges.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod fp_common;
+
+use fp_common::wait_until;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{channel, Receiver};
+use std::time::{Duration, Instant};
+
+/// A program that runs, with its log.
+struct Daemon {
+    child: Child,
+    log: Receiver<String>,
+    folder: tempfile::TempDir,
+}
+
+impl Daemon {
+    /// Starts `scps COMMAND FILE` with settings, and waits until it is ready.
+    fn start(command: &str, settings: &str, more: &[&str]) -> Daemon {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("settings.json");
+        fs::write(&file, settings).unwrap();
+        let mut daemon = Command::new(env!("CARGO_BIN_EXE_scps"));
+        daemon.args([command.as_ref(), file.as_os_str()]).args(more);
+        Daemon::spawn(daemon, folder)
+    }
+
+    fn spawn(mut command: Command, folder: tempfile::TempDir) -> Daemon {
+        let ready = folder.path().join("ready");
+        let place = format!("unix:{}", folder.path().join("metrics").display());
+        command.args(["--metrics", &place]).arg("--ready-file").arg(&ready);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (sender, log) = channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        wait_until("the program is ready", || ready.exists());
+        Daemon { child, log, folder }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("settings.json")
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    fn line(&self) -> String {
+        self.log.recv_timeout(Duration::from_secs(30)).expect("a line in the log")
+    }
+
+    /// What the log says of settings that are read again.
+    fn reload(&self, settings: &str) -> String {
+        fs::write(self.file(), settings).unwrap();
+        self.signal("-HUP");
+        self.line()
+    }
+
+    fn reader(&self) -> UnixStream {
+        UnixStream::connect(self.folder.path().join("metrics")).unwrap()
+    }
+
+    /// The answer of the endpoint to a request; empty if it hangs up.
+    fn asked(&self, request: &[u8]) -> String {
+        let (mut reader, mut answer) = (self.reader(), String::new());
+        let _ = reader.write_all(request).and_then(|()| reader.read_to_string(&mut answer));
+        answer
+    }
+
+    fn metrics(&self) -> String {
+        let mut answer = String::new();
+        wait_until("the endpoint has a place", || {
+            answer = self.asked(b"GET /metrics HTTP/1.1\r\n\r\n");
+            !answer.is_empty()
+        });
+        answer
+    }
+
+    /// Ends it by SIGTERM; what it wrote to its log and nobody read.
+    fn end(mut self) -> Vec<String> {
+        self.signal("-TERM");
+        assert_eq!(self.child.wait().unwrap().code(), Some(143));
+        self.log.iter().collect()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A gateway between two UDP sockets; `wan` is added to the transport, `more` to the file.
+fn gateway(ports: [u16; 4], wan: &str, more: &str) -> String {
+    let side = |local, remote, transport: &str| {
+        let ends = format!(r#""local": "127.0.0.1:{local}", "remote": "127.0.0.1:{remote}""#);
+        format!(r#"{{"carrier": {{"kind": "udp", {ends}}}, "transport": {{{transport}}}}}"#)
+    };
+    let lan = side(ports[0], ports[1], "");
+    let wan = side(ports[2], ports[3], wan);
+    format!(r#"{{"lan": {lan}, "wan": {wan}{more}}}"#)
+}
+
+const SLOW: &str = r#""rate": "2 Mbit/s", "rtt_ms": 500"#;
+const FAST: &str = r#""rate": "5 Mbit/s", "rtt_ms": 500, "congestion": "vegas""#;
+
+#[test]
+fn a_gateway_takes_new_rates_and_refuses_what_it_cannot_change() {
+    let ports = [(); 4].map(|()| free_port());
+    let daemon = Daemon::start("gateway", &gateway(ports, SLOW, ""), &[]);
+    let said = daemon.reload(&gateway(ports, FAST, r#", "limits": {"connections": 7, "set_up_s": 3}"#));
+    assert!(said.starts_with("scps: gateway: SIGHUP: settings are read again: lan: TCP, VJ, no rate"), "{said}");
+    assert!(said.contains("; wan: SCPS-TP, Vegas, rate 5000000 bit/s"), "{said}");
+    // Carriers, MTUs and what decides who is taken hold until the end; nothing of such a file is taken.
+    let other = gateway([ports[0], ports[1], ports[2], ports[0]], &format!(r#"{SLOW}, "mtu": 1000"#), "");
+    let said = daemon.reload(&other);
+    assert!(said.contains("found changes that only a restart makes (lan: mtu, wan: carrier, wan: mtu)"), "{said}");
+    assert!(said.ends_with("The settings stay as they were."), "{said}");
+    let said = daemon.reload(&gateway(ports, FAST, r#", "unknown": "pass", "set_up": "early""#));
+    assert!(said.contains("(set_up, unknown)"), "{said}");
+    assert_eq!(daemon.end(), [""; 0]);
+}
+
+#[test]
+fn settings_that_are_no_good_change_nothing() {
+    let ports = [(); 4].map(|()| free_port());
+    let daemon = Daemon::start("gateway", &gateway(ports, SLOW, ""), &["--log-level", "error"]);
+    let stays = |said: String, why: &str| {
+        assert!(said.starts_with("scps: gateway: SIGHUP: ") && said.contains(why), "{said}");
+        assert!(said.ends_with("The settings stay as they were."), "{said}");
+    };
+    stays(daemon.reload("{\"wan\": {"), "settings.json:1: wan: found text that is no JSON");
+    stays(daemon.reload(&gateway(ports, r#""rate": "fast""#, "")), "wan: rate: ");
+    stays(daemon.reload(&gateway(ports, SLOW, r#", "limits": {"connections": 0}"#)), "limits allow no connection");
+    stays(daemon.reload(&"[".repeat(1 << 19)), "found a list");
+    stays(daemon.reload(&" ".repeat(1 << 21)), "more than 1048576 octets");
+    fs::remove_file(daemon.file()).unwrap();
+    daemon.signal("-HUP");
+    stays(daemon.line(), "settings.json: ");
+    // A pipe that nobody writes to would keep whoever opens it waiting.
+    assert!(Command::new("mkfifo").arg(daemon.file()).status().unwrap().success());
+    daemon.signal("-HUP");
+    stays(daemon.line(), "found no file");
+    fs::remove_file(daemon.file()).unwrap();
+    // Good ones are taken without a word at this level, and it works still.
+    fs::write(daemon.file(), gateway(ports, FAST, "")).unwrap();
+    daemon.signal("-HUP");
+    assert!(daemon.metrics().contains("\nscps_gateway_open 0\n"));
+    assert_eq!(daemon.end(), [""; 0]);
+}
+
+#[test]
+fn readers_that_dawdle_or_flood_keep_nobody_out_for_long() {
+    let ports = [(); 4].map(|()| free_port());
+    let daemon = Daemon::start("gateway", &gateway(ports, SLOW, ""), &[]);
+    assert_eq!(daemon.asked(&vec![b'x'; 1 << 20]), "");
+    assert!(daemon.asked(b"GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 404 "));
+    // Every place is held by somebody who says an octet now and then; more than there are places are turned away.
+    let mut dawdlers: Vec<UnixStream> = (0..20).map(|_| daemon.reader()).collect();
+    let begin = Instant::now();
+    let mut answer = String::new();
+    wait_until("a place is free", || {
+        for dawdler in &mut dawdlers {
+            let _ = dawdler.write_all(b"G");
+        }
+        std::thread::park_timeout(Duration::from_millis(100));
+        answer = daemon.asked(b"GET /metrics HTTP/1.0\r\n\r\n");
+        !answer.is_empty()
+    });
+    assert!(answer.contains("\nscps_gateway_begun 0\n"), "{answer}");
+    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+    drop(dawdlers);
+    daemon.end();
+}
+
+fn router(port: u16, next_hops: &str, interface: &str) -> String {
+    let tables = format!(r#""tables": {{"hosts": [{{"ip": "10.8.0.1", "np": "7290"}}], "next_hops": [{next_hops}]}}"#);
+    let udp = format!(r#"{{"kind": "udp", "local": "127.0.0.1:{port}"}}"#);
+    let interface = format!(r#"{{"name": "hop", "carrier": {udp}, "neighbours": ["127.0.0.9"]{interface}}}"#);
+    format!(r#"{{"address": "10.8.0.9", {tables}, "interfaces": [{interface}]}}"#)
+}
+
+#[test]
+fn a_router_takes_new_tables_and_rates() {
+    let port = free_port();
+    let daemon = Daemon::start("router", &router(port, "", ""), &[]);
+    let said = daemon.reload(&router(port, r#"{"to": "7290", "via": "127.0.0.9"}"#, r#", "rate": "1 Mbit/s""#));
+    assert!(said.starts_with("scps: router: SIGHUP: settings are read again: "), "{said}");
+    let said = daemon.reload(&router(port, "", r#", "mtu": 900"#));
+    assert!(said.contains("only a restart makes (interface hop)"), "{said}");
+    let said = daemon.reload(&router(port, r#"{"to": "729x", "via": "127.0.0.9"}"#, ""));
+    assert!(said.contains("found \"729x\"; expected an NP address"), "{said}");
+    assert!(daemon.metrics().contains("\nscps_router_interfaces_sent{interface=\"hop\"} 0\n"));
+    assert_eq!(daemon.end(), [""; 0]);
+}
+
+fn hash(password: &str) -> String {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_scps"));
+    let mut child =
+        child.args(["fpd", "--hash-password"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    writeln!(child.stdin.take().unwrap(), "{password}").unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap().trim().to_owned()
+}
+
+/// A file server over the kernel's TCP, with these users.
+fn file_server(users: &str) -> (Daemon, std::net::SocketAddr) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("files")).unwrap();
+    fs::write(folder.path().join("settings.json"), users).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
+    command.args(["fpd", "--transport", "tcp", "--port", "0", "--users"]).arg(folder.path().join("settings.json"));
+    let daemon = Daemon::spawn(command, folder);
+    let address = fs::read_to_string(daemon.folder.path().join("ready")).unwrap().trim().parse().unwrap();
+    (daemon, address)
+}
+
+/// The answer to a login, and a session that goes on.
+fn log_in(address: std::net::SocketAddr, name: &str) -> (String, std::net::TcpStream) {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "USER {name}\r\nPASS secret\r\n").unwrap();
+    let answers = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+    let answer = answers.filter(|line| line.starts_with("230") || line.starts_with("530")).take(1).collect();
+    (answer, stream)
+}
+
+fn log_line(daemon: &Daemon, words: &str) -> String {
+    loop {
+        let said = daemon.line();
+        if said.contains(words) {
+            return said;
+        }
+    }
+}
+
+#[test]
+fn a_file_server_takes_new_users_and_counts_what_it_does() {
+    let user = |name: &str| format!(r#""{name}": {{"password": "{}", "root": "files"}}"#, hash("secret"));
+    let (daemon, address) = file_server(&format!(r#"{{"users": {{{}}}}}"#, user("ann")));
+    let (answer, mut ann) = log_in(address, "ann");
+    assert!(answer.starts_with("230"), "{answer}");
+    assert!(log_in(address, "bob").0.starts_with("530"));
+    for (text, why) in [("{\"users\": 7}", "settings.json"), ("{\"users\": {}}", "found nobody to serve")] {
+        fs::write(daemon.file(), text).unwrap();
+        daemon.signal("-HUP");
+        let said = log_line(&daemon, "SIGHUP");
+        assert!(said.contains(why) && said.ends_with("The settings stay as they were."), "{said}");
+    }
+    fs::write(daemon.file(), format!(r#"{{"users": {{{}}}}}"#, user("bob"))).unwrap();
+    daemon.signal("-HUP");
+    let said = log_line(&daemon, "SIGHUP");
+    assert!(said.contains("settings are read again: 1 users"), "{said}");
+    assert!(log_in(address, "bob").0.starts_with("230"));
+    assert!(log_in(address, "ann").0.starts_with("530"));
+    // Who was logged in goes on.
+    write!(ann, "PWD\r\n").unwrap();
+    let mut lines = BufReader::new(ann).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("257")));
+    let metrics = daemon.metrics();
+    for line in ["sessions 4", "logins_refused 2", "commands 9", "refused 0", "to_clients_octets 0"] {
+        assert!(metrics.contains(&format!("\nscps_fpd_{line}\n")), "{line}: {metrics}");
+    }
+    daemon.end();
+}
+
+#[test]
+fn the_log_level_leaves_out_what_matters_less() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
+    command.args(["fpd", "--transport", "tcp", "--port", "0", "--open"]).arg(folder.path()).env("SCPS_LOG", "warn");
+    let daemon = Daemon::spawn(command, folder);
+    let ready: &Path = &daemon.folder.path().join("ready");
+    let address: std::net::SocketAddr = fs::read_to_string(ready).unwrap().trim().parse().unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "QUIT\r\n").unwrap();
+    stream.read_to_end(&mut Vec::new()).unwrap();
+    // Neither the session nor the signal is worth a warning.
+    daemon.signal("-HUP");
+    assert!(daemon.metrics().contains("\nscps_fpd_sessions 1\n"));
+    assert_eq!(daemon.end(), [""; 0]);
+}

@@ -1,0 +1,61 @@
+//! Packets of no connection that wait to leave: resets for strangers, cookies, questions.
+
+use super::connections::Connections;
+use crate::reply;
+use scps_net::Envelope;
+use scps_types::Instant;
+use scps_wire::tcp::{Flags, Tcp};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// Packets that wait, at most.
+pub(super) const REPLIES_MAX: usize = 64;
+
+/// Packets of no connection that wait to leave.
+#[derive(Debug, Default)]
+pub(super) struct Replies {
+    waiting: VecDeque<(Ipv4Addr, Vec<u8>)>,
+}
+
+impl Replies {
+    /// True if another one may wait.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() < REPLIES_MAX
+    }
+
+    /// One waits whose route is charged already.
+    pub(super) fn push(&mut self, dst: Ipv4Addr, packet: Vec<u8>) {
+        self.waiting.push_back((dst, packet));
+    }
+
+    /// The next one, and where it goes.
+    pub(super) fn pop(&mut self) -> Option<(Ipv4Addr, Vec<u8>)> {
+        self.waiting.pop_front()
+    }
+
+    /// Lets a packet leave, if there are not too many and the rate has room for it.
+    pub(super) fn queue(&mut self, now: Instant, connections: &mut Connections, dst: Ipv4Addr, packet: Vec<u8>) {
+        let route = connections.routes.to(dst);
+        let has_room = self.has_room() && connections.routes[route].has_room_for_reply(packet.len(), now);
+        if has_room && connections.charge(now, route, packet.len()) {
+            self.push(dst, packet);
+        }
+    }
+
+    /// A reset answers a segment, unless it is one.
+    pub(super) fn reset(
+        &mut self,
+        now: Instant,
+        connections: &mut Connections,
+        envelope: &Envelope,
+        tcp: &Tcp,
+        data_len: usize,
+    ) {
+        if tcp.flags.has(Flags::RST) || !self.has_room() {
+            return;
+        }
+        let mtu = connections.routes[connections.routes.to(envelope.src)].config().mtu;
+        let Ok(packet) = reply::reset(now, &mut connections.network, envelope, mtu, tcp, data_len) else { return };
+        self.queue(now, connections, envelope.src, packet);
+    }
+}
