@@ -3,16 +3,19 @@
 import csv
 import io
 import os
+import shutil
 from functools import partial
 
 import pytest
 
 from scpslab_course.course import variant as variants
+from scpslab_course.course.assignment import FOLDER, INSTRUCTOR
 from scpslab_course.course.folder import load_course
 from scpslab_course.grading import submission
 from scpslab_course.grading.compare import plans
 from tests.lab import command, parts
 from tests.lab.made_up_class import assignments
+from tools import instructors
 
 
 @pytest.fixture
@@ -141,3 +144,23 @@ def test_points_of_a_person_lead_to_the_final_grade_in_a_grade_book(tmp_path, sc
     assert "answer large_limit: 2.5 of 4, Half of it." in book[0][3]
     canvas = scpslab(*grade, "--format", "canvas").splitlines()
     assert canvas[1:3] == ["    Points Possible,,,,,17", '"Li, Bo",,bo,bo,,6.5']
+
+
+def test_an_instructor_who_has_the_archive_goes_from_the_course_to_a_grade(tmp_path, scpslab, typed):
+    """The assignment is as a wheel has it, without its instructor's part."""
+    given = ("--instructors", instructors.write_archive(tmp_path))
+    (tmp_path / "roster.csv").write_text("student\nbo\n")
+    course = ("--course", "satnet", "--roster", "roster.csv")
+    scpslab("course", "new", "satnet", "--assignment", "first-steps")
+    own = tmp_path / "satnet" / "assignments" / "first-steps"
+    shutil.copytree(FOLDER / "first-steps", own, ignore=shutil.ignore_patterns(INSTRUCTOR))
+    assert "expected the instructor's part" in scpslab("course", "issue", *course, code=2)
+    scpslab("course", "issue", *course, *given)
+    scpslab("course", "publish", "public", "--course", "satnet")
+    variant = "satnet/issued/term-1/bo/first-steps.variant.json"
+    scpslab("assignment", "start", "public/assignments/first-steps", "--variant", variant, "--out", "mine")
+    typed("run --unpredicted")
+    (tmp_path / "mine" / "answers.yaml").write_text("limit: Window\n")
+    grade = ("grade", typed("submit").strip(), "--course", "satnet", "--student", "bo")
+    assert "expected the instructor's part" in command.ended(*grade, folder=tmp_path).stdout
+    assert scpslab(*grade, *given).splitlines()[1].split()[:3] == ["graded", "1", "17"]

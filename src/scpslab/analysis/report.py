@@ -30,7 +30,7 @@ from scpslab.analysis.figures.canvas import PNG_DOTS_PER_INCH, STACK, narrow, wo
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
 from scpslab.analysis.figures.plots.points import UNITS
 from scpslab.analysis.figures.recipe import CellRecipe, Recipe
-from scpslab.analysis.figures.source import Source
+from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.output import Report, pages
 from scpslab.analysis.statistics import Group, Mean, clopper_pearson
 from scpslab.analysis.table import HEADLINE, Results, Summary, read_results, report, summarise, with_interval
@@ -338,7 +338,7 @@ def key_numbers(results: Results, summary: Summary) -> Iterator[KeyNumber]:
             at = ", ".join(f"{name} {points[name]}" for name in varied)
             yield _mean(group.means[metric], metric, f"{word} mean {_named(metric)}: {at}")
     for group in measured if len(measured) == 1 else ():
-        for name in summary.metrics:
+        for name in (name for name in summary.metrics if group.means[name].n):
             yield _mean(group.means[name], name, f"Mean {_named(name)}")
     yield _completion(summary.groups)
 
@@ -418,11 +418,18 @@ def _pictures(folder: Path, scenario: str, warn: Warn, *, is_alone: bool) -> tup
             # A drawing of thousands of packets is smaller as dots.
             path = svg if is_own(folder, svg) and svg.stat().st_size <= LARGEST_SVG_BYTES else png
             shows = f"{words.title}. {words.conditions}. The values are in the table of this run."
-            is_small = is_alone and not isinstance(recipe, CellRecipe)
-            small = narrow(recipe.draw(source), name) if is_small else None
+            small = _narrow(recipe, source) if is_alone and not isinstance(recipe, CellRecipe) else None
             anchor = f"figure-{folder.name}-{name}"
             pictures.append(Picture(name, anchor, words.title, shows, path, _is_wide(png), small))
     return tuple(pictures)
+
+
+def _narrow(recipe: Recipe, source: Source) -> bytes | None:
+    try:
+        return narrow(recipe.draw(source), recipe.name)
+    except NothingToDrawError:
+        # The picture that is there is of an earlier state of the run.
+        return None
 
 
 def _rank(recipe: Recipe, scenario: str) -> tuple[bool, bool, bool]:

@@ -82,8 +82,8 @@ def shell(
     The prompt is Mininet's: type a node and a command to run the command in that node, such as "ws1 ping -c 3 ws2".
     "iperf ws1 ws2" measures, "link hop ber 1e-5" changes a link, "watch" shows what happens, and "exit" stops the lab.
 
-    Examples: scpslab shell fy97 · scpslab shell fy97 --set data_rate="9600 bit/s" --keep session · scpslab shell fy97
-    --stack "*=scps:fy97-rate"
+    Examples: scpslab shell fy97 · scpslab shell fy97 --set links.hop.forward.rate="9600 bit/s" · scpslab shell fy97
+    --stack "*=scps:fy97-rate" --keep session
     """
     given = _given(set_ or [])
     if bash and is_path(topology):

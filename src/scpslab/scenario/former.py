@@ -25,6 +25,8 @@ from scpslab.scenario.paths import Data
 from scpslab.scenario.topologies import NoOwn, Topologies, TopologyError
 
 PARAMETERS, LINKS, ANY = "parameters", "links", "*"
+# What a parameter said to keep the value that its topology calculates.
+TOPOLOGYS_OWN = (None, "none")
 # What a swept value may once have been called.
 VALUES = frozenset(word for family in FORMER.values() for word in family)
 
@@ -99,8 +101,9 @@ class Words:
         return (".".join(words),)
 
     def setting(self, path: str, value: Any) -> list[tuple[str, Any]]:
-        """A path and its value in today's words."""
-        return [(now, _Translation(self).at_path(now, value, (), ())) for now in self.path(path)]
+        """A path and its value in today's words; nothing for a parameter that is given its topology's own value."""
+        now = () if path.removeprefix(f"{PARAMETERS}.") in self.moved and value in TOPOLOGYS_OWN else self.path(path)
+        return [(one, _Translation(self).at_path(one, value, (), ())) for one in now]
 
 
 def value_today(path: str, value: Any) -> Any:
@@ -236,8 +239,7 @@ class _Translation:
         for name in [name for name in found[PARAMETERS] if name in self.words.moved]:
             value = found[PARAMETERS].pop(name)
             del self.origins[PARAMETERS, name]
-            # "none" was the word for a topology's own value.
-            for path in self.words.moved[name] if value not in (None, "none") else ():
+            for path in self.words.moved[name] if value not in TOPOLOGYS_OWN else ():
                 *before, last = (LINKS, *path.split("."))
                 here = found
                 for word in before:

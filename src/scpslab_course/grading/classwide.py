@@ -89,7 +89,8 @@ def from_solution(grade: Grade, assignment: Assignment, marking: Marking) -> Ite
         if part.kind not in ("answer", "deliverable", "write-up") or part.name not in published:
             continue
         starter = assignment.folder / STARTER / part.name
-        common = _phrases(starter.read_text(encoding="utf-8", errors="replace")) if starter.is_file() else set()
+        handed_out = starter.read_text(encoding="utf-8", errors="replace") if starter.is_file() else BLANK_WRITE_UP
+        common = _phrases(handed_out)
         theirs, mine = _phrases(published[part.name]) - common, _phrases(part.given) - common
         shorter = min(len(theirs), len(mine))
         if shorter >= FEWEST_PHRASES and len(theirs & mine) >= MOST_SHARED * shorter:

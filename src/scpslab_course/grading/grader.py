@@ -338,7 +338,8 @@ def predictions_of(
         elif line is not None:
             score = written.score_prediction(asked, marking.file.predictions[name], truth, line.value)
             inside = _is_inside(asked, line.value, truth)
-            earned = asked.points * score.share
+            # Nobody adds up more digits.
+            earned = round(asked.points * score.share, 2)
             part = replace(part, earned=earned, comment=score.comment, given=line.value, is_inside=inside)
         parts.append(part)
     return parts, findings

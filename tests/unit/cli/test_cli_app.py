@@ -9,7 +9,7 @@ import shlex
 import pytest
 from typer.main import get_command
 
-from scpslab.cli import app
+from scpslab.cli import app, shell
 from scpslab.core import errors
 from scpslab.core.project import ROOT
 from scpslab.scenario.presets import PRESETS
@@ -101,6 +101,39 @@ def test_every_help_ends_with_examples_that_the_program_takes(command):
             while hasattr(context.command, "commands"):
                 name, chosen, left = context.command.resolve_command(context, [*context._protected_args, *context.args])
                 context = chosen.make_context(name, left)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["list", "docs", "new", "validate", "plan"])
+def test_examples_that_need_no_lab_work(scpslab, tmp_path, monkeypatch, command):
+    function = getattr(importlib.import_module(app.COMMANDS[command][0]), command + ("_" if command == "list" else ""))
+    for example in app.examples(function):
+        (folder := tmp_path / str(len(list(tmp_path.iterdir())))).mkdir()
+        monkeypatch.chdir(folder)
+        _, *words = words_of(example)
+        code, out, err = scpslab(*words)
+        assert (code, bool(out)) == (0, True), (example, err)
+        # Not in the words of an earlier version.
+        assert "today" not in err, example
+
+
+@pytest.mark.parametrize("example", [example for example in app.examples(shell.shell) if "--" in example])
+def test_networks_of_the_shell_s_examples_can_be_planned(monkeypatch, example):
+    planned = []
+
+    class Asked(Exception):
+        pass
+
+    def plan(topology, given, stacks, *rest, **named):
+        planned.append(shell_plan(topology, given, stacks, *rest, **named))
+        raise Asked
+
+    shell_plan = shell.shell_plan
+    monkeypatch.setattr(shell, "shell_plan", plan)
+    words = words_of(example)[1:]
+    with pytest.raises(Asked):
+        get_command(app.program(words)).main(words, standalone_mode=False)
+    assert planned[0].cell.shell == "mininet"
 
 
 def test_examples_stand_in_lines_of_their_own(scpslab):

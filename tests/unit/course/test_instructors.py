@@ -4,6 +4,7 @@ has the archive has them all.
 
 import gzip
 import io
+import re
 import shutil
 import sys
 import tarfile
@@ -150,6 +151,13 @@ def test_a_wheel_has_every_file_of_students_and_none_of_instructors(monkeypatch)
     assert len(there) > len(found)
 
 
+def test_no_page_leads_to_an_instructor_s_part():
+    """What a page of docs/ links to is on the site, and what that links to, too."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *FOLDER.glob("*.md"), *FOLDER.glob("*/*.md")]
+    assert len(pages) > 100
+    assert [page for page in pages if re.search(rf"\]\([^)]*\b{INSTRUCTOR}/", page.read_text())] == []
+
+
 def test_students_get_a_folder_without_the_instructor_s_part_and_can_start_with_it(scpslab, tmp_path):
     scpslab("course", "new", tmp_path / "satnet", "--title", "Satellites", "--assignment", FIRST)
     shutil.copytree(FOLDER / "write-your-own", tmp_path / "satnet" / "assignments" / "ours")
@@ -160,7 +168,7 @@ def test_students_get_a_folder_without_the_instructor_s_part_and_can_start_with_
     got = {path.relative_to(tmp_path / "public").as_posix() for path in (tmp_path / "public").rglob("*")}
     assert {"README.md", f"assignments/{FIRST}/handout.md", "assignments/ours/starter/policy.py"} < got
     assert [name for name in got if INSTRUCTOR in name or "secret" in name or "marking" in name] == []
-    start = ("assignment", "start", tmp_path / "public" / "assignments" / FIRST, "--into", tmp_path / "work")
+    start = ("assignment", "start", tmp_path / "public" / "assignments" / FIRST, "--out", tmp_path / "work")
     assert scpslab(*start)[0] == 0
     assert scpslab("course", "publish", tmp_path / "public", "--course", tmp_path / "satnet")[0] == 2
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from scpslab_course.course.answers import Expected, read_answers
 from scpslab_course.course.assignment import SOLUTION, STARTER, find, load_assignment, load_marking
+from scpslab_course.course.workspace import BLANK_WRITE_UP
 from scpslab_course.grading import classwide
 from scpslab_course.grading.classwide import _Index, _is_rounded
 from scpslab_course.grading.grade import Code, Grade, Graded
@@ -101,5 +102,6 @@ def test_the_published_solution_is_named_whatever_is_changed_or_added_in_it():
 
 def test_a_text_of_ones_own_and_what_was_handed_out_are_not_the_published_solution():
     starter = (load_assignment(find("write-your-own")).folder / STARTER / "policy.py").read_text()
+    blank = {"write-up.md": BLANK_WRITE_UP}
     own = "It asks for the distance of the answers to two packets that left together, and keeps the median of nine."
-    assert from_solution(**{"policy.py": f"{starter}\n# mine\nx = 1\n", "finding": own, "losing": "No."}) == []
+    assert from_solution(**{"policy.py": f"{starter}\n# mine\nx = 1\n", "finding": own, "losing": "No.", **blank}) == []

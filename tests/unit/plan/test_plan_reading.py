@@ -69,7 +69,7 @@ LINK = "network.links[0]"
         ("x", f"{LINK}.directions[0].rate_bps", 'found "x"; expected a whole number of at least 1 and at most'),
         (True, f"{LINK}.mtu_bytes", "found true; expected a whole number"),
         (1.5, f"{LINK}.mtu_bytes", "found 1.5; expected a whole number"),
-        (10**400, "cell.limits.wall_time_s", "found a whole number of 1329 bits; expected"),
+        (10**400, "cell.limits.wall_s", "found a whole number of 1329 bits; expected"),
         (10**9, "network.memory_mib", "found 1000000000; expected a whole number of at least 32 and at most 1048576"),
         ("64M init=/bin/sh", "network.memory_mib", "found"),
         ("../x", "cell.id", 'found "../x"; expected a name'),

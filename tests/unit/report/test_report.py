@@ -18,12 +18,13 @@ from scpslab.analysis.report import (
     check_lines,
     class_of,
     gather,
+    key_numbers,
     render,
     safe_command,
     write_report,
 )
-from scpslab.analysis.statistics import clopper_pearson
-from scpslab.analysis.table import read_results
+from scpslab.analysis.statistics import ResultRow, clopper_pearson
+from scpslab.analysis.table import Results, read_results, summarise
 from scpslab.running.run_plan import command
 from scpslab.runs.run import Manifest
 from scpslab_course.grading.grade import Status
@@ -253,6 +254,12 @@ def test_the_largest_effect_is_that_of_the_means(run_dir):
     certain = [max(number, 1 / number) for number, is_certain in ratios if is_certain]
     assert f"{max(certain):.3g} ×" == first.value
     assert f"certain after correction for {len(ratios)} comparisons" in first.says
+
+
+def test_a_run_without_a_completed_cell_has_its_count_alone(tmp_path):
+    results = Results(tmp_path, (), (), (), (ResultRow({"status": "incomplete"}),))
+    (number,) = key_numbers(results, summarise(results))
+    assert number == KeyNumber("0 of 1", "cells completed; the share has the 95 % interval 0 to 97.5 %.")
 
 
 def test_numbers_do_not_break_within_a_line():

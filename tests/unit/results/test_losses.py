@@ -66,7 +66,7 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     sent = client_packets(transfer)
     plan = plans.parse((folder / "plan.json").read_bytes())
     (hop,) = (link for link in plan.network.links if link.name == "hop")
-    (overhead,) = (item.overhead_bytes for item in hop.directions if item.name == "data")
+    (overhead,) = (item.overhead_bytes for item in hop.directions if item.name == "forward")
     sizes = [20 + len(bytes(packet)) + overhead for _, packet in sent]
     lines: list[dict[str, Any]] = []
     for ordinal in sorted((*CORRUPTED, *DROPPED)):
@@ -169,7 +169,7 @@ def test_losses_without_log_and_second_capture_are_counted_in_a_note(cell):
     (cell / "captures" / "ws2.pcap").unlink()
     found = found_in(cell)
     assert found.lost == ()
-    assert found.notes[0].startswith("hop, data direction: 1 queue, 2 corrupt, not in this list")
+    assert found.notes[0].startswith("hop, forward direction: 1 queue, 2 corrupt, not in this list")
     assert "{kind: losses, link: hop, direction: forward}" in found.notes[0]
 
 
@@ -215,7 +215,7 @@ def test_the_pcapng_has_every_frame_and_comments_on_the_lost_ones(scpslab, cell,
     lost = found_in(cell).lost
     assert set(comments) == {one.frame for one in lost} | {one.repaired_frame for one in lost}
     for one in lost:
-        assert comments[one.frame].startswith(f"lost: {one.cause}, hop data {one.place}, at ")
+        assert comments[one.frame].startswith(f"lost: {one.cause}, hop forward {one.place}, at ")
         assert comments[one.repaired_frame] == f"repairs frame {one.frame}"
 
 

@@ -117,6 +117,14 @@ def test_a_former_parameter_must_name_a_link_of_its_topology():
         wrong.described(catalogue.module("point_to_point").describe, {"rate": "1 Mbit/s"})
 
 
+def test_a_former_parameter_of_an_own_topology_must_name_a_link_of_it(tmp_path):
+    own = OWN.replace("count(1", 'moved("hip.up.rate"), more=count(1').replace("count\n", "count, moved\n")
+    (tmp_path / "own.py").write_text(own)
+    (tmp_path / "own.yaml").write_text(SCENARIO.format(topology="./own.py", source="h1", sink="h2"))
+    said = refusal(scenario.load, str(tmp_path / "own.yaml"), ["parameters.hops=1 Mbit/s"])
+    assert 'found "hip"; expected one of hop' in said
+
+
 def test_random_streams_know_directions_by_their_former_names(cells):
     errors = "links.hop.forward.errors={model: independent, ber: 1e-5}", "links.hop.forward.jitter=1 ms"
     step = "script=[{at: 2 s, link: hop, ber: 1e-6}]"

@@ -77,8 +77,6 @@ QUEUE | {QUEUE: {RED, limit: 100 MB}} | found red_min 25000000 B, red_max 500000
 QUEUE.red_probability | {QUEUE: {RED, limit: 200 kB, red_probability: 1.0e-9}} | expected 0, or more than 2.3e-05
 topology | point_to_pont | Did you mean point_to_point?
 parameters.datarate | 1 Mbit/s | Did you mean data_rate?
-links.hop.forward.rate | {parameters.data_rate: 9600} | found 9600 (no unit) ... "2 Mbit/s"
-links.hop.forward.rate | {parameters.data_rate: 0 bit/s} | found "0 bit/s"; expected a rate above 0
 parameters.mtu | 20 B | found an MTU of 20 B; expected 68 B
 hosts.h3 | {hosts.h3: {}} | found "h3"; expected one of h1, h2
 hosts.sat | {hosts.sat: {}} | found "sat"; expected one of h1, h2

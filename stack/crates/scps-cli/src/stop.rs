@@ -70,8 +70,11 @@ impl StopSignals {
         let install = || -> std::io::Result<Request> {
             let (wakeup, waker) = UnixStream::pair()?;
             wakeup.set_nonblocking(true)?;
+            let came = Arc::default();
+            // In this order: whoever is woken sees the flag.
+            signal_hook::flag::register(signal, Arc::clone(&came))?;
             signal_hook::low_level::pipe::register(signal, waker)?;
-            Ok(Request { wakeup })
+            Ok(Request { came, wakeup })
         };
         install().map_err(|source| IoError::System { what: "signals", source }.into())
     }
@@ -92,6 +95,7 @@ impl StopSignals {
 
 /// A signal that does not end the program.
 pub struct Request {
+    came: Arc<AtomicBool>,
     wakeup: UnixStream,
 }
 
@@ -103,8 +107,12 @@ impl Request {
 
     /// True if the signal came since this was asked.
     pub fn came(&mut self) -> bool {
-        let mut octets = [0; 64];
-        std::io::Read::read(&mut self.wakeup, &mut octets).is_ok_and(|n| n > 0)
+        // A loop asks at each turn; only what came costs a call of the system.
+        let came = self.came.swap(false, Ordering::Relaxed);
+        if came {
+            let _ = std::io::Read::read(&mut self.wakeup, &mut [0; 64]);
+        }
+        came
     }
 }
 
