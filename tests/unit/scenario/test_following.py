@@ -10,7 +10,7 @@ import pytest
 from scpslab import scenario
 from scpslab.core.seeds import stream
 from scpslab.plan.disciplines import FRAMED_PACKET_BYTES
-from scpslab.plan.topology import catalogue
+from scpslab.plan.topology import Parameters, catalogue, moved, size
 from scpslab.scenario import planning
 from scpslab.scenario.recorded import Recorded
 from tests.cases import each, refusal
@@ -88,7 +88,6 @@ data_rate=9600 bit/s | rate_bps | 9600, 1000000
 ack_delay=1 ms | delay_ns | 265000000, 1000000
 framing=7 B | overhead_bytes | 7, 7
 data_buffer=9 kB | queue.limit_bytes | 9000, 64375
-data_buffer=none | queue.limit_bytes | 662500, 66250
 """
 
 
@@ -110,6 +109,12 @@ def test_mininets_own_command_line_reads_former_parameters():
     module = catalogue.module("gateway")
     network = module.PARAMETERS.described(module.describe, {"data_rate": "9600 bit/s"}).plan()
     assert [one.rate_bps for one in network.links[2].directions] == [9600, 1_000_000]
+
+
+def test_a_former_parameter_must_name_a_link_of_its_topology():
+    wrong = Parameters(mtu=size("1500 B", "IP MTU"), rate=moved("hip.forward.rate"))
+    with pytest.raises(ValueError, match=r"found the place hip.forward.rate; expected a link and a direction"):
+        wrong.described(catalogue.module("point_to_point").describe, {"rate": "1 Mbit/s"})
 
 
 def test_a_former_parameter_of_an_own_topology_must_name_a_link_of_it(tmp_path):

@@ -72,7 +72,7 @@ def test_the_queue_and_the_gateways_follow_the_delay_of_gateway_bulk(delay_ms):
 )
 def test_rate_round_trip_and_buffers_that_are_not_stated_follow_the_path(rate, delay, expected):
     bare = [{key: value for key, value in one.items() if key not in ("rate", "rtt")} for one in (NEAR, FAR)]
-    chosen = [f"links.hop.forward.rate={rate}", f"links.hop.*.delay={delay}", "sweep.path=[cubic]"]
+    chosen = [f"links.hop.forward.rate={rate}", f"links.hop.*.delay={delay}", "sweep.path=[split]"]
     (cell,) = scenario.cells(scenario.load("links/gateway:test", [*chosen, f"services={json.dumps(bare)}"]))
     found = planning.plan(cell).cell.services
     assert [(service.rate_bps, service.buffer_bytes) for service in found] == expected
@@ -88,7 +88,7 @@ def test_rate_round_trip_and_buffers_that_are_not_stated_follow_the_path(rate, d
     ],
 )
 def test_a_stated_value_that_the_path_has_not_is_doubted(chosen, key, said):
-    loaded = scenario.load("links/gateway:test", [*chosen, "sweep.path=[cubic]", f"services={json.dumps([NEAR])}"])
+    loaded = scenario.load("links/gateway:test", [*chosen, "sweep.path=[split]", f"services={json.dumps([NEAR])}"])
     cells = scenario.cells(loaded)
     doubts = planning.doubts(cells, {cell.id: planning.plan(cell) for cell in cells})
     found = [one for one in doubts if "follows the path" in one]
