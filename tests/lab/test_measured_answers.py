@@ -92,8 +92,8 @@ def ack_path(given, runs):
         "short_gain": counted("final_rate_bps", acks="every-2-short") / counted("final_rate_bps", acks="every-2"),
         "twice": "slow_start",
         "filtered": 100
-        * strategies("hop_return_lost_queue_packets", strategy="tcp-filter")
-        / strategies("hop_return_offered_packets", strategy="tcp-filter"),
+        * strategies("hop_ack_lost_queue_packets", strategy="tcp-filter")
+        / strategies("hop_ack_offered_packets", strategy="tcp-filter"),
         "filter_measured": goodput["tcp-filter"] / goodput["tcp-long"],
         "fewer_measured": goodput["scps-16"] / goodput["scps-2"],
         "compressed_measured": goodput["scps-compressed"] / goodput["scps-2"],

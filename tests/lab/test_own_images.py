@@ -94,9 +94,7 @@ def test_two_images_understand_each_other_with_losses(run):
         ("back", *arrived),
         ("there", *arrived),
     ]
-    assert all(
-        int(row["hop_forward_lost_corrupt_packets"]) + int(row["hop_return_lost_corrupt_packets"]) > 0 for row in rows
-    )
+    assert all(int(row["hop_data_lost_corrupt_packets"]) + int(row["hop_ack_lost_corrupt_packets"]) > 0 for row in rows)
 
 
 def test_an_image_that_cannot_is_unsupported(run_ours):

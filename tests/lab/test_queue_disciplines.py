@@ -131,9 +131,9 @@ def test_marks_are_counted_and_what_nobody_counts_is_left_empty(run):
     accounts = {queue: cell.account("forward", "trunk") for queue, cell in ran.by("queue").items()}
 
     for queue in ("red", "codel"):
-        assert int(rows[queue]["trunk_forward_marked_packets"]) == accounts[queue]["marked_packets"] > 0
-        assert rows[queue]["trunk_forward_lost_queue_packets"] == "0"
+        assert int(rows[queue]["trunk_data_marked_packets"]) == accounts[queue]["marked_packets"] > 0
+        assert rows[queue]["trunk_data_lost_queue_packets"] == "0"
         assert {accounts[queue][depth] for depth in ("most_bytes", "most_packets", "queue_bytes")} == {None}
-    assert rows["drop-tail"]["trunk_forward_marked_packets"] == ""
+    assert rows["drop-tail"]["trunk_data_marked_packets"] == ""
     assert "marked_packets" not in accounts["drop-tail"]
     assert 50_000 < accounts["drop-tail"]["most_bytes"] <= 120_000

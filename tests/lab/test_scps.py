@@ -92,8 +92,8 @@ def measured(ran):
 def test_a_transfer_crosses_both_routers_and_every_frame_is_accounted_for(run):
     metrics = measured(run(NP))
     assert metrics["payload_match"] is True
-    assert (metrics["modem_forward_lost_frames"], metrics["modem_return_lost_frames"]) == (0, 0)
-    assert metrics["ws5_modem_p9_queued"] == metrics["modem_forward_sent_frames"]
+    assert (metrics["modem_data_lost_frames"], metrics["modem_ack_lost_frames"]) == (0, 0)
+    assert metrics["ws5_modem_p9_queued"] == metrics["modem_data_sent_frames"]
     assert [metrics[f"transfer_{kind}_signals"] for kind in ("congestion", "corruption", "outage")] == [0, 0, 0]
 
 
@@ -102,7 +102,7 @@ def test_bit_errors_are_signalled_as_corruption_and_as_nothing_else(run):
     assert metrics["ws6_modem_damaged"] > 5
     # One error in 256 makes a flag of an octet, and so two pieces of one frame; one in a thousand hits a flag, and
     # joins two frames.
-    assert abs(metrics["modem_forward_lost_frames"] - metrics["ws6_modem_damaged"]) <= 1
+    assert abs(metrics["modem_data_lost_frames"] - metrics["ws6_modem_damaged"]) <= 1
     assert 0 < metrics["transfer_corruption_signals"] <= metrics["ws6_corruption_reports"]
     assert (metrics["transfer_congestion_signals"], metrics["payload_match"]) == (0, True)
 

@@ -148,7 +148,7 @@ def test_ftp_takes_the_time_of_its_bytes(run):
     assert 10_000 * 10 / 115_200 < values["transfer_s"] < 10_000 * 10 / 115_200 + 4 * 0.0466 + 0.1
     # 46.6 ms, and a SYN and its answer of some 60 bytes each at 11,520 bytes/s.
     assert 0.0466 + 2 * 50 / 11_520 < values["handshake_rtt_s"] < 0.0466 + 2 * 80 / 11_520
-    assert values["serial_forward_lost_frames"] == 0
+    assert values["serial_data_lost_frames"] == 0
     assert values["rtos"] == 0
 
 

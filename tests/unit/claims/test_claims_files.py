@@ -176,7 +176,7 @@ def test_questions_are_of_the_same_form_and_undecided_without_runs():
 def test_every_metric_that_a_check_looks_at_is_a_column():
     """Of results.csv: of a family, or what the hop lost."""
     columns = {column.name for family in FAMILIES for column in family.columns}
-    columns |= {f"hop_forward_lost_{cause}_packets" for cause in LOSS_CAUSES}
+    columns |= {f"hop_data_lost_{cause}_packets" for cause in LOSS_CAUSES}
     # Those of transfers over SCPS-NP have the names of their scenario's workloads.
     over_np = (cell for name in ("np/signals", "np/precedence") for cell in cells(load_scenario(name)))
     columns |= {column.name for cell in over_np for family in OF_PLANS for column in family.columns(plan(cell))}

@@ -56,7 +56,7 @@ def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
     assert first["bytes"] == "60000"
     assert first["transfer_source"] == "capture"
     assert first["payload_match"] == "true"
-    assert first["hop_forward_lost_corrupt_packets"] == "0"
+    assert first["hop_data_lost_corrupt_packets"] == "0"
     assert first["max_advertised_window_bytes"] == "200000"
 
 
