@@ -79,7 +79,7 @@ def test_the_message_of_the_page_is_the_program_s(place, tmp_path):
     ).strip()
     for name in ("relay.py", "rover.yaml"):
         (tmp_path / name).write_text((folder / name).read_text())
-    lines = (tmp_path / "relay.py").read_text().replace('p["data_rate"]', 'p["rate"]')
+    lines = (tmp_path / "relay.py").read_text().replace('p["mtu"]', 'p["mut"]')
     (tmp_path / "relay.py").write_text(lines)
     message = scpslab("validate", "rover.yaml", folder=tmp_path, code=2)
     assert re.sub(r"py:\d+", "py", message.strip()) == re.sub(r"py:\d+", "py", shown)

@@ -113,10 +113,10 @@ def test_links_go_down_and_up(fy97):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("link hop data loss 1%", '"ber 8.4e-07" loses 1 % of the packets of 1500 bytes'),
+        ("link hop forward loss 1%", '"ber 8.4e-07" loses 1 % of the packets of 1500 bytes'),
         ("link hop bw 1", 'The capacity is the rate: "rate 1 Mbit/s"'),
         ("link ws1 r1 down", "found no link between ws1 and r1; expected the two ends of one of ws1-lan1 (ws1 lan1)"),
-        ("link hop data", "found no change; expected ber, delay or rate"),
+        ("link hop forward", "found no change; expected ber, delay or rate"),
         ("link hop rate 5", '(no unit); expected a rate such as "2 Mbit/s"'),
         ("xterm ws1", "found no display in the lab"),
         ("x ls", "found no display in the lab"),
@@ -215,26 +215,26 @@ def test_what_tc_replaces_is_said_and_marked(fy97):
     """Once; link then shows which direction is no longer as it says. What the lab changes itself is not meant."""
     assert fy97.do("link hop rate 1 Mbit/s") == ""
     answer = fy97.do("r1 tc qdisc replace dev r1-hop root netem delay 1ms")
-    assert "*** hop data: tc has changed r1-hop" in answer
-    assert 'type "link hop data rate 1 Mbit/s"' in answer
+    assert "*** hop forward: tc has changed r1-hop" in answer
+    assert 'type "link hop forward rate 1 Mbit/s"' in answer
     assert "***" not in fy97.do("ws1 true")
     marked = [
         line.split()[:2] for line in fy97.do("link").splitlines() if "no longer so: tc has changed r1-hop" in line
     ]
     assert marked == [["hop", "forward"]]
     # What tc has changed in place is the lab's again; what it has removed is not.
-    assert fy97.do("link hop data rate 2 Mbit/s") == ""
+    assert fy97.do("link hop forward rate 2 Mbit/s") == ""
     assert "no longer so" not in fy97.do("link")
     assert "tc has changed ws3-lan1" in fy97.do("ws3 tc qdisc del dev ws3-lan1 root")
     assert "Start the lab again" in fy97.do("link ws3 lan1 rate 10 Mbit/s")
 
 
 def test_watch_says_why_packets_were_lost(fy97):
-    fy97.do("link hop data down")
+    fy97.do("link hop forward down")
     fy97.do("ws1 ping -c 3 -W 1 ws2")
-    fy97.do("link hop data up")
+    fy97.do("link hop forward up")
     table = fy97.do("watch 1")
-    assert re.search(r"hop data .* lost \d+ \((queue \d+, )?outage \d+\)", table), table
+    assert re.search(r"hop forward .* lost \d+ \((queue \d+, )?outage \d+\)", table), table
 
 
 def test_no_line_waits_for_the_next_key(fy97):
@@ -277,7 +277,7 @@ def test_a_session_that_is_ended_from_outside_ends_its_lab_and_keeps_what_was_ty
     keep = tmp_path / "kept"
     with Terminal("point_to_point", "--keep", str(keep), ignore_hangup=how.endswith("ignored")) as terminal:
         terminal.do("capture h2")
-        terminal.do("link hop data ber 1e-7")
+        terminal.do("link hop forward ber 1e-7")
         terminal.do("h1 ping -c 2 h2")
         if "ping" in how:
             terminal.type("h1 ping h2\n")
@@ -328,7 +328,7 @@ def test_a_transcript_says_what_was_interrupted_and_captures_do_not_overwrite_ea
 
 def test_commands_of_a_pipe_are_typed(tmp_path):
     """As with Mininet: a file of commands on standard input is a session, and it ends with the file."""
-    commands = "h1 ping -c 1 h2\nh1 sleep 1; echo rested\nlink hop data ber 1e-5\nlink\n"
+    commands = "h1 ping -c 1 h2\nh1 sleep 1; echo rested\nlink hop forward ber 1e-5\nlink\n"
 
     answers, _ = shown(tmp_path, commands, "--keep", tmp_path)
 
