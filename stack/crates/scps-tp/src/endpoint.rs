@@ -97,7 +97,6 @@ pub struct Endpoint {
     replies: Replies,
     unknown: VecDeque<UnknownSegment>,
     questions: Questions,
-    signals: Signals,
     /// The packet in hand came in one batch with others.
     is_in_batch: bool,
     /// Data octets of each segment that the packet in hand was joined from.
@@ -124,7 +123,6 @@ impl Endpoint {
             replies: Replies::default(),
             unknown: VecDeque::new(),
             questions: Questions::default(),
-            signals: Signals::default(),
             is_in_batch: false,
             joined: None,
             drops: [0; DropReason::COUNT],
@@ -215,7 +213,14 @@ impl Endpoint {
         self.connections.advance_clock(now);
         let local = carried(local.into()).map_err(ConnectError::Ipv6)?;
         let remote = carried(remote.into()).map_err(ConnectError::Ipv6)?;
-        let local = (local.0, if local.1 == 0 { self.choose_port(local.0, remote)? } else { local.1 });
+        let local = (
+            local.0,
+            if local.1 == 0 {
+                self.connections.free_port(local.0, remote, self.config.ephemeral_ports, &mut self.rng)?
+            } else {
+                local.1
+            },
+        );
         self.connections.clear(local, remote)?;
         #[cfg(feature = "sp")]
         if let Err(Unsent::Unprotected(reason)) =
@@ -226,17 +231,6 @@ impl Endpoint {
         let spared = self.connections.fallbacks.spares(now, remote.0);
         let with_scps = config.scps && !(spared && config.fallback_after_syns.is_some());
         Ok(self.create(now, local, remote, config, State::SynSent, None, with_scps))
-    }
-
-    fn choose_port(&mut self, local: Ipv4Addr, remote: AddressPort) -> Result<u16, ConnectError> {
-        let (low, high) = self.config.ephemeral_ports;
-        let count = u64::from(high.saturating_sub(low)) + 1;
-        // RFC 6056 §3.3.1: a random start, then upwards.
-        let start = self.rng.below(count);
-        (0..count)
-            .map(|i| low + ((start + i) % count) as u16)
-            .find(|p| self.connections.table.between((local, *p), remote).is_none())
-            .ok_or(ConnectError::NoPort)
     }
 
     #[allow(clippy::too_many_arguments, reason = "what makes a connection; the struct would be built on the spot")]
@@ -377,7 +371,7 @@ impl Endpoint {
 
     /// What routers told.
     pub fn signals(&self) -> Signals {
-        self.signals
+        self.connections.signals
     }
 
     /// Counters of all connections together.

@@ -8,7 +8,7 @@ use crate::inbound::Payload;
 use crate::input::Verdict;
 use crate::names::ConnectionId;
 use crate::state::State;
-use scps_net::{Envelope, Refusal, Report, ReportKind};
+use scps_net::{Envelope, Refusal};
 use scps_types::Instant;
 use scps_wire::compressed::Compressed;
 use scps_wire::protocol;
@@ -51,7 +51,7 @@ impl Endpoint {
         match envelope.protocol {
             protocol::TCP | protocol::SCPS_STANDALONE => self.dispatch_tcp(now, &envelope, payload, trust, reader),
             protocol::SCPS_COMPRESSED => self.dispatch_compressed(now, &envelope, payload, reader),
-            _ => self.dispatch_report(now, &envelope, payload),
+            _ => self.connections.on_report(now, &envelope, payload),
         }
     }
 
@@ -167,50 +167,6 @@ impl Endpoint {
         }
         let tcp = crate::compression::decompress(&header, &c.decompression_context());
         self.deliver(now, index, envelope, &tcp, data, reader)
-    }
-
-    fn dispatch_report(&mut self, now: Instant, envelope: &Envelope, message: &[u8]) -> Result<(), DropReason> {
-        let (kind, quote) = match self.connections.network.report(envelope, message)? {
-            Report::Segment { kind, quote } => (kind, quote),
-            Report::Corruption => {
-                self.connections.routes.iter_mut().for_each(|route| route.on_corruption_experienced(now));
-                self.signals.corruption += 1;
-                return Ok(());
-            }
-            Report::Available { dst } => {
-                self.connections.set_route_available(now, self.connections.routes.to(dst), true);
-                return Ok(());
-            }
-        };
-        let index = self.connections.table.between(quote.src, quote.dst).ok_or(DropReason::ForeignReport)?;
-        let Some(c) = self.connections.table.at_mut(index) else {
-            return Err(DropReason::ForeignReport);
-        };
-        // RFC 5927 §4.1: the quoted sequence number must be of something in flight.
-        let quoted = c.outbound.sender.position(quote.seq);
-        if !c.outbound.sender.is_under_way(quoted) {
-            return Err(DropReason::ForeignReport);
-        }
-        match kind {
-            ReportKind::TooBig { mtu } => self.connections.on_too_big(now, index, mtu),
-            // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
-            ReportKind::Unreachable { code } if c.control.state == State::SynSent => {
-                c.control.finish(CloseReason::Unreachable { code });
-            }
-            ReportKind::Unreachable { .. } => {}
-            ReportKind::Congestion => {
-                let mss = c.outbound.full_segment(&c.control, &self.connections.routes[c.outbound.path.route()]);
-                c.outbound.path.on_source_quench(mss);
-                self.signals.congestion += 1;
-            }
-            ReportKind::Outage => {
-                let route = c.outbound.path.route();
-                self.connections.set_route_available(now, route, false);
-                self.signals.outage += 1;
-            }
-        }
-        self.connections.settle(index);
-        Ok(())
     }
 }
 

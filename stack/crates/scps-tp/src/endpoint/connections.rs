@@ -18,13 +18,14 @@ use crate::route::Route;
 use crate::routes::Routes;
 use crate::schedule::Schedule;
 use crate::state::State;
-use crate::stats::Totals;
+use crate::stats::{Signals, Totals};
 use crate::table::ConnectionTable;
 use crate::trace::TraceRecord;
-use scps_net::Network;
-use scps_types::{Duration, Instant};
+use scps_net::{Envelope, Network, Report, ReportKind};
+use scps_types::{Duration, Instant, Rng};
 use scps_wire::tcp::{Flags, Tcp};
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
 #[derive(Debug)]
 pub(super) struct Connections {
@@ -39,6 +40,8 @@ pub(super) struct Connections {
     fallback_lifetime: Duration,
     pub(super) path_mtus: PathMtus,
     pub(super) carrier: Carrier,
+    /// What routers told.
+    pub(super) signals: Signals,
     /// Counters of those that are gone.
     gone: Totals,
     now: Instant,
@@ -59,6 +62,7 @@ impl Connections {
             fallback_lifetime,
             path_mtus: PathMtus::default(),
             carrier: Carrier::Single,
+            signals: Signals::default(),
             gone: Totals::default(),
             now,
         }
@@ -120,6 +124,23 @@ impl Connections {
         }
         self.finish(place, CloseReason::Finished);
         Ok(())
+    }
+
+    /// A port that no connection between the two addresses has.
+    pub(super) fn free_port(
+        &self,
+        local: Ipv4Addr,
+        remote: AddressPort,
+        (low, high): (u16, u16),
+        rng: &mut Rng,
+    ) -> Result<u16, ConnectError> {
+        let count = u64::from(high.saturating_sub(low)) + 1;
+        // RFC 6056 §3.3.1: a random start, then upwards.
+        let start = rng.below(count);
+        (0..count)
+            .map(|i| low + ((start + i) % count) as u16)
+            .find(|p| self.table.between((local, *p), remote).is_none())
+            .ok_or(ConnectError::NoPort)
     }
 
     // All of them.
@@ -264,6 +285,52 @@ impl Connections {
             }
         }
         None
+    }
+
+    /// A control message of the network came.
+    pub(super) fn on_report(&mut self, now: Instant, envelope: &Envelope, message: &[u8]) -> Result<(), DropReason> {
+        let (kind, quote) = match self.network.report(envelope, message)? {
+            Report::Segment { kind, quote } => (kind, quote),
+            Report::Corruption => {
+                self.routes.iter_mut().for_each(|route| route.on_corruption_experienced(now));
+                self.signals.corruption += 1;
+                return Ok(());
+            }
+            Report::Available { dst } => {
+                let route = self.routes.to(dst);
+                self.set_route_available(now, route, true);
+                return Ok(());
+            }
+        };
+        let index = self.table.between(quote.src, quote.dst).ok_or(DropReason::ForeignReport)?;
+        let Some(c) = self.table.at_mut(index) else {
+            return Err(DropReason::ForeignReport);
+        };
+        // RFC 5927 §4.1: the quoted sequence number must be of something in flight.
+        let quoted = c.outbound.sender.position(quote.seq);
+        if !c.outbound.sender.is_under_way(quoted) {
+            return Err(DropReason::ForeignReport);
+        }
+        match kind {
+            ReportKind::TooBig { mtu } => self.on_too_big(now, index, mtu),
+            // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
+            ReportKind::Unreachable { code } if c.control.state == State::SynSent => {
+                c.control.finish(CloseReason::Unreachable { code });
+            }
+            ReportKind::Unreachable { .. } => {}
+            ReportKind::Congestion => {
+                let mss = c.outbound.full_segment(&c.control, &self.routes[c.outbound.path.route()]);
+                c.outbound.path.on_source_quench(mss);
+                self.signals.congestion += 1;
+            }
+            ReportKind::Outage => {
+                let route = c.outbound.path.route();
+                self.set_route_available(now, route, false);
+                self.signals.outage += 1;
+            }
+        }
+        self.settle(index);
+        Ok(())
     }
 
     // What follows whatever touched one.
