@@ -211,16 +211,11 @@ impl Endpoint {
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
         self.connections.advance_clock(now);
-        let local = carried(local.into()).map_err(ConnectError::Ipv6)?;
+        let mut local = carried(local.into()).map_err(ConnectError::Ipv6)?;
         let remote = carried(remote.into()).map_err(ConnectError::Ipv6)?;
-        let local = (
-            local.0,
-            if local.1 == 0 {
-                self.connections.free_port(local.0, remote, self.config.ephemeral_ports, &mut self.rng)?
-            } else {
-                local.1
-            },
-        );
+        if local.1 == 0 {
+            local.1 = self.connections.free_port(local.0, remote, self.config.ephemeral_ports, &mut self.rng)?;
+        }
         self.connections.clear(local, remote)?;
         #[cfg(feature = "sp")]
         if let Err(Unsent::Unprotected(reason)) =
