@@ -49,9 +49,9 @@ ORDER = (
 # A kind's folder is in several layers: what a file in it may import is what that layer may.
 LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metrics.py": "analysis"}
 MOST_ARROWS = 50
-# Lines of code and files of src (docs/decisions/0035); whoever removes lowers them, and only a decision page raises
+# Lines of code and files of src (docs/decisions/0035, 0037); whoever removes lowers them, and only a decision page raises
 # them.
-CEILING_LINES, CEILING_FILES = 33_306, 374
+CEILING_LINES, CEILING_FILES = 34_727, 382
 # The door for topology files of users and of archives.
 DOORS = ("topology",)
 PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab_course/cli/")

@@ -273,7 +273,7 @@ def write_cell(
 
 def _account(link: str, direction: str, transfer: Transfer) -> dict[str, Any]:
     corrupt = transfer.lost if (link, direction) == ("hop", "forward") else 0
-    offered = sum(1 for _, _, from_client in transfer.source if from_client == (direction in ("data", "out")))
+    offered = sum(1 for _, _, from_client in transfer.source if from_client == (direction == "forward"))
     counts = {"queue_packets": 0, "corrupt_packets": corrupt, "outage_packets": 0, "policy_packets": 0}
     return {
         "link": link,

@@ -66,9 +66,10 @@ def test_every_error_model_action_and_queue_is_there(plans):
     assert queues == set(DISCIPLINES)
 
 
-def test_a_serial_link_a_script_and_containers_are_there(plans):
+def test_a_serial_link_events_and_containers_are_there(plans):
     assert any(plan["network"]["serial_links"] for plan in plans)
-    assert {step["do"] for plan in plans for step in plan["cell"]["script"]} == {"link", "run"}
+    events = [event for plan in plans for event in plan["cell"]["events"]]
+    assert {"link" if "link" in event else "command" for event in events} == {"link", "command"}
     assert {plan["network"]["containers"] for plan in plans} == {"process", "docker"}
 
 

@@ -84,5 +84,5 @@ def test_only_off_leaves_out_and_something_must_be_left(validate):
         'found the end after "victim"; expected a key of it, such as workloads.victim.kind, or the word "off" to '
         "leave it out" in validate("workloads.victim=on")[2]
     )
-    assert "found neither workloads nor a script" in validate("workloads.*=off")[2]
+    assert "found neither workloads nor events" in validate("workloads.*=off")[2]
     assert 'found "nobody" after workloads' in validate("workloads.nobody=off")[2]

@@ -71,7 +71,7 @@ def test_windows_are_in_bytes_and_a_threshold_not_set_is_not_drawn(run_dir, draw
 def test_each_cause_of_loss_has_a_row(run_dir, drawn):
     with_records(run_dir, CELL)
     axes = panels(drawn("over-time", CELL))["lost"]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["queue\ndata: all", "corrupt\ndata: all"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["queue\nforward: all", "corrupt\nforward: all"]
     start_s = open_cell(run_dir / "cells" / CELL).plan.cell.workloads[0].start_ns / 1e9
     assert sorted(
         (round(float(line.get_xdata()[0]) + start_s, 6), float(line.get_ydata()[0])) for line in axes.lines

@@ -143,7 +143,7 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
     plan = plans.parse((cell / "plan.json").read_bytes())
     ends = {"from_": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "start_ns": 0}
     noise = {"max_rate_bps": 0, "redraw_ns": 10**9, "packet_bytes": 1456, "rates_bps": (), "port": 5002}
-    iperf3 = {"duration_ns": None, "bytes_": 1000, "port": 5201, "congestion": None, "segment_bytes": None}
+    iperf3 = {"duration_ns": None, "bytes_": 1000, "port": 5201, "congestion_control": None, "segment_bytes": None}
     iperf3 |= {"reverse": False, "udp_rate_bps": None, "parallel": 1, "timeout_ns": 10**9}
     more = (
         replace(plan.cell.workloads[0], name="second", port=5009),

@@ -204,7 +204,7 @@ def test_a_value_of_the_axis_that_changes_the_errors_is_not_paired(written):
     found = compare_axis(written(demo_cells("sweep.ber=[1e-7, 1e-6]"), by_repeat), "ber")
 
     assert {pair.pairing.is_paired for pair in found.pairs} == {False}
-    assert {pair.pairing.why for pair in found.pairs} == {"errors of hop data, errors of hop ack differ"}
+    assert {pair.pairing.why for pair in found.pairs} == {"errors of hop forward, errors of hop return differ"}
 
 
 def test_runs_with_the_same_seed_are_paired_and_with_another_not(written):
@@ -222,7 +222,7 @@ def test_runs_with_the_same_seed_are_paired_and_with_another_not(written):
         "conditions that differ between a and b:\n  workloads.transfer.bytes: 4000000 -> 500000 (at 4 points)\n" in said
     )
     assert "conditions that differ between a and c:\n  seed: 1997 -> 99" in said
-    assert "errors of hop data, errors of hop ack differ" in said
+    assert "errors of hop forward, errors of hop return differ" in said
 
 
 def test_of_a_pair_both_must_have_completed(written):

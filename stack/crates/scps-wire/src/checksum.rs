@@ -29,8 +29,8 @@ impl Checksum {
         let mut halves = [[0u64; 8]; 2];
         for row in &mut rows {
             for (i, word) in row.chunks_exact(8).enumerate() {
-                let [a, b, c, d, e, f, g, h] = *word else { continue };
-                let word = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
+                let Ok(octets) = word.try_into() else { continue };
+                let word = u64::from_ne_bytes(octets);
                 halves[0][i] += word & 0xffff_ffff;
                 halves[1][i] += word >> 32;
             }

@@ -83,7 +83,7 @@ impl Endpoint {
         let payload = Payload { data: &packet[*len..], segments: 1, reader: &mut |octets| reader(id, octets) };
         let is_taken = c.on_following(now, *seq, ack, window, payload);
         if is_taken {
-            *seq = *seq + (packet.len() - *len) as u32;
+            *seq += (packet.len() - *len) as u32;
         }
         is_taken
     }
