@@ -242,7 +242,9 @@ fn a_client_that_was_killed_is_followed_on_the_same_ports() {
     let (near, far) = (free_address().to_string(), free_address().to_string());
     let (ready, log) = (folders.root.path().join("ready"), folders.root.path().join("log"));
     for compression in ["false", "true"] {
-        let _ = fs::remove_file(&ready);
+        for file in [&ready, &log] {
+            let _ = fs::remove_file(file);
+        }
         let scps = |args: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
             command.args(args).args(["--driver", "udp", "--rate", "1 Mbit/s", "--compression", compression]);
