@@ -73,7 +73,7 @@ CELLS = {
         {"probes": [{"kind": "capture", "node": "ws2"}, {"kind": "tcp_info", "node": "ws1", "interval": "50 ms"}]},
         "",
     ),
-    "limits": ({"limits.lab_time": "300 s", "limits.wall_time_time": "150 s"}, ""),
+    "limits": ({"limits.lab_time": "300 s", "limits.wall_time": "150 s"}, ""),
 }
 NETWORKS = {
     "rate": ({"parameters.data_rate": "1 Mbit/s"}, "kernel"),

@@ -82,7 +82,7 @@ def test_an_interrupted_run_keeps_what_is_finished(run, tmp_path, monkeypatch):
             ("real time was not kept", "as root: chrt -f 10 scpslab run", ".latene"),
         ),
         ("limits.lab_time=3 s", "virtual", "failed", ("virtual limit of 3 s",)),
-        ("limits.wall_time_time=1 s", "live", "failed", ("wall limit of 1 s",)),
+        ("limits.wall_time=1 s", "live", "failed", ("wall limit of 1 s",)),
         # Nothing arrives for ever, and the sender's timeout ends the cell.
         ("links.hop.forward.errors.outages=[{from: 0 s, to: 1 h}]", "virtual", "incomplete", ("gave up",)),
     ],

@@ -30,7 +30,7 @@ UNCHANGED = (
     "seed=3",
     "sweep.level=[100, 130]",
     "sweep.stack=[cubic]",
-    "limits.wall_time_time_time=10 s",
+    "limits.wall_time=10 s",
     "probes=[]",
 )
 UNCHANGED += ("title=Mine",)
@@ -46,7 +46,7 @@ SEGMENT = "sweep.segment={set: [workloads.transfer.segment], values: [512 B]}"
         ("fy97/fig14", UNCHANGED, ()),
         ("fy97/fig14", ("workloads.transfer.size=4 MB",), ()),
         ("fy97/fig14", ("workloads.transfer.size=200 kB",), ("workloads.transfer.size: 200 kB instead of 4000000 B",)),
-        ("fy97/fig14:demo", (RATE,), ("parameters.data_rate: 1 Mbit/s instead of 2 Mbit/s",)),
+        ("fy97/fig14:demo", (RATE,), ("links.hop.forward.rate: 1 Mbit/s instead of 2 Mbit/s",)),
         ("fy97/fig14", ("links.hop.forward.errors={model: independent, ber: 1e-6}",), None),
         ("fy97/fig14", (SEGMENT,), ("sweep.segment: new",)),
     ],
