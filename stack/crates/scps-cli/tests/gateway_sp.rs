@@ -47,7 +47,9 @@ fn between_gateways_with_sp_nothing_else_is_heard() {
     for (gateway, is_far) in [(near, false), (far, true)] {
         let counters = gateway.end();
         let sp = &counters["wan"]["sp"];
-        assert!(sp["sealed"].as_u64().unwrap() > 20 && sp["opened"].as_u64().unwrap() > 20, "{counters}");
+        // The data are 200 packets and more; what acknowledges them is a few, for packets that were read together share one.
+        let (data, acknowledgements) = if is_far { ("opened", "sealed") } else { ("sealed", "opened") };
+        assert!(sp[data].as_u64().unwrap() > 200 && sp[acknowledgements].as_u64().unwrap() > 2, "{counters}");
         assert_eq!(sp["dropped"].as_object().unwrap().is_empty(), !is_far, "{counters}");
     }
 }
