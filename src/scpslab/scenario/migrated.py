@@ -69,7 +69,10 @@ def _content(path: Path) -> bytes:
 def _today(content: bytes, path: Path, topologies: Topologies) -> Today:
     data, lines = read_content(content, path, FORM)
     model = CampaignFile if data.get("kind") == "campaign" else ScenarioFile
-    return today(Document(data, Places(path, lines)), topologies, model)
+    found = today(Document(data, Places(path, lines)), topologies, model)
+    # A file with both words of one thing means nothing; it stays as it is until a person has chosen.
+    found.document.held_against(model)
+    return found
 
 
 class _Text:

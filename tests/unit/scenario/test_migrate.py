@@ -165,3 +165,9 @@ def test_the_command_rewrites_or_shows_and_says_what_it_cannot(write, tmp_path):
     again = runner.invoke(program(["migrate"]), ["migrate", str(path), str(tmp_path / "none.yaml")])
     assert isinstance(again.exception, ScenarioError)
     assert path.read_text() == NEW
+
+
+def test_a_file_with_both_words_is_left_for_a_person_to_choose(write):
+    path = write(OLD.replace("patience: 300 s}", "patience: 300 s, timeout: 9 s}"))
+    with pytest.raises(ScenarioError, match=r"small.yaml:14: workloads\[0\].patience: found the unknown key"):
+        migrated(path, OnDisk())
