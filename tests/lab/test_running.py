@@ -102,12 +102,12 @@ CONGESTIONS = ["reno", "cubic", "bbr", "vegas", "hybla", "westwood", "highspeed"
 
 def test_every_congestion_control_is_in_the_kernel(run):
     """Each one carries a transfer, and the environment names it."""
-    cases = {name: {"hosts.*.preset": "modern", "hosts.*.congestion_control": name} for name in CONGESTIONS}
+    cases = {f"modern-{name}": {"hosts.*.preset": "modern", "hosts.*.congestion_control": name} for name in CONGESTIONS}
     ran = run(NAME, *ONE_CELL, f"sweep.stack.cases={json.dumps(cases)}")
 
     assert ran.ended == (len(CONGESTIONS), 0, 0)
-    for name, cell in ran.by("stack").items():
-        assert cell.environment["ws1"]["sysctls"]["tcp_congestion_control"] == name
+    for label, cell in ran.by("stack").items():
+        assert f"modern-{cell.environment['ws1']['sysctls']['tcp_congestion_control']}" == label
 
 
 @pytest.mark.smoke
