@@ -28,7 +28,7 @@ def connected(run_once):
 
 
 def test_the_kernel_lists_the_route_with_its_options(connected):
-    first, second = connected.log("script-1-h1").strip(), connected.log("script-2-h2").strip()
+    first, second = connected.log("events-1-h1").strip(), connected.log("events-2-h2").strip()
 
     of_the_kernel = "proto kernel scope link src"
     options = "initcwnd 3 rto_min lock 1.5s initrwnd 7"
@@ -45,7 +45,7 @@ def test_a_connection_obeys_them(connected):
 
     assert int((sent & (packets.t_ns < packets.t_ns[answered][0])).sum()) == 3
     assert int(packets.payload_bytes.max()) <= 600
-    assert float(connected.log("script-3-h1").split(" rto:")[1].split()[0]) >= 1500
+    assert float(connected.log("events-3-h1").split(" rto:")[1].split()[0]) >= 1500
 
 
 SIZES = """

@@ -44,7 +44,7 @@ def main(capture: Path, losses: Path) -> None:
         lost = {
             int(row["frame"]): row["cause"]
             for row in csv.DictReader(file)
-            if row["direction"] == "data" and row["frame"]
+            if row["direction"] == "forward" and row["frame"]
         }
     copies: dict[int, list[tuple[int, int]]] = {}
     causes: list[str] = []
