@@ -96,7 +96,7 @@ def test_packets_take_the_path_that_the_plan_foretells(
 
     assert cell.line("echo", event="summary")["received"] == ECHOES
     owners = {end.ip.split("/")[0]: end.node for link in plan.network.all_links for end in link.ends if end.ip}
-    logs = [cell.log(f"script-{number}-{source}") for number in range(1, len(routers) + 1)]
+    logs = [cell.log(f"events-{number}-{source}") for number in range(1, len(routers) + 1)]
     answers = [re.search(r"From ([\d.]+) icmp_seq=1 Time to live exceeded", log) for log in logs]
     assert [answer and owners[answer[1]] for answer in answers] == routers
     assert path.back is not None

@@ -34,7 +34,7 @@ def typed(engine, tmp_path, network, command, at_ns, **cell) -> str:
     """What a command prints on h1."""
     step = {"t_ns": at_ns, "do": "run", "node": "h1", "command": command, "timeout_ns": 60 * 10**9, "required": True}
     ended = run_network(engine, tmp_path, network, {"events": [step]} | cell).completed
-    return ended.log("script-1-h1")
+    return ended.log("events-1-h1")
 
 
 @pytest.fixture

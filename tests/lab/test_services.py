@@ -38,7 +38,7 @@ def test_a_service_is_ready_before_the_traffic_begins_and_ends_with_the_cell(run
     assert (ready["name"], ready["node"]) == ("web", "h2")
     assert -60 < ready["ready_t_s"] < 0
     assert '"GET /hosts HTTP/1.1" 200' in cell.log("web-h2")
-    assert "127.0.0.1" in cell.log("script-1-h1")
+    assert "127.0.0.1" in cell.log("events-1-h1")
     # The server's log has the guest's own times in it.
     assert first.digests == again.digests
 
