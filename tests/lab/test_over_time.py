@@ -51,7 +51,7 @@ def test_losses_are_those_of_a_direction_and_of_a_flow(run):
 
     assert {direction: counts[direction, True] + counts[direction, False] for direction in accounts} == accounts
     assert min(counts.values()) > 0
-    assert "Queue: before hop, data direction." in caption
+    assert "Queue: before hop, forward direction." in caption
     losses = [
         f"on hop, {direction} direction, {flow}: {counts[direction, is_own]} corrupt"
         for direction in ("forward", "return")
