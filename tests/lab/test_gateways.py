@@ -58,7 +58,7 @@ def test_the_table_of_results_has_the_accounts(both):
 def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(run):
     own_lan = {"kind": "gateway", "name": "near", "node": "g1", "peer": "10.9.0.2", "far": ["10.1.0.0/24"]}
     services = json.dumps([own_lan | {"rate": "2 Mbit/s", "rtt": "1 s"}])
-    cell = run(SCENARIO, "sweep.path=[cubic]", f"services={services}").cell
+    cell = run(SCENARIO, "sweep.path=[split]", f"services={services}").cell
 
     assert cell.status == "failed"
     assert cell.reason.startswith("ChildProcessError: service near on g1: scps gateway ended with exit code 3")
@@ -68,7 +68,7 @@ def test_a_gateway_that_cannot_start_fails_the_cell_and_says_why(run):
 def test_a_page_gains_and_requests_in_a_row_do_not(run):
     took_s = {}
     for cell in run("links/gateway-applications:test").cells:
-        command = cell.line("events", node="server")
+        command = cell.line("events", node="client")
         assert command["exit_code"] == 0, cell.plan.cell.axes
         took_s[cell.plan.cell.axes["application"], cell.plan.cell.axes["path"]] = command["end_t_s"] - command["t_s"]
 
@@ -212,10 +212,10 @@ def test_files_come_by_ftp_whoever_opens_the_data_connection(run, command, mode)
 def test_a_page_comes_by_curl_a_refusal_is_one_and_ping_goes_its_own_way(run):
     cell = run(OWN + CURL, NO_ERRORS).cell.completed
 
-    assert cell.log("script-1-h1") == cell.log("script-2-h2")
-    assert "2 received" in cell.log("script-5-h1")
+    assert cell.log("events-1-h1") == cell.log("events-2-h2")
+    assert "2 received" in cell.log("events-5-h1")
     # No router, and no gateway, has reduced it.
-    assert "ttl=64" in cell.log("script-5-h1")
+    assert "ttl=64" in cell.log("events-5-h1")
     total = counters(cell, "gateway-h1")
     # The connection inside the host is none of the gateway's.
     assert (total["begun"], total["finished"], total["broken"]) == (2, 1, 1)
@@ -237,7 +237,7 @@ def test_a_kernel_host_at_the_other_end_speaks_tcp(run):
 def test_a_kernel_host_reaches_a_server_on_a_host_of_scps(run):
     cell = run(OWN + CURL, f"hosts.h1={KERNEL}", NO_ERRORS).cell.completed
 
-    assert cell.log("script-1-h1") == cell.log("script-2-h2")
+    assert cell.log("events-1-h1") == cell.log("events-2-h2")
     # The client offers no SCPS, and the server's gateway answers without.
     assert not any(offers for _, _, offers in openings(cell, "h2"))
     assert counters(cell, "gateway-h2")["from_lan"]["delivered"] > 400_000
