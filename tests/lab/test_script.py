@@ -47,7 +47,7 @@ LIMIT = "the cell did not end within its wall limit of 10 s"
     [
         (
             "no-such-program --now",
-            "script step 1: the shell found no such command (exit code 127): no-such-program --now",
+            "event 1: the shell found no such command (exit code 127): no-such-program --now",
         ),
         (
             "while :; do :; done",

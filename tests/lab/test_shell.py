@@ -335,7 +335,7 @@ def test_commands_of_a_pipe_are_typed(tmp_path):
     assert f"{PROMPT}h1 ping -c 1 h2" in answers
     assert "1 received" in answers
     assert "\nrested" in answers
-    assert re.search(r"hop +data +state up +ber 1e-05", answers)
+    assert re.search(r"hop +forward +state up +ber 1e-05", answers)
     assert ["link" in step for step in script_in(tmp_path)] == [False, False, True]
 
 
