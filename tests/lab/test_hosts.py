@@ -49,7 +49,7 @@ def test_a_connection_obeys_them(connected):
 
 
 SIZES = """
-parameters: {data_delay: 1 ms, ack_delay: 1 ms}
+links: {hop: {forward: {delay: 1 ms}, return: {delay: 1 ms}}}
 workloads:
   - {kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}
 probes:
@@ -68,7 +68,10 @@ def test_no_goodput_is_above_the_link_s_rate(run):
 
 
 EIGHT_MINUTES = """
-parameters: {data_delay: 8 min, ack_delay: 8 min, data_buffer: 1 MB, ack_buffer: 1 MB}
+links:
+  hop:
+    forward: {delay: 8 min, queue: {limit: 1 MB}}
+    return: {delay: 8 min, queue: {limit: 1 MB}}
 workloads:
 - {kind: bulk, name: transfer, from: h1, to: h2, size: 10 kB, timeout: 300 s}
 limits: {lab_time: 4000 s}
@@ -100,7 +103,7 @@ s.send(bytes(10 * 1200 + 7))
 DATAGRAMS, DATAGRAM_BYTES = 3 * 40 + 11, 3 * 40 * 1028 + 10 * 1228 + 35
 # With TCP beside them, which cuts its segments itself where the device says so.
 PIECES = """
-parameters: {data_rate: 2 Mbit/s, data_buffer: 1 MB}
+links: {hop: {forward: {rate: 2 Mbit/s, queue: {limit: 1 MB}}}}
 workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB, start: 20 s}]
 events: [{at: 1 s, node: h1, command: COMMAND}]
 probes: [{kind: capture, node: h2}]

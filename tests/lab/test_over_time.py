@@ -5,10 +5,9 @@ from tests.lab.command import scpslab
 
 # Acknowledgements meet a hundred times as many bit errors as data, and a neighbour uses the same hop.
 NOISE = """
-parameters: {data_buffer: 2 MB}
 links:
   hop:
-    forward: {errors: {model: independent, ber: 1e-6}}
+    forward: {queue: {limit: 2 MB}, errors: {model: independent, ber: 1e-6}}
     return: {errors: {model: independent, ber: 1e-4}}
 workloads:
   - {kind: bulk, name: transfer, from: h1, to: h2, size: 300 kB, timeout: 300 s}

@@ -7,7 +7,7 @@ import pytest
 from tests.lab.ran import cases
 
 SCENARIO = """
-parameters: {data_rate: 2 Mbit/s, data_delay: 250 ms, ack_delay: 250 ms}
+links: {hop: {forward: {rate: 2 Mbit/s, delay: 250 ms}, return: {delay: 250 ms}}}
 services:
   - {kind: command, name: web, node: h2, command: "exec python3 -m http.server 8080 --directory /etc", ready_port: 8080}
 events:
