@@ -20,7 +20,7 @@ def iperf3(**changes: Any) -> dict[str, Any]:
     """A workload over TCP, from h1 to h2, that ends with a size unless `changes` say otherwise."""
     common = {"name": "flow", "kind": "iperf3", "port": 5201} | HOP | START
     end = {"duration_ns": None, "bytes": SIZE_BYTES, "timeout_ns": 300 * 10**9}
-    how = {"congestion": None, "segment_bytes": None, "reverse": False, "udp_rate_bps": None, "parallel": 1}
+    how = {"congestion_control": None, "segment_bytes": None, "reverse": False, "udp_rate_bps": None, "parallel": 1}
     return common | end | how | changes
 
 
@@ -35,7 +35,7 @@ def ended(cell: Any, name: str = "flow") -> dict[str, Any]:
 def test_a_size_ends_when_it_is_sent(run_link, reverse, parallel, congestion):
     """The sender hands over the size, parallel ones at most a sixteenth more, in the time that the link needs for it."""
     receiver = "h1" if reverse else "h2"
-    cell = run_link([iperf3(reverse=reverse, parallel=parallel, congestion=congestion)], capture(receiver))
+    cell = run_link([iperf3(reverse=reverse, parallel=parallel, congestion_control=congestion)], capture(receiver))
 
     most_bytes = SIZE_BYTES + (10 if parallel == 1 else SIZE_BYTES / 16 + 100)
     assert SIZE_BYTES <= ended(cell)["sum_sent"]["bytes"] <= most_bytes

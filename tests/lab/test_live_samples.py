@@ -28,8 +28,8 @@ do printf '\036%s\n' "$word" > /dev/tty0; done; printf '\036{"source": "waiting"
 @pytest.fixture
 def plan() -> Plan:
     """Datagrams for five minutes, a probe, and a program that writes to the lab's console."""
-    script = [{"t_ns": 2 * 10**9, "node": "h1", "command": FORGED, "required": True, "timeout_ns": 10**9}]
-    own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")], "events": script}
+    events = [{"t_ns": 2 * 10**9, "do": "run", "node": "h1", "command": FORGED, "required": True, "timeout_ns": 10**9}]
+    own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")], "events": events}
     network = schema.write(network_of("point_to_point"))
     return read({"format": FORMAT, "network": network, "cell": {**schema.write(CELL), **own}})
 

@@ -53,9 +53,9 @@ def printed(run_once):
         {"at": f"{number} s", "node": "h1", "command": f"python3 -c '{program}'"}
         for number, program in enumerate((CLOCK, DEVICE), 1)
     ]
-    first, second = (run_once(f"script: {json.dumps(steps)}\n").cell for _ in range(2))
+    first, second = (run_once(f"events: {json.dumps(steps)}\n").cell for _ in range(2))
     assert first.status == "completed", first.reason
-    said, again = ("".join(cell.log(f"script-{number}-h1") for number in (1, 2)) for cell in (first, second))
+    said, again = ("".join(cell.log(f"events-{number}-h1") for number in (1, 2)) for cell in (first, second))
     assert said == again
     return [line.split(" ", 1) for line in said.splitlines()]
 
