@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "images" / "prompt.svg"
 PROMPT = "scpslab> "
-COMMANDS = ("h1 ping -c 2 h2", "iperf h1 h2", "link hop data ber 1e-5", "link", "iperf h1 h2", "exit")
+COMMANDS = ("h1 ping -c 2 h2", "iperf h1 h2", "link hop forward ber 1e-5", "link", "iperf h1 h2", "exit")
 # What ping and iperf say besides their answers.
 LEFT_OUT = ("PING ", "--- ", "rtt min", "*** Iperf: ")
 WIDTH, LINE, MARGIN, TOP = 720, 21, 18, 64

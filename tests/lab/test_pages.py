@@ -65,7 +65,7 @@ def test_every_page_has_files_and_commands():
 
 def test_the_topology_is_checked_run_and_verified(place):
     folder, printed = place
-    assert "20 cells, all planned" in printed["scpslab validate rover.yaml"]
+    assert "40 cells, all planned" in printed["scpslab validate rover.yaml"]
     assert "was not run" in printed["scpslab verify rover.scpslab.tar.gz"]
     assert "the same bytes in all" in printed["scpslab verify rover.scpslab.tar.gz"]
     (run,) = (folder / "runs").iterdir()
@@ -100,7 +100,7 @@ def test_pandas_and_r_read_the_results(place):
     if not HAS_PANDAS and not HAS_R:
         pytest.skip("neither pandas nor R is installed")
     if HAS_PANDAS:
-        assert re.search(r"completed +20", printed["python3 means.py"])
+        assert re.search(r"completed +40", printed["python3 means.py"])
         assert (folder / "means.csv").read_text().startswith("stack,delay_ms,mean")
         assert printed["python3 records.py"].startswith("runs/rover-")
     if HAS_R:
