@@ -94,9 +94,9 @@ def test_a_fork_that_is_stopped_ends_at_its_limit(cells, plans):
 
 def test_a_guest_that_computes_for_ever_ends_at_its_limit(cells, plans):
     """It lets no virtual time pass; the message names the program, and cells of the same template go on."""
-    script = (RunStep(t_ns=0, node="ws1", command="true", required=True, timeout_ns=10**9),)
-    plans = {name: replace(plan, cell=replace(plan.cell, script=script)) for name, plan in plans.items()}
-    busy = replace(script[0], command="while :; do :; done")
+    events = (RunStep(t_ns=0, node="ws1", command="true", required=True, timeout_ns=10**9),)
+    plans = {name: replace(plan, cell=replace(plan.cell, events=events)) for name, plan in plans.items()}
+    busy = replace(events[0], command="while :; do :; done")
     plans["c1"] = limited(replace(plans["c1"], cell=replace(plans["c1"].cell, events=(busy,))), SHORT_S)
     with prepared(plans) as engine:
         statuses = run(engine, plans, cells)

@@ -73,7 +73,7 @@ SEEDS = {"one": "a1" * 32, "other": "17" * 32, "again": "a1" * 32}
 def drawn(folder: Path) -> dict[str, dict[str, object]]:
     """What a cell's program drew, and the numbers of its connections in a capture."""
     cell = Cell.of(folder)
-    numbers: dict[str, dict[str, object]] = json.loads(cell.log("script-2-h1"))
+    numbers: dict[str, dict[str, object]] = json.loads(cell.log("events-2-h1"))
     packets = cell.packets("h2")
     client, server = packets.destination_port == 5001, packets.source_port == 5001
     numbers["after"] |= {"port of the transfer": int(packets.source_port[client][0])}

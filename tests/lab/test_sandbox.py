@@ -188,7 +188,7 @@ def test_a_script_cannot_mount_the_machine_s_folders(run, tmp_path):
     """Root of a node has no capability for it and sees nothing of the exchange with the machine."""
     secret, target = tmp_path / "secret", tmp_path / "target"
     secret.write_text(BUSINESS)
-    log = run(ATTACK.format(secret=secret, target=target)).cell.log("script-1-h1")
+    log = run(ATTACK.format(secret=secret, target=target)).cell.log("events-1-h1")
 
     assert not target.exists()
     assert [words for words in (BUSINESS, "mounted 0", "plan.json", "forked") if words in log] == []
