@@ -17,8 +17,8 @@ SCENARIO = "fy97/fig04:kernel-demo"
 def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder for run folders.")] = RUNS) -> None:
     """Run a small experiment: a table and a figure.
 
-    The command runs the scenario fy97/fig04:kernel-demo: TCP of 1997, CUBIC, BBR and SCPS-TP on a geostationary link
-    with bit errors, 120 transfers in virtual time. Open the figure: TCP gets slower and slower as bit errors increase.
+    The command runs the scenario fy97/fig04:kernel-demo: TCP of 1997, CUBIC and BBR on a geostationary link with
+    bit errors, 120 transfers in virtual time. Open the figure: TCP gets slower and slower as bit errors increase.
 
     Examples: scpslab demo
     """
