@@ -25,6 +25,7 @@ from scpslab.plan.network import Containers
 from scpslab.plan.nodes import Host
 from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
+from scpslab.scenario.paths import mapping_at
 from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
 
 ENGINE = engine_choice(ENGINES, "Engine to start it in")
@@ -131,11 +132,7 @@ def _nested(given: dict[str, str]) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for name, value in given.items():
         *places, key = name.split(".") if "." in name else ("parameters", name)
-        here = said
-        for place in places:
-            here[place] = here[place] if isinstance(here.get(place), dict) else {}
-            here = here[place]
-        here[key] = value
+        mapping_at(said, places)[key] = value
     return said
 
 

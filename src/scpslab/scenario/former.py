@@ -21,7 +21,7 @@ from scpslab.documents.document import Document, read
 from scpslab.documents.parts import Mark, Part, PartOfKinds
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.model import FORM, ScenarioFile
-from scpslab.scenario.paths import Data
+from scpslab.scenario.paths import Data, mapping_at
 from scpslab.scenario.topologies import NoOwn, Topologies, TopologyError
 
 PARAMETERS, LINKS, ANY = "parameters", "links", "*"
@@ -210,7 +210,8 @@ class _Translation:
         elif Mark.DIRECTION in _keys(forms):
             now = (self.words.direction(str(at[-1]), key),)
         else:
-            now = tuple(filter(None, (_former(forms).get(key, key),)))
+            today = _former(forms).get(key, key)
+            now = () if key and not today else (today,)
         # Who writes both words is told of the one that is not known.
         if any(name in beside for name in now):
             return (key,)
@@ -235,23 +236,18 @@ class _Translation:
 
     def _move_parameters(self, found: Data) -> None:
         """Puts parameters that belong to links there, unless the file has another value for the link."""
-        links = found.setdefault(LINKS, {})
         for name in [name for name in found[PARAMETERS] if name in self.words.moved]:
             value = found[PARAMETERS].pop(name)
             del self.origins[PARAMETERS, name]
             for path in self.words.moved[name] if value not in TOPOLOGYS_OWN else ():
                 *before, last = (LINKS, *path.split("."))
-                here = found
-                for word in before:
-                    here = here.setdefault(word, {}) if isinstance(here, dict) else {}
+                here = mapping_at(found, before)
                 if last not in here:
                     here[last] = value
                     self.origins[*before, last] = (PARAMETERS, name)
             self.changes.append(Change((PARAMETERS, name), name, self.words.path(f"{PARAMETERS}.{name}")))
         if not found[PARAMETERS]:
             del found[PARAMETERS]
-        if not links:
-            del found[LINKS]
 
 
 class _Many(NamedTuple):

@@ -19,6 +19,7 @@ from scpslab.documents.yaml_lines import KeyPath, content_of, read_content
 from scpslab.scenario.campaign import CampaignFile
 from scpslab.scenario.former import LINKS, PARAMETERS, Change, Today, today
 from scpslab.scenario.model import FORM, ScenarioFile
+from scpslab.scenario.paths import mapping_at
 from scpslab.scenario.topologies import Topologies
 
 INDENT = "  "
@@ -155,7 +156,8 @@ class _Text:
         added: dict[str, Any] = {}
         for to, at in self.found.origins.items():
             if at in moved:
-                _put(added, to, self._said(at))
+                *before, last = map(str, to)
+                mapping_at(added, before)[last] = self._said(at)
         everything = all((PARAMETERS, key) in moved for key in self.found.file.data[PARAMETERS])
         if not everything:
             yield from (self._without(at) for at in moved)
@@ -184,7 +186,10 @@ class _Text:
             if known is not None and isinstance(known.value, yaml.MappingNode) and known.value.value:
                 yield from self._additions(known.value, (*to, key), value)
             elif known is not None:
-                yield _Edit(known.value.start_mark.index, known.value.end_mark.index, _flow(value))
+                start = known.value.start_mark.index
+                # Nothing may stand there, right behind the colon.
+                space = " " if self.text[start - 1] == ":" else ""
+                yield _Edit(start, known.value.end_mark.index, space + _flow(value))
             else:
                 new[key] = value
         assert isinstance(node, yaml.MappingNode)
@@ -211,12 +216,6 @@ def _entries(node: yaml.Node, at: KeyPath) -> Iterator[tuple[KeyPath, _Entry]]:
         for number, value in enumerate(node.value):
             yield (*at, number), _Entry(None, value, node)
             yield from _entries(value, (*at, number))
-
-
-def _put(into: dict[str, Any], to: KeyPath, value: str) -> None:
-    for key in to[:-1]:
-        into = into.setdefault(str(key), {})
-    into[str(to[-1])] = value
 
 
 def _flow(value: Any) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,18 @@ def set_value(data: Data, path: str, value: Any, network: Network) -> list[KeyPa
     if not all(parts):
         raise PathError(f'found the path "{path}"; expected words with single dots between them')
     return _set(data, parts, (), value, _Stars(network, _parties(data, network)))
+
+
+def mapping_at(data: Data, place: Iterable[str]) -> Data:
+    """The mapping at a place, made where there is nothing.
+
+    Where something else stands, it stays, and the mapping is in no data: whoever reads them says what is wrong.
+    """
+    for key in place:
+        if data.get(key) is None:
+            data[key] = {}
+        data = data[key] if isinstance(data[key], dict) else {}
+    return data
 
 
 def leaves_out(place: KeyPath, value: Any) -> bool:

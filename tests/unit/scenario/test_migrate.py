@@ -133,6 +133,8 @@ def test_names_that_look_like_words_are_names(write):
 def test_errors_are_told_at_their_lines_and_both_words_are_one_too_many(write):
     with pytest.raises(ScenarioError, match=r"small.yaml:11: hosts.h1.congestion_control: found \"cubik\""):
         scenario.load(str(write(OLD.replace("congestion: bbr", "congestion: cubik"))))
+    with pytest.raises(ScenarioError, match=r"found the unknown key \"\""):
+        scenario.load(str(write(f'{OLD}"": 5\n')))
     with pytest.raises(ScenarioError, match=r"found the unknown key \"patience\""):
         scenario.load(str(write(OLD.replace("patience: 300 s}", "patience: 300 s, timeout: 9 s}"))))
 
@@ -171,3 +173,21 @@ def test_a_file_with_both_words_is_left_for_a_person_to_choose(write):
     path = write(OLD.replace("patience: 300 s}", "patience: 300 s, timeout: 9 s}"))
     with pytest.raises(ScenarioError, match=r"small.yaml:14: workloads\[0\].patience: found the unknown key"):
         migrated(path, OnDisk())
+
+
+@pytest.mark.parametrize("links", ["", " {hop: }", " {hop: {forward: }}"])
+def test_a_moved_parameter_goes_where_nothing_stands(write, links):
+    text = "kind: scenario\nversion: 1\ntopology: point_to_point\nparameters: {data_rate: 1 Mbit/s}\n"
+    work = "workloads: [{kind: bulk, name: t, from: h1, to: h2, size: 1 MB}]\n"
+    path = write(f"{text}links:{links}\n{work}")
+    assert scenario.load(str(path)).model.links["hop"]["forward"].rate == 1_000_000
+    assert "rate: 1 Mbit/s" in migrated(path, OnDisk())[1]
+
+
+@pytest.mark.parametrize("links", ["{hop: {forward: 5}}", "{hop: {forward: x}}", "{hop: {forward: {queue: 7}}}", "[1]"])
+def test_what_is_no_link_is_told_beside_a_moved_parameter(write, links):
+    text = (
+        "kind: scenario\nversion: 1\ntopology: point_to_point\nparameters: {data_rate: 1 Mbit/s, data_buffer: 9 kB}\n"
+    )
+    with pytest.raises(ScenarioError, match=r"small.yaml:5: links.*expected keys with values"):
+        scenario.load(str(write(f"{text}links: {links}\nworkloads: []\n")))
