@@ -80,7 +80,7 @@ def test_the_project_s_scenario_has_the_conditions_of_the_paper_s_figure(name):
     assert cells
     said_of = origin(recipe, [cell.plan for cell in cells])
     if name == "fy97-a18":
-        assert said_of.endswith("under other conditions: bit error ratio 1e-06 instead of 1e-07 or 6e-07."), (
+        assert said_of.endswith("under other conditions: bit error rate 1e-06 instead of 1e-07 or 6e-07."), (
             "the whole sweep has none of the paper's"
         )
     else:
@@ -191,7 +191,7 @@ def test_an_axis_called_ber_that_sets_something_else_gets_no_marks():
     ]
     marks = marks_of(recipes()["fy97-fig04"], lying)
     assert not any(mark.points for mark in marks)
-    assert "bit error ratio 0 instead of 1e-05" in marks[0].left_out
+    assert "bit error rate 0 instead of 1e-05" in marks[0].left_out
 
 
 def test_values_without_conditions_are_refused(tmp_path):
@@ -306,6 +306,6 @@ def test_a_picture_s_file_has_its_words(run_dir):
     (path,) = [path for path in draw(run_dir, ["fy97-fig04"]) if path.suffix == ".png"]
     words = words_in(path)
     assert words is not None
-    assert words.title == "Throughput against bit error ratio"
+    assert words.title == "Throughput against bit error rate"
     assert "bulk: 60,000 bytes in 1400-byte segments" in words.conditions
     assert "<dc:description>fy97" in path.with_suffix(".svg").read_text()

@@ -86,7 +86,7 @@ def test_a_panel_for_each_value_and_only_the_cells_meant(run_dir):
     """Two stacks make two panels with the same scales; `where` leaves one of three BERs out, and must leave
     something.
     """
-    x, y = {"label": "Bit error ratio", "scale": "log"}, {"label": "Time (s)"}
+    x, y = {"label": "Bit error rate", "scale": "log"}, {"label": "Time (s)"}
     keys = {"metric": "transfer_s", "axis": "ber", "panels": "stack", "where": {"ber": (0, 1e-6)}, "x": x, "y": y}
     keys |= {"kind": "figure", "version": 1, "plot": "metric-vs-axis", "title": "t", "source": "s"}
 

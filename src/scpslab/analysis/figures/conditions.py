@@ -124,7 +124,7 @@ def rate_text(rate_bps: int | None, *, is_serial: bool = False) -> str:
 
 
 def ber_text(ber: float | None) -> str:
-    """A bit error ratio as figures say it; None: not a number of the error model."""
+    """A bit error rate as figures say it; None: not a number of the error model."""
     return "as the model draws them" if ber is None else f"{ber:g}"
 
 
@@ -212,7 +212,7 @@ def _errors(plan: Plan, hops: Way) -> list[Errors]:
 
 
 def _ber(errors: Sequence[Errors]) -> float | None:
-    """The bit error ratio of a way with one link that has errors; None where the model has no such number, or several
+    """The bit error rate of a way with one link that has errors; None where the model has no such number, or several
     links have one.
     """
     ratios = [getattr(one.settings, "ber", None) for one in errors]
@@ -256,7 +256,7 @@ class Conditions(Part):
     ack_rate: Rates | None = key(None, says="Rate of the slowest link of the way back.", example="2 Mbit/s")
     round_trip: Durations | None = key(None, says="Propagation there and back.", example="530 ms")
     framing: SizeOrZero | None = key(None, says="Framing bytes per packet on the slowest link.", example="4 B")
-    ber: Ratios = key((0.0,), says="Bit error ratio in both directions. Over the axis `ber`: its value.", example=1e-5)
+    ber: Ratios = key((0.0,), says="Bit error rate in both directions. Over the axis `ber`: its value.", example=1e-5)
     errors: Names | None = key(
         None, says="The error model, where there are bit errors.", example=["independent", "clustered"]
     )
@@ -315,7 +315,7 @@ def differences(conditions: Conditions, plan: Plan) -> tuple[Mismatch, ...]:
         or there is None
         or not any(math.isclose(there, wanted, rel_tol=1e-9) for wanted in conditions.ber)
     ):
-        misfits.append(Mismatch("bit error ratio", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
+        misfits.append(Mismatch("bit error rate", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
     if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
         misfits.append(Mismatch("error model", " and ".join(facts.models), _or(conditions.errors)))
     if not math.isclose(facts.level, conditions.level, rel_tol=1e-6):
