@@ -42,7 +42,6 @@ ORDER = (
     "engine",
     "analysis",
     "running",
-    "doctor",
     "kinds",
     "cli",
 )
