@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypedDict
 
 from scpslab.core import project
+from scpslab.core.digests import digest_of
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
 from scpslab.setup import packed, published, recipes, trust
@@ -139,10 +140,7 @@ def system_cache() -> Path | None:
 def recipe_hash(part: Built) -> str:
     """Hash of a recipe: its files with their names."""
     folder = PROJECT / part.recipe
-    digest = hashlib.sha256()
-    for file in part.sources(folder):
-        digest.update(os.path.relpath(file, folder).encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+    return digest_of((file, os.path.relpath(file, folder)) for file in part.sources(folder))[:16]
 
 
 def place(part: Built, cache: Path, machine: str = LAB_KERNEL_MACHINE) -> Path:
@@ -220,10 +218,9 @@ def ensure(say: Say, with_docker: bool = False) -> Images:
             products["tools"],
             {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products},
         )
-        digest = hashlib.sha256()
-        for name in ("kernel", "guest", "tools", *(["docker"] if with_docker else [])):
-            digest.update(_content_hash(products[name]).encode())
-    return Images(products["kernel"], boot, products["tools"], digest.hexdigest()[:16])
+        names = ("kernel", "guest", "tools", *(["docker"] if with_docker else []))
+        every = "".join(_content_hash(products[name]) for name in names)
+    return Images(products["kernel"], boot, products["tools"], hashlib.sha256(every.encode()).hexdigest()[:16])
 
 
 def ensure_stack(say: Say, machine: str = LAB_KERNEL_MACHINE) -> Program:
@@ -353,8 +350,7 @@ def _digest(product: Path) -> str:
     for file in sorted(product.iterdir()) if product.is_dir() else [product]:
         digest.update(file.name.encode() + b"\0")
         with file.open("rb") as data:
-            while block := data.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(data, lambda: digest)
     return digest.hexdigest()
 
 
