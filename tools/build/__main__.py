@@ -7,6 +7,8 @@ A maintainer's: `pin` and `published` (pin.py), `pack FOLDER [--without-applianc
 from __future__ import annotations
 
 import argparse
+import platform
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -16,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from scpslab.core.errors import INTERRUPTED_EXIT, ScpslabError
-from scpslab.setup import cache_dir, ensure
-from scpslab.setup.images import PARTS, compare, ensure_programs, find, timings
+from scpslab.setup import cache_dir, ensure, ensure_stack, ensure_tools
+from scpslab.setup.images import PARTS, compare, find, timings, writing
 from tools.build.pack import pack
 from tools.build.pin import pin, publish
 from tools.build.wheel import take
@@ -67,7 +69,7 @@ def _do(given: argparse.Namespace) -> None:
         case "images":
             _images(given.wheel)
         case "programs":
-            ensure_programs(given.folder, say)
+            _programs(given.folder)
         case "pack":
             pack(given.folder, say, with_appliance=not given.without_appliance)
         case "pin":
@@ -87,6 +89,15 @@ def _images(wheel: Path | None) -> None:
     for part in PARTS:
         if verdict := compare(part, cache_dir()):
             print(verdict.text)
+
+
+def _programs(folder: Path) -> None:
+    """Makes a folder of the lab's programs that the Docker images of nodes contain."""
+    tools, stack = ensure_tools(say), ensure_stack(say, platform.machine())
+    with writing(folder):
+        folder.mkdir(parents=True)
+        for program in (tools / "labtool", tools / "iperf3-sleep.so", stack.path):
+            shutil.copy2(program, folder)
 
 
 def _table(present: set[str]) -> Table:

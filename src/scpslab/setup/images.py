@@ -211,7 +211,7 @@ def ensure(say: Say, with_docker: bool = False) -> Images:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the
             cache.
     """
-    with _writing() as cache:
+    with writing() as cache:
         products = {part.name: _have(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
         boot = _boot_dir(
             cache,
@@ -231,7 +231,7 @@ def ensure_stack(say: Say, machine: str = LAB_KERNEL_MACHINE) -> Program:
     Raises:
         CapabilityError: as `ensure`.
     """
-    with _writing() as cache:
+    with writing() as cache:
         path = _have(STACK, cache, say, machine)
         return Program(path, _content_hash(path)[:16])
 
@@ -242,7 +242,7 @@ def ensure_appliance(say: Say) -> Path:
     Raises:
         CapabilityError: as `ensure`.
     """
-    with _writing() as cache:
+    with writing() as cache:
         return _have(APPLIANCE, cache, say)
 
 
@@ -252,25 +252,12 @@ def ensure_tools(say: Say) -> Path:
     Raises:
         CapabilityError: as `ensure`.
     """
-    with _writing() as cache:
+    with writing() as cache:
         return _have(TOOLS, cache, say, platform.machine())
 
 
-def ensure_programs(folder: Path, say: Say) -> None:
-    """Makes `folder` and puts those programs of the lab into it that the Docker images of nodes contain.
-
-    Raises:
-        CapabilityError: as `ensure`.
-    """
-    tools, stack = ensure_tools(say), ensure_stack(say, platform.machine())
-    with _writing(folder):
-        folder.mkdir(parents=True)
-        for program in (tools / "labtool", tools / "iperf3-sleep.so", stack.path):
-            shutil.copy2(program, folder)
-
-
 @contextmanager
-def _writing(folder: Path | None = None) -> Iterator[Path]:
+def writing(folder: Path | None = None) -> Iterator[Path]:
     """The folder that is written, by default the cache; trouble with its disk says what to do."""
     cache = folder or cache_dir()
     try:
@@ -417,7 +404,7 @@ def unpack(part: Built, own: packed.Packed, folder: Path, cache: Path, say: Say)
         CapabilityError: the packed part is damaged, or the cache cannot take it.
     """
     target = place(part, cache)
-    with _writing(cache), _locked(cache, part, say):
+    with writing(cache), _locked(cache, part, say):
         if target.exists():
             return
         _check_room(cache, own.unpacked_bytes + ROOM_TO_RUN_BYTES, part.title)
