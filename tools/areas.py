@@ -46,7 +46,6 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("assignments/*", ("unit", "teaching", "pages")),
     ("src/scpslab/analysis/*", PYTHON),
     ("src/scpslab/cli/*", PYTHON),
-    ("src/scpslab/doctor/*", ("unit",)),
     ("analysis/*", ("unit",)),
     ("bench/*", ("unit",)),
     ("playbooks/*", ("unit",)),

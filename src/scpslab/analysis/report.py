@@ -8,7 +8,6 @@ it has no scripts and fetches nothing.
 from __future__ import annotations
 
 import base64
-import hashlib
 import math
 import re
 import shlex
@@ -34,6 +33,7 @@ from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.output import Report, pages
 from scpslab.analysis.statistics import Group, Mean, clopper_pearson
 from scpslab.analysis.table import HEADLINE, Results, Summary, read_results, report, summarise, with_interval
+from scpslab.core.digests import sha256_of
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import is_own
 from scpslab.core.scratch import replace_text
@@ -317,7 +317,7 @@ def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn, *, is_alone: b
         tuple(key_numbers(results, summary))[:MOST_KEY_NUMBERS] if is_alone else (),
         len(results.rows),
         sum(cell.status().virtual_s or 0.0 for cell in run.planned_cells()),
-        hashlib.sha256(run.results.read_bytes()).hexdigest(),
+        sha256_of(run.results),
         manifest,
         changed,
         altered(scenario_of(folder).partition(":")[0], run.resolved),

@@ -8,7 +8,7 @@ Welch 1947; Holm 1979. FY97 used the same intervals of means: 5 runs, t = 2.776 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
@@ -24,23 +24,14 @@ CEILINGS = {"utilization": 1.0, "throughput_report_pct": 100_000 / 1024}
 OTHER_ENDS = ("incomplete", "unsupported", "failed")
 
 
-class ResultRow(Mapping[str, str]):
+class ResultRow(dict[str, str]):
     """A cell's line of results.csv: the text of each column, "" where the cell has none, and the finite `numbers` among
     them.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
+        super().__init__(texts)
         self.numbers = {column: number for column, text in texts.items() if (number := _finite(text)) is not None}
-
-    def __getitem__(self, column: str) -> str:
-        return self._texts[column]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
-
-    def __len__(self) -> int:
-        return len(self._texts)
 
     @property
     def has_completed(self) -> bool:

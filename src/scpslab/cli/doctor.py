@@ -13,7 +13,6 @@ from rich.text import Text
 from scpslab.cli.options import choice, engine_choice
 from scpslab.cli.tables import plain_console
 from scpslab.core.errors import CapabilityError
-from scpslab.doctor import examine
 from scpslab.engine import DEFAULT, ENGINES
 
 ENGINE = engine_choice(ENGINES, "The engine to check for")
@@ -31,7 +30,7 @@ def doctor(
 
     Examples: scpslab doctor · scpslab doctor --engine host --format json
     """
-    findings = examine(engine)
+    findings = ENGINES[engine]().findings()
     if format_ == "json":
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:

@@ -19,7 +19,18 @@ from pathlib import Path
 FOLDER = re.compile(r"scpslab-(\d+)-(\d+)-[a-z0-9_]{8}", re.ASCII)
 OWNER_S, OWNER_S_FOLDER = 0o600, 0o700
 MEMORY, LARGE = Path("/dev/shm"), Path("/var/tmp")
-START_FIELD = 19  # of /proc/PID/stat behind the command's closing bracket: starttime, field 22 of proc(5)
+
+
+def started_ticks(pid: int) -> int | None:
+    """The start time of a process in clock ticks since the machine started (proc(5), field 22); None if there is no
+    such process, or it has ended.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
 
 
 @contextmanager
@@ -84,7 +95,8 @@ def replace_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
     """
     for left in path.parent.glob(f".{path.name}.*.part"):
         owner = left.name.removeprefix(f".{path.name}.").removesuffix(".part").split("-")
-        if len(owner) == 2 and all(part.isdecimal() for part in owner) and not _lives(int(owner[0]), int(owner[1])):
+        is_ours = len(owner) == 2 and all(part.isdecimal() for part in owner)
+        if is_ours and started_ticks(int(owner[0])) != int(owner[1]):
             left.unlink(missing_ok=True)
     aside = path.with_name(f".{path.name}.{_identity()}.part")
     try:
@@ -96,20 +108,7 @@ def replace_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
 
 
 def _identity() -> str:
-    return f"{os.getpid()}-{_start_time(os.getpid())}"
-
-
-def _start_time(pid: int) -> int | None:
-    """The start time of a process, in ticks since the machine started; None if there is no process with that id."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return int(stat.rpartition(")")[2].split()[START_FIELD])
-
-
-def _lives(pid: int, start_time: int) -> bool:
-    return _start_time(pid) == start_time
+    return f"{os.getpid()}-{started_ticks(os.getpid())}"
 
 
 def _is_dead(folder: Path) -> bool:
@@ -117,7 +116,7 @@ def _is_dead(folder: Path) -> bool:
     across PID namespaces.
     """
     name = FOLDER.fullmatch(folder.name)
-    if name is None or _lives(int(name[1]), int(name[2])):
+    if name is None or started_ticks(int(name[1])) == int(name[2]):
         return False
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -161,6 +161,11 @@ def _topology(value: str) -> str:
     return value
 
 
+def value_text(value: object) -> str:
+    """A value as files and tables have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def as_several(value: Any) -> Any:
     """A value as the only one of several."""
     return value if isinstance(value, tuple) else (value,)

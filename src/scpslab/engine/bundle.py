@@ -4,11 +4,11 @@ interpreter. And what hashes cover of it.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from scpslab.core.digests import digest_of
 from scpslab.core.folders import whole_folder
 from scpslab.core.project import PACKAGE, ROOT
 from scpslab.core.scratch import scratch
@@ -63,10 +63,7 @@ def input_hash(package: Path = PACKAGE) -> str:
     """Hash of the code that makes a cell's input of its plan: together with the plan it stands for the input's
     bytes.
     """
-    digest = hashlib.sha256()
-    for file, name in _files(package, INPUT_PARTS):
-        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()[:24]
+    return digest_of(_files(package, INPUT_PARTS))[:24]
 
 
 def _files(package: Path, parts: Iterable[str]) -> list[tuple[Path, str]]:
@@ -91,12 +88,8 @@ def bundle_hash(images: Images, scps: Program | None) -> str:
 
     `scps`: the SCPS stack, if it is part of the bundle.
     """
-    digest = hashlib.sha256(images.hash.encode())
-    if scps is not None:
-        digest.update(b"scps\0" + scps.hash.encode() + b"\0")
-    for file, name in sources():
-        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()[:24]
+    stack = f"scps\0{scps.hash}\0" if scps is not None else ""
+    return digest_of(sources(), f"{images.hash}{stack}".encode())[:24]
 
 
 def ensure_bundle(images: Images, scps: Program | None, cache: Path, boot: Callable[[Path, Path], None]) -> Path:

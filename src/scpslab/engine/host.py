@@ -4,7 +4,6 @@ containers.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import shutil
@@ -15,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from scpslab.core.digests import digest_of
 from scpslab.core.errors import CapabilityError, LabError
 from scpslab.core.folders import whole_folder
 from scpslab.engine.base import Finding, Needs, own_images
@@ -115,10 +115,7 @@ def _install(say: Say, with_stack: bool) -> Path:
     """The lab program's folder for this machine, made where it is missing."""
     tools = ensure_tools(say)
     programs = [*sorted(tools.iterdir()), *([ensure_stack(say, platform.machine()).path] if with_stack else [])]
-    digest = hashlib.sha256()
-    for file, name in [*sources(), *((file, file.name) for file in programs)]:
-        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
-    target = PROGRAMS / digest.hexdigest()[:24]
+    target = PROGRAMS / digest_of([*sources(), *((file, file.name) for file in programs)])[:24]
     try:
         return trust.check(whole_folder(target, lambda folder: copy_programs(folder, programs)) / PROGRAM).parent
     except OSError as error:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from scpslab.core.scratch import started_ticks
 from scpslab.lab import docker
 from scpslab.plan import Plan
 
@@ -38,17 +39,6 @@ LOOK_AGAIN_S = 0.02
 # A container whose maker was killed in the middle of asking for it appears a moment later.
 CONTAINERS_QUIET_S, CONTAINERS_LIMIT_S = 0.5, 120.0
 _numbers = itertools.count(1)
-
-
-def started_ticks(pid: int) -> int | None:
-    """The start time of a process in clock ticks since the machine started (proc(5), field 22); None if there is no
-    such process, or it has ended.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else int(fields[19])
 
 
 def new_id() -> str:
@@ -113,10 +103,7 @@ def _one_at_a_time() -> Iterator[None]:
 
 
 def _processes(lab: str) -> list[int]:
-    found: list[int] = []
-    for procs in cgroup(lab).rglob("cgroup.procs"):
-        found += [int(line) for line in procs.read_text().split()]
-    return found
+    return [int(pid) for procs in cgroup(lab).rglob("cgroup.procs") for pid in procs.read_text().split()]
 
 
 def _end_processes(lab: str) -> int:

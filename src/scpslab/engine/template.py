@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from scpslab.core.errors import LabError
@@ -260,22 +261,15 @@ class TemplateGuest:
         return True
 
 
+@dataclass(eq=False)
 class Held:
-    """A template in a pool: how many cells use it, and when it was used last."""
+    """A template in a pool, the folder its cells are put in, how many use it, and when it was used last."""
 
-    def __init__(self, template: TemplateGuest, folder: Path, give_back: Callable[[], None]) -> None:
-        """`folder`: where its cells are put."""
-        self.template, self.folder, self.give_back = template, folder, give_back
-        self.users, self.used_at = 0, time.monotonic()
-
-    def begin(self) -> None:
-        """One cell more uses it."""
-        self.users += 1
-
-    def end(self) -> None:
-        """One cell less uses it."""
-        self.users -= 1
-        self.used_at = time.monotonic()
+    template: TemplateGuest
+    folder: Path
+    give_back: Callable[[], None]
+    users: int = 0
+    used_at: float = field(default_factory=time.monotonic)
 
     def close(self) -> None:
         """Ends it and gives back what it had of the machine."""
@@ -318,7 +312,7 @@ class TemplatePool:
             yield held
         finally:
             with self._lock:
-                held.end()
+                held.users, held.used_at = held.users - 1, time.monotonic()
                 is_over = not held.users and self._held.get(key) is not held
             if is_over:
                 held.close()
@@ -350,7 +344,7 @@ class TemplatePool:
             if held is None:
                 return None
             if held.template.is_alive:
-                held.begin()
+                held.users += 1
                 return held
             del self._held[key]
             in_use = held.users
@@ -361,7 +355,7 @@ class TemplatePool:
     def _boot(self, key: Hashable, held: Held, limit_s: float) -> None:
         """Boots it for its first user. One that comes to nothing is that user's alone."""
         with self._lock:
-            held.begin()
+            held.users += 1
             self._booting.append(held)
             if self._is_stopped:
                 held.template.kill()

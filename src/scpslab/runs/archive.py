@@ -9,7 +9,6 @@ run folder gives the same archive, byte for byte.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import Annotated
 from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.archive import ArchiveLimits, Members, is_member_name, pack, read_members
+from scpslab.core.digests import sha256_of
 from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.folders import TOPOLOGIES, is_own
 from scpslab.plan import Plan, schema
@@ -180,12 +180,7 @@ def digests_of(run: Path) -> dict[str, str]:
 
 
 def _digests(run: Path, files: Iterable[Path]) -> dict[str, str]:
-    return {path.relative_to(run).as_posix(): _sha256(path) for path in files if is_own(run, path)}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {path.relative_to(run).as_posix(): sha256_of(path) for path in files if is_own(run, path)}
 
 
 def _inputs(run: Path) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from scpslab.core.errors import ScenarioError
 from scpslab.documents import Form, Part, key, read
 from scpslab.documents import load as load_document
 from scpslab.documents.parts import Version
-from scpslab.documents.quantities import Name, PathText
+from scpslab.documents.quantities import Name, PathText, value_text
 from scpslab.scenario.load import FOLDER, RENAMED, Scenario, base_label, current_name, load, names, variants_of
 from scpslab.scenario.topologies import Topologies
 
@@ -187,4 +187,4 @@ def _as_text(value: Any) -> str:
         return "{" + ", ".join(f"{key}: {_as_text(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_as_text, value)) + "]"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return value_text(value)

@@ -19,7 +19,7 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
 from scpslab.documents.document import as_tuples, validated
 from scpslab.documents.places import Places
-from scpslab.documents.quantities import AxisValue
+from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.consistency import error_problems, problems
 from scpslab.scenario.former import value_today
@@ -137,12 +137,11 @@ def cell_id(point: Mapping[str, AxisValue], repeat: int) -> str:
     """The cell's name, which states its place in the sweep and can be a folder's name:
     `stack=fy97-reno,ber=1e-06,r1`.
     """
-    return ",".join([*(f"{axis}={_text(value)}" for axis, value in point.items()), f"r{repeat}"])
+    return ",".join([*(f"{axis}={_named(value)}" for axis, value in point.items()), f"r{repeat}"])
 
 
-def _text(value: AxisValue) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return re.sub(r"[^A-Za-z0-9.+_-]", "", text)
+def _named(value: AxisValue) -> str:
+    return re.sub(r"[^A-Za-z0-9.+_-]", "", value_text(value))
 
 
 def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
@@ -245,7 +244,7 @@ def _at_point(
     changed: dict[KeyPath, str] = {}
     wrong: list[str] = []
     for axis, value in point.items():
-        source = f"{scenario.places.of(('sweep', axis))}={_shown(value)}"
+        source = f"{scenario.places.of(('sweep', axis))}={value_text(value)}"
         for path, setting in settings_at(scenario.model.sweep[axis], value).items():
             try:
                 today = value_today(path, setting)
@@ -259,7 +258,3 @@ def _at_point(
     model = known.model(scenario, data, places)
     shape = known.surveyed(scenario, data, model, places)
     return model, known.shapes[shape], shape, places
-
-
-def _shown(value: AxisValue) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -14,7 +14,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scpslab.documents.quantities import AxisValue
+from scpslab.documents.document import as_tuples
+from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.documents.yaml_lines import KeyPath, dotted
 from scpslab.plan.topology import Network
 from scpslab.scenario.model import Cases, ScenarioFile, Values, axis_values, settings_at
@@ -47,7 +48,7 @@ def _renamed(before: Mapping[str, Any], model: ScenarioFile) -> Iterator[str]:
     for axis, was in (axes if isinstance(axes, dict) else {}).items():
         spec = model.sweep.get(axis)
         for label, settings in was.get("cases", {}).items():
-            if isinstance(spec, Cases) and label in spec.cases and _plain(spec.cases[label]) != _plain(settings):
+            if isinstance(spec, Cases) and label in spec.cases and as_tuples(spec.cases[label]) != as_tuples(settings):
                 yield (
                     f"sweep.{axis}.cases.{label}: found other settings for a case of the scenario; "
                     f'expected the label "{label}" to keep its meaning. '
@@ -122,7 +123,7 @@ def _contradicted(
         its, mine = (_settled((data.get("hosts") or {}).get(host)) for data in (without, having))
         for name, was in its.items():
             if was is not None and name in mine and mine[name] != was:
-                return f"hosts.{host} with {name} {_said(mine[name])} instead of {_said(was)}"
+                return f"hosts.{host} with {name} {value_text(mine[name])} instead of {value_text(was)}"
     return None
 
 
@@ -144,18 +145,8 @@ def _settled(host: Any) -> Mapping[str, Any]:
 
 def _advice(axis: str, spec: Values | Cases, one: Given) -> str:
     if isinstance(spec, Values):
-        return f"Set the axis: --set 'sweep.{axis}=[{_said(one.value)}]'."
+        return f"Set the axis: --set 'sweep.{axis}=[{value_text(one.value)}]'."
     return (
         f"Choose cases with --set 'sweep.{axis}=[LABEL]', or add one of your own: "
         f"--set 'sweep.{axis}.cases.NAME={{PATH: VALUE}}'."
     )
-
-
-def _said(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, tuple | list) else value

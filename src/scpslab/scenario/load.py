@@ -19,7 +19,7 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
 from scpslab.documents.document import validated
 from scpslab.documents.places import Places
-from scpslab.documents.quantities import AxisValue
+from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
@@ -325,7 +325,7 @@ def _keep_points(data: Data, axis: str, kept: Sequence[AxisValue]) -> list[str]:
         axes[axis]["values"] = list(kept)
         return []
     cases = axes[axis]["cases"]
-    labels = [str(label).lower() if isinstance(label, bool) else str(label) for label in kept]
+    labels = [value_text(label) for label in kept]
     axes[axis]["cases"] = {label: cases[label] for label in labels if label in cases}
     return [f'found the case "{label}"; {one_of(label, cases)}' for label in labels if label not in cases]
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypedDict
 
 from scpslab.core import project
+from scpslab.core.digests import digest_of
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
 from scpslab.setup import packed, published, recipes, trust
@@ -139,10 +140,7 @@ def system_cache() -> Path | None:
 def recipe_hash(part: Built) -> str:
     """Hash of a recipe: its files with their names."""
     folder = PROJECT / part.recipe
-    digest = hashlib.sha256()
-    for file in part.sources(folder):
-        digest.update(os.path.relpath(file, folder).encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+    return digest_of((file, os.path.relpath(file, folder)) for file in part.sources(folder))[:16]
 
 
 def place(part: Built, cache: Path, machine: str = LAB_KERNEL_MACHINE) -> Path:
@@ -213,17 +211,16 @@ def ensure(say: Say, with_docker: bool = False) -> Images:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the
             cache.
     """
-    with _writing() as cache:
+    with writing() as cache:
         products = {part.name: _have(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
         boot = _boot_dir(
             cache,
             products["tools"],
             {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products},
         )
-        digest = hashlib.sha256()
-        for name in ("kernel", "guest", "tools", *(["docker"] if with_docker else [])):
-            digest.update(_content_hash(products[name]).encode())
-    return Images(products["kernel"], boot, products["tools"], digest.hexdigest()[:16])
+        names = ("kernel", "guest", "tools", *(["docker"] if with_docker else []))
+        every = "".join(_content_hash(products[name]) for name in names)
+    return Images(products["kernel"], boot, products["tools"], hashlib.sha256(every.encode()).hexdigest()[:16])
 
 
 def ensure_stack(say: Say, machine: str = LAB_KERNEL_MACHINE) -> Program:
@@ -234,7 +231,7 @@ def ensure_stack(say: Say, machine: str = LAB_KERNEL_MACHINE) -> Program:
     Raises:
         CapabilityError: as `ensure`.
     """
-    with _writing() as cache:
+    with writing() as cache:
         path = _have(STACK, cache, say, machine)
         return Program(path, _content_hash(path)[:16])
 
@@ -245,7 +242,7 @@ def ensure_appliance(say: Say) -> Path:
     Raises:
         CapabilityError: as `ensure`.
     """
-    with _writing() as cache:
+    with writing() as cache:
         return _have(APPLIANCE, cache, say)
 
 
@@ -255,25 +252,12 @@ def ensure_tools(say: Say) -> Path:
     Raises:
         CapabilityError: as `ensure`.
     """
-    with _writing() as cache:
+    with writing() as cache:
         return _have(TOOLS, cache, say, platform.machine())
 
 
-def ensure_programs(folder: Path, say: Say) -> None:
-    """Makes `folder` and puts those programs of the lab into it that the Docker images of nodes contain.
-
-    Raises:
-        CapabilityError: as `ensure`.
-    """
-    tools, stack = ensure_tools(say), ensure_stack(say, platform.machine())
-    with _writing(folder):
-        folder.mkdir(parents=True)
-        for program in (tools / "labtool", tools / "iperf3-sleep.so", stack.path):
-            shutil.copy2(program, folder)
-
-
 @contextmanager
-def _writing(folder: Path | None = None) -> Iterator[Path]:
+def writing(folder: Path | None = None) -> Iterator[Path]:
     """The folder that is written, by default the cache; trouble with its disk says what to do."""
     cache = folder or cache_dir()
     try:
@@ -353,8 +337,7 @@ def _digest(product: Path) -> str:
     for file in sorted(product.iterdir()) if product.is_dir() else [product]:
         digest.update(file.name.encode() + b"\0")
         with file.open("rb") as data:
-            while block := data.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(data, lambda: digest)
     return digest.hexdigest()
 
 
@@ -421,7 +404,7 @@ def unpack(part: Built, own: packed.Packed, folder: Path, cache: Path, say: Say)
         CapabilityError: the packed part is damaged, or the cache cannot take it.
     """
     target = place(part, cache)
-    with _writing(cache), _locked(cache, part, say):
+    with writing(cache), _locked(cache, part, say):
         if target.exists():
             return
         _check_room(cache, own.unpacked_bytes + ROOM_TO_RUN_BYTES, part.title)

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from scpslab.cli import doctor
 from scpslab.core import scratch
 from scpslab.core.errors import CapabilityError
 from scpslab.engine import memory
@@ -227,7 +226,7 @@ KERNEL = (
 def test_what_to_do_can_be_copied_from_a_narrow_terminal(scpslab, monkeypatch):
     """Whole, in a line of its own; what is well needs nothing to be done."""
     found = [Finding("control groups", "missing", "none", KERNEL), Finding("ptrace", "ok", "allowed", "nothing")]
-    monkeypatch.setattr(doctor, "examine", lambda engine: found)
+    monkeypatch.setattr(VirtualEngine, "findings", lambda self: found)
     monkeypatch.setenv("COLUMNS", "80")
 
     code, out, _ = scpslab("doctor")

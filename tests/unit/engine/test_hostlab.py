@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from scpslab.core.scratch import started_ticks
 from scpslab.engine import hostlab
 
 
@@ -26,7 +27,7 @@ def test_an_id_is_its_maker_s_and_unique():
 
 
 def test_a_lab_is_dead_when_its_maker_has_ended_or_another_process_has_its_number(places):
-    ticks, no_process = hostlab.started_ticks(os.getpid()), 4_194_305  # more than Linux gives
+    ticks, no_process = started_ticks(os.getpid()), 4_194_305  # more than Linux gives
     names = {f"scpslab-{no_process}-{ticks}-1", f"scpslab-{os.getpid()}-{ticks + 1}-1", mine := hostlab.new_id()}
     for name in names:
         (hostlab.STATE / name).mkdir()

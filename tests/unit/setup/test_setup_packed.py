@@ -10,10 +10,10 @@ import pytest
 
 from scpslab.core import archive, project
 from scpslab.core.errors import CapabilityError, UsageError
-from scpslab.setup import __main__ as program
 from scpslab.setup import images, packed, silent
 from tests.cases import refusal
 from tools.build import pack
+from tools.build.wheel import INSIDE, take
 
 
 @pytest.fixture
@@ -186,11 +186,11 @@ def clone(recipe, monkeypatch):
     (folder / "dist").mkdir()
     with zipfile.ZipFile(folder / "dist" / "scpslab-1-any.whl", "w") as wheel:
         for file in (folder / "parts").iterdir():
-            wheel.write(file, str(program.INSIDE / file.name))
+            wheel.write(file, str(INSIDE / file.name))
         wheel.writestr("scpslab/__init__.py", "")
         wheel.writestr("../outside", "never written")
     monkeypatch.setenv("SCPSLAB_CACHE", str(folder / "empty"))
-    monkeypatch.setattr(program, "CARRIED", parts)
+    monkeypatch.setattr("tools.build.wheel.CARRIED", parts)
     packed.index.cache_clear()
     return folder, parts, built
 
@@ -199,24 +199,24 @@ def clone(recipe, monkeypatch):
 def test_a_clone_takes_the_parts_of_a_wheel_of_the_same_recipes(clone, given):
     folder, parts, built = clone
     said: list[str] = []
-    assert program.take(folder / given, said.append) == []
+    assert take(folder / given, said.append) == []
     assert not built
     assert [find(part) is not None for part in parts] == [True, True]
     assert find(parts[1]).read_text() == "guest" * 1000
     assert not list(folder.rglob("outside"))
     count = len(said)
-    assert program.take(folder / given, said.append) == []
+    assert take(folder / given, said.append) == []
     assert len(said) == count
 
 
 def test_parts_of_other_recipes_are_left_in_the_wheel(clone):
     folder, parts, _ = clone
     (folder / "recipes" / "guest" / "list").write_text("changed")
-    assert program.take(folder / "dist", silent) == ["guest"]
+    assert take(folder / "dist", silent) == ["guest"]
     assert find(parts[1]) is None
     (folder / "recipes" / "tools" / "list").write_text("changed")
     with pytest.raises(UsageError, match="of other recipes only; expected those of this clone"):
-        program.take(folder / "dist", silent)
+        take(folder / "dist", silent)
 
 
 def test_what_is_no_wheel_with_parts_is_named(clone):
@@ -224,14 +224,14 @@ def test_what_is_no_wheel_with_parts_is_named(clone):
     empty = folder / "empty-folder"
     empty.mkdir()
     with pytest.raises(UsageError, match="found 0 wheels; expected a wheel of scpslab"):
-        program.take(empty, silent)
+        take(empty, silent)
     (empty / "scpslab-1.whl").write_text("no archive")
     with pytest.raises(UsageError, match="not a zip file; expected a wheel"):
-        program.take(empty, silent)
+        take(empty, silent)
     with zipfile.ZipFile(empty / "scpslab-1.whl", "w") as wheel:
         wheel.writestr("scpslab/__init__.py", "")
     with pytest.raises(UsageError, match="no built parts; expected a wheel"):
-        program.take(empty, silent)
+        take(empty, silent)
 
 
 def test_a_damaged_part_of_a_wheel_leaves_nothing(clone):
@@ -239,11 +239,11 @@ def test_a_damaged_part_of_a_wheel_leaves_nothing(clone):
     wheel = folder / "dist" / "scpslab-1-any.whl"
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    name = str(program.INSIDE / "guest.tar.xz")
+    name = str(INSIDE / "guest.tar.xz")
     files[name] = files[name][: len(files[name]) // 2]
     with zipfile.ZipFile(wheel, "w") as archive:
         for one, data in files.items():
             archive.writestr(one, data)
     with pytest.raises(CapabilityError):
-        program.take(wheel, silent)
+        take(wheel, silent)
     assert find(parts[1]) is None

@@ -16,7 +16,7 @@ from scpslab.analysis.figures.source import axis_number
 from scpslab.analysis.run import manifest_of
 from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import read_results
-from scpslab.documents.quantities import AxisValue
+from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.runs import RunFolder
 from scpslab.scenario import current_name
 from scpslab.scenario.altered import altered
@@ -172,7 +172,7 @@ def same(found: str, wanted: AxisValue) -> bool:
     """Whether a column's text states the value that a claim names: the same text, or the same number, with or without
     unit.
     """
-    text = str(wanted).lower() if isinstance(wanted, bool) else str(wanted)
+    text = value_text(wanted)
     if found == text:
         return True
     number, meant = axis_number(found), axis_number(text)

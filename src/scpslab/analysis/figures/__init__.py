@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from scpslab.analysis.figures.recipe import RECIPES
+from scpslab.core.digests import sha256_of
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import own_folder
 from scpslab.core.project import CARRIED, PACKAGE
@@ -106,14 +107,14 @@ class Drawing:
             return None
         paths = [self.folder / Path(name).name for name in drawn]
         intact = all(
-            path.is_file() and _content(path) == known for path, known in zip(paths, drawn.values(), strict=True)
+            path.is_file() and sha256_of(path) == known for path, known in zip(paths, drawn.values(), strict=True)
         )
         return paths if intact else None
 
     def keep(self, pictures: Sequence[Path]) -> None:
         """Records the pictures that were drawn."""
         own_folder(self.folder)
-        record = {"inputs": self.inputs, "pictures": {path.name: _content(path) for path in pictures}}
+        record = {"inputs": self.inputs, "pictures": {path.name: sha256_of(path) for path in pictures}}
         replace_text(self.folder / FILE, json.dumps(record, indent=1) + "\n")
 
 
@@ -125,10 +126,5 @@ def _digest(root: Path) -> bytes:
     for path in [root] if root.is_file() else sorted(root.rglob("*")):
         is_other = "__pycache__" in path.parts or (root == PACKAGE and path.is_relative_to(CARRIED))
         if path.is_file() and not is_other and path.suffix not in OUTPUTS and path.name != FILE:
-            digest.update(f"{path.relative_to(root)}\0{_content(path)}\n".encode())
+            digest.update(f"{path.relative_to(root)}\0{sha256_of(path)}\n".encode())
     return digest.digest()
-
-
-def _content(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -18,7 +18,7 @@ from scpslab.analysis.traces import Flow, flow_of
 from scpslab.analysis.viewpoints import capture_at, capture_near
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.units import KINDS, UnitError, parse
-from scpslab.documents.quantities import as_several
+from scpslab.documents.quantities import as_several, value_text
 from scpslab.runs import CellFiles
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def shown(source: Source, cells: Sequence[RunCell]) -> str:
 
 def axes_of(cell: RunCell) -> dict[str, str]:
     """A cell's axis values as results.csv has them."""
-    return {name: _text(value) for name, value in cell.plan.cell.axes.items()}
+    return {name: value_text(value) for name, value in cell.plan.cell.axes.items()}
 
 
 def fits(values: Mapping[str, str], wanted: Mapping[str, object], *, skips_unknown: bool = False) -> bool:
@@ -167,15 +167,11 @@ def fits(values: Mapping[str, str], wanted: Mapping[str, object], *, skips_unkno
             if skips_unknown:
                 continue
             return False
-        texts = [_text(value) for value in as_several(several)]
+        texts = [value_text(value) for value in as_several(several)]
         numbers = [number for text in texts if (number := axis_number(text)) is not None]
         if values[name] not in texts and axis_number(values[name]) not in numbers:
             return False
     return True
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def axis_number(text: str) -> float | None:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from scpslab.core import strict_json
 from scpslab.core.errors import CapabilityError
 from scpslab.core.project import PACKAGE
 from scpslab.core.scratch import scratch
@@ -23,6 +24,8 @@ from scpslab.engine.appliance import native
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import take
 from scpslab.lab.records import LIVE
+from scpslab.plan import schema
+from scpslab.plan.values import PlainText
 from scpslab.setup.images import LAB_KERNEL_MACHINE
 
 # What host and appliance tell each other: one line of JSON for each job, one for each answer, before it the lines of
@@ -62,7 +65,7 @@ class Answer:
     """
 
     id: int
-    ended: str
+    ended: PlainText
     returncode: int
 
 
@@ -309,9 +312,9 @@ class Machine:
                         with self._console.open("ab") as console:
                             console.write(said)
                     else:
-                        self._answer, self._console = _read(said), None
+                        self._answer, self._console = schema.read(Answer, strict_json.loads(said)), None
                     self._changed.notify_all()
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError):
             pass
         finally:
             self.kill()
@@ -365,13 +368,6 @@ class MachineCell:
             log.write(console.read_bytes())
         shutil.rmtree(self._place, ignore_errors=True)
         self.said, self.returncode = answer.ended, answer.returncode
-
-
-def _read(said: bytes) -> Answer:
-    answer = Answer(**json.loads(said))
-    if not (isinstance(answer.id, int) and isinstance(answer.ended, str) and isinstance(answer.returncode, int)):
-        raise TypeError
-    return answer
 
 
 def _escaped(path: Path) -> str:

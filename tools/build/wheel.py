@@ -1,89 +1,22 @@
-"""`python -m scpslab.setup`: builds everything that engines need and prints the time of each step.
-
-`--programs FOLDER`: only the programs of node images.
-
-`--from WHEEL`: takes them from a wheel first, for a clone on a machine that cannot build them (arm64) or that saves the
-minutes.
+"""Takes built parts from a wheel: for a clone on a machine that cannot build them (arm64) or that saves the minutes
+(`make images WHEEL=FILE.whl`).
 """
 
 from __future__ import annotations
 
-import signal
-import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from rich.console import Console
-from rich.table import Table
-
-from scpslab.core.errors import INTERRUPTED_EXIT, ScpslabError, UsageError
+from scpslab.core.errors import UsageError
 from scpslab.core.project import PARTS_INDEX
 from scpslab.core.scratch import scratch
-from scpslab.setup import Say, cache_dir, ensure, packed
-from scpslab.setup.images import (
-    CARRIED,
-    PARTS,
-    compare,
-    ensure_programs,
-    find,
-    place,
-    recipe_hash,
-    timings,
-    unpack,
-)
+from scpslab.setup import Say, cache_dir, packed
+from scpslab.setup.images import CARRIED, place, recipe_hash, unpack
 
 # Where a wheel has them (tools/wheel_parts.py).
 INSIDE = PurePosixPath("scpslab", "project_files", "parts")
 EXPECTED = "expected a wheel of scpslab that carries built parts. Make one on an x86-64 machine: make wheel."
-
-
-def attempt(work: Callable[[], None]) -> int:
-    """Does some work of building; returns the exit code of the error, if there is one."""
-    # Ended in whatever way, a build first ends its programs.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
-    try:
-        work()
-    except ScpslabError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted: finished parts are kept; repeat the command to build the others", file=sys.stderr)
-        return INTERRUPTED_EXIT
-    return 0
-
-
-def say(text: str, /, *, is_under_way: bool = False) -> None:
-    """Prints a line at once."""
-    print(f"{text} …" if is_under_way else text, flush=True)
-
-
-def _main() -> None:
-    if sys.argv[1:2] == ["--programs"] and len(sys.argv) == 3:
-        ensure_programs(Path(sys.argv[2]), say)
-        return
-    if sys.argv[1:2] == ["--from"] and len(sys.argv) == 3:
-        for name in take(Path(sys.argv[2]), say):
-            say(f"{name}: the wheel has one of another recipe")
-    present = {part.name for part in PARTS if find(part, cache_dir())}
-    images = ensure(say)
-    if len(present) < len(PARTS):
-        Console().print(_table(present))
-    print(f"images {images.hash}: lab kernel and guest are in {cache_dir()}")
-    for part in PARTS:
-        if verdict := compare(part, cache_dir()):
-            print(verdict.text)
-
-
-def _table(present: set[str]) -> Table:
-    """The steps of every part with their wall time; for a part that existed already, the times of its build."""
-    table = Table("part", "step", "wall s", "", box=None, pad_edge=False)
-    for part in PARTS:
-        for title, taken_s in timings(part, cache_dir()):
-            table.add_row(part.title, title, f"{taken_s:.1f}", "earlier" if part.name in present else "now")
-    return table
 
 
 def take(given: Path, say: Say) -> list[str]:
@@ -142,7 +75,3 @@ def _extract(wheel: Path, folder: Path) -> None:
 
 def _refuse(wheel: Path, found: str, cause: Exception | None) -> NoReturn:
     raise UsageError(f"{wheel}: found {found}; {EXPECTED}") from cause
-
-
-if __name__ == "__main__":
-    sys.exit(attempt(_main))
