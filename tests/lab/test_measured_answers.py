@@ -34,7 +34,7 @@ def corruption_or_congestion(given, runs):
     rate, rtt = parse("rate", given["rate"]), 2 * parse("duration", given["delay"]) / 1e9
     segment = parse("size", given["segment"])
     bits = 8 * (segment + HEADERS)
-    noisy, faster, shared = Results(runs["corruption"]), Results(runs["faster"]), Results(runs["shared"])
+    noisy, shared = Results(runs["corruption"]), Results(runs["shared"])
     lost = -math.expm1(bits * math.log1p(-1e-6))
     window = rate * segment / (segment + HEADERS) * rtt / (8 * segment)
     neighbour, other = shared("goodput_bps", stack="bbr"), shared("transfer_goodput_bps", stack="bbr")
@@ -48,7 +48,6 @@ def corruption_or_congestion(given, runs):
         "crossover": 1.5 / window**2 / bits,
         "reno_measured": reno / 1000,
         "formula_ends": "timeouts",
-        "faster_measured": faster("goodput_bps", stack="reno") / reno,
         "bbr_gain": noisy("goodput_bps", stack="bbr", ber="1e-05") / noisy("goodput_bps", stack="reno", ber="1e-05"),
         # Measured, where the formula has the limit of the queue: both must be right.
         "longest_wait": shared("rtt_max_ms", stack="reno") - 1000 * rtt,
@@ -81,7 +80,7 @@ def ack_path(given, runs):
     asymmetry = parse("rate", given["rate"]) / (8 * (segment + HEADERS)) / acks_per_s
     counted, strategies = Results(runs["counted"]), Results(runs["strategies"])
     goodput = {row["strategy"]: float(row["goodput_bps"]) for row in strategies.rows}
-    assert strategies("final_rate_bps", strategy="scps-4") == pytest.approx(4 * segment * 8 * acks_per_s, rel=0.01), (
+    assert strategies("final_rate_bps", strategy="scps-2") == pytest.approx(2 * segment * 8 * acks_per_s, rel=0.01), (
         "the formula must hold for SCPS-TP, too"
     )
     return {

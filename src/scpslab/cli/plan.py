@@ -43,6 +43,7 @@ def plan(
             help="Print what a scenario or campaign needs: CPU hours, memory, storage, and the time on N cores.",
         ),
     ] = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Print a drawing of the network, as SVG.")] = False,
     set_: Settings = None,
     trust: Trust = False,
 ) -> None:
@@ -54,8 +55,9 @@ def plan(
     --paths shows links, rates, delays and bit errors from host to host and back; cells with the same paths stand
     together (scpslab docs paths).
 
-    Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan links/one-way --paths · scpslab plan
-    campaigns/papers:quick --cost · scpslab plan fy97/fig04:kernel-test --cell stack=fy97-reno,errors=clustered,ber=0,r1
+    Examples: scpslab plan fy97/fig04:kernel-test · scpslab plan links/one-way --paths · scpslab plan links/one-way
+    --draw > network.svg · scpslab plan campaigns/papers:quick --cost · scpslab plan fy97/fig04:kernel-test --cell
+    stack=fy97-reno,errors=clustered,ber=0,r1
     """
     if cost:
         typer.echo(cost_text(todays_name(name), set_ or [], trust=trust), nl=False)
@@ -68,6 +70,10 @@ def plan(
     chosen = cells if cell is None else {cell: cells[cell]}
     if paths:
         typer.echo(harmless(planning.paths_text({name: planning.plan(one) for name, one in chosen.items()})), nl=False)
+    elif draw:
+        typer.echo(
+            planning.drawing(f"The network of {name}", [planning.plan(one) for one in chosen.values()]), nl=False
+        )
     elif cell is None:
         typer.echo("\n".join(cells))
     else:

@@ -20,6 +20,7 @@ from scpslab.running import RunOptions
 from scpslab_course import autograder
 from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
 from scpslab_course.course import folder as folders
+from scpslab_course.course import picture
 from scpslab_course.course.answers import agree, expected, read_practice, write_practice, wrong_in
 from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
 from scpslab_course.course.folder import check_terms, load_course, read_roster
@@ -157,6 +158,23 @@ def practice(
     typer.echo(harmless(str(path)))
 
 
+def draw(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of your own.")
+    ],
+) -> None:
+    """Draw the network of an assignment's first scenario: network.svg in its folder, for the handout.
+
+    What a variant draws is called by its name, such as "your rate".
+
+    Examples: scpslab course draw first-steps · scpslab course draw ./my-assignment
+    """
+    loaded = load_assignment(find(name))
+    path = loaded.folder / picture.FILE
+    replace_text(path, picture.picture(loaded))
+    typer.echo(harmless(str(path)))
+
+
 class _Reference:
     """Runs reference cells in virtual time; the result cache keeps them, the run folders go."""
 
@@ -246,4 +264,4 @@ def gradescope(
     typer.echo(harmless(str(out)))
 
 
-SUBCOMMANDS = (new, issue, publish, practice, gradescope)
+SUBCOMMANDS = (new, issue, publish, practice, draw, gradescope)

@@ -8,6 +8,8 @@ from functools import cache
 
 import pytest
 
+from scpslab.scenario.planning import YOURS
+from scpslab_course.course import picture
 from scpslab_course.course.answers import Evaluation, RightNumber, read_answers, read_practice, score_answer
 from scpslab_course.course.assignment import (
     FOLDER,
@@ -220,3 +222,13 @@ def test_mathis_constant_is_larger_for_independent_losses_and_hardly_so_at_ten_s
 
     assert constant(1e-4) == pytest.approx(1.3, abs=0.03)
     assert constant(1e-2) == pytest.approx(1.24, abs=0.04)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_drawing_of_the_network_is_what_the_command_draws(name):
+    """`scpslab course draw`; it names what each student has of their own, and gives none of its practice values."""
+    assignment, _ = both(name)
+    drawn = picture.picture(assignment)
+    assert drawn == (assignment.folder / picture.FILE).read_text()
+    for parameter, value in read_practice(assignment).variant.parameters.items():
+        assert f">{value}<" not in drawn or f"{YOURS}{parameter}" not in drawn, parameter

@@ -106,7 +106,7 @@ def _row(plan: Plan, hop: Hop) -> tuple[str, ...]:
         direction.from_,
         direction.to,
         rate,
-        _delay(hop),
+        delay_text(hop),
         _errors(plan.cell.errors(*hop.place)),
     )
 
@@ -115,7 +115,8 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _delay(hop: Hop) -> str:
+def delay_text(hop: Hop) -> str:
+    """The delay of a hop, or the least and the longest where it changes."""
     direction = hop.direction
     delays = [direction.delay_ns]
     if isinstance(direction, Direction) and direction.delay_table is not None:

@@ -1,0 +1,69 @@
+"""The drawing of an assignment's network: its first scenario, where what each student has of their own has its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from scpslab import scenario
+from scpslab.documents.quantities import AxisValue
+from scpslab.plan import Plan
+from scpslab.scenario import planning
+from scpslab.scenario.planning import Own
+from scpslab_course.course.assignment import Assignment
+from scpslab_course.course.folder import NOBODY
+from scpslab_course.course.model import Choice, Formula, Parameter, Range, Seed, Whose
+from scpslab_course.course.variant import PRACTICE as PRACTICE_SECRET
+
+FILE = "network.svg"
+MOST_WORDS = 3
+
+
+def picture(assignment: Assignment) -> str:
+    """The text of network.svg.
+
+    Raises:
+        ScenarioError: the first scenario is not valid with a variant.
+    """
+    name = assignment.scenario_names[0]
+    drawn = assignment.drawn(PRACTICE_SECRET.draw_key, Whose(NOBODY, assignment.name, NOBODY), 0)
+
+    def plans(parameters: Mapping[str, AxisValue]) -> list[Plan]:
+        loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(parameters, name))
+        return [planning.plan(one) for one in scenario.cells(loaded)]
+
+    own = {
+        parameter: Own(
+            _values(one, assignment.file.variant),
+            plans(drawn | {parameter: _another(parameter, one, drawn, assignment)}),
+        )
+        for parameter, one in assignment.file.variant.items()
+        if not isinstance(one, Seed)
+    }
+    return planning.drawing(f"The network of {assignment.name}", plans(drawn), own)
+
+
+def _another(name: str, one: Parameter, drawn: Mapping[str, AxisValue], assignment: Assignment) -> AxisValue:
+    """A value that is not the drawn one, if there is one."""
+    if isinstance(one, Formula):
+        variant = assignment.file.variant
+        others = {other: _another(other, variant[other], drawn, assignment) for other in _read_by(one, variant)}
+        found = [one.computed(name, {**drawn, other: value}) for other, value in others.items()]
+    else:
+        found = [one.value_at(0), one.value_at(1)]
+    return next((value for value in found if value != drawn[name]), drawn[name])
+
+
+def _read_by(formula: Formula, variant: Mapping[str, Parameter]) -> list[str]:
+    return [name for name in variant if re.search(rf"\b{name}\b", formula.value)]
+
+
+def _values(one: Parameter, variant: Mapping[str, Parameter]) -> str:
+    """What a parameter may be, in words."""
+    if isinstance(one, Formula):
+        return f"computed from {planning.YOURS}{' and '.join(_read_by(one, variant))}"
+    if isinstance(one, Choice) and len(one.values) <= MOST_WORDS:
+        return " or ".join(map(str, one.values))
+    first, last = (one.from_, one.to) if isinstance(one, Range) else (one.value_at(0), one.value_at(-1))
+    number, _, unit = str(first).partition(" ")
+    return f"{number if unit and str(last).endswith(f' {unit}') else first} to {last}"

@@ -1,0 +1,98 @@
+"""The form of every handout: its sections, its drawing, hints that are folded, and nothing that a student's folder or
+the wheel does not have.
+"""
+
+import re
+
+import pytest
+
+from scpslab.cli.docs import LEFT_OUT
+from scpslab.core.project import ROOT
+from scpslab_course.course import picture
+from scpslab_course.course.assignment import FOLDER, HANDOUT, find, load_assignment, names
+from scpslab_course.course.folder import load_course, make_course, plan_publication
+from scpslab_course.course.workspace import handed_out
+
+SECTIONS = (
+    "After this assignment you can",
+    "Background",
+    "Tasks",
+    "Hints",
+    "If it looks wrong",
+    "What is allowed",
+    "What is marked",
+    "How predictions and numbers are marked",
+)
+HINT = re.compile(r"<details>\n<summary>Hint (\d+): [^<\n]+</summary>\n\n(\S.*?)\n\n</details>", re.DOTALL)
+EXPECTED = re.compile(r"Your numbers differ:\n\n *```\n(.+?)\n *```\n", re.DOTALL)
+CODE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+
+
+def sections(name):
+    """The text before the first heading, and that of each section."""
+    head, *parts = re.split(r"^## ", (FOLDER / name / HANDOUT).read_text(), flags=re.MULTILINE)
+    return head, {part.partition("\n")[0]: part.partition("\n")[2].strip() for part in parts}
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_handout_has_its_sections_in_order(name):
+    head, parts = sections(name)
+    assert tuple(title for title in parts if title != "Sources") == SECTIONS
+    assert re.match(r"# .+\n\nWorking time: .+ Points: \d+\.\n\n$", head)
+    can, need = parts["After this assignment you can"].rsplit("\n\n", 1)
+    goals = re.findall(r"^- (\S+) ", can, re.MULTILINE)
+    assert len(goals) >= 2
+    assert all(goal.islower() for goal in goals), "items begin with a verb"
+    assert need.startswith("You need to know ")
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_handout_draws_its_network_and_shows_what_a_run_prints(name):
+    _, parts = sections(name)
+    assert re.match(rf"!\[The network: .+\]\({picture.FILE}\)\n", parts["Background"])
+    found = EXPECTED.findall(parts["Tasks"])
+    assert len(found) == 1
+    lines = [line.strip() for line in found[0].splitlines()]
+    assert 1 <= len(lines) <= 4
+    columns = {line.count("┃") + line.count("│") for line in lines if line[0] in "┃│"}
+    assert len(columns) <= 1, "the lines of a table have the same columns"
+
+
+@pytest.mark.parametrize("name", names())
+def test_hints_are_folded_and_numbered(name):
+    _, parts = sections(name)
+    hints = HINT.findall(parts["Hints"])
+    assert [int(number) for number, _ in hints] == [*range(1, len(hints) + 1)]
+    assert len(hints) >= 2
+    assert HINT.sub("", parts["Hints"]).strip() == "", "nothing stands outside of a fold"
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_handout_says_what_to_do_if_it_looks_wrong_and_what_is_allowed(name):
+    _, parts = sections(name)
+    head, _, *rows = parts["If it looks wrong"].splitlines()
+    assert head.count("|") == 3
+    assert len(rows) >= 3
+    assert all(row.count("|") == 3 for row in rows)
+    for word in ("AI", "talk", "write-up"):
+        assert word in parts["What is allowed"], word
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_handout_leads_to_nothing_but_files_beside_it_and_pages_of_scpslab_docs(name):
+    text = (FOLDER / name / HANDOUT).read_text()
+    files = {file for file, _ in handed_out(FOLDER / name)}
+    links = re.findall(r"\]\(([^)]+)\)", CODE.sub("", text))
+    assert set(links) <= files
+    assert "docs/" not in text
+    for page in re.findall(r"scpslab docs ([\w/-]+)", text):
+        assert (ROOT / "docs" / f"{page}.md").is_file(), page
+        assert page.split("/")[0] not in LEFT_OUT
+    for command in re.findall(r"scpslab assignment predict (\w+)", text):
+        assert command in load_assignment(find(name)).file.predictions
+
+
+def test_a_published_course_has_every_drawing(tmp_path):
+    made = make_course(tmp_path / "course", "Course", "term-1", names())
+    published = plan_publication(load_course(made.folder))
+    assert {f"assignments/{name}/{picture.FILE}" for name in names()} <= set(published)
