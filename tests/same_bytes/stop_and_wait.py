@@ -9,7 +9,7 @@ class Policy:
     def on_start(self, now):
         return [0], now + 3.0
 
-    def on_answer(self, now, answer):
+    def on_ack(self, now, answer):
         self.next = max(self.next, answer.below)
         return [self.next], now + 3.0
 
