@@ -44,7 +44,10 @@ WRONG = {
     "silence": ("return [], None", "the timeout ran out"),
     "an end": ("raise SystemExit(0)", ": SystemExit"),
     "a file": ("open('/etc/passwd')", ": PermissionError: [Errno 1]"),
-    "a socket, where another file was": ("import os, _socket; os.close(0); _socket.socket()", ": PermissionError: [Errno 1]"),
+    "a socket, where another file was": (
+        "import os, _socket; os.close(0); _socket.socket()",
+        ": PermissionError: [Errno 1]",
+    ),
     "a program": ("import os; os.fork()", "PermissionError"),
     "a name that another process could read": ("import os; os.symlink('word', '/tmp/name')", "PermissionError"),
     "another process": ("import os; os.kill(os.getppid(), 0)", "PermissionError"),

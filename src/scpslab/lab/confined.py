@@ -73,7 +73,7 @@ class Ends(Workload[Transfer]):
         """Seconds since the start."""
         return (self.context.now_ns() - self.started_ns) / SECOND_NS
 
-    def socket(self, node: str, ip: str, port: int, take: Callable[[bytes, Any], None]) -> socket.socket:
+    def open_socket(self, node: str, ip: str, port: int, take: Callable[[bytes, Any], None]) -> socket.socket:
         """A socket of a node; what comes to it after the start is taken until there is an outcome."""
         with inside(self.network.pid(node)):
             opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

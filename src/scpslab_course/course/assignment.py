@@ -32,7 +32,6 @@ from scpslab_course.course.model import (
     Trial,
 )
 
-
 FOLDER = ROOT / "assignments"
 HANDOUT, STARTER, PRACTICE = "handout.md", "starter", "practice.json"
 INSTRUCTOR, SOLUTION, NOTES = "instructor", "solution", "instructor.md"

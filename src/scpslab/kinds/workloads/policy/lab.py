@@ -37,8 +37,8 @@ class Policy(Ends[planned.Policy]):
         self.missing = [True] * self.segments
         self.was_sent = [False] * self.segments
         self.below = self.end = self.arrived = self.copies = self.resent = 0
-        self.receiver = self.socket(spec.to, spec.to_ip, spec.port, self._data)
-        self.sender = self.socket(spec.from_, spec.from_ip, 0, self._ack)
+        self.receiver = self.open_socket(spec.to, spec.to_ip, spec.port, self._data)
+        self.sender = self.open_socket(spec.from_, spec.from_ip, 0, self._ack)
         given = {"segments": self.segments, "packet_bytes": spec.packet_bytes}
         self.policy = Confined(self, spec.from_, "Policy", given, self._do)
 

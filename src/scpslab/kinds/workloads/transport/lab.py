@@ -29,8 +29,8 @@ class Transport(Ends[planned.Transport]):
         self.delivered = self.read_bytes = self.waiting_bytes = self.free_ns = 0
         self.sent = self.sent_bytes = self.returned = self.unread = 0
         # Nobody else can send from this address and port: only the sender's datagrams count.
-        self.sending = self.socket(spec.from_, spec.from_ip, spec.port, self._returned)
-        self.receiving = self.socket(spec.to, spec.to_ip, spec.port, self._arrived)
+        self.sending = self.open_socket(spec.from_, spec.from_ip, spec.port, self._returned)
+        self.receiving = self.open_socket(spec.to, spec.to_ip, spec.port, self._arrived)
         given = {"data": self.data, "largest": self.largest}
         self.sender = Confined(self, spec.from_, "Sender", given, self._do_sender)
         self.receiver = Confined(
@@ -57,10 +57,11 @@ class Transport(Ends[planned.Transport]):
         datagrams, delivered = self._datagrams(said), _octets(said.get("deliver"))
         end = self.delivered + len(delivered)
         if delivered != self.data[self.delivered : end]:
-            expected = self.data[self.delivered :]
-            wrong = next((at for at, (one, other) in enumerate(zip(delivered, expected)) if one != other), len(expected))
+            right = next(
+                at for at, one in enumerate(delivered) if bytes((one,)) != self.data[self.delivered + at :][:1]
+            )
             raise ValueError(
-                f"found a wrong byte at offset {self.delivered + wrong} of what the receiver delivered; "
+                f"found a wrong byte at offset {self.delivered + right} of what the receiver delivered; "
                 f"expected the {len(self.data)} bytes of the sender, in order"
             )
         if end > self.read_bytes:
