@@ -57,9 +57,8 @@ class Transport(Ends[planned.Transport]):
         datagrams, delivered = self._datagrams(said), _octets(said.get("deliver"))
         end = self.delivered + len(delivered)
         if delivered != self.data[self.delivered : end]:
-            right = next(
-                at for at, one in enumerate(delivered) if bytes((one,)) != self.data[self.delivered + at :][:1]
-            )
+            rest = self.data[self.delivered :]
+            right = next(at for at, one in enumerate(delivered) if bytes((one,)) != rest[at : at + 1])
             raise ValueError(
                 f"found a wrong byte at offset {self.delivered + right} of what the receiver delivered; "
                 f"expected the {len(self.data)} bytes of the sender, in order"
