@@ -11,8 +11,8 @@ class Policy:
     def on_start(self, now):
         return self.on_timer(now)
 
-    def on_answer(self, now, answer):
-        self.unanswered.discard(answer.segment)
+    def on_ack(self, now, ack):
+        self.unanswered.discard(ack.segment)
         return [], self.wake
 
     def on_timer(self, now):

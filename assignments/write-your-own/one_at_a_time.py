@@ -10,8 +10,8 @@ class Policy:
     def on_start(self, now):
         return [0], now + PATIENCE
 
-    def on_answer(self, now, answer):
-        self.next = answer.below
+    def on_ack(self, now, ack):
+        self.next = ack.below
         return [self.next], now + PATIENCE
 
     def on_timer(self, now):

@@ -26,7 +26,7 @@ BEGIN = """
 class Policy:
     def __init__(self, segments, packet_bytes):
         self.segments = segments
-    def on_answer(self, now, answer):
+    def on_ack(self, now, ack):
         return [], None
     def on_timer(self, now):
         return list(range(self.segments)), now + 1.0
@@ -43,9 +43,16 @@ WRONG = {
     ),
     "silence": ("return [], None", "the timeout ran out"),
     "an end": ("raise SystemExit(0)", ": SystemExit"),
-    "a file": ("open('/etc/passwd')", ": OSError: [Errno 24]"),
-    "a socket, where another file was": ("import os, _socket; os.close(0); _socket.socket()", "Too many open files"),
-    "a program": ("import os; os.fork()", "BlockingIOError"),
+    "a file": ("open('/etc/passwd')", ": PermissionError: [Errno 1]"),
+    "a socket, where another file was": (
+        "import os, _socket; os.close(0); _socket.socket()",
+        ": PermissionError: [Errno 1]",
+    ),
+    "a program": ("import os; os.fork()", "PermissionError"),
+    "a name that another process could read": ("import os; os.symlink('word', '/tmp/name')", "PermissionError"),
+    "another process": ("import os; os.kill(os.getppid(), 0)", "PermissionError"),
+    "room on a disk, which another process changes": ("import os; os.statvfs('/')", "PermissionError"),
+    "how another process is scheduled": ("import os; os.sched_getscheduler(1)", "PermissionError"),
     "root": ("import os; os.setuid(0)", "PermissionError"),
     "printing without end": ("while True: print('x' * 100_000)", "OSError: [Errno 27] File too large"),
     "no sleep": ("self.on_timer = lambda now: ([], now); return [], now", "10420 events; expected at most 20 for each"),
@@ -76,6 +83,8 @@ CODE["an answer before it was asked"] = (
     'import os\nos.write(1, b\'{"send": [0], "wake": null}\\n\')\n' + CODE["silence"]
 )
 CODE["right"] = STOP_AND_WAIT
+# Its method had another name up to 0.3.0.
+CODE["former"] = STOP_AND_WAIT.replace("on_ack", "on_answer")
 CODE["an endless loop"] = BEGIN + "    def on_start(self, now):\n        while True: pass\n"
 FILES = {name: f"policy_{number}.py" for number, name in enumerate(CODE)}
 
@@ -106,6 +115,11 @@ def test_a_policy_moves_every_byte_and_what_it_sent_is_counted(ran, cells):
     assert int(row["sent_packets"]) == account["offered_packets"] == 21 + int(row["resent_packets"])
     assert int(row["resent_packets"]) == account["corrupt_packets"] > 0
     assert float(row["efficiency"]) == pytest.approx(21 / int(row["sent_packets"]))
+
+
+def test_the_former_name_of_a_method_is_still_called(cells):
+    former, right = (cells[name].line("transfer", event="end") for name in ("former", "right"))
+    assert former["transfer_s"] == right["transfer_s"]
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -38,14 +38,14 @@ class Policy:
         self.segments = segments
     def on_start(self, now):
         {}
-    def on_answer(self, now, answer):
+    def on_ack(self, now, ack):
         return [], None
     def on_timer(self, now):
         return [], None
 """
 # What a file does, and words of what the student reads. More that a policy can do to its cell: test_policy.py.
 WRONG = {
-    "an endless loop": (POLICY.format("while True: pass").encode(), "the policy did not answer any more"),
+    "an endless loop": (POLICY.format("while True: pass").encode(), "the program did not answer any more"),
     "an exception": (POLICY.format("return [1 // 0], None").encode(), "ZeroDivisionError"),
     "markup": (POLICY.format("raise ValueError('<script>alert(1)</script>')").encode(), "<script>"),
     "no Python": (b"\xff\xfe", "not UTF-8"),

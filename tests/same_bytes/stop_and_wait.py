@@ -9,8 +9,8 @@ class Policy:
     def on_start(self, now):
         return [0], now + 3.0
 
-    def on_answer(self, now, answer):
-        self.next = max(self.next, answer.below)
+    def on_ack(self, now, ack):
+        self.next = max(self.next, ack.below)
         return [self.next], now + 3.0
 
     def on_timer(self, now):

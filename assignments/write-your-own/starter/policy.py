@@ -19,11 +19,11 @@ class Policy:
         """At time 0. Returns the segments to send now, and when on_timer is to be called (None: never)."""
         return [0], now + PATIENCE
 
-    def on_answer(self, now, answer):
-        """An answer has arrived. answer.segment, .copy and .sent: the packet that is answered; .below, .arrived,
+    def on_ack(self, now, ack):
+        """An answer has arrived. ack.segment, .copy and .sent: the packet that is answered; .below, .arrived,
         .holes: what the receiver has.
         """
-        self.next = answer.below
+        self.next = ack.below
         return [self.next], now + PATIENCE
 
     def on_timer(self, now):

@@ -25,6 +25,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "ping",
         "background",
         "policy",
+        "transport",
     ),
     "services": (
         "np-router",

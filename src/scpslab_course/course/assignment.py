@@ -14,8 +14,10 @@ from scpslab.core.names import is_name
 from scpslab.core.project import ROOT
 from scpslab.documents import Complaint, Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
+from scpslab.plan.programs import is_program_name
 from scpslab.scenario.load import load as load_scenario
 from scpslab.scenario.model import FORM as SCENARIO_FORM
+from scpslab.scenario.programs import read_program
 from scpslab_course.course import model
 from scpslab_course.course.formulas import OF_RESULTS, FormulaError, advised, parse
 from scpslab_course.course.formulas import Formula as ReadFormula
@@ -29,9 +31,6 @@ from scpslab_course.course.model import (
     MarkingFile,
     Trial,
 )
-
-from scpslab.kinds.workloads.policy.plan import is_policy_name
-from scpslab.kinds.workloads.policy.scenario import read_policy
 
 FOLDER = ROOT / "assignments"
 HANDOUT, STARTER, PRACTICE = "handout.md", "starter", "practice.json"
@@ -81,9 +80,9 @@ def _problems_of_trial(
     if not path.is_file():
         others = sorted(path.stem for path in folder.glob(f"*{SCENARIO_SUFFIX}") if path.name not in (FILE, MARKING))
         yield (*at, "scenario"), f'found no file "{path.name}" in {folder.name}; {one_of(trial.scenario, others)}'
-    elif trial.file not in (policies := policies_of(path)):
-        found = f"the policies {', '.join(policies)}" if policies else "no workload of kind policy"
-        expected = f"expected a workload of kind policy with {trial.file}. Correct the scenario."
+    elif trial.file not in (programs := programs_of(path)):
+        found = f"the programs {', '.join(programs)}" if programs else "no workload of kind policy or transport"
+        expected = f"expected one with {trial.file}. Correct the scenario."
         yield (*at, "scenario"), f"found {found} in {path.name}; {expected}"
     names = (*file.variant, *(trial.variant if isinstance(trial, HiddenTrial) else ()))
     yield from _read_formula({}, (*at, "share"), trial.share, names, [trial.scenario])
@@ -106,17 +105,17 @@ def _read_formula(
             yield at, f"found {name}({scenario!r}, …), {said}"
 
 
-def policies_of(scenario: Path) -> list[str]:
-    """The policies that a scenario names, in its workloads or as values of an axis."""
-    return list(dict.fromkeys(_policies_in(read(scenario, SCENARIO_FORM).data)))
+def programs_of(scenario: Path) -> list[str]:
+    """The programs of the user's that a scenario names, in its workloads or as values of an axis."""
+    return list(dict.fromkeys(_programs_in(read(scenario, SCENARIO_FORM).data)))
 
 
-def _policies_in(data: object) -> Iterator[str]:
-    if isinstance(data, str) and is_policy_name(data):
+def _programs_in(data: object) -> Iterator[str]:
+    if isinstance(data, str) and is_program_name(data):
         yield data
     elif isinstance(data, dict | list):
         for value in data.values() if isinstance(data, dict) else data:
-            yield from _policies_in(value)
+            yield from _programs_in(value)
 
 
 def _problems_of_variant(
@@ -296,20 +295,20 @@ class Assignment:
         return said
 
     def material(self) -> str:
-        """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios, their policies, and
+        """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios, their programs, and
         `variant`. Comments do not count.
         """
         data = {name: read(self.scenario(name), SCENARIO_FORM).data for name in self.scenario_names}
-        policies = {
-            file: read_policy(self.folder / file)
+        programs = {
+            file: read_program(self.folder / file)
             for name in self.scenario_names
-            for file in policies_of(self.scenario(name))
+            for file in programs_of(self.scenario(name))
         }
         drawn = {
             name: parameter.model_dump(mode="json", by_alias=True, exclude={"says"})
             for name, parameter in self.file.variant.items()
         }
-        decides = [data, list(drawn.items()), *([policies] if policies else [])]
+        decides = [data, list(drawn.items()), *([programs] if programs else [])]
         text = json.dumps(decides, sort_keys=True, ensure_ascii=False, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 

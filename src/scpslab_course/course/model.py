@@ -285,13 +285,13 @@ class Deliverable(Part):
 
 
 class Trial(Part):
-    """A run of a student's policy: the scenario with the student's file beside it.
+    """A run of a student's program: the scenario with the student's file beside it.
 
     Each cell gives a share of the points, and the trial their mean.
     """
 
     scenario: Name = key(
-        says="The scenario beside this file, without `.yaml`; its workload of kind `policy` names the file.",
+        says="The scenario beside this file, without `.yaml`; its workload of kind `policy` or `transport` names it.",
         example="channel",
     )
     file: FileName = key(says="The deliverable that is put beside the scenario.", example="controller.py")
@@ -314,7 +314,7 @@ class HiddenTrial(Trial):
 
     variant: dict[ParameterName, Parameter] = key(
         {},
-        says="What is drawn for it, once for a course and term: everybody's policy meets the same values, and nobody "
+        says="What is drawn for it, once for a course and term: everybody's program meets the same values, and nobody "
         "without the course's secret knows them. The formula of the share reads these.",
     )
 

@@ -1,6 +1,6 @@
-"""The runs of a variant: its scenarios with its settings, the rows of their results, and trials of a student's policy.
+"""The runs of a variant: its scenarios with its settings, the rows of their results, and trials of a student's program.
 
-A policy is a stranger's code: it is put into plans, and runs in the lab without rights.
+Such a program is a stranger's code: it is put into plans, and runs in the lab without rights.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ from scpslab.runs.archive import digests_of
 from scpslab.runs.run import CELLS
 from scpslab.runs.store import stores
 from scpslab.scenario import planning
+from scpslab.scenario.programs import read_program
 from scpslab_course.course.assignment import Assignment, Marking, settings
 from scpslab_course.course.formulas import FormulaError, Row, Rows, advised, parse
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
 
-from scpslab.kinds.workloads.policy.scenario import read_policy
-
 NOT_HANDED_IN = "not handed in"
-# A lab that a policy keeps busy reaches the wall limit, and the engine names the program that did it
+# A lab that such a program keeps busy reaches the wall limit, and the engine names the program that did it
 # (engine/standstill.py).
 RUNNER = "policy_runner.py"
-ENDLESS = "the policy did not answer any more; look for an endless loop"
-# Details of the engine that say nothing about the policy.
+ENDLESS = "the program did not answer any more; look for an endless loop"
+# Details of the engine that say nothing about the program.
 DETAIL = re.compile(r"; virtual time .*", re.DOTALL)
 
 
@@ -196,7 +195,7 @@ def carry_out(one: Planned, content: bytes | None, options: RunOptions, listener
         shutil.copyfile(one.scenario, folder / one.scenario.name)
         (folder / trial.file).write_bytes(content)
         try:
-            read_policy(folder / trial.file)
+            read_program(folder / trial.file)
         except ScenarioError as error:
             return Outcome(0.0, str(error))
         loaded = scenario.load(str(folder / one.scenario.name), list(one.settings))

@@ -107,4 +107,4 @@ def test_every_kind_of_workload_can_be_chosen_but_loads_images_and_files():
         for name, kind in workloads.KINDS.items()
         if kind.is_load or kind.needs_file or WORKLOADS[name].knows_images
     }
-    assert left_out == {"background", "endpoint", "policy"}
+    assert left_out == {"background", "endpoint", "policy", "transport"}

@@ -171,10 +171,7 @@ def test_a_trial_whose_scenario_has_another_policy_is_refused(tried):
 
     (found,) = complaints(load_assignment, tried)
 
-    assert (
-        "trials.own.scenario: found the policies other.py in own.yaml; expected a workload of kind policy with "
-        "policy.py" in found
-    )
+    assert "trials.own.scenario: found the programs other.py in own.yaml; expected one with policy.py" in found
 
 
 def test_all_mistakes_are_said_at_once(folder):

@@ -38,17 +38,17 @@ class Policy:
             self._send_one(out)
         return out, self.quiet_until
 
-    def on_answer(self, now, answer):
-        trip = now - answer.sent
+    def on_ack(self, now, ack):
+        trip = now - ack.sent
         self.round_trip = trip if self.round_trip is None else min(trip, self.round_trip)
-        if answer.copy == self.answered + 1 and (answer.copy in self.seconds or 0 < answer.copy < TRAIN):
+        if ack.copy == self.answered + 1 and (ack.copy in self.seconds or 0 < ack.copy < TRAIN):
             self.spacings.append(now - self.answered_at)
-        self._learn(answer)
-        for copy in range(self.answered + 1, answer.copy):
+        self._learn(ack)
+        for copy in range(self.answered + 1, ack.copy):
             segment = self.sent[copy]
             if self.latest[segment] == copy and self._is_missing(segment):
                 self.again.append(segment)
-        self.answered, self.answered_at = max(self.answered, answer.copy), now
+        self.answered, self.answered_at = max(self.answered, ack.copy), now
         self.quiet_until = now + self._timeout()
         return self._go(now)
 
@@ -98,12 +98,12 @@ class Policy:
     def _timeout(self):
         return FIRST_TIMEOUT if self.round_trip is None else self.round_trip * 1.25 + 0.15
 
-    def _learn(self, answer):
+    def _learn(self, ack):
         """What has arrived; answers come in order, so the last one knows most."""
-        self.below, self.holes = answer.below, answer.holes
-        inside = sum(last - first + 1 for first, last in answer.holes)
+        self.below, self.holes = ack.below, ack.holes
+        inside = sum(last - first + 1 for first, last in ack.holes)
         # Of more than 64 holes the rest is not told.
-        self.end = answer.arrived + inside if len(answer.holes) < MOST_HOLES else answer.holes[-1][1] + 1
+        self.end = ack.arrived + inside if len(ack.holes) < MOST_HOLES else ack.holes[-1][1] + 1
 
     def _is_missing(self, segment):
         return (

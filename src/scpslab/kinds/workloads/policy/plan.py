@@ -2,74 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
-from scpslab.plan.schema import Range, Text
-from scpslab.plan.stacks import KERNEL, STACKS
-from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
-from scpslab.plan.workloads import Transfer
+from scpslab.plan.programs import UDP_IP_BYTES, Programmed
 
-# Segment, copy and time before the data (lab.py), and with them the headers of UDP and IP (RFC 768, RFC
-# 791 §3.1).
+# Segment, copy and time before the data (lab.py).
 DATA_HEADER_BYTES = 16
-HEADERS_BYTES = DATA_HEADER_BYTES + 8 + 20
-LEAST_PACKET_BYTES = HEADERS_BYTES + 32
-# No folder: what a plan holds of a file comes from the scenario's own folder.
-FILE = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\.py"
-
-
-def is_policy_name(text: str) -> bool:
-    """Whether a text is the name of a policy's file."""
-    return re.fullmatch(FILE, text, re.ASCII) is not None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy(Transfer):
+class Policy(Programmed):
     """A transfer whose sender asks the program `code`, which the scenario has in the file `file`.
 
     `packet_bytes` is the IP length of a full packet.
     """
 
     kind: Literal["policy"] = "policy"
-    packet_bytes: Annotated[int, Range(LEAST_PACKET_BYTES, 65_535)]
-    port: Port
-    file: Annotated[str, Text("the name of a Python file, without a folder", is_policy_name)]
-    code: PlainText
-    payload_seed: WholeSeed
-    timeout_ns: Period
-    from_ip: Ip
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The program."""
-        return {self.file: self.code}
-
-    @classmethod
-    def between(cls, kind: str, from_: str, to: str, network: NetworkPlan) -> Iterator[Problem]:
-        """Its ends are programs of the guest's own."""
-        if network.containers == "docker":
-            found = "found policy with nodes that are containers; expected processes"
-            yield "kind", f"{found}. Leave out containers: docker."
-        yield from super().between(kind, from_, to, network)
-
-    @classmethod
-    def instead_of(cls, stack: str) -> str:
-        """A gateway or an image would not carry its datagrams."""
-        return "" if STACKS[stack] is KERNEL else "expected kernel, which carries its datagrams. Remove the stack."
-
-    def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
-        """Full packets for its bytes."""
-        return -(-self.bytes_ // self.segment_bytes)
 
     @property
     def segment_bytes(self) -> int:
         """Bytes of data in a full packet."""
-        return self.packet_bytes - HEADERS_BYTES
+        return self.packet_bytes - UDP_IP_BYTES - DATA_HEADER_BYTES
 
 
 KIND = Policy

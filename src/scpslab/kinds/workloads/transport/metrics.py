@@ -1,0 +1,36 @@
+"""A transfer by a sender and a receiver of the user's: its time, its rate, and what it cost."""
+
+from __future__ import annotations
+
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
+from scpslab.analysis.metrics.data_flows import DataFlow
+
+from scpslab.kinds.workloads.transport.plan import Transport
+
+COLUMNS = columns(
+    {
+        "bytes": None,
+        "transfer_s": 9,
+        "goodput_bps": 3,
+        "utilization": 9,
+        "sent_packets": None,
+        "sent_bytes": None,
+        "returned_packets": None,
+        "unread_packets": None,
+        "efficiency": 9,
+    }
+)
+COUNTS = ("sent_packets", "sent_bytes", "returned_packets", "unread_packets")
+
+
+def measure(subject: Subject[Transport]) -> Values:
+    """Values by column name from the lab's own notes."""
+    ended = subject.line("end")
+    size, transfer_s, sent = count(ended, "bytes"), number(ended, "transfer_s"), count(ended, "sent_bytes")
+    values: Values = {"bytes": size, "transfer_s": transfer_s, **{name: count(ended, name) for name in COUNTS}}
+    if size and sent:
+        values["efficiency"] = size / sent
+    return values | subject.rates(size, transfer_s)
+
+
+KIND = DataFlow(Family(COLUMNS, measure))

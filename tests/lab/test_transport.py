@@ -1,0 +1,178 @@
+"""Transports: somebody's code is both ends. Right ones are measured, wrong ones named, hostile ones harmless."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.lab.ran import Cell, Ran
+
+from scpslab.kinds.workloads.policy.lab import content
+
+SCENARIO = """
+parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s, ack_rate: 1 Mbit/s}
+links:
+  hop:
+    forward: {errors: {model: packet, loss: 10 %}, duplicate: 0.3}
+    return: {errors: {model: packet, loss: 10 %}}
+workloads:
+  - {kind: transport, name: transfer, program: ends_0.py, from: h1, to: h2, size: 20 kB, timeout: 60 s}
+probes:
+  - {kind: capture, node: h1}
+limits: {wall_time: 20 s}
+"""
+STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait_ends.py").read_text()
+START, TIMER = "def on_start(self, now): ", "def on_timer(self, now): "
+TAKE, WOKEN = "def on_datagram(self, now, datagram, room): ", "def on_timer(self, now, room): "
+# Methods of the sender or (with `room`) of the receiver, and words of the reason that the cell gives.
+WRONG = {
+    "a wrong byte": ([TAKE + "return [], datagram[4:99] + b'?', None"], "a wrong byte at offset 95 of"),
+    "bytes twice": ([TAKE + "return [], datagram[4:] * 2, None"], "a wrong byte at offset 968 of"),
+    "bytes that never came": ([TAKE + "return [], datagram[4:5] * 99, None"], "a wrong byte at offset 1 of"),
+    "no bytes": ([TAKE + "return [], 5, None"], "found the answer ([], 5, None)"),
+    "two parts": ([TAKE + "return [], None"], "expected (datagrams, delivered, wake)"),
+    "an exception": ([TAKE + "return [1 // 0], b'', None"], ": ZeroDivisionError"),
+    "a datagram too long": ([START + "return [b'x' * 973], None"], "of 973 bytes; expected 1 to 972"),
+    "an empty datagram": ([START + "return [b''], None"], "a datagram of 0 bytes; expected 1 to 972"),
+    "a text": ([START + "return ['x'], None"], "on_start: found the answer (['x'], None)"),
+    "a flood": (
+        [START + "return [b'x'] * 500, now", TIMER + "return [b'x'] * 500, now"],
+        "1420 datagrams sent for 21 segments; expected at most 20 times as many",
+    ),
+    "a flood of acknowledgements": ([TAKE + "return [b'x'] * 9000, b'', None"], "1420 datagrams sent for 21 segments"),
+    "more than a line holds": ([START + "return [b'x' * 972] * 900, None"], "expected one answer to each event"),
+    "no sleep": ([TAKE + "return [], b'', now", WOKEN + "return [], b'', now"], "10420 events"),
+    "silence": ([START + "return [], None"], "the timeout ran out"),
+    "an answer that nobody asked for": (
+        [TAKE + 'import os; os.write(1, b\'{"send": [], "deliver": "", "wake": null}\\n\' * 3)'],
+        "expected one answer to each event",
+    ),
+    "digits that are none": (
+        [TAKE + 'import os; os.write(1, b\'{"send": [], "deliver": "xy"}\\n\'); return [], b\'\', None'],
+        "found xy for bytes",
+    ),
+    "no list": ([TAKE + "import os; os.write(1, b'{\"send\": 5}\\n'); return [], b'', None"], "a datagram of 0 bytes"),
+    "memory": ([START + "return [b'x' * (1 << 30)], None"], "MemoryError"),
+    "a file": ([START + "return [open('/tmp/x', 'rb').read()], None"], ": PermissionError"),
+    "a name for the other end": ([START + "import os; os.mkdir('/tmp/x'); return [], None"], ": PermissionError"),
+    "a signal to the other end": ([START + "import os; os.kill(-1, 15); return [], None"], ": PermissionError"),
+    "a variable of the other end": (
+        [START + "Receiver.left = b''; return [b'1234x'], None", TAKE + "return [], Receiver.left, None"],
+        "has no attribute 'left'",
+    ),
+}
+
+
+def code(methods: list[str]) -> str:
+    """The two ends, with other methods."""
+    ends = {
+        name: [one for one in methods if ("room" in one) == (name == "Receiver")] for name in ("Sender", "Receiver")
+    }
+    bodies = [f"\n\nclass {name}({name}):\n    " + "\n    ".join(own) for name, own in ends.items() if own]
+    return STOP_AND_WAIT + "".join(bodies)
+
+
+CODE = {
+    "right": STOP_AND_WAIT,
+    "an endless loop": code([f"{START}\n        while True: pass"]),
+    **{name: code(methods) for name, (methods, _) in WRONG.items()},
+}
+FILES = {name: f"ends_{number}.py" for number, name in enumerate(CODE)}
+
+
+@pytest.fixture(scope="module")
+def ran(run_once) -> Ran:
+    """A run with a cell of every program."""
+    for name, text in CODE.items():
+        (run_once.folder / FILES[name]).write_text(text)
+    files = json.dumps(list(FILES.values()))
+    return run_once(f"{SCENARIO}sweep: {{program: {{set: [workloads.transfer.program], values: {files}}}}}\n")
+
+
+@pytest.fixture(scope="module")
+def cells(ran) -> dict[str, Cell]:
+    """The cells by what their programs do."""
+    by_file = ran.by("program")
+    return {name: by_file[file] for name, file in FILES.items()}
+
+
+def test_every_byte_is_delivered_and_what_it_took_is_counted(ran, cells):
+    row = next(row for row in ran.rows if row["program"] == FILES["right"])
+    forward, back = (cells["right"].account(direction) for direction in ("forward", "return"))
+
+    assert (row["status"], row["bytes"]) == ("completed", "20000")
+    # One round trip of 200 ms for each of 21 segments.
+    assert float(row["transfer_s"]) > 21 * 0.2
+    assert int(row["sent_packets"]) == forward["offered_packets"] > 21
+    assert int(row["returned_packets"]) == back["offered_packets"] >= 21
+    assert forward["duplicated_packets"] > 0
+    assert int(row["sent_bytes"]) == pytest.approx(int(row["sent_packets"]) * 20_000 / 21 + 4, rel=0.06)
+    assert float(row["efficiency"]) == pytest.approx(20_000 / int(row["sent_bytes"]))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_or_hostile_end_ends_its_own_transfer_and_nothing_else(cells, name: str):
+    assert cells[name].status == "incomplete", cells[name].reason
+    assert WRONG[name][1] in cells[name].reason
+
+
+def test_an_end_that_never_answers_ends_at_the_wall_limit(cells):
+    assert cells["an endless loop"].status == "failed"
+    assert "wall" in cells["an endless loop"].reason
+    assert "policy_runner" in cells["an endless loop"].reason
+
+
+# Sends everything at once; the receiver delivers what comes and tells its room.
+AT_ONCE = (
+    STOP_AND_WAIT
+    + """
+
+class Sender(Sender):
+    def on_start(self, now):
+        return [NUMBER.pack(number) + part for number, part in enumerate(self.parts)], None
+
+    def on_datagram(self, now, datagram):
+        return [], None
+
+
+class Receiver(Receiver):
+    def on_datagram(self, now, datagram, room):
+        print(f"{now:.9f} {room}")
+        return super().on_datagram(now, datagram, room)
+"""
+)
+
+
+def test_a_slow_receiver_reads_at_its_rate_and_drops_what_its_buffer_cannot_hold(run):
+    (run.folder / "ends_0.py").write_text(AT_ONCE)
+    cell = run(
+        SCENARIO,
+        "links.hop.*.errors.model=none",
+        "links.hop.forward.duplicate=0",
+        "workloads.transfer.buffer=4 kB",
+        "workloads.transfer.read_rate=100 kbit/s",
+        "workloads.transfer.timeout=5 s",
+    ).cell
+    failed = cell.line("transfer", event="failed")
+    told = [line.split() for line in cell.log("transfer-h2").splitlines()]
+    distances = {round((float(two[0]) - float(one[0])) * 1e6) for one, two in pairwise(told)}
+
+    # Of 21 datagrams of 8 ms on the link, each of which takes 78 ms to read, four wait and two are read meanwhile.
+    assert len(told) + failed["unread_packets"] == 21
+    assert len(told) == 6
+    # The last segment is a short one.
+    assert distances == {round(972 * 8 / 0.1), round(644 * 8 / 0.1)}
+    assert all(0 < int(room) <= 4000 for _, room in told)
+    assert failed["delivered_bytes"] < 968 * 6
+
+
+def test_a_receiver_that_knows_the_bytes_delivers_none_before_they_came(run):
+    (run.folder / "ends_0.py").write_text(STOP_AND_WAIT)
+    (workload,) = run(SCENARIO).cell.plan.cell.workloads
+    data = content(workload.payload_seed, 0, workload.bytes_)
+    knows = f"return [], bytes.fromhex('{data[:2000].hex()}'), None"
+    (run.folder / "ends_0.py").write_text(code([TAKE + knows]))
+
+    reason = "found 2000 bytes delivered after 972 bytes of datagrams; expected nothing that has not arrived"
+    assert reason in run(SCENARIO).cell.reason
