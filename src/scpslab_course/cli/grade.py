@@ -17,12 +17,13 @@ from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
 from scpslab_course.cli import Instructors, IssuedTerm, check_out, now
-from scpslab_course.course.folder import load_course, read_roster, read_submitters
+from scpslab_course.course.folder import Course, load_course, read_roster, read_submitters
 from scpslab_course.course.instructors import opened
-from scpslab_course.course.variant import SECRETS_FILE
+from scpslab_course.course.variant import SECRETS_FILE, Secret
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format
 from scpslab_course.grading.grade import Grade, Marks, Status
+from scpslab_course.grading.leaderboard import write_leaderboard
 from scpslab_course.grading.review import write_review
 
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
@@ -61,6 +62,14 @@ def grade(
             metavar="FOLDER",
             callback=printable,
             help="Write a page for each submission and one for the class, for the person who marks.",
+        ),
+    ] = None,
+    leaderboard: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            callback=printable,
+            help="Write a page for the class: points of hidden trials, by pseudonym. It needs the course's secret.",
         ),
     ] = None,
     marks: Annotated[
@@ -119,8 +128,7 @@ def grade(
         if target is not None:
             target.write(so_far, kind, facts())
 
-    place = course / SECRETS_FILE
-    secret = loaded.secret() if place.exists() or place.is_symlink() else None
+    secret = _secret(loaded, leaderboard)
     with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
         settings = grader.Settings(load_course(course, parts), term or loaded.file.term, secret, options, by, sample)
@@ -129,6 +137,8 @@ def grade(
         grades = [given.applied(one) for one in grades]
     if review is not None:
         typer.echo(harmless(str(write_review(grades, facts(), review))), err=True)
+    if leaderboard is not None:
+        typer.echo(harmless(str(write_leaderboard(grades, facts(), leaderboard))), err=True)
     if target is None:
         typer.echo(harmless(kind.write(grades, facts())), nl=False)
     else:
@@ -138,6 +148,19 @@ def grade(
     _say_waiting(grades, given)
     if any(one.status is not Status.GRADED for one in grades) or (given is not None and given.problems):
         raise typer.Exit(FAILED_EXIT)
+
+
+def _secret(course: Course, leaderboard: Path | None) -> Secret | None:
+    """The course's secret if it is there; a leaderboard needs it, and a place."""
+    if leaderboard is not None:
+        check_out(leaderboard, "--leaderboard")
+    place = course.folder / SECRETS_FILE
+    if place.exists() or place.is_symlink():
+        return course.secret()
+    if leaderboard is not None:
+        expected = "expected the course's secret, from which pseudonyms are made"
+        raise UsageError(f"--leaderboard: {place}: found none; {expected}. Grade where it is.")
+    return None
 
 
 def _submitters(submissions: list[Path], student: str | None, file: Path | None) -> Mapping[Path, str]:
