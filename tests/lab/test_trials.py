@@ -83,6 +83,9 @@ def test_a_right_policy_has_the_share_that_the_formula_gives(grades):
     took_s = float(trial.comment.split("transfer_s ")[1].split(",")[0])
     assert trial.earned == pytest.approx(4 * 2 * 5000 * 8 / 100_000 / took_s, rel=0.01)
     assert 0 < trial.earned < 4
+    # The leaderboard has the numbers that the student reads.
+    assert trial.numbers["transfer_s"] == pytest.approx(took_s, rel=0.001)
+    assert grades["right"].pseudonym
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -91,6 +94,7 @@ def test_a_wrong_or_hostile_policy_costs_its_trial_and_says_why(grades, name):
 
     assert trial.earned == 0
     assert WRONG[name][1] in trial.comment, trial.comment
+    assert trial.numbers == {}
 
 
 def test_no_policy_changes_another_part_of_a_grade(grades):

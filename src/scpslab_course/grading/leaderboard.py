@@ -57,7 +57,9 @@ def boards(grades: Sequence[Grade]) -> Iterator[Board]:
             if one.whose not in best or best[one.whose][0] < points:
                 best[one.whose] = points, one.pseudonym, trials
         rows = sorted(best.values(), key=lambda row: (-row[0], row[1]))
-        every = tuple({name: part for _, _, trials in rows for name, part in trials.items()}.values())
+        # One that was completed, where there is one: it has the names of what was measured.
+        tried = ([trials[name] for _, _, trials in rows if name in trials] for name in rows[0][2])
+        every = tuple(max(parts, key=lambda part: len(part.numbers or ())) for parts in tried)
         order = [points for points, _, _ in rows]
         places = (Place(order.index(points) + 1, name, points, trials) for points, name, trials in rows)
         most = sum(part.points for part in every)
