@@ -21,7 +21,7 @@ from scpslab_course.course.folder import Course, load_course, read_roster, read_
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
 from scpslab_course.grading import grader
-from scpslab_course.grading.formats import FORMATS, Facts, Format
+from scpslab_course.grading.formats import FORMATS, Facts, Format, line
 from scpslab_course.grading.grade import Grade, Marks, Status
 from scpslab_course.grading.leaderboard import write_leaderboard
 from scpslab_course.grading.review import write_review
@@ -180,8 +180,8 @@ def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
             said = f"{waiting} of {len(grades)} have no final grade yet"
             typer.echo(f"{said}: a person gives points for texts, with --marks marks.csv", err=True)
         return
-    for line, said in given.problems.items():
-        warn(f"{given.path}:{line}: {said}. It does not count: correct the line.")
+    for number, said in given.problems.items():
+        warn(f"{given.path}:{number}: {said}. It does not count: correct the line.")
     waiting = given.write(grades)
     advice = "; fill in points, and repeat the command" if waiting else ""
     typer.echo(harmless(f"{given.path}: {waiting or 'nothing'} to decide{advice}"), err=True)
@@ -195,9 +195,9 @@ def _note(event: Event) -> None:
 
 def _tell(one: Grade) -> None:
     """A line for each submission as soon as it is graded: a class takes minutes."""
-    typer.echo(harmless(f"{one.path}: {one.status}, {one.seconds:.0f} s"), err=True)
+    typer.echo(line(f"{one.path}: {one.status}, {one.seconds:.0f} s"), err=True)
     for said in one.said:
-        typer.echo(harmless(f"  {said}"), err=True)
+        typer.echo(f"  {line(said)}", err=True)
 
 
 class _Target:

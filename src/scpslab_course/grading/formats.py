@@ -30,8 +30,10 @@ FROM_ENVIRONMENT = {
 LONGEST_TEXT, MOST_TESTS = 1000, 200
 # Not every platform says whether it escapes: these begin markup.
 MARKUP = {ord("<"): "‹", ord(">"): "›", ord("&"): "+", ord("`"): "'"}
-# The marks of VPL's own, taken apart: a student's words can neither grade nor end the comment.
-BROKEN_UP = {":=>>": ": = > >", "<|--": "< | - -", "--|>": "- - | >"}
+# Marks that platforms obey, taken apart: GitHub's runner takes a line of a step's output for a command that begins with
+# "::" or has "##[" anywhere, such as the report of points (actions/runner, ActionCommand.cs); VPL's grade, and end a
+# comment.
+BROKEN_UP = {"::": ": :", "##[": "# # [", ":=>>": ": = > >", "<|--": "< | - -", "--|>": "- - | >"}
 # Canvas knows its own columns by these names and this order; every further one is an assignment.
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 MAIL_MERGE = ("email", "name", "student", "assignment", "score", "of", "feedback")
@@ -64,9 +66,11 @@ class Format:
 
 
 def line(text: str, most: int = LONGEST) -> str:
-    """A student's text on one line, without characters that a terminal, browser or spreadsheet obeys."""
+    """A student's text on one line, without what a terminal, browser, spreadsheet or platform obeys."""
     plain = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text[: most + 1])
     words = " ".join(plain.split())
+    for mark, apart in BROKEN_UP.items():
+        words = words.replace(mark, apart)
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
@@ -191,8 +195,6 @@ def vpl(grades: Sequence[Grade], facts: Facts) -> str:
         points = "a person decides" if part.earned is None else f"{_points(part.earned)} of {part.points:g}"
         lines.append(f"{part.label}: {points}; {part.comment}")
     text = "".join(f" {line(said)}\n" for said in lines)
-    for mark, apart in BROKEN_UP.items():
-        text = text.replace(mark, apart)
     try:
         low, high = (float(facts.environment[name]) for name in ("VPL_GRADEMIN", "VPL_GRADEMAX"))
         score = low + (high - low) * (grade.score / grade.most if grade.most else 0)
