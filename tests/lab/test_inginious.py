@@ -21,6 +21,7 @@ from scpslab.running import RunOptions, run_scenario
 from scpslab_course.course.answers import read_practice
 from scpslab_course.course.assignment import find, load_assignment
 from scpslab_course.course.inginious import BEFORE, CHOICES, RIGHT_EDGE, task_of
+from tests.lab.command import scpslab
 
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 PICKS = [0, 5, 10**40 + 7]
@@ -155,6 +156,20 @@ def test_no_packet_is_shown_for_two_questions(task):
 def test_the_same_run_gives_the_same_task_and_another_pick_another(runs):
     assert task_of(runs, "A", 5) == task_of(runs, "A", 5)
     assert task_of(runs, "A", 5)["task.yaml"] != task_of(runs, "A", 6)["task.yaml"]
+
+
+@needs_tshark
+def test_a_course_has_tasks_of_traces_of_their_own_and_the_same_ones_again(tmp_path):
+    scpslab("course", "new", "satnet", "--assignment", "read-a-trace", folder=tmp_path)
+    words = ("course", "inginious", "read-a-trace", "--course", "satnet", "--traces", "2", "--out")
+    for out in ("tasks", "again"):
+        assert scpslab(*words, out, folder=tmp_path) == f"{out}\n"
+
+    (first, second), again = sorted((tmp_path / "tasks").iterdir()), tmp_path / "again"
+    assert (first.name, second.name) == ("read-a-trace-001", "read-a-trace-002")
+    said = [yaml.safe_load((one / "task.yaml").read_text()) for one in (first, second)]
+    assert said[0]["context"] != said[1]["context"]
+    assert all(path.read_bytes() == (again / first.name / path.name).read_bytes() for path in first.iterdir())
 
 
 def test_what_is_missing_is_named(runs, tmp_path, monkeypatch):
