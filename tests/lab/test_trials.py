@@ -1,5 +1,6 @@
 """Students' policies that the grader runs: a wrong or hostile one costs its own trial, says why, and no other grade."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, STARTER, find
 from scpslab_course.course.runs import carry_out, planned_hidden
 from scpslab_course.grading import grader
 from scpslab_course.grading.grade import Status
+from tests.lab.command import ended
 from tests.lab.made_up_class import MadeUpClass, repacked
 
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_bytes()
@@ -32,6 +34,7 @@ workloads:
   - {kind: policy, name: transfer, policy: policy.py, from: h1, to: h2, size: 5 kB, timeout: 60 s}
 limits: {wall_time: 8 s}
 """
+ADDED = {"assignment.yaml": TRIED, "instructor/marking.yaml": HIDDEN, "instructor/noisy.yaml": NOISY}
 POLICY = """
 class Policy:
     def __init__(self, segments, packet_bytes):
@@ -60,8 +63,7 @@ WRONG = {
 def grades(tmp_path_factory):
     """The grades of one student's submission with each of these files, all graded in one go."""
     folder = tmp_path_factory.mktemp("trials")
-    added = {"assignment.yaml": TRIED, "instructor/marking.yaml": HIDDEN, "instructor/noisy.yaml": NOISY}
-    made = MadeUpClass(folder, ["anna"], added=added)
+    made = MadeUpClass(folder, ["anna"], added=ADDED)
     content = made.hand_in("anna", "right", "anna", {"policy.py": STOP_AND_WAIT}).file.read_bytes()
     files = {}
     for number, (name, code) in enumerate(
@@ -83,6 +85,9 @@ def test_a_right_policy_has_the_share_that_the_formula_gives(grades):
     took_s = float(trial.comment.split("transfer_s ")[1].split(",")[0])
     assert trial.earned == pytest.approx(4 * 2 * 5000 * 8 / 100_000 / took_s, rel=0.01)
     assert 0 < trial.earned < 4
+    # The leaderboard has the numbers that the student reads.
+    assert trial.numbers["transfer_s"] == pytest.approx(took_s, rel=0.001)
+    assert grades["right"].pseudonym
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -91,6 +96,7 @@ def test_a_wrong_or_hostile_policy_costs_its_trial_and_says_why(grades, name):
 
     assert trial.earned == 0
     assert WRONG[name][1] in trial.comment, trial.comment
+    assert trial.numbers == {}
 
 
 def test_no_policy_changes_another_part_of_a_grade(grades):
@@ -98,6 +104,28 @@ def test_no_policy_changes_another_part_of_a_grade(grades):
     for grade in grades.values():
         assert grade.status is Status.GRADED, grade.said
         assert {part.name: part.earned for part in grade.parts if part.kind != "trial"} == right
+
+
+def test_the_leaderboard_has_every_student_and_none_of_their_words(tmp_path):
+    students = ("anna-b", "bo-li", "di-ro")
+    made = MadeUpClass(tmp_path, students, added=ADDED)
+    programs = (STOP_AND_WAIT, WRONG["markup"][0], WRONG["an exception"][0])
+    policies = dict(zip(students, programs, strict=True))
+    files = [made.hand_in(one, "right", one, {"policy.py": policy}).file for one, policy in policies.items()]
+    board, course = tmp_path / "board.html", made.course
+
+    command = ended("grade", *files, "--course", course.folder, "--leaderboard", board, "--format", "mail-merge")
+
+    assert command.returncode == 0, command.stderr
+    page = board.read_text()
+    names = [course.secret().pseudonym("term-1", one) for one in students]
+    assert [page.count(name) for name in names] == [1, 1, 1]
+    assert page.index(names[0]) < min(map(page.index, names[1:]))
+    assert not [word for word in (*students, "alert(1)", "ZeroDivision") if word in page]
+    # Nothing is final: a person still marks texts, and grade books wait for them.
+    assert not [name for name in names if name in command.stdout]
+    rows = csv.DictReader((course.folder / "issued" / "term-1" / "issued.csv").open())
+    assert [row["pseudonym"] for row in rows] == names
 
 
 def test_the_policy_that_is_handed_out_has_few_points_and_the_solution_nearly_all(tmp_path):

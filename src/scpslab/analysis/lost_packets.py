@@ -518,6 +518,12 @@ def _number(value: int | None) -> str:
     return NOTHING if value is None else str(value)
 
 
+def sender_s_capture(cell: RunCell) -> str:
+    """The capture at the sender of a cell's one transfer; "" if there is none, or more than one transfer."""
+    senders = [workload.from_ for workload in cell.plan.cell.workloads if DATA_FLOWS[workload.kind].has_formulas]
+    return next((probe.name for probe in cell.plan.cell.probes if senders == [probe.captured_node]), "")
+
+
 def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
     """For formulas: `resends`, `resends_CAUSE`, and `resend_causes` and `resend_frames`, all in order of time.
 
@@ -526,12 +532,10 @@ def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
     Raises:
         ResultError: a file of the cell is damaged.
     """
-    probes = cell.plan.cell.probes
-    senders = [workload.from_ for workload in cell.plan.cell.workloads if DATA_FLOWS[workload.kind].has_formulas]
-    captures = [probe.name for probe in probes if senders == [probe.captured_node]]
-    if not captures or not any(probe.logged_direction for probe in probes) or cell.status != "completed":
+    capture, is_logged = sender_s_capture(cell), any(probe.logged_direction for probe in cell.plan.cell.probes)
+    if not capture or not is_logged or cell.status != "completed":
         return {}
-    losses, seen = find_losses(cell, run), _read(cell, captures[0])
+    losses, seen = find_losses(cell, run), _read(cell, capture)
     lost = {item.frame: item.cause for item in losses.lost if item.capture == seen.name and item.frame is not None}
     largest = max(seen.connections, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
     resent = resends(largest, seen.packets.frame, lost) if largest else []

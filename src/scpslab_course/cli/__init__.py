@@ -24,15 +24,15 @@ IssuedTerm = Annotated[
 ]
 
 
-def check_out(path: Path) -> None:
-    """Refuses a path of `--out` that cannot be a file.
+def check_out(path: Path, option: str = "--out") -> None:
+    """Refuses a path of an option that cannot be a file.
 
     Raises:
         UsageError: it cannot.
     """
     if not path.parent.is_dir() or path.is_dir():
         found = "a folder" if path.is_dir() else "no folder for it"
-        raise UsageError(f"--out {path}: found {found}; expected the file to write. Name another.")
+        raise UsageError(f"{option} {path}: found {found}; expected the file to write. Name another.")
 
 
 def now() -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from scpslab_course.course.answers import agree, expected, read_practice, write_
 from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
 from scpslab_course.course.folder import check_terms, load_course, read_roster
 from scpslab_course.course.formulas import Rows
+from scpslab_course.course.inginious import task_of
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.runs import Outcome, Planned, carry_out, planned, planned_hidden, rows_of, run_variant
 from scpslab_course.course.variant import PRACTICE as PRACTICE_SECRET
@@ -181,10 +183,15 @@ class _Reference:
     def __init__(self, jobs: int | None) -> None:
         self._jobs, self._listeners = jobs, [ConsoleProgress(table_console(stderr=True), jobs)]
 
-    def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
+    @contextmanager
+    def runs(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Iterator[dict[str, Path]]:
+        """The runs of a variant by scenario, as long as the block lasts."""
         with scratch() as folder:
-            options = RunOptions(jobs=self._jobs, out=folder)
-            return rows_of(run_variant(assignment, parameters, options, self._listeners))
+            yield run_variant(assignment, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners)
+
+    def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
+        with self.runs(assignment, parameters) as runs:
+            return rows_of(runs)
 
     def tried(self, path: Path, one: Planned) -> Outcome:
         """What a file of the reference solution gives in a trial."""
@@ -264,4 +271,40 @@ def gradescope(
     typer.echo(harmless(str(out)))
 
 
-SUBCOMMANDS = (new, issue, publish, practice, draw, gradescope)
+def inginious(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of the course with a traced transfer.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", callback=printable, help="The folder to make.")],
+    course: CourseFolder = Path(),
+    term: IssuedTerm = None,
+    traces: Annotated[int, typer.Option(min=1, max=500, help="Number of tasks, each with a trace of its own.")] = 1,
+    instructors: Instructors = None,
+    jobs: Jobs = None,
+) -> None:
+    """Write tasks for INGInious: fields of captured packets to fill in, and why the sender sent them.
+
+    Each task is a folder for your course's folder in INGInious, which needs its plugin network-trace; tshark has to be
+    installed here. Its trace is that of a variant drawn like a student's, and of no student. To give each student a
+    trace of their own, make as many as students, and put them into a combinatory test that shows one of them. The
+    folders hold the answers: INGInious shows students none of these files.
+
+    Examples: scpslab course inginious read-a-trace --course satnet --traces 20 --out tasks
+    """
+    found = load_course(course)
+    wanted = term or found.file.term
+    check_terms(wanted)
+    files: dict[str, bytes] = {}
+    reference, assignment = _Reference(jobs), found.assignment(name)
+    with opened(instructors) as place:
+        marked = [(assignment, load_marking(assignment, place))]
+        parties = [folders.Party(f"inginious/{number:03}", (folders.Student("inginious"),)) for number in range(traces)]
+        issued = folders.plan_issue(found, found.secret(), wanted, parties, marked, reference.rows)
+    for number, one in enumerate(issued, start=1):
+        with reference.runs(assignment, one.variant.parameters) as runs:
+            made = task_of(runs.values(), f"{assignment.file.title} ({number})", int(one.variant.digest, 16))
+        files |= {f"{name}-{number:03}/{inside}": content for inside, content in made.items()}
+    write_new(files, out, "Choose another name.")
+    typer.echo(f"{len(issued)} tasks", err=True)
+    typer.echo(harmless(str(out)))
+
+
+SUBCOMMANDS = (new, issue, publish, practice, draw, gradescope, inginious)

@@ -17,12 +17,13 @@ from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
 from scpslab_course.cli import Instructors, IssuedTerm, check_out, now
-from scpslab_course.course.folder import load_course, read_roster, read_submitters
+from scpslab_course.course.folder import Course, load_course, read_roster, read_submitters
 from scpslab_course.course.instructors import opened
-from scpslab_course.course.variant import SECRETS_FILE
+from scpslab_course.course.variant import SECRETS_FILE, Secret
 from scpslab_course.grading import grader
-from scpslab_course.grading.formats import FORMATS, Facts, Format
+from scpslab_course.grading.formats import FORMATS, Facts, Format, line
 from scpslab_course.grading.grade import Grade, Marks, Status
+from scpslab_course.grading.leaderboard import write_leaderboard
 from scpslab_course.grading.review import write_review
 
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
@@ -61,6 +62,14 @@ def grade(
             metavar="FOLDER",
             callback=printable,
             help="Write a page for each submission and one for the class, for the person who marks.",
+        ),
+    ] = None,
+    leaderboard: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            callback=printable,
+            help="Write a page for the class: points of hidden trials, by pseudonym. It needs the course's secret.",
         ),
     ] = None,
     marks: Annotated[
@@ -119,8 +128,7 @@ def grade(
         if target is not None:
             target.write(so_far, kind, facts())
 
-    place = course / SECRETS_FILE
-    secret = loaded.secret() if place.exists() or place.is_symlink() else None
+    secret = _secret(loaded, leaderboard)
     with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
         settings = grader.Settings(load_course(course, parts), term or loaded.file.term, secret, options, by, sample)
@@ -129,6 +137,8 @@ def grade(
         grades = [given.applied(one) for one in grades]
     if review is not None:
         typer.echo(harmless(str(write_review(grades, facts(), review))), err=True)
+    if leaderboard is not None:
+        typer.echo(harmless(str(write_leaderboard(grades, facts(), leaderboard))), err=True)
     if target is None:
         typer.echo(harmless(kind.write(grades, facts())), nl=False)
     else:
@@ -138,6 +148,19 @@ def grade(
     _say_waiting(grades, given)
     if any(one.status is not Status.GRADED for one in grades) or (given is not None and given.problems):
         raise typer.Exit(FAILED_EXIT)
+
+
+def _secret(course: Course, leaderboard: Path | None) -> Secret | None:
+    """The course's secret if it is there; a leaderboard needs it, and a place."""
+    if leaderboard is not None:
+        check_out(leaderboard, "--leaderboard")
+    place = course.folder / SECRETS_FILE
+    if place.exists() or place.is_symlink():
+        return course.secret()
+    if leaderboard is not None:
+        expected = "expected the course's secret, from which pseudonyms are made"
+        raise UsageError(f"--leaderboard: {place}: found none; {expected}. Grade where it is.")
+    return None
 
 
 def _submitters(submissions: list[Path], student: str | None, file: Path | None) -> Mapping[Path, str]:
@@ -157,8 +180,8 @@ def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
             said = f"{waiting} of {len(grades)} have no final grade yet"
             typer.echo(f"{said}: a person gives points for texts, with --marks marks.csv", err=True)
         return
-    for line, said in given.problems.items():
-        warn(f"{given.path}:{line}: {said}. It does not count: correct the line.")
+    for number, said in given.problems.items():
+        warn(f"{given.path}:{number}: {said}. It does not count: correct the line.")
     waiting = given.write(grades)
     advice = "; fill in points, and repeat the command" if waiting else ""
     typer.echo(harmless(f"{given.path}: {waiting or 'nothing'} to decide{advice}"), err=True)
@@ -172,9 +195,9 @@ def _note(event: Event) -> None:
 
 def _tell(one: Grade) -> None:
     """A line for each submission as soon as it is graded: a class takes minutes."""
-    typer.echo(harmless(f"{one.path}: {one.status}, {one.seconds:.0f} s"), err=True)
+    typer.echo(line(f"{one.path}: {one.status}, {one.seconds:.0f} s"), err=True)
     for said in one.said:
-        typer.echo(harmless(f"  {said}"), err=True)
+        typer.echo(f"  {line(said)}", err=True)
 
 
 class _Target:

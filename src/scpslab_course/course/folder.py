@@ -418,23 +418,23 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
         private_folder(one.path.parent)
         replace_text(one.path, variants.write(one.variant).decode(), private=True)
     ledger = course.folder / ISSUED / term / LEDGER
-    replace_text(ledger, _ledger(issued), private=True)
+    replace_text(ledger, _ledger(issued, course.secret(), term), private=True)
     return ledger
 
 
-def _ledger(issued: Sequence[Issued]) -> str:
+def _ledger(issued: Sequence[Issued], secret: Secret, term: str) -> str:
     """One line per student and assignment, as a mail merge takes them.
 
     It holds everybody's parameters: it is for the instructor.
     """
-    head = "student name email assignment drawn_for attempt parameters file sha256 attachment"
+    head = "student name email assignment drawn_for attempt parameters file sha256 attachment pseudonym"
     rows: list[list[object]] = [[*head.split()]]
     for one in issued:
         student, variant = one.student, one.variant
         parameters = "; ".join(f"{name} = {value}" for name, value in variant.parameters.items())
         row = [student.id, no_formula(student.name), no_formula(student.email), variant.assignment, variant.student]
         row += [f"{variant.attempt}", parameters, f"{one.path.parent.name}/{one.path.name}", variant.digest]
-        rows.append([*row, one.path.resolve()])
+        rows.append([*row, one.path.resolve(), secret.pseudonym(term, variant.student)])
     return csv_text(rows)
 
 

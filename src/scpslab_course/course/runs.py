@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 
@@ -142,8 +142,8 @@ class Planned:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trial: the share of the points, what the student reads, and the folder of the run, if one was
-    run.
+    """What became of a trial: the share of the points, what the student reads, the folder of the run, if one was run,
+    and the numbers of the columns that it shows, if every cell was completed.
 
     `share` is the mean of the cells' shares, 0 without a cell. It is None where the lab failed and the file did not:
     then a person decides.
@@ -152,6 +152,7 @@ class Outcome:
     share: float | None
     says: str
     folder: Path | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
 
 def planned(assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Iterator[Planned]:
@@ -207,7 +208,11 @@ def carry_out(one: Planned, content: bytes | None, options: RunOptions, listener
     tried = {cell: _tried(one, ended[cell].reason, rows[cell]) for cell in plans}
     shares = [share for share, _ in tried.values() if share is not None]
     says = "; ".join(f"{cell}: {said}" if len(tried) > 1 else said for cell, (_, said) in tried.items())
-    return Outcome(mean(shares) if len(shares) == len(tried) else None, says, ran)
+    numbers = {}
+    if all(rows[cell]["status"] == "completed" for cell in plans):
+        columns = ((column, [rows[cell].get(column, "") for cell in plans]) for column in trial.shows)
+        numbers = {column: mean(map(float, texts)) for column, texts in columns if all(texts)}
+    return Outcome(mean(shares) if len(shares) == len(tried) else None, says, ran, numbers)
 
 
 def _tried(one: Planned, reason: str, row: Row) -> tuple[float | None, str]:

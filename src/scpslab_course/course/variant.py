@@ -6,6 +6,7 @@ A variant is a JSON file; the secret is a file that only its owner can read.
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import hashlib
 import hmac
@@ -62,6 +63,14 @@ class Secret:
     def choice_key(self) -> bytes:
         """The key under which a grader chooses the cells that it runs again."""
         return self._derived("choose 1")
+
+    def pseudonym(self, term: str, student: str) -> str:
+        """What a student or group is called where others read it: another name each term. Nobody without the secret can
+        tell whose it is.
+        """
+        message = json.dumps([term, student]).encode()
+        letters = base64.b32encode(hmac.digest(self._derived("pseudonym 1"), message, hashlib.sha256)).decode().lower()
+        return f"{letters[:5]}-{letters[5:10]}"
 
     @property
     def key(self) -> str:

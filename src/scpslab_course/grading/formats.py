@@ -30,8 +30,10 @@ FROM_ENVIRONMENT = {
 LONGEST_TEXT, MOST_TESTS = 1000, 200
 # Not every platform says whether it escapes: these begin markup.
 MARKUP = {ord("<"): "‹", ord(">"): "›", ord("&"): "+", ord("`"): "'"}
-# The marks of VPL's own, taken apart: a student's words can neither grade nor end the comment.
-BROKEN_UP = {":=>>": ": = > >", "<|--": "< | - -", "--|>": "- - | >"}
+# Marks that platforms obey, taken apart: GitHub's runner takes a line of a step's output for a command that begins with
+# "::" or has "##[" anywhere, such as the report of points (actions/runner, ActionCommand.cs); VPL's grade, and end a
+# comment.
+BROKEN_UP = {"::": ": :", "##[": "# # [", ":=>>": ": = > >", "<|--": "< | - -", "--|>": "- - | >"}
 # Canvas knows its own columns by these names and this order; every further one is an assignment.
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 MAIL_MERGE = ("email", "name", "student", "assignment", "score", "of", "feedback")
@@ -64,9 +66,11 @@ class Format:
 
 
 def line(text: str, most: int = LONGEST) -> str:
-    """A student's text on one line, without characters that a terminal, browser or spreadsheet obeys."""
+    """A student's text on one line, without what a terminal, browser, spreadsheet or platform obeys."""
     plain = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text[: most + 1])
     words = " ".join(plain.split())
+    for mark, apart in BROKEN_UP.items():
+        words = words.replace(mark, apart)
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
@@ -76,8 +80,8 @@ def comment(grade: Grade) -> str:
     if grade.parts:
         held = " This score is held: a person decides." if grade.status is Status.HELD else ""
         waits = f"; a person still decides about {grade.waiting:g} of them" if grade.waiting else ""
-        lines.append(f"{grade.score:g} of {grade.most:g} points{waits}.{held}")
-    return "\n".join(lines)
+        lines.append(f"{_points(grade.score)} of {grade.most:g} points{waits}.{held}")
+    return "\n".join([*lines, *_on_leaderboard(grade)])
 
 
 def table(grades: Sequence[Grade], _: Facts) -> str:
@@ -125,7 +129,8 @@ def gradescope(grades: Sequence[Grade], _: Facts) -> str:
 def github_classroom(grades: Sequence[Grade], _: Facts) -> str:
     """The output `result` of a grading step of GitHub Classroom, base64 of JSON. Scores are hundredths of points.
 
-    Without a grade the status is `error`, and the exit code of the command fails the step.
+    Without a grade the status is `error`, and the exit code of the command fails the step. The most points are 0 then:
+    otherwise GitHub's reporter adds up points that are not there, and reports no number.
     """
     (grade,) = grades
     unused = {"test_code": "", "filename": "", "line_no": 0, "duration": 0}
@@ -136,7 +141,8 @@ def github_classroom(grades: Sequence[Grade], _: Facts) -> str:
     status = "pass" if all(test["status"] == "pass" for test in tests) else "fail"
     if grade.status is not Status.GRADED:
         tests, status = [{"name": "grading", "status": "error", "message": comment(grade)}], "error"
-    found = {"version": 1, "status": status, "max_score": _hundredths(grade.most), "tests": tests}
+    most = 0 if status == "error" else _hundredths(grade.most)
+    found = {"version": 1, "status": status, "max_score": most, "tests": tests}
     return base64.b64encode(json.dumps(found).encode()).decode("ascii") + "\n"
 
 
@@ -186,11 +192,9 @@ def vpl(grades: Sequence[Grade], facts: Facts) -> str:
     (grade,) = grades
     lines = comment(grade).splitlines()
     for part in grade.parts:
-        points = "a person decides" if part.earned is None else f"{part.earned:.4g} of {part.points:g}"
+        points = "a person decides" if part.earned is None else f"{_points(part.earned)} of {part.points:g}"
         lines.append(f"{part.label}: {points}; {part.comment}")
     text = "".join(f" {line(said)}\n" for said in lines)
-    for mark, apart in BROKEN_UP.items():
-        text = text.replace(mark, apart)
     try:
         low, high = (float(facts.environment[name]) for name in ("VPL_GRADEMIN", "VPL_GRADEMAX"))
         score = low + (high - low) * (grade.score / grade.most if grade.most else 0)
@@ -204,7 +208,7 @@ def nbgrader(grades: Sequence[Grade], facts: Facts) -> str:
     rows: list[Iterable[str]] = [NBGRADER]
     for student, grade in _students(grades, facts):
         first, last = _names_of(student.name)
-        score = f"{grade.score:.4g}"
+        score = _points(grade.score)
         texts = (grade.assignment, "", facts.at, student.id, last, first, student.email)
         rows.append([*map(_cell, texts), score, "0", score, f"{grade.most:g}"])
     return csv_text(rows)
@@ -215,7 +219,7 @@ def moodle(grades: Sequence[Grade], facts: Facts) -> str:
     names, students = _book(grades, facts)
     rows = [["ID number", "Email address", *(column for name in names for column in (name, f"{name} (feedback)"))]]
     for student, found in students.items():
-        cells = ([f"{found[name].score:.4g}", _feedback(found[name])] if name in found else ["", ""] for name in names)
+        cells = ([_points(found[name].score), _feedback(found[name])] if name in found else ["", ""] for name in names)
         rows.append([_cell(student.id), _cell(student.email), *(cell for pair in cells for cell in pair)])
     return csv_text(rows)
 
@@ -227,7 +231,7 @@ def canvas(grades: Sequence[Grade], facts: Facts) -> str:
     rows = [[*CANVAS, *names], ["    Points Possible", "", "", "", "", *(f"{most[name]:g}" for name in names)]]
     for student, found in students.items():
         name = ", ".join(part for part in reversed(_names_of(student.name)) if part) or student.id
-        scores = (f"{found[one].score:.4g}" if one in found else "" for one in names)
+        scores = (_points(found[one].score) if one in found else "" for one in names)
         rows.append([*map(_cell, (name, "", student.id, student.id, "")), *scores])
     return csv_text(rows)
 
@@ -237,7 +241,7 @@ def mail_merge(grades: Sequence[Grade], facts: Facts) -> str:
     rows: list[Iterable[str]] = [MAIL_MERGE]
     for student, grade in _finals(grades, facts):
         texts = (student.email, student.name, student.id, grade.assignment)
-        rows.append([*map(_cell, texts), f"{grade.score:.4g}", f"{grade.most:g}", _feedback(grade)])
+        rows.append([*map(_cell, texts), _points(grade.score), f"{grade.most:g}", _feedback(grade)])
     return csv_text(rows)
 
 
@@ -258,7 +262,7 @@ def junit(grades: Sequence[Grade], facts: Facts) -> str:
             elif part.earned is None:
                 ET.SubElement(case, "skipped", message=line(part.comment) or "a person marks it")
             elif part.earned < part.points:
-                said = f"{part.earned:.4g} of {part.points:g}: {line(part.comment)}"
+                said = f"{_points(part.earned)} of {part.points:g}: {line(part.comment)}"
                 ET.SubElement(case, "failure", message=said)
         for counted in ("failure", "error", "skipped"):
             plural = counted if counted == "skipped" else f"{counted}s"
@@ -302,6 +306,11 @@ def _hundredths(points: float) -> int:
     return round(100 * points)
 
 
+def _points(points: float) -> str:
+    """Points to the hundredth, however many there are: four digits would cut those of a hundred points off."""
+    return f"{round(points, 2):.10g}"
+
+
 def _students(grades: Iterable[Grade], facts: Facts) -> Iterator[tuple[Student, Grade]]:
     """Students with their grades: every member of a group has a line."""
     for grade in grades:
@@ -330,8 +339,14 @@ def _cell(text: str) -> str:
 def _feedback(grade: Grade) -> str:
     """The points and comments of all parts in one cell, for grade books and letters."""
     parts = (part for part in grade.parts if part.points)
-    said = (f"{part.label}: {part.earned or 0:.4g} of {part.points:g}, {line(part.comment, 300)}" for part in parts)
-    return _cell("; ".join(said))
+    said = (
+        f"{part.label}: {_points(part.earned or 0)} of {part.points:g}, {line(part.comment, 300)}" for part in parts
+    )
+    return _cell("; ".join([*said, *_on_leaderboard(grade)]))
+
+
+def _on_leaderboard(grade: Grade) -> list[str]:
+    return [f"On the leaderboard: {grade.pseudonym}"] if grade.pseudonym and grade.status is Status.GRADED else []
 
 
 def _names_of(name: str) -> tuple[str, str]:

@@ -83,7 +83,8 @@ class Graded:
     """A prediction, answer, deliverable or write-up. `earned` is None where a person gives the points, by `rubric`.
 
     `given` is what the student wrote, `right` the right value with its unit, for who marks.
-    `is_inside` is whether an interval of a prediction holds the true number; None for everything else.
+    `is_inside` is whether an interval of a prediction holds the true number; None for everything else. `numbers`: what
+    a hidden trial has measured, on a path that is the same for everybody; None for everything else.
     """
 
     kind: str
@@ -97,6 +98,7 @@ class Graded:
     hints: tuple[str, ...] = ()
     is_inside: bool | None = None
     right: str = ""
+    numbers: Mapping[str, float] | None = None
 
     @property
     def label(self) -> str:
@@ -110,7 +112,8 @@ class Grade:
 
     `waiting` counts the points that a person has not given yet. `texts` and `foreign`: see classwide.wrote.
 
-    `submitter` handed it in, as the platform says; `is_accepted`: a person has looked at what was found.
+    `submitter` handed it in, as the platform says; `is_accepted`: a person has looked at what was found. `pseudonym`:
+    on a leaderboard; "" without hidden trials, or without the course's secret.
     """
 
     path: Path
@@ -130,6 +133,7 @@ class Grade:
     numbers: Mapping[str, float] = field(default_factory=dict)
     submitter: str = ""
     is_accepted: bool = False
+    pseudonym: str = ""
 
     @property
     def status(self) -> Status:
@@ -148,6 +152,11 @@ class Grade:
     def recipients(self) -> tuple[str, ...]:
         """The students whose grade it is: the members of the variant, or who handed in somebody else's."""
         return (self.submitter,) if self.submitter and self.submitter not in self.members else self.members
+
+    @property
+    def whose(self) -> str:
+        """Whose grade it is, in one name: the student or group of the variant, or who handed in somebody else's."""
+        return self.student if self.recipients == self.members else self.submitter
 
     @property
     def score(self) -> float:

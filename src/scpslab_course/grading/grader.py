@@ -36,7 +36,7 @@ from scpslab_course.course.answers import (
 )
 from scpslab_course.course.assignment import STARTER, Assignment, Marking
 from scpslab_course.course.folder import Course
-from scpslab_course.course.model import Answer, MarkedText, Prediction, Whose
+from scpslab_course.course.model import Answer, HiddenTrial, MarkedText, Prediction, Whose
 from scpslab_course.course.runs import NOT_HANDED_IN, carry_out, planned, planned_hidden
 from scpslab_course.course.variant import Secret, Variant, VariantError
 from scpslab_course.course.workspace import WRITE_UP, Line, given_predictions, late
@@ -163,7 +163,10 @@ def grade(
             # grade.
             said = f"{BROKEN} ({error or type(error).__name__}); expected it to go on"
             one = Grade(path, reason=f"{path}: {said}. Mark it by hand, and report the error.")
-        grades.append(replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun))
+        one = replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun)
+        if settings.secret is not None and any(part.numbers is not None for part in one.parts):
+            one = replace(one, pseudonym=settings.secret.pseudonym(settings.term, one.whose))
+        grades.append(one)
         told(grades[-1])
     return _compared(grades, bound, settings.submitters)
 
@@ -263,7 +266,8 @@ def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: 
         mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
         trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), mine, told)
         earned = None if outcome.share is None else trial.points * outcome.share
-        yield Graded("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
+        made = Graded("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
+        yield replace(made, numbers=outcome.numbers) if isinstance(trial, HiddenTrial) else made
 
 
 def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded]) -> Grade:

@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -63,9 +64,28 @@ def test_github_classroom_has_version_1_and_whole_scores_or_says_error():
     for test in found["tests"]:
         assert set(test) == {"name", "status", "score", "message", "test_code", "filename", "line_no", "duration"}
         assert test["status"] in ("pass", "fail", "error")
-    refused = json.loads(base64.b64decode(write("github-classroom", UNGRADED)))
-    assert refused["status"] == "error"
-    assert [(set(test), test["status"]) for test in refused["tests"]] == [({"name", "status", "message"}, "error")]
+    for grade in (HELD, UNGRADED):
+        refused = json.loads(base64.b64decode(write("github-classroom", grade)))
+        assert refused["status"] == "error"
+        assert [(set(test), test["status"]) for test in refused["tests"]] == [({"name", "status", "message"}, "error")]
+        # GitHub's reporter adds up the scores unless max_score is 0 (autograding-grading-reporter, notify-classroom.js).
+        assert refused["max_score"] == 0
+
+
+REPORT = 'title=Autograding report{}{{"totalPoints":800,"maxPoints":800}}'
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "words", [f"::notice {REPORT.format('::')}", f"x ##[notice {REPORT.format(']')}"], ids=["v2", "v1"]
+)
+def test_a_student_s_words_are_no_commands_of_github_s_runner(name, words):
+    """A line that begins with "::", or has "##[" anywhere, is one (actions/runner, ActionCommand.cs)."""
+    grade = Grade(Path(f"{words}.tar.gz"), reason=f"{words}.tar.gz: found nothing; expected a submission.")
+    text = write(name, grade)
+    if name == "github-classroom":
+        text = json.loads(base64.b64decode(text))["tests"][0]["message"]
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::") or "##[" in line]
 
 
 def test_classroom50_has_the_keys_of_its_schema():
@@ -153,6 +173,28 @@ def test_canvas_s_gradebook_has_its_columns_and_the_points_possible():
     assert head == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "small", "large"]
     assert points == ["    Points Possible", "", "", "", "", "8", "8"]
     assert rows == [["'=HYPERLINK(1), Anna", "", "anna", "anna", "", "6", ""], ["bo", "", "bo", "bo", "", "6", "6"]]
+
+
+def test_canvas_takes_the_file_by_the_rules_of_its_importer():
+    """Those of lib/gradebook_importer.rb in instructure/canvas-lms."""
+    facts = replace(FACTS, students={"anna": Student("anna", "Bauer; X, Anna"), "bo": Student("bo", "Li, Bo")})
+    text = write("canvas", replace(FINAL, parts=(replace(PARTS[1], points=200, earned=100.25),)), facts=facts)
+    head, points, *rows = csv.reader(io.StringIO(text))
+
+    assert "Student" in head[0]
+    assert "ID" in head[1]
+    # The third and the fourth are SIS ids only by these names, and the section is the last one before assignments.
+    assert (head[2:5], head[5:]) == (["SIS User ID", "SIS Login ID", "Section"], ["small"])
+    read_only = "Current Score|Current Points|Current Grade|Final Score|Final Points|Final Grade|Override"
+    assert not re.search(read_only, " ".join(head[5:]))
+    assert "Points Possible" in points[0]
+    assert not any("Points Possible" in row[0] for row in rows)
+    # Semicolons are the separator if they give the first three lines equally many fields, and more than commas do.
+    first = text.splitlines()[:3]
+    by = {mark: {len(next(csv.reader([line], delimiter=mark))) for line in first} for mark in ";,"}
+    assert by == {";": {1}, ",": {6}}
+    # Grades are shown, and compared, to the hundredth.
+    assert [(row[0], row[5]) for row in rows] == [("Bauer; X, Anna", "100.25"), ("Li, Bo", "100.25")]
 
 
 def test_a_mail_merge_has_an_address_the_points_and_the_comments():
