@@ -13,11 +13,13 @@ from scpslab_course.grading.classwide import _Index, _is_rounded
 from scpslab_course.grading.grade import Code, Grade, Graded
 
 EXPECTED = Expected(predictions={}, answers={})
+SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
 
 
 def made(student: str, numbers: dict[str, float], write_up: str = "") -> Grade:
     whose = {"assignment": "small", "student": student, "members": (student,)}
-    return classwide.wrote(Grade(Path(student), **whose, expected=EXPECTED, numbers=numbers), write_up)
+    grade = Grade(Path(student), **whose, expected=EXPECTED, numbers=numbers)
+    return classwide.wrote(grade, write_up, load_assignment(SMALL))
 
 
 @given(
