@@ -14,7 +14,7 @@ import math
 import re
 import tokenize
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -34,9 +34,9 @@ FEWEST_DIGITS = 3
 # Two numbers of four digits, or three of three: by chance less than once in a thousand classes of 60.
 ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
 # Words of a phrase, which two people hardly write alike: of a text, and of a program, without names and numbers some
-# three lines. The fewest phrases of two texts that are the same, the fewest of the shorter of two that are mostly the
-# same, and the share of them that the other has.
-PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_OF_MOST, MOST_SHARED = 6, 24, 5, 12, 0.5
+# three lines. The fewest phrases that say anything, the fewest that two have in common whose rest differs, and the share
+# of the shorter one that this has to be: a third is left where every ninth word was changed.
+PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, MOST_SHARED = 6, 24, 5, 6, 1 / 3
 PROGRAM, NUMBERS_COUNT = ".py", (".csv", ".yaml")
 MOST_COMPARED = 64 << 10
 # Predictions are rounded to three digits or more.
@@ -92,8 +92,7 @@ def from_solution(grade: Grade, assignment: Assignment, marking: Marking) -> Ite
     published = _published(marking.folder / SOLUTION)
     for name, mine in _texts(grade, assignment):
         theirs = _phrases(published[name], name) - _common(assignment, name) if name in published else set()
-        shorter = min(len(theirs), len(mine))
-        if shorter >= FEWEST_PHRASES and len(theirs & mine) >= MOST_SHARED * shorter:
+        if min(len(theirs), len(mine)) >= FEWEST_PHRASES and _is_mostly(mine, theirs):
             said = f"{name}: found mostly the text of the published solution; expected one's own"
             yield Concern(Code.EQUAL_TEXTS, said)
 
@@ -135,7 +134,7 @@ def _phrases(text: str, name: str) -> set[str]:
 
 def _words(text: str, *, numbers_count: bool) -> list[str]:
     """The words of a text; capitals and spaces do not count. Who copies sentences puts other numbers into them."""
-    words = re.findall(r"\w+", text.casefold())
+    words = re.findall(r"\d+(?:[.,]\d+)*|\w+", text.casefold())
     return words if numbers_count else ["0" if word[0].isdigit() else word for word in words]
 
 
@@ -162,10 +161,9 @@ def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
             yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")
 
 
-def _is_mostly(mine: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Whether two texts are the same, or most of the shorter one is in the other."""
-    shorter = min(len(mine), len(theirs))
-    return mine == theirs or (shorter >= FEWEST_OF_MOST and len(mine & theirs) >= MOST_SHARED * shorter)
+def _is_mostly(mine: Set[str], theirs: Set[str]) -> bool:
+    """Whether two texts are the same, or so much of the shorter one is in the other that it was copied."""
+    return mine == theirs or len(mine & theirs) >= max(FEWEST_SHARED, MOST_SHARED * min(len(mine), len(theirs)))
 
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
