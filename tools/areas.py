@@ -32,7 +32,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     ),
     "links": _lab("hosts", "link_model", "measured_answers", "over_time", "paths", "queue_disciplines", "serial"),
     "transports": _lab("fp", "gateways", "scps", "services"),
-    "teaching": _lab("assignments", "autograder", "class", "costly_submissions", "policy", "trials"),
+    "teaching": _lab("assignments", "autograder", "class", "costly_submissions", "policy", "semester", "trials"),
     "containers": _lab("docker", "own_images"),
     "pages": _lab("mininet", "pages"),
     "rust": (),

@@ -205,7 +205,11 @@ class RanElsewhere(Cheat):
     says = "runs the scenarios in another folder first, and predicts what came out: nothing of it is in the submission"
 
     def before_runs(self) -> None:
-        run_variant(self.made.assignment, self.variant.parameters, RunOptions(out=self.made.folder / "elsewhere"))
+        run_variant(
+            self.made.assignment,
+            self.variant.parameters,
+            RunOptions(out=self.made.folder / "elsewhere", jobs=self.made.jobs),
+        )
         self.predict()
 
     def predicted(self, asked, truth, low: float, high: float) -> str:

@@ -20,7 +20,7 @@ from tests.lab.pages import ROOT
 
 IMAGE = "scpslab/class-test:1"
 LIMITS = ("--network", "none", "--cpus", "1", "--memory", "2g", "--memory-swap", "2g", "--read-only")
-PLACES = ("--tmpfs", "/dev/shm:exec,size=1g", "--tmpfs", "/tmp:exec,size=64m")
+PLACES = ("--tmpfs", "/dev/shm:exec,size=1g")
 # A kernel may have either version of control groups: most memory with and without files' cache, and processor time.
 PEAK = "cat /sys/fs/cgroup/memory/memory.max_usage_in_bytes /sys/fs/cgroup/memory.peak 2>/dev/null || true"
 CPU = "cat /sys/fs/cgroup/cpuacct/cpuacct.usage /sys/fs/cgroup/cpu.stat 2>/dev/null || true"
@@ -67,9 +67,11 @@ def container(folder: Path) -> Iterator[Container]:
         if path.is_dir() and path.name != RESULTS:
             places += ["--volume", f"{path}:{PARTS}/{path.name}:ro"]
     places += ["--volume", f"{folder}:{folder}", "--workdir", str(folder), "--user", f"{os.getuid()}:{os.getgid()}"]
-    cache = folder / "cache"
-    cache.mkdir(exist_ok=True)
-    environment = {"SCPSLAB_CACHE": str(cache), "SCPSLAB_SYSTEM_CACHE": PARTS, "HOME": str(folder)}
+    cache, temporary = folder / "cache", folder / "temporary"
+    for place in (cache, temporary):
+        place.mkdir()
+    environment = {"SCPSLAB_CACHE": str(cache), "SCPSLAB_SYSTEM_CACHE": PARTS}
+    environment |= {"HOME": str(folder), "TMPDIR": str(temporary)}
     name = _docker("run", "--detach", *LIMITS, *PLACES, *places, IMAGE, "sleep", "infinity")
     try:
         yield Container(name, environment)

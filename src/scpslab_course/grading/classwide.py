@@ -14,6 +14,7 @@ import math
 import re
 import tokenize
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -34,9 +35,11 @@ FEWEST_DIGITS = 3
 # Two numbers of four digits, or three of three: by chance less than once in a thousand classes of 60.
 ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
 # Words of a phrase, which two people hardly write alike: of a text, and of a program, without names and numbers some
-# three lines. The fewest phrases that say anything, the fewest that two have in common whose rest differs, and the share
-# of the shorter one that this has to be: a third is left where every ninth word was changed.
+# three lines. The fewest phrases that say anything, the fewest that two have in common whose rest differs, and the
+# share of the shorter one that this has to be: a third is left where every ninth word was changed.
 PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, MOST_SHARED = 6, 24, 5, 6, 1 / 3
+# What more others have than these is what the question asks for.
+MOST_OWNERS = 9
 PROGRAM, NUMBERS_COUNT = ".py", (".csv", ".yaml")
 MOST_COMPARED = 64 << 10
 # Predictions are rounded to three digits or more.
@@ -155,15 +158,18 @@ def _words_of_program(text: str) -> list[str]:
 
 
 def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
+    """Texts that are another student's. Phrases that many of a class have are nobody's own."""
+    written = [(other.student, text) for other in others for text in other.texts.values()]
     for name, mine in one.texts.items():
-        alike = [other.student for other in others if any(_is_mostly(mine, text) for text in other.texts.values())]
-        if alike:
+        owners = Counter(phrase for _, text in written for phrase in mine & text)
+        own = {phrase for phrase in mine if owners[phrase] <= MOST_OWNERS}
+        if alike := [student for student, text in written if mine == text or _is_mostly(own, text)]:
             yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")
 
 
 def _is_mostly(mine: Set[str], theirs: Set[str]) -> bool:
-    """Whether two texts are the same, or so much of the shorter one is in the other that it was copied."""
-    return mine == theirs or len(mine & theirs) >= max(FEWEST_SHARED, MOST_SHARED * min(len(mine), len(theirs)))
+    """Whether so much of the shorter of two texts is in the other that it was copied."""
+    return len(mine & theirs) >= max(FEWEST_SHARED, MOST_SHARED * min(len(mine), len(theirs)))
 
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
