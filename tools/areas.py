@@ -33,7 +33,15 @@ AREAS: dict[str, tuple[str, ...]] = {
     "links": _lab("hosts", "link_model", "measured_answers", "over_time", "paths", "queue_disciplines", "serial"),
     "transports": _lab("fp", "gateways", "scps", "services"),
     "teaching": _lab(
-        "assignments", "autograder", "class", "costly_submissions", "inginious", "policy", "transport", "trials"
+        "assignments",
+        "autograder",
+        "class",
+        "costly_submissions",
+        "inginious",
+        "policy",
+        "semester",
+        "transport",
+        "trials",
     ),
     "containers": _lab("docker", "own_images"),
     "pages": _lab("mininet", "pages"),

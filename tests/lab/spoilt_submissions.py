@@ -6,7 +6,7 @@ import json
 from hypothesis import strategies as st
 
 from scpslab_course.grading import submission
-from tests.lab.made_up_class import members_of, packed, repacked
+from tests.lab.cheats import members_of, packed, repacked
 
 MARKUP = "<script>alert(1)</script>"
 NUMBERS = [None, True, 0, -1, 1e308, 10**400]

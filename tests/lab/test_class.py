@@ -1,17 +1,14 @@
 """A class, end to end: issued, solved by a script, graded.
 
-Every cheat is named, and no honest student is held. Every assignment of the project is handed in and graded once, with
-the parameters of its practice variant, whose cells other tests run, too.
-
-SCPSLAB_CLASS=60 (make test-course) takes a class of 60 with the assignment first-steps, and grades without the result
-cache; then assignments that take long are there, too.
+Every cheat that can be seen is named, and no honest student is held. Every assignment of the project is handed in and
+graded once, with the parameters of its practice variant, whose cells other tests run, too; with SCPSLAB_CLASS set (make
+test-course) also those that take long.
 """
 
 import dataclasses
 import json
 import os
 import shutil
-import time
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -31,58 +28,54 @@ from scpslab_course.course.workspace import plan_start, write_new, write_start
 from scpslab_course.grading import grader, submission
 from scpslab_course.grading.compare import rerun
 from scpslab_course.grading.formats import FORMATS, Facts
-from scpslab_course.grading.grade import Status
+from scpslab_course.grading.grade import Code, Status
 from scpslab_course.grading.review import pages
 from tests.lab import parts
-from tests.lab.made_up_class import CHEATS, TIMES, MadeUpClass, assignments, roles
+from tests.lab.cheats import CHEATS, of_assignment
+from tests.lab.made_up_class import COPIED_FROM, SMALL, MadeUpClass, assignments, groups_of, roles
+from tests.lab.made_up_students import HONEST, TIMES
 from tests.lab.spoilt_submissions import MARKUP, spoilt
 
-COUNT = int(os.environ.get("SCPSLAB_CLASS", "12"))
-IS_WHOLE = COUNT >= 60
+FITTING = of_assignment(load_assignment(SMALL))
+IS_WHOLE = "SCPSLAB_CLASS" in os.environ
 FACTS = Facts("Made up", "term-1", "2026-11-22T20:00:00Z")
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """The students and their grades."""
-    folder = tmp_path_factory.mktemp("class")
-    ids = [f"s{number:03}" for number in range(COUNT)]
-    made = MadeUpClass(folder, ids, _Reference(None).rows, "first-steps" if IS_WHOLE else "small")
-    students = [
-        made.hand_in(student, role, ids[-1 - number])
-        for number, (student, role) in enumerate(zip(ids, roles(COUNT), strict=True))
-    ]
-    options, who = RunOptions(out=folder / "again", use_cache=not IS_WHOLE), {one.file: one.id for one in students}
-    begun = time.monotonic()
+    folder, all_roles = tmp_path_factory.mktemp("class"), roles(len(FITTING) + 2 + len(HONEST), FITTING)
+    whose = {f"s{number:03}": role for number, role in enumerate(all_roles)}
+    made = MadeUpClass(folder, whose, _Reference(None).rows, groups=groups_of(whose))
+    students = [made.hand_in(student, role, "s000") for student, role in whose.items()]
+    options, who = RunOptions(out=folder / "again"), {one.file: one.id for one in students}
     settings = grader.Settings(made.course, "term-1", made.course.secret(), options, who)
     grades = grader.grade([one.file for one in students], settings)
-    sizes = sorted(one.file.stat().st_size for one in students)
-    print(
-        f"{COUNT} submissions graded in {(time.monotonic() - begun) / 60:.1f} min; "
-        f"submissions of {sizes[0]} to {sizes[-1]} B"
-    )
     return list(zip(students, grades, strict=True))
 
 
-@pytest.mark.parametrize("role", CHEATS)
-def test_each_cheat_is_named(graded, role):
-    grade = next(grade for student, grade in graded if student.role == role)
-
-    assert CHEATS[role] in {finding.code for finding in grade.findings}, grade.said
-
-
-def test_only_its_own_cheat_is_said_of_a_cheat(graded):
-    for student, grade in graded:
-        if student.role in CHEATS:
-            assert {finding.code for finding in grade.findings} == {CHEATS[student.role]}, (student.role, grade.said)
+@pytest.mark.parametrize("role", FITTING)
+def test_each_cheat_is_called_what_it_is_and_nothing_else_is_said_of_it(graded, role):
+    cheat = CHEATS[role]
+    for grade in (grade for student, grade in graded if student.role == role):
+        assert {finding.code for finding in grade.findings} == ({cheat.named} if cheat.named else set()), grade.said
+        assert cheat.reason in grade.reason
+        assert bool(cheat.reason) == (grade.status is Status.UNGRADED)
 
 
 def test_no_honest_student_is_held_or_remarked_upon(graded):
-    honest = [grade for student, grade in graded if student.role not in CHEATS]
+    honest = [(student.role, grade) for student, grade in graded if student.role in HONEST]
 
-    assert len(honest) == COUNT - len(CHEATS)
-    assert [grade.said for grade in honest if grade.said] == []
-    assert {grade.status for grade in honest} == {Status.GRADED}
+    assert len(honest) == len(HONEST)
+    assert {role: grade.said for role, grade in honest if grade.said and role != "late"} == {}
+    assert {grade.status for _, grade in honest} == {Status.GRADED}
+
+
+def test_who_was_copied_from_is_not_held(graded):
+    grade = next(grade for student, grade in graded if student.role == COPIED_FROM)
+
+    assert {finding.code for finding in grade.findings} == {Code.EQUAL_TEXTS, Code.EQUAL_LOGS}
+    assert grade.status is Status.GRADED
 
 
 def test_right_answers_have_all_points_and_planted_mistakes_their_share(graded):

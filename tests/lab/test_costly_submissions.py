@@ -10,7 +10,8 @@ import time
 import pytest
 
 from scpslab_course.grading import submission
-from tests.lab.made_up_class import MadeUpClass, members_of, packed, repacked
+from tests.lab.cheats import members_of, packed, repacked
+from tests.lab.made_up_class import MadeUpClass
 from tests.lab.pages import ROOT
 
 MOST_MEMORY_KIB = 512 << 10

@@ -10,8 +10,9 @@ from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, STARTER, find
 from scpslab_course.course.runs import carry_out, planned_hidden
 from scpslab_course.grading import grader
 from scpslab_course.grading.grade import Status
+from tests.lab.cheats import repacked
 from tests.lab.command import ended
-from tests.lab.made_up_class import MadeUpClass, repacked
+from tests.lab.made_up_class import MadeUpClass
 
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_bytes()
 TRIED = """deliverables:

@@ -1,5 +1,5 @@
-"""What only a look at the whole class shows: texts and logs that are equal, and numbers that are right for another
-student's variant.
+"""What only a look at the whole class shows: texts and programs that are mostly one, logs that are equal, and numbers
+that are right for another student's variant.
 
 Numbers may agree by chance. They count only with the digits that make chance unlikely, and only if nothing of the
 student's own variant explains them.
@@ -8,21 +8,24 @@ student's own variant explains them.
 from __future__ import annotations
 
 import hashlib
+import io
+import keyword
 import math
 import re
+import tokenize
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from scpslab.core.names import shown
 from scpslab.documents.quantities import AxisValue
 from scpslab_course.course import answers
 from scpslab_course.course.answers import Expected
-from scpslab_course.course.assignment import SOLUTION, STARTER, Assignment, Marking
+from scpslab_course.course.assignment import SOLUTION, Assignment, Marking
 from scpslab_course.course.formulas import base_value
-from scpslab_course.course.workspace import BLANK_WRITE_UP
+from scpslab_course.course.workspace import BLANK_WRITE_UP, handed_out
 from scpslab_course.grading.compare import Rerun
 from scpslab_course.grading.grade import Code, Concern, Grade
 
@@ -31,10 +34,14 @@ NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,12}(?:\.\d{1,12})?(?![\w:/-]|\.\d|,\d)"
 FEWEST_DIGITS = 3
 # Two numbers of four digits, or three of three: by chance less than once in a thousand classes of 60.
 ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
-SHORTEST_TEXT = 80
-# Words of a phrase, which two people hardly write alike; the fewest phrases of the shorter of two texts, and the share
-# of them that the other has.
-PHRASE, FEWEST_PHRASES, MOST_SHARED = 6, 5, 0.5
+# Words of a phrase, which two people hardly write alike: of a text, and of a program, without names and numbers some
+# three lines. The fewest phrases that say anything, the fewest that two have in common whose rest differs, and the
+# share of the shorter one that this has to be: a third is left where every ninth word was changed.
+PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, MOST_SHARED = 6, 24, 5, 6, 1 / 3
+# What more others have than these is what the question asks for.
+MOST_OWNERS = 9
+PROGRAM, NUMBERS_COUNT = ".py", (".csv", ".yaml")
+MOST_COMPARED = 64 << 10
 # Predictions are rounded to three digits or more.
 ALIKE = 0.01
 
@@ -68,15 +75,16 @@ def _is_comparable(one: Grade, other: Grade) -> bool:
     return other.assignment == one.assignment and other.expected is not None and not is_shared
 
 
-def wrote(one: Grade, write_up: str) -> Grade:
-    """The grade with what its texts are compared by: their digests, and the numbers in them that nothing of the
-    student's own variant explains.
+def wrote(one: Grade, write_up: str, assignment: Assignment) -> Grade:
+    """The grade with what its texts are compared by: the digests of their phrases, and the numbers in them that nothing
+    of the student's own variant explains.
 
     Whoever has the grades of a class compares these and reads no text: a text is read once, where its submission is.
     """
     own = _Index((value, "") for value in one.numbers.values())
     long = (text for text in dict.fromkeys(_written(one, write_up)) if _digits(text) >= FEWEST_DIGITS)
-    return replace(one, texts=_texts(one), foreign=tuple(text for text in long if not own.rounded_to(text)))
+    texts = {name: frozenset(phrases) for name, phrases in _texts(one, assignment) if len(phrases) >= FEWEST_PHRASES}
+    return replace(one, texts=texts, foreign=tuple(text for text in long if not own.rounded_to(text)))
 
 
 def from_solution(grade: Grade, assignment: Assignment, marking: Marking) -> Iterator[Concern]:
@@ -85,16 +93,10 @@ def from_solution(grade: Grade, assignment: Assignment, marking: Marking) -> Ite
     An autograder's archive has no solution, and finds nothing.
     """
     published = _published(marking.folder / SOLUTION)
-    for part in grade.parts:
-        if part.kind not in ("answer", "deliverable", "write-up") or part.name not in published:
-            continue
-        starter = assignment.folder / STARTER / part.name
-        handed_out = starter.read_text(encoding="utf-8", errors="replace") if starter.is_file() else BLANK_WRITE_UP
-        common = _phrases(handed_out)
-        theirs, mine = _phrases(published[part.name]) - common, _phrases(part.given) - common
-        shorter = min(len(theirs), len(mine))
-        if shorter >= FEWEST_PHRASES and len(theirs & mine) >= MOST_SHARED * shorter:
-            said = f"{part.name}: found mostly the text of the published solution; expected one's own"
+    for name, mine in _texts(grade, assignment):
+        theirs = _phrases(published[name], name) - _common(assignment, name) if name in published else set()
+        if min(len(theirs), len(mine)) >= FEWEST_PHRASES and _is_mostly(mine, theirs):
+            said = f"{name}: found mostly the text of the published solution; expected one's own"
             yield Concern(Code.EQUAL_TEXTS, said)
 
 
@@ -108,36 +110,66 @@ def _published(solution: Path) -> dict[str, str]:
     return files | {name: str(text) for name, text in given.items()}
 
 
-def _phrases(text: str) -> set[str]:
-    words = _plain(text).split()
-    return {" ".join(words[first : first + PHRASE]) for first in range(len(words) - PHRASE + 1)}
+def _texts(grade: Grade, assignment: Assignment) -> Iterator[tuple[str, set[str]]]:
+    """The phrases of what a student wrote in sentences or as a program, by name; what everybody has does not count."""
+    for part in grade.parts:
+        if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None):
+            yield part.name, _phrases(part.given[:MOST_COMPARED], part.name) - _common(assignment, part.name)
+
+
+def _common(assignment: Assignment, name: str) -> set[str]:
+    """The phrases of what everybody has: what was handed out, and the questions."""
+    suffixes = (".md", PurePosixPath(name).suffix)
+    files = (content for path, content in handed_out(assignment.folder) if PurePosixPath(path).suffix in suffixes)
+    asked = (question.question for question in assignment.file.answers.values())
+    texts = [BLANK_WRITE_UP, *asked, *(content.decode("utf-8", "replace") for content in files)]
+    return set().union(*(_phrases(text, name) for text in texts))
+
+
+def _phrases(text: str, name: str) -> set[str]:
+    """The digests of the phrases of a text, or of a program, as its name says."""
+    suffix = PurePosixPath(name).suffix
+    words = _words_of_program(text) if suffix == PROGRAM else _words(text, numbers_count=suffix in NUMBERS_COUNT)
+    length = PROGRAM_PHRASE if suffix == PROGRAM else PHRASE
+    phrases = {" ".join(words[first : first + length]) for first in range(len(words) - length + 1)}
+    return {hashlib.blake2b(phrase.encode(), digest_size=6).hexdigest() for phrase in phrases}
+
+
+def _words(text: str, *, numbers_count: bool) -> list[str]:
+    """The words of a text; capitals and spaces do not count. Who copies sentences puts other numbers into them."""
+    words = re.findall(r"\d+(?:[.,]\d+)*|\w+", text.casefold())
+    return words if numbers_count else ["0" if word[0].isdigit() else word for word in words]
+
+
+def _words_of_program(text: str) -> list[str]:
+    """What a program does, word by word: without comments and spaces, its names, numbers and texts as one of each."""
+    kinds = {tokenize.NUMBER: "0", tokenize.STRING: "text"}
+    words = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NAME:
+                words.append(token.string if keyword.iskeyword(token.string) else "name")
+            elif token.type in kinds or token.type == tokenize.OP:
+                words.append(kinds.get(token.type, token.string))
+    except (tokenize.TokenError, SyntaxError):
+        # What is no program is compared as far as it is one.
+        pass
+    return words
 
 
 def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
-    theirs: dict[str, list[str]] = defaultdict(list)
-    for other in others:
-        for digest in other.texts.values():
-            theirs[digest].append(other.student)
-    for name, digest in one.texts.items():
-        if students := theirs.get(digest):
-            yield Concern(Code.EQUAL_TEXTS, f"{name}: found the text of {_names(students)}; expected one's own")
+    """Texts that are another student's. Phrases that many of a class have are nobody's own."""
+    written = [(other.student, text) for other in others for text in other.texts.values()]
+    for name, mine in one.texts.items():
+        owners = Counter(phrase for _, text in written for phrase in mine & text)
+        own = {phrase for phrase in mine if owners[phrase] <= MOST_OWNERS}
+        if alike := [student for student, text in written if mine == text or _is_mostly(own, text)]:
+            yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")
 
 
-def _texts(grade: Grade) -> dict[str, str]:
-    """The digests of what a student wrote in sentences, by name; capitals, spaces and what everybody has do not
-    count.
-    """
-    blank, texts = _plain(BLANK_WRITE_UP), {}
-    for part in grade.parts:
-        if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None):
-            text = _plain(part.given)
-            if len(text) >= SHORTEST_TEXT and text != blank:
-                texts[part.name] = hashlib.sha256(text.encode()).hexdigest()
-    return texts
-
-
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+def _is_mostly(mine: Set[str], theirs: Set[str]) -> bool:
+    """Whether so much of the shorter of two texts is in the other that it was copied."""
+    return len(mine & theirs) >= max(FEWEST_SHARED, MOST_SHARED * min(len(mine), len(theirs)))
 
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:

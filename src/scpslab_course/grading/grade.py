@@ -126,7 +126,7 @@ class Grade:
     parts: tuple[Graded, ...] = ()
     cells: tuple[str, ...] = ()
     seconds: float = 0.0
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
     expected: Expected | None = None

@@ -300,18 +300,22 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
         numbers=classwide.numbers(right, variant.parameters, reruns),
     )
     copied = tuple(classwide.from_solution(found, assignment, marking))
-    return classwide.wrote(replace(found, findings=(*found.findings, *copied)), handed_in.write_up)
+    return classwide.wrote(replace(found, findings=(*found.findings, *copied)), handed_in.write_up, assignment)
 
 
 def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters: Mapping[Path, str]) -> list[Grade]:
     """The grades with what only a look at the whole class shows.
 
-    Who handed a variant in twice is only a question where the platform has not said it.
+    Two submissions of one variant are a question where the platform has not said whose they are, and where members of
+    one group have handed in different ones.
     """
-    same: dict[str, list[Path]] = {}
+    same: dict[tuple[str, bool], list[Path]] = {}
+    digests = {one.path: one.sha256 for one in grades}
     for path, variant in bound.items():
-        if path not in submitters:
-            same.setdefault(variant.digest, []).append(path)
+        submitter = submitters.get(path)
+        there = same.setdefault((variant.digest, submitter is None), [])
+        if submitter is None or (submitter in variant.members and digests[path] not in map(digests.get, there)):
+            there.append(path)
     twice = {path: other for paths in same.values() for path in paths for other in reversed(paths) if other != path}
     found = []
     for one in grades:

@@ -1,5 +1,6 @@
 """Numbers that are right for another student's variant are found in any text."""
 
+import re
 from pathlib import Path
 
 from hypothesis import given
@@ -13,11 +14,13 @@ from scpslab_course.grading.classwide import _Index, _is_rounded
 from scpslab_course.grading.grade import Code, Grade, Graded
 
 EXPECTED = Expected(predictions={}, answers={})
+SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
 
 
 def made(student: str, numbers: dict[str, float], write_up: str = "") -> Grade:
     whose = {"assignment": "small", "student": student, "members": (student,)}
-    return classwide.wrote(Grade(Path(student), **whose, expected=EXPECTED, numbers=numbers), write_up)
+    grade = Grade(Path(student), **whose, expected=EXPECTED, numbers=numbers)
+    return classwide.wrote(grade, write_up, load_assignment(SMALL))
 
 
 @given(
@@ -105,3 +108,52 @@ def test_a_text_of_ones_own_and_what_was_handed_out_are_not_the_published_soluti
     blank = {"write-up.md": BLANK_WRITE_UP}
     own = "It asks for the distance of the answers to two packets that left together, and keeps the median of nine."
     assert from_solution(**{"policy.py": f"{starter}\n# mine\nx = 1\n", "finding": own, "losing": "No.", **blank}) == []
+
+
+def wrote(student: str, **given: str) -> Grade:
+    """A student's texts, by question, and programs, by file."""
+    kinds = {name: "deliverable" if "." in name else "answer" for name in given}
+    parts = tuple(Graded(kinds[name], name, "", 1, None, "", text) for name, text in given.items())
+    grade = Grade(
+        Path(student), assignment="small", student=student, members=(student,), expected=EXPECTED, parts=parts
+    )
+    return classwide.wrote(grade, "", load_assignment(find("write-your-own")))
+
+
+COPIED = (
+    "Slow start doubles the window in each round trip, so that the first 300 ms carry ten segments alone; the queue then "
+    "fills within 2.4 s and drops a burst, after which recovery takes three more round trips than the file has left."
+)
+
+
+def test_a_text_with_other_numbers_and_words_here_and_there_is_still_the_other_s():
+    words = COPIED.replace("300 ms", "271.5 ms").replace("2.4 s", "1.97 s").split()
+    edited = " ".join(f"{word} really" if number % 9 == 8 else word for number, word in enumerate(words))
+    anna, bo = wrote("anna", finding=COPIED), wrote("bo", finding=f"As I see it: {edited}")
+    di = wrote(
+        "di", finding="Two answers arrive as far apart as the slow hop sends two packets, and so I wait for that."
+    )
+
+    assert ['"anna"' in found.says for found in classwide.findings(bo, [anna, bo, di])] == [True]
+    assert list(classwide.findings(di, [anna, bo, di])) == []
+
+
+def test_what_half_of_a_class_writes_is_nobody_s_own():
+    numbers = "The product is {0} kB, the round trip is {0} ms, the time was {0} s and the goodput was {0} kbit/s."
+    class_ = [
+        wrote(f"s{one}", finding=f"{numbers.format(one)} Student {one} of us says so {'x' * one}.") for one in range(20)
+    ]
+
+    assert [list(classwide.findings(one, class_)) for one in class_] == [[]] * 20
+
+
+def test_a_program_with_other_names_numbers_and_comments_is_still_the_other_s():
+    program = (load_marking(load_assignment(find("write-your-own"))).folder / SOLUTION / "policy.py").read_text()
+    renamed = re.sub(r"\bself\.(\w+)", r"self.my_\1", program).replace("1.25", "1.3").replace("\n", "  # mine\n")
+    other = (Path(classwide.__file__).parent / "compare.py").read_text()
+    anna, bo, di = (
+        wrote(name, **{"policy.py": text}) for name, text in (("anna", program), ("bo", renamed), ("di", other))
+    )
+
+    assert ['"anna"' in found.says for found in classwide.findings(bo, [anna, bo, di])] == [True]
+    assert list(classwide.findings(di, [anna, bo, di])) == []
