@@ -99,6 +99,19 @@ def test_services_that_do_not_want_to_end_or_print_without_end_disturb_nothing(r
     assert cell.log("s1-h2").endswith("(the rest is left out)\n")
 
 
+@pytest.mark.parametrize(("signal", "says"), [("terminate", "farewell"), ("kill", "")])
+def test_a_service_that_an_event_ends_is_gone_from_then_on_and_the_cell_goes_on(run, signal, says):
+    """Asked to end it may tidy up; killed it may not."""
+    polite = "trap 'echo farewell >&2; exit 0' TERM; while :; do sleep 0.1; done"
+    steps = [{"at": "2 s", "service": "s0", "signal": signal}, {"at": "5 s", "node": "h1", "command": "true"}]
+    cell = run(SCENARIO, services(polite), f"events={json.dumps(steps)}").cell.completed
+
+    assert cell.log("s0-h2").strip() == says
+    assert [line for line in cell.lines("events") if "service" in line] == [
+        {"t_s": pytest.approx(2, abs=0.001), "step": 1, "service": "s0", "signal": signal}
+    ]
+
+
 def test_workloads_servers_are_watched_too(run):
     """A server of FTP that somebody kills fails the cell; curl would only have waited for it."""
     ftp = "{kind: ftp, name: files, from: h1, to: h2, size: 1 MB, command: put, mode: passive}"

@@ -32,7 +32,7 @@ from functools import partial
 from scpslab.core.names import file_name
 from scpslab.lab.context import Context
 from scpslab.lab.records import Records
-from scpslab.plan.events import LinkStep, RunStep, Step
+from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
 
 FOR_EVER_NS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
@@ -273,7 +273,7 @@ class Events:
     def __init__(self, context: Context, steps: tuple[Step, ...]) -> None:
         self.context, self.steps = context, steps
         self.reason = self.broken = ""
-        self.left: int = sum(isinstance(step, LinkStep) or step.required for step in steps)
+        self.left: int = sum(isinstance(step, LinkStep | ServiceStep) or step.required for step in steps)
         self.processes: list[subprocess.Popen[bytes]] = []
         if steps:
             self.records = Records(context.folders.records / "events.jsonl")
@@ -314,6 +314,11 @@ class Events:
             self.records.write(
                 t_s=self.context.epoch.now_s(), step=number, link=step.link, change=step.change, value=step.value
             )
+            self.left -= 1
+        elif isinstance(step, ServiceStep):
+            service = self.context.services.named(step.service)
+            service.kill() if step.signal == "kill" else service.stop()
+            self.records.write(t_s=self.context.epoch.now_s(), step=number, service=step.service, signal=step.signal)
             self.left -= 1
         else:
             self._run(number, step)

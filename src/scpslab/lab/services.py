@@ -206,6 +206,10 @@ class Services:
         if wait:
             service.wait()
 
+    def named(self, name: str) -> Service:
+        """The one of that name."""
+        return next(service for service in self._all if service.name == name)
+
     @property
     def broken(self) -> str:
         """Why the cell cannot go on: the first service that ended by itself; "" if none did."""

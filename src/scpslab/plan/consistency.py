@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from scpslab.core import names
 from scpslab.plan.cell import CellPlan, Plan
+from scpslab.plan.events import ServiceStep
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
@@ -147,6 +148,8 @@ def _cell(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         yield from _within(at, probe.problems(network))
     for at, step in _each("events", cell.events):
         yield from _within(at, step.problems(network))
+        if isinstance(step, ServiceStep) and step.service not in (services := [one.name for one in cell.services]):
+            yield f"{at}.service", one_of(step.service, services)
     yield from _services(cell, network)
 
 

@@ -65,5 +65,19 @@ class RunStep:
         return network.not_speaking(self.node)
 
 
-STEPS: dict[str, type] = {"link": LinkStep, "run": RunStep}
-Step = Annotated[LinkStep | RunStep, Kinds("do", STEPS)]
+@dataclass(frozen=True, kw_only=True)
+class ServiceStep:
+    """A service of the cell gets a signal; that it ends is no fault from then on."""
+
+    t_ns: Nanoseconds
+    do: Literal["service"] = "service"
+    service: Name
+    signal: Literal["kill", "terminate"]
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """None: its service is the cell's."""
+        yield from ()
+
+
+STEPS: dict[str, type] = {"link": LinkStep, "run": RunStep, "service": ServiceStep}
+Step = Annotated[LinkStep | RunStep | ServiceStep, Kinds("do", STEPS)]

@@ -33,7 +33,7 @@ from scpslab.scenario import services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.kinds import at_keys
-from scpslab.scenario.model import Direction, ScenarioFile, axis_values
+from scpslab.scenario.model import Direction, ScenarioFile, ServiceStep, axis_values
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, TopologyError
 from scpslab.scenario.workloads import Surroundings, Workload
@@ -329,6 +329,9 @@ def _services(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
     asked = [(one.kind, one.name, one.node, one.listens_at) for one in model.services]
     for index, key, text in misplaced(enumerate(asked), workloads, surveyed.network):
         yield ("services", index, key), text
+    for index, step in enumerate(model.events or ()):
+        if isinstance(step, ServiceStep):
+            yield from _unknown(("events", index, "service"), step.service, [one.name for one in model.services])
 
 
 def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:

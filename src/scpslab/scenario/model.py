@@ -277,13 +277,38 @@ class RunStep(Part):
         return at_keys((), self.plan(network, lambda link, direction: "").problems(network))
 
 
+class ServiceStep(Part):
+    """A service is stopped, or killed: it does not come back, and the cell goes on without it."""
+
+    at: Duration = key(says="Time of the step, counted from the epoch.", example="6 s")
+    service: Name = key(says="Service, by its name.", example="far")
+    signal: Literal["kill", "terminate"] = key(
+        "terminate",
+        says="terminate: ask it to end, and it may tidy up; kill: end it as a power failure does.",
+        example="kill",
+    )
+
+    def plan(self, network: NetworkPlan, draw: Draw) -> planned.ServiceStep:
+        """Its part of the plan."""
+        return planned_from(planned.ServiceStep, self, t_ns=self.at, do="service")
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """None: the network has no services."""
+        yield from ()
+
+
 def _happening(value: Any) -> str:
     given = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    if "service" in given:
+        return "of a service"
     return "of a node" if given.keys() & {"node", "command"} else "of a link"
 
 
 Event = Annotated[
-    Annotated[LinkStep, Tag("of a link")] | Annotated[RunStep, Tag("of a node")], Discriminator(_happening)
+    Annotated[LinkStep, Tag("of a link")]
+    | Annotated[RunStep, Tag("of a node")]
+    | Annotated[ServiceStep, Tag("of a service")],
+    Discriminator(_happening),
 ]
 
 

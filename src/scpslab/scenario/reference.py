@@ -136,6 +136,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     *((f"probes: kind {name}", kind) for name, kind in probes.KINDS.items()),
     ("events: a link changes", model.LinkStep),
     ("events: a command runs", model.RunStep),
+    ("events: a service ends", model.ServiceStep),
     ("sweep.AXIS: values", model.Values),
     ("sweep.AXIS: cases", model.Cases),
     ("limits", model.Limits),

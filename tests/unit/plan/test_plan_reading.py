@@ -155,6 +155,11 @@ SERVICE = {"kind": "command", "node": "ws1", "command": "a", "ready_port": 80, "
     ("part", "said", "says"),
     [
         ("events", [STEP], ""),
+        (
+            "events",
+            [{"t_ns": 1, "do": "service", "service": "web", "signal": "kill"}],
+            'cell.events[0].service: found "web"; expected',
+        ),
         ("events", [STEP | {"link": "hup"}], 'cell.events[0].link: found "hup"; expected one of'),
         (
             "events",

@@ -104,6 +104,7 @@ workloads[1].port | {workloads.1: {BULK, name: second}} | found port 5001 of h2,
 workloads[1].name | {workloads.1: {BULK, port: 6001}} | found the name "transfer"
 workloads[0].name | {workloads.0.name: accounting} | found the name "accounting"
 workloads[0].name | {workloads.0.name: events} | found the name "events"
+events[0].service | {services: [{COMMAND, name: web}], events: [{at: 1 s, service: wep}]} | found "wep" ... Did you mean web?
 services[0].node | {services: [{COMMAND, node: h9}]} | found "h9"; expected
 services[0].name | {services: [{COMMAND, name: transfer}]} | which a workload or another service has
 services[1].ready_port | {services: [{COMMAND, READY}, {COMMAND, name: b, READY}]} | which another service on h2 waits for

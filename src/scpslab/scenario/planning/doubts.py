@@ -166,7 +166,7 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Doubt]:
             timeout = getattr(part, "timeout", None)
             if timeout is None or "timeout" not in part.model_fields_set or not getattr(part, "required", True):
                 continue
-            begins = part.at if isinstance(part, model.RunStep | model.LinkStep) else part.start
+            begins = part.at if isinstance(part, model.RunStep | model.LinkStep | model.ServiceStep) else part.start
             if begins + timeout > limit:
                 found = (
                     f'found "{timeout.text}" from {begins.text} on, beyond limits.lab_time ("{limit.text}"), at '
