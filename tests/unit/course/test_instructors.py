@@ -41,7 +41,8 @@ def students(tmp_path):
 def test_the_archive_has_every_part_and_nothing_of_students_and_no_second_form(archive, tmp_path):
     with tarfile.open(archive) as found:
         inside = {name.split("/", 1)[1] for name in found.getnames()}
-    assert {f"{name}/{INSTRUCTOR}/marking.yaml" for name in names()} < inside
+    parts = ("marking.yaml", "instructor.md", "oral.md")
+    assert {f"{name}/{INSTRUCTOR}/{part}" for name in names() for part in parts} < inside
     assert {name for name in inside if f"/{INSTRUCTOR}/" not in name} == {"VERSION"}
     (tmp_path / "again").mkdir()
     assert instructors.write_archive(tmp_path / "again").read_bytes() == archive.read_bytes()

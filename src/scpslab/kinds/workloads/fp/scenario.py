@@ -16,6 +16,8 @@ from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer
 
 # Shares of a file between which a transfer is stopped: in its middle, with enough left to go on with.
 STOP_FROM, STOP_TO = 0.05, 0.75
+# Every time that one program waits for the other.
+WAITS = ("CONNTIMEOUT", "LOGINTIMEOUT", "IDLE", "REPLYTIMEOUT", "DATATIMEOUT")
 
 
 class Fp(Transfer):
@@ -67,6 +69,12 @@ class Fp(Transfer):
     reply_timeout: PositiveDuration = key(
         "60 s", says="Longest time that the client waits for a reply, in whole seconds (REPLYTIMEOUT).", example="20 s"
     )
+    patience: PositiveDuration | None = key(
+        None,
+        says="Time, in whole seconds, that each program waits for the other, whatever for: to connect, to log in, for "
+        "commands, replies and data. For round trips above half a minute. Default: the two above, and the programs' own.",
+        example="6 h",
+    )
     restart_delay: PositiveDuration = key(
         "5 s",
         says="First pause before an automatic restart, in whole seconds; each further pause is twice as long "
@@ -99,9 +107,9 @@ class Fp(Transfer):
             raise ValueError(
                 f'found stop_at "{self.stop_at.text}" in a file of "{self.size.text}"; expected less than the file'
             )
-        for name in ("data_timeout", "reply_timeout", "restart_delay"):
-            if getattr(self, name) % 10**9:
-                raise ValueError(f'found {name} "{getattr(self, name).text}"; expected whole seconds')
+        for name in ("data_timeout", "reply_timeout", "patience", "restart_delay"):
+            if (time := getattr(self, name)) is not None and time % 10**9:
+                raise ValueError(f'found {name} "{time.text}"; expected whole seconds')
         return self
 
     def serves(self) -> tuple[str, int]:
@@ -137,6 +145,7 @@ class Fp(Transfer):
                 "DATATIMEOUT": self.data_timeout // 10**9,
                 "REPLYTIMEOUT": self.reply_timeout // 10**9,
                 "RESTARTDELAY": self.restart_delay // 10**9,
+                **({} if self.patience is None else dict.fromkeys(WAITS, self.patience // 10**9)),
             },
             "from_scps": from_scps,
             "to_scps": to_scps,
