@@ -15,7 +15,8 @@ import re
 import tokenize
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -167,7 +168,7 @@ def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
             yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")
 
 
-def _is_mostly(mine: Set[str], theirs: Set[str]) -> bool:
+def _is_mostly(mine: AbstractSet[str], theirs: AbstractSet[str]) -> bool:
     """Whether so much of the shorter of two texts is in the other that it was copied."""
     return len(mine & theirs) >= max(FEWEST_SHARED, MOST_SHARED * min(len(mine), len(theirs)))
 
