@@ -25,6 +25,7 @@ HIDDEN = """trials:
     says: Two hops.
     share: 2 * mean("noisy", "utilization") * mean("noisy", "efficiency")
     points: 4
+    shows: [transfer_s, utilization, status]
 """
 NOISY = """kind: scenario
 version: 1
@@ -88,6 +89,8 @@ def test_a_right_policy_has_the_share_that_the_formula_gives(grades):
     assert 0 < trial.earned < 4
     # The leaderboard has the numbers that the student reads.
     assert trial.numbers["transfer_s"] == pytest.approx(took_s, rel=0.001)
+    assert "status completed" in trial.comment
+    assert set(trial.numbers) == {"transfer_s", "utilization"}
     assert grades["right"].pseudonym
 
 

@@ -293,17 +293,17 @@ def inginious(
     wanted = term or found.file.term
     check_terms(wanted)
     files: dict[str, bytes] = {}
-    reference, assignment = _Reference(jobs), found.assignment(name)
+    reference, assignment, secret = _Reference(jobs), found.assignment(name), found.secret()
     with opened(instructors) as place:
         marked = [(assignment, load_marking(assignment, place))]
-        parties = [folders.Party(f"inginious/{number:03}", (folders.Student("inginious"),)) for number in range(traces)]
-        issued = folders.plan_issue(found, found.secret(), wanted, parties, marked, reference.rows)
-    for number, one in enumerate(issued, start=1):
+    for number in range(1, traces + 1):
+        party = folders.Party(f"inginious/{number}", (folders.Student("inginious"),))
+        (one,) = folders.plan_issue(found, secret, wanted, [party], marked, reference.rows)
         with reference.runs(assignment, one.variant.parameters) as runs:
             made = task_of(runs.values(), f"{assignment.file.title} ({number})", int(one.variant.digest, 16))
         files |= {f"{name}-{number:03}/{inside}": content for inside, content in made.items()}
     write_new(files, out, "Choose another name.")
-    typer.echo(f"{len(issued)} tasks", err=True)
+    typer.echo(f"{traces} tasks", err=True)
     typer.echo(harmless(str(out)))
 
 

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from statistics import mean
 
@@ -208,11 +209,12 @@ def carry_out(one: Planned, content: bytes | None, options: RunOptions, listener
     tried = {cell: _tried(one, ended[cell].reason, rows[cell]) for cell in plans}
     shares = [share for share, _ in tried.values() if share is not None]
     says = "; ".join(f"{cell}: {said}" if len(tried) > 1 else said for cell, (_, said) in tried.items())
-    numbers = {}
-    if all(rows[cell]["status"] == "completed" for cell in plans):
-        columns = ((column, [rows[cell].get(column, "") for cell in plans]) for column in trial.shows)
-        numbers = {column: mean(map(float, texts)) for column, texts in columns if all(texts)}
-    return Outcome(mean(shares) if len(shares) == len(tried) else None, says, ran, numbers)
+    return Outcome(
+        mean(shares) if len(shares) == len(tried) else None,
+        says,
+        ran,
+        dict(_numbers([rows[cell] for cell in plans], trial.shows)),
+    )
 
 
 def _tried(one: Planned, reason: str, row: Row) -> tuple[float | None, str]:
@@ -226,6 +228,17 @@ def _tried(one: Planned, reason: str, row: Row) -> tuple[float | None, str]:
     if RUNNER in reason:
         return 0.0, f"0%, not completed: {DETAIL.sub('', reason)}; {ENDLESS}"
     return None, f"the lab failed: {reason}; a person decides"
+
+
+def _numbers(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """The means of columns over completed cells; a column of words has none."""
+    for column in columns if all(row["status"] == "completed" for row in rows) else ():
+        try:
+            value = mean(float(row.get(column, "")) for row in rows)
+        except ValueError:
+            continue
+        if isfinite(value):
+            yield column, value
 
 
 def _share(one: Planned, row: Row) -> float:

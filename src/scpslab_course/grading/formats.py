@@ -103,11 +103,10 @@ def gradescope(grades: Sequence[Grade], _: Facts) -> str:
     """
     (grade,) = grades
     codes = [finding.code for finding in grade.findings]
-    found: dict[str, object] = {"output": comment(grade)}
-    found |= dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text")
-    found |= {"visibility": "visible", "stdout_visibility": "hidden", "execution_time": round(grade.seconds)}
     extra = {"status": grade.status, "sha256": grade.sha256, "findings": codes, "cells": list(grade.cells)}
-    found["extra_data"] = extra
+    found = {"output": comment(grade), "extra_data": extra, "execution_time": round(grade.seconds)}
+    found |= dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text")
+    found |= {"visibility": "visible", "stdout_visibility": "hidden"}
     if grade.status is Status.GRADED:
         found["score"] = round(grade.score, 4)
         found["tests"] = [
@@ -205,12 +204,11 @@ def vpl(grades: Sequence[Grade], facts: Facts) -> str:
 
 def nbgrader(grades: Sequence[Grade], facts: Facts) -> str:
     """CSV of nbgrader: a line for each student with a grade. The gradebook keeps what it has of all others."""
-    rows: list[Iterable[str]] = [NBGRADER]
+    rows: list[Sequence[str]] = [NBGRADER]
     for student, grade in _students(grades, facts):
         first, last = _names_of(student.name)
-        score = _points(grade.score)
         texts = (grade.assignment, "", facts.at, student.id, last, first, student.email)
-        rows.append([*map(_cell, texts), score, "0", score, f"{grade.most:g}"])
+        rows.append([*map(_cell, texts), _points(grade.score), "0", *_score(grade)])
     return csv_text(rows)
 
 
@@ -238,11 +236,11 @@ def canvas(grades: Sequence[Grade], facts: Facts) -> str:
 
 def mail_merge(grades: Sequence[Grade], facts: Facts) -> str:
     """A line for each student: address, name, points, and the comments on all parts."""
-    rows: list[Iterable[str]] = [MAIL_MERGE]
-    for student, grade in _finals(grades, facts):
-        texts = (student.email, student.name, student.id, grade.assignment)
-        rows.append([*map(_cell, texts), _points(grade.score), f"{grade.most:g}", _feedback(grade)])
-    return csv_text(rows)
+    rows = (
+        [*map(_cell, (one.email, one.name, one.id, grade.assignment)), *_score(grade), _feedback(grade)]
+        for one, grade in _finals(grades, facts)
+    )
+    return csv_text([MAIL_MERGE, *rows])
 
 
 def junit(grades: Sequence[Grade], facts: Facts) -> str:
@@ -309,6 +307,10 @@ def _hundredths(points: float) -> int:
 def _points(points: float) -> str:
     """Points to the hundredth, however many there are: four digits would cut those of a hundred points off."""
     return f"{round(points, 2):.10g}"
+
+
+def _score(grade: Grade) -> tuple[str, str]:
+    return _points(grade.score), f"{grade.most:g}"
 
 
 def _students(grades: Iterable[Grade], facts: Facts) -> Iterator[tuple[Student, Grade]]:
