@@ -163,15 +163,15 @@ class Netlink:
             parts += attribute(RTA_PREFSRC, socket.inet_aton(src))
         self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, _route_head(head) + parts + _metrics(metrics))
 
-    def connected(self, index: int, cidr: str, metrics: dict[int, int]) -> None:
-        """Gives the route to an interface's own subnet, which the kernel has made with the address `cidr`, these
-        metrics.
+    def connected(self, index: int, cidr: str, metrics: dict[int, int], peer: str | None = None) -> None:
+        """Gives the route that the kernel has made with an interface's address `cidr` these metrics: the one to its own
+        subnet, or to its `peer`.
         """
-        ip, prefix = cidr.split("/")
-        subnet = ipaddress.IPv4Interface(cidr).network.network_address.packed
-        head = int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST
-        parts = attribute(RTA_DST, subnet) + attribute(RTA_OIF, struct.pack("=I", index))
-        parts += attribute(RTA_PREFSRC, socket.inet_aton(ip)) + _metrics(metrics)
+        own = ipaddress.IPv4Interface(cidr)
+        subnet = own.network if peer is None else ipaddress.IPv4Network(peer)
+        head = subnet.prefixlen, 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST
+        parts = attribute(RTA_DST, subnet.network_address.packed) + attribute(RTA_OIF, struct.pack("=I", index))
+        parts += attribute(RTA_PREFSRC, own.packed) + _metrics(metrics)
         self.ask(RTM_NEWROUTE, NLM_REPLACE | NLM_ACK, _route_head(head) + parts)
 
     def device_route(self, device: str, table: int) -> None:

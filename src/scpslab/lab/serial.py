@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -203,25 +204,11 @@ class SerialLink:
         assert end.ip is not None
         assert peer.ip is not None
         assert end.interface is not None
-        own, other = (ip.split("/")[0] for ip in (end.ip, peer.ip))
-        node = self.network.node(end.node)
-        options = end.route
-        values = {name: getattr(options, name) for name in ("initcwnd", "initrwnd", "advmss", "quickack")}
-        words = [word for name, value in values.items() if value is not None for word in (name, str(value))]
-        if options.rto_min_ms is not None:
-            words += ["rto_min", f"{options.rto_min_ms}ms"]
-        if words:
-            # pppd has made the route to the peer; it gets the host's options.
-            argv = ["ip", "route", "change", f"{other}/32", "dev", end.interface]
-            argv += ["proto", "kernel", "scope", "link", "src", own, *words]
-            process = node.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            _, complaint = process.communicate()
-            if process.returncode:
-                raise OSError(
-                    process.returncode, f"serial link {self.name}: {' '.join(argv)}: {complaint.decode().strip()}"
-                )
-        with inside(node.pid):
+        with inside(self.network.pid(end.node)):
             here = Netlink()
+            if metrics := route_metrics(end.route):
+                # pppd has made the route to the peer; it gets the host's options.
+                here.connected(socket.if_nametoindex(end.interface), end.ip, metrics, peer.ip.split("/")[0])
             for route in routes:
                 here.route(route.to, route.via, route_metrics(route), route.src)
             here.close()
