@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
@@ -35,6 +36,8 @@ class Workload(Generic[Planned]):
         self.records = Records(context.folders.records / file_name(self.name, suffix=".jsonl"))
         # A folder of the workload's own in its nodes.
         self.folder = f"/tmp/{file_name(self.name)}"
+        # Where a kind has made it, by node: its files are memory, which `close` gives back.
+        self.folders: dict[str, Path] = {}
         self.outcome, self.reason = "", ""
         self.processes: list[subprocess.Popen[bytes]] = []
         self.services: list[Service] = []
@@ -66,6 +69,8 @@ class Workload(Generic[Planned]):
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
+        for folder in self.folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def ended(self) -> bool:
         """Whether every process of the workload has ended."""

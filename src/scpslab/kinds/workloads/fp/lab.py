@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import shutil
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -256,12 +255,6 @@ class Fp(Workload[planned.Fp]):
         if len(counts) < self.starts["server" if self.spec.from_ == self.server else "client"]:
             return {}
         return {key: sum(count[key] for count in counts) for key in ("rtos", "retransmissions", "superfluous_resends")}
-
-    def close(self) -> None:
-        """Ends server and client, and gives the files' memory back."""
-        super().close()
-        for folder in self.folders.values():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 KIND = Fp

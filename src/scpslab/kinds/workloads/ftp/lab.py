@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import shutil
 
 from scpslab.lab.services import Service, listens
 from scpslab.lab.workloads import Workload
@@ -139,12 +138,6 @@ class Ftp(Workload[planned.Ftp]):
     def _arrived(self) -> bytes:
         path = self.folders[self.spec.to] / FILE
         return path.read_bytes() if path.exists() else b""
-
-    def close(self) -> None:
-        """Ends server and client, and gives the files' memory back."""
-        super().close()
-        for folder in self.folders.values():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 KIND = Ftp
