@@ -123,7 +123,6 @@ MEMORY_FOLDER = Path("/dev/shm")
 NEEDED_PROCESSES = 200
 BOOT_LIMIT_S = 20
 BUILD_PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "patch", "mmdebstrap", "mkfs.erofs", "clang", "apt-get", "xz")
-NAME = "ptrace"
 SCOPE_FILE = Path("/proc/sys/kernel/yama/ptrace_scope")
 # From this scope on, children may not ask to be traced: 2 only root, 3 nobody until the next boot.
 SCOPE_REFUSES, SCOPE_FOR_GOOD = 2, 3
