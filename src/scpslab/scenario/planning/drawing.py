@@ -15,7 +15,6 @@ from itertools import pairwise
 from scpslab.core import units
 from scpslab.plan import Plan
 from scpslab.plan.disciplines import DEFAULT, Queue
-from scpslab.plan.error_models import NO_MODEL, BitErrorRate, Errors
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host, Switch
 from scpslab.plan.paths import ways
@@ -23,7 +22,7 @@ from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import Hop
 from scpslab.plan.ways import way as fewest_links
 from scpslab.plan.workloads import Traffic
-from scpslab.scenario.planning.flows import NOTHING, delay_text
+from scpslab.scenario.planning.flows import NOTHING, delay_text, errors_text
 
 WIDTH, MARGIN, ROW, LINE = 720, 14, 62, 17
 BOX, PILL = 40, 24
@@ -111,7 +110,7 @@ def _facts(plan: Plan) -> Iterator[tuple[Key, str]]:
             queue = direction.queue if isinstance(direction, Direction) else None
             errors = plan.cell.errors(link.name, direction.name)
             rate = NOTHING if direction.rate_bps is None else _short("rate", direction.rate_bps)
-            texts = (rate, delay_text(Hop(link, direction)), _queue(queue), _errors(errors))
+            texts = (rate, delay_text(Hop(link, direction)), _queue(queue), errors_text(errors))
             for head, text in zip(list(LINKS)[2:], texts, strict=True):
                 yield (link.name, direction.name, head), text
     for workload in plan.cell.workloads:
@@ -130,25 +129,6 @@ def _queue(queue: Queue | None) -> str:
         return NOTHING
     size = _short("size", queue.limit_bytes) if queue.limit_bytes else f"{queue.limit_packets} packets"
     return f"{'' if queue.discipline == DEFAULT else f'{queue.discipline} '}{size}{' ECN' if queue.ecn else ''}"
-
-
-def _errors(errors: Errors | None) -> str:
-    if errors is None:
-        return NOTHING
-    settings, said = errors.settings, list[str]()
-    if isinstance(settings, BitErrorRate):
-        said += [f"BER {settings.ber:g}".replace("e-0", "e-")] if settings.ber else []
-    elif settings.NAMES_PACKETS:
-        said.append(f"loss {100 * getattr(settings, 'loss', 0):g} %")
-    elif errors.model != NO_MODEL:
-        said.append(errors.model)
-    if errors.drop_packets and not settings.NAMES_PACKETS:
-        said.append(f"{len(errors.drop_packets)} dropped")
-    if len(errors.outages) == 1:
-        said.append("outage " + " to ".join(_short("duration", t_ns) for t_ns in errors.outages[0]))
-    elif errors.outages:
-        said.append(f"{len(errors.outages)} outages")
-    return ", ".join(said) or NOTHING
 
 
 def _amount(workload: Traffic) -> str:
@@ -300,8 +280,11 @@ def _places(plans: Sequence[Plan]) -> tuple[dict[str, tuple[int, int]], dict[str
     places: dict[str, tuple[int, int]] = {}
     hidden: dict[str, int] = {}
     for name, column in columns.items():
-        row = sum(1 for there, _ in places.values() if there == column - first)
-        row = 0 if name in path else max(1, row)
+        row = (
+            0
+            if name in path
+            else 1 + max((row for there, row in places.values() if there == column - first), default=0)
+        )
         if row < MOST_IN_A_COLUMN:
             places[name] = (column - first, row)
         else:

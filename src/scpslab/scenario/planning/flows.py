@@ -107,7 +107,7 @@ def _row(plan: Plan, hop: Hop) -> tuple[str, ...]:
         direction.to,
         rate,
         delay_text(hop),
-        _errors(plan.cell.errors(*hop.place)),
+        errors_text(plan.cell.errors(*hop.place)),
     )
 
 
@@ -126,7 +126,8 @@ def delay_text(hop: Hop) -> str:
     return " to ".join(units.text("duration", delay_ns) for delay_ns in dict.fromkeys((delays[0], delays[-1])))
 
 
-def _errors(errors: Errors | None) -> str:
+def errors_text(errors: Errors | None) -> str:
+    """What goes wrong in a direction, in words."""
     if errors is None:
         return NOTHING
     said = []
@@ -135,7 +136,10 @@ def _errors(errors: Errors | None) -> str:
         ber = [f"BER {settings.pop('ber'):g}"] if "ber" in settings else []
         said.append(", ".join([*ber, errors.model, *(f"{name} {value}" for name, value in settings.items())]))
     said += [f"drop list of {len(errors.drop_packets)}"] if errors.drop_packets else []
-    said += [f"outages: {len(errors.outages)}"] if errors.outages else []
+    if len(errors.outages) == 1:
+        said.append("outage " + " to ".join(units.text("duration", t_ns) for t_ns in errors.outages[0]))
+    elif errors.outages:
+        said.append(f"outages: {len(errors.outages)}")
     return "; ".join(said) or NOTHING
 
 
