@@ -558,10 +558,13 @@ def resends(connection: Connection, frames: Ints, lost: dict[int, str]) -> list[
     found: list[tuple[int, str]] = []
     # What became of each copy: its first byte, the byte behind it, and why it was lost (None: it was not).
     copies: list[tuple[int, int, str | None]] = []
+    sent_to = 0
     for index in np.flatnonzero(is_data).tolist():
         left, frame = int(connection.seq[index]), int(frames[connection.packet[index]])
-        fates = [cause for low, high, cause in copies if low <= left < high]
+        # What is sent for the first time has no copies to look for.
+        fates = [cause for low, high, cause in copies if low <= left < high] if left < sent_to else []
         if fates:
             found.append((frame, SUPERFLUOUS if None in fates else str(fates[-1])))
         copies.append((left, left + int(connection.payload_bytes[index]), lost.get(frame)))
+        sent_to = max(sent_to, copies[-1][1])
     return found

@@ -1,5 +1,5 @@
 """Paths into a scenario's data, such as `links.hop.*.errors.ber` or `workloads.transfer.size`: how sweeps, variants and
---set name a value.
+--set name a value. Items of a list without names are counted from 1: `events.1.at`.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
 
 def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, Data]]:
     named = [
-        (index, item, str(item.get("name", item.get("kind", ""))))
+        (index, item, str(item.get("name", item.get("kind", index + 1))))
         for index, item in enumerate(here)
         if isinstance(item, dict)
     ]

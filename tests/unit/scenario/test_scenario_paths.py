@@ -42,6 +42,15 @@ def test_star_means_a_bystander_that_the_scenario_speaks_of(load, more):
     assert set(load(text, "hosts.*.congestion_control=bbr").model.hosts) == {"ws1", "ws2", "ws3"}
 
 
+def test_items_of_a_list_that_have_no_names_are_counted_from_one(load):
+    text = bare(more="links: {hop: {forward: {delay_table: [{at: 0 s, delay: 9 ms}, {at: 15 s, delay: 4 ms}]}}}\n")
+    steps = load(text, "links.hop.forward.delay_table.2.delay=6 ms").model.links["hop"]["forward"].delay_table
+    assert [step.delay.text for step in steps] == ["9 ms", "6 ms"]
+    assert 'found "3" after links.hop.forward.delay_table; expected one of 1, 2' in refusal(
+        load, text, "links.hop.forward.delay_table.3.delay=6 ms"
+    )
+
+
 @each(
     "override expected",
     """
