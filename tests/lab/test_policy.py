@@ -62,7 +62,7 @@ WRONG = {
         "expected one answer to each event",
     ),
     "an answer before it was asked": ("import os; return [], None", "before the first event"),
-    "no line feed": ("import os\n    while True: os.write(1, b'x' * 65536)", "expected one answer to each event"),
+    "no line feed": ("import os\n    while True: os.write(1, b'x' * 65536)", "an answer of more than 512 KiB"),
     "a time long ago": ("self.on_timer = lambda now: (1 // 0, None); return [], -1e305", ": ZeroDivisionError"),
     "an end of time": ("self.on_timer = lambda now: (1 // 0, None); return [], 1e308", "the timeout ran out"),
     "half of a character": ("raise ValueError('\\ud800\\0')", ": ValueError"),

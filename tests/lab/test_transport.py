@@ -41,7 +41,7 @@ WRONG = {
         "1420 datagrams sent for 21 segments; expected at most 20 times as many",
     ),
     "a flood of acknowledgements": ([TAKE + "return [b'x'] * 9000, b'', None"], "1420 datagrams sent for 21 segments"),
-    "more than a line holds": ([START + "return [b'x' * 972] * 900, None"], "expected one answer to each event"),
+    "more than a line holds": ([START + "return [b'x' * 972] * 900, None"], "an answer of more than 512 KiB"),
     "no sleep": ([TAKE + "return [], b'', now", WOKEN + "return [], b'', now"], "10420 events"),
     "silence": ([START + "return [], None"], "the timeout ran out"),
     "an answer that nobody asked for": (

@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 
 from scpslab.running import RunOptions
+from scpslab_course.course.answers import read_practice
 from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, STARTER, find, load_assignment, load_marking
-from scpslab_course.course.runs import carry_out, planned_hidden
+from scpslab_course.course.runs import carry_out, planned, planned_hidden
 from scpslab_course.grading import grader
 from scpslab_course.grading.grade import Status
 from tests.lab.cheats import repacked
 from tests.lab.command import ended
 from tests.lab.made_up_class import MadeUpClass
 
+TRANSPORTS = Path(__file__).parents[1] / "data" / "transports"
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_bytes()
 TRIED = """deliverables:
   - {file: policy.py, says: A policy., points: 4}
@@ -146,3 +148,26 @@ def test_the_policy_that_is_handed_out_has_few_points_and_the_solution_nearly_al
     earned, solved = points(STARTER), points(f"{INSTRUCTOR}/{SOLUTION}")
     assert earned < 0.1 * most
     assert solved > 0.95 * most
+
+
+def test_faulty_transports_have_clearly_fewer_points_than_the_solution_and_more_than_what_is_handed_out(tmp_path):
+    assignment = load_assignment(find("build-a-transport"))
+    marking = load_marking(assignment)
+    practice = read_practice(assignment).variant.parameters
+    hidden = planned_hidden(assignment, practice, marking, bytes(32), "term-1")
+    trials = [
+        one for one in [*planned(assignment, practice), *hidden] if one.name in ("clean", "lossy", "reader", "slow")
+    ]
+    most = sum(one.trial.points for one in trials)
+
+    def share(path):
+        out = tmp_path / path.parent.name / path.stem
+        ended = [carry_out(one, path.read_bytes(), RunOptions(out=out / one.name)).share for one in trials]
+        return sum(share * one.trial.points for share, one in zip(ended, trials, strict=True)) / most
+
+    solved = share(assignment.folder / INSTRUCTOR / SOLUTION / "transport.py")
+    faulty = {path.stem: share(path) for path in TRANSPORTS.glob("*.py")}
+    assert share(assignment.folder / STARTER / "transport.py") == 0
+    assert set(faulty) == {"no_backoff", "no_retransmission", "no_window"}
+    assert solved > 0.98
+    assert all(0.1 < one < 0.8 for one in faulty.values()), faulty

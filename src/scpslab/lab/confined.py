@@ -202,7 +202,9 @@ class Confined:
         if self.ends.outcome:
             return
         fields = _read(line)
-        if fields is None or not self.is_asked:
+        if len(line) > LONGEST_LINE:
+            self.ends.fail(f"found an answer of more than {LONGEST_LINE >> 11} KiB; expected less at a time")
+        elif fields is None or not self.is_asked:
             self.ends.fail(f"found the line {line[:80]!r}; {ONE_ANSWER}")
         elif "error" in fields:
             self.ends.fail(f"{self.file}: {shown(fields['error'], 300)}")
@@ -257,7 +259,7 @@ def _wake(said: JsonObject) -> float | None:
 
 def _read(line: str) -> JsonObject | None:
     try:
-        fields = json.loads(line) if len(line) <= LONGEST_LINE else None
+        fields = json.loads(line)
     except (ValueError, RecursionError):
         return None
     return fields if isinstance(fields, dict) else None

@@ -3,7 +3,7 @@
 import struct
 
 NUMBER = struct.Struct(">I")
-WINDOW = 32
+WINDOW = 8
 
 
 class Sender:
