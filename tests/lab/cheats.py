@@ -342,7 +342,7 @@ class GreedyProgram(HostileProgram):
 
 class CuriousProgram(HostileProgram):
     says, reason = "hands in a program that looks for files and starts programs", "no points"
-    body = "import os, subprocess; return [len(open('/root/secret').read()) + os.system('rm -rf /')], None"
+    body = "import os, subprocess; return [len(open('/etc/shadow').read()) + os.system('rm -rf /')], None"
 
 
 class TwiceFromAGroup(Cheat):

@@ -46,8 +46,7 @@ STATEMENTS = [
     "{c} = sorted(self.{a})[-{n}:]\n        self.{b} = sum({c}) / len({c})",
     "assert self.{a} != {n}, self.{b}",
     "self.{a} = self.{b} if now > {n} else answer.below\n        self.{b} = dict.fromkeys(answer.holes, now)",
-    "self.{a} ",
-    "= {{answer.copy, answer.segment}}",
+    "self.{a} |= {{answer.copy, answer.segment}}",
 ]
 PROGRAM = '''"""The policy of {student}."""
 

@@ -15,7 +15,9 @@ import re
 import tokenize
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -42,6 +44,9 @@ PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, MOST_SHARED = 6, 24, 5, 6
 MOST_OWNERS = 9
 PROGRAM, NUMBERS_COUNT = ".py", (".csv", ".yaml")
 MOST_COMPARED = 64 << 10
+# How the words of a program are compared ("": as they are), and what is before a statement.
+WORDS_OF_PROGRAM = {tokenize.NAME: "name", tokenize.NUMBER: "0", tokenize.STRING: "text", tokenize.OP: ""}
+STATEMENT_BEGINS = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 # Predictions are rounded to three digits or more.
 ALIKE = 0.01
 
@@ -111,8 +116,14 @@ def _published(solution: Path) -> dict[str, str]:
 
 
 def _texts(grade: Grade, assignment: Assignment) -> Iterator[tuple[str, set[str]]]:
-    """The phrases of what a student wrote in sentences or as a program, by name; what everybody has does not count."""
+    """The phrases of what a student wrote in sentences or as a program, by name; what everybody has does not count.
+
+    Tables whose lines are marked are no texts: right ones are alike.
+    """
+    tables = {part.name for part in grade.parts if part.kind == "lines"}
     for part in grade.parts:
+        if part.name in tables:
+            continue
         if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None):
             yield part.name, _phrases(part.given[:MOST_COMPARED], part.name) - _common(assignment, part.name)
 
@@ -142,18 +153,20 @@ def _words(text: str, *, numbers_count: bool) -> list[str]:
 
 
 def _words_of_program(text: str) -> list[str]:
-    """What a program does, word by word: without comments and spaces, its names, numbers and texts as one of each."""
-    kinds = {tokenize.NUMBER: "0", tokenize.STRING: "text"}
-    words = []
-    try:
+    """What a program does, word by word: without comments, docstrings and spaces, its names, numbers and texts as one
+    of each.
+    """
+    words, before = [], tokenize.NEWLINE
+    # What is no program is compared as far as it is one.
+    with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.NAME:
-                words.append(token.string if keyword.iskeyword(token.string) else "name")
-            elif token.type in kinds or token.type == tokenize.OP:
-                words.append(kinds.get(token.type, token.string))
-    except (tokenize.TokenError, SyntaxError):
-        # What is no program is compared as far as it is one.
-        pass
+            is_docstring = token.type == tokenize.STRING and before in STATEMENT_BEGINS
+            if token.type in WORDS_OF_PROGRAM and not is_docstring:
+                words.append(
+                    token.string if keyword.iskeyword(token.string) else WORDS_OF_PROGRAM[token.type] or token.string
+                )
+            if token.type not in (tokenize.NL, tokenize.COMMENT):
+                before = token.type
     return words
 
 
@@ -167,7 +180,7 @@ def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
             yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")
 
 
-def _is_mostly(mine: Set[str], theirs: Set[str]) -> bool:
+def _is_mostly(mine: AbstractSet[str], theirs: AbstractSet[str]) -> bool:
     """Whether so much of the shorter of two texts is in the other that it was copied."""
     return len(mine & theirs) >= max(FEWEST_SHARED, MOST_SHARED * min(len(mine), len(theirs)))
 
