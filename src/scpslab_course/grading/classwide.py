@@ -38,8 +38,9 @@ FEWEST_DIGITS = 3
 ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
 # Words of a phrase, which two people hardly write alike: of a text, and of a program, without names and numbers some
 # three lines. The fewest phrases that say anything, the fewest that two have in common whose rest differs, and the
-# share of the shorter one that this has to be: a third is left where every ninth word was changed.
-PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, MOST_SHARED = 6, 24, 5, 6, 1 / 3
+# share of the shorter one that this has to be: a third is left where every ninth word was changed, and two programs of
+# one purpose have a fifth in common.
+PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, TEXT_SHARE, PROGRAM_SHARE = 6, 24, 5, 6, 1 / 3, 1 / 2
 # What more others have than these is what the question asks for.
 MOST_OWNERS = 9
 PROGRAM, NUMBERS_COUNT = ".py", (".csv", ".yaml")
@@ -100,7 +101,7 @@ def from_solution(grade: Grade, assignment: Assignment, marking: Marking) -> Ite
     published = _published(marking.folder / SOLUTION)
     for name, mine in _texts(grade, assignment):
         theirs = _phrases(published[name], name) - _common(assignment, name) if name in published else set()
-        if min(len(theirs), len(mine)) >= FEWEST_PHRASES and _is_mostly(mine, theirs):
+        if min(len(theirs), len(mine)) >= FEWEST_PHRASES and _is_mostly(mine, theirs, name):
             said = f"{name}: found mostly the text of the published solution; expected one's own"
             yield Concern(Code.EQUAL_TEXTS, said)
 
@@ -176,13 +177,14 @@ def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     for name, mine in one.texts.items():
         owners = Counter(phrase for _, text in written for phrase in mine & text)
         own = {phrase for phrase in mine if owners[phrase] <= MOST_OWNERS}
-        if alike := [student for student, text in written if mine == text or _is_mostly(own, text)]:
+        if alike := [student for student, text in written if mine == text or _is_mostly(own, text, name)]:
             yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")
 
 
-def _is_mostly(mine: AbstractSet[str], theirs: AbstractSet[str]) -> bool:
+def _is_mostly(mine: AbstractSet[str], theirs: AbstractSet[str], name: str) -> bool:
     """Whether so much of the shorter of two texts is in the other that it was copied."""
-    return len(mine & theirs) >= max(FEWEST_SHARED, MOST_SHARED * min(len(mine), len(theirs)))
+    share = PROGRAM_SHARE if name.endswith(PROGRAM) else TEXT_SHARE
+    return len(mine & theirs) >= max(FEWEST_SHARED, share * min(len(mine), len(theirs)))
 
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
