@@ -63,6 +63,7 @@ class Semester:
         minutes = f"{sum(cost.wall_s for cost in costs) / 60:.1f} | {sum(cost.cpu_s for cost in costs) / 60:.1f}"
         yield f"| all | {count} | {minutes} | {max(cost.peak_bytes for cost in costs) / 1e6:.0f} MB |"
         yield f"\nSubmissions of {min(self.sizes) / 1e3:.0f} to {max(self.sizes) / 1e3:.0f} kB."
+        yield from (f"{one.name}: {one.stat().st_size / 1e6:.1f} MB." for one in (ROOT / "dist").glob("*.whl"))
 
     def _of_cheats(self) -> Iterator[str]:
         yield "| cheat | what the student does | tried | named | as |"
