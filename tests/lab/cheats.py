@@ -342,7 +342,7 @@ class GreedyProgram(HostileProgram):
 
 class CuriousProgram(HostileProgram):
     says, reason = "hands in a program that looks for files and starts programs", "no points"
-    body = "import os, subprocess; return [len(open('/root/secret').read()) + os.system('rm -rf /')], None"
+    body = "import os, subprocess; return [len(open('/etc/shadow').read()) + os.system('rm -rf /')], None"
 
 
 class TwiceFromAGroup(Cheat):
@@ -354,14 +354,14 @@ class TwiceFromAGroup(Cheat):
 
 
 class Bomb(Cheat):
-    says, reason = "hands in a gigabyte of zeros, packed", "expected"
+    says, reason = "hands in a gigabyte of zeros, packed", "found no submission.json"
 
     def packed(self, content: bytes) -> bytes:
         return gzip.compress(bytes(1 << 30), 1)
 
 
 class LinkInside(Cheat):
-    says, reason = "hands in a link to a file of the grader's", "expected"
+    says, reason = "hands in a link to a file of the grader's", "neither a file nor a folder"
 
     def packed(self, content: bytes) -> bytes:
         target = io.BytesIO()
@@ -377,7 +377,7 @@ class LinkInside(Cheat):
 
 
 class LeavesTheFolder(Cheat):
-    says, reason = "hands in a file that would be unpacked elsewhere", "expected"
+    says, reason = "hands in a file that would be unpacked elsewhere", "found the member"
 
     def packed(self, content: bytes) -> bytes:
         return packed({**members_of(content), "../../etc/cron.d/x": b"* * * * * root true\n"})

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scpslab.core.scratch import scratch
+from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
 from scpslab_course.course.answers import Expected, expected
-from scpslab_course.course.assignment import FOLDER, find, load_assignment, load_marking, names
+from scpslab_course.course.assignment import FOLDER, Assignment, find, load_assignment, load_marking, names
 from scpslab_course.course.folder import Party, make_course, parties, plan_issue, read_roster, write_issue
+from scpslab_course.course.formulas import Rows
 from scpslab_course.course.runs import rows_of, run_variant
 from scpslab_course.course.variant import Variant
 from tests.lab.cheats import CHEATS
@@ -97,6 +100,12 @@ class MadeUpClass:
     def _issue(self, term: str, whose: Iterable[Party]) -> list:
         marked = [(self.assignment, self.marking)]
         return plan_issue(self.course, self.course.secret(), term, list(whose), marked, self._reference)
+
+
+def reference(assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
+    """The results that bands of difficulty read; nothing is said meanwhile."""
+    with scratch() as folder:
+        return rows_of(run_variant(assignment, parameters, RunOptions(out=folder)))
 
 
 def assignments(is_whole: bool) -> list[str]:

@@ -31,24 +31,31 @@ HOW = """in run two|at this rate|as the capture says|by a factor of {:.3g}|after
 unlike the other run|with {:.3g} packets on their way|until the end|per round trip|on average|which surprised me|so far|
 if errors come in twos|at both ends""".replace("\n", "").split("|")
 JOIN = (" because ", ", but ", ", so ", " while ", ", and ", ". Then ", "; hence ")
-STATEMENTS = [
-    "self.{a} = self.{b} + {n}",
-    "self.{a} = max(self.{b}, now - answer.sent)",
-    "if answer.copy > self.{a}:\n            self.{b} += {n}",
-    "for {c} in range(answer.below, answer.arrived):\n            self.{a}.append({c})",
-    "while len(self.{a}) > {n}:\n            self.{b} = self.{a}.pop(0)",
-    "self.{b} = [{c} for {c} in self.{a} if {c} < {n}]",
-    "{c} = now if self.{a} is None else self.{b}\n        self.{a} = {c} * {n}",
-    "self.{a}, self.{b} = self.{b}, min(self.{a}, {n})",
-    "try:\n            self.{a} = now / self.{b}\n        except ZeroDivisionError:\n            self.{b} = {n}",
-    "if not answer.holes and self.{a}:\n            self.{a} = False\n        else:\n            self.{b} -= {n}",
-    'print("answer", answer.segment, self.{a})',
-    "{c} = sorted(self.{a})[-{n}:]\n        self.{b} = sum({c}) / len({c})",
-    "assert self.{a} != {n}, self.{b}",
-    "self.{a} = self.{b} if now > {n} else answer.below\n        self.{b} = dict.fromkeys(answer.holes, now)",
-    "self.{a} ",
-    "= {{answer.copy, answer.segment}}",
-]
+STATEMENTS = (
+    "self.{a} = {e}",
+    "if {e} > {f}:\n            self.{a} += {e}",
+    "for {c} in range(answer.below, {e}):\n            self.{a}.append({c})",
+    "while len(self.{a}) > {e}:\n            self.{b} = self.{a}.pop(0)",
+    "self.{b} = [{c} for {c} in self.{a} if {c} < {e}]",
+    "{c} = {e} if self.{a} is None else {f}\n        self.{a} = {c}",
+    "self.{a}, self.{b} = {e}, {f}",
+    "try:\n            self.{a} = {e} / {f}\n        except ZeroDivisionError:\n            self.{b} = {e}",
+    "if not answer.holes and {e}:\n            self.{a} = False\n        else:\n            self.{b} -= {f}",
+    'print("answer", {e}, self.{a})',
+    "{c} = sorted(self.{a})[-{n}:]\n        self.{b} = sum({c}) / {e}",
+    "assert {e} != {f}, self.{b}",
+    "self.{a} |= {{answer.copy, {e}}}",
+)
+TERMS = (
+    "now",
+    "answer.sent",
+    "answer.copy",
+    "self.rate",
+    "self.gap[0]",
+    "{n}",
+    "len(self.seen)",
+    "max(self.trip, {n})",
+)
 PROGRAM = '''"""The policy of {student}."""
 
 
@@ -99,11 +106,23 @@ def sentences(draws: random.Random, count: int) -> str:
     return " ".join(one[0].upper() + one[1:] for one in found)
 
 
+def expression(draws: random.Random, depth: int = 3) -> str:
+    """Some arithmetic."""
+    term = draws.choice(TERMS).format(n=draws.randint(1, 9))
+    if depth == 0 or draws.random() < 0.35:
+        return term
+    left, right = expression(draws, depth - 1), expression(draws, depth - 1)
+    return draws.choice((f"({left} + {right})", f"{term} * {left}", f"min({left}, {right})", f"abs({term} - {right})"))
+
+
 def program(draws: random.Random, student: str) -> str:
     """A policy that works in its way, with a part of its own that nobody calls."""
     body = "\n        ".join(
         draws.choice(STATEMENTS).format(
-            a=draws.choice(NAMES), b=draws.choice(NAMES), c=draws.choice("ijkx"), n=draws.randint(1, 9)
+            **{key: draws.choice(NAMES) for key in "ab"},
+            **{key: expression(draws) for key in "ef"},
+            c=draws.choice("ijkx"),
+            n=draws.randint(1, 9),
         )
         for _ in range(draws.randint(9, 18))
     )

@@ -18,11 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from scpslab_course.cli.course import _Reference
 from scpslab_course.course.assignment import find, load_assignment, names
 from tests.lab.cheats import CHEATS, HostileProgram, of_assignment
 from tests.lab.class_container import Cost, container
-from tests.lab.made_up_class import COPIED_FROM, MadeUp, MadeUpClass, groups_of, roles
+from tests.lab.made_up_class import COPIED_FROM, MadeUp, MadeUpClass, groups_of, reference, roles
 from tests.lab.made_up_students import HONEST
 from tests.lab.pages import ROOT
 
@@ -64,6 +63,7 @@ class Semester:
         minutes = f"{sum(cost.wall_s for cost in costs) / 60:.1f} | {sum(cost.cpu_s for cost in costs) / 60:.1f}"
         yield f"| all | {count} | {minutes} | {max(cost.peak_bytes for cost in costs) / 1e6:.0f} MB |"
         yield f"\nSubmissions of {min(self.sizes) / 1e3:.0f} to {max(self.sizes) / 1e3:.0f} kB."
+        yield from (f"{one.name}: {one.stat().st_size / 1e6:.1f} MB." for one in (ROOT / "dist").glob("*.whl"))
 
     def _of_cheats(self) -> Iterator[str]:
         yield "| cheat | what the student does | tried | named | as |"
@@ -131,7 +131,7 @@ def test_a_class_is_graded_with_every_cheat_named_and_no_honest_student_troubled
 def hand_in(name: str, folder: Path) -> tuple[list[MadeUp], dict[str, str]]:
     """Issues an assignment to the class, and has it solved on all cores."""
     whose = {f"s{number:02}": role for number, role in enumerate(roles(COUNT, fitting(name)))}
-    CLASS.append(MadeUpClass(folder, whose, _Reference(None).rows, name, groups=groups_of(whose), jobs=1))
+    CLASS.append(MadeUpClass(folder, whose, reference, name, groups=groups_of(whose), jobs=1))
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
         return list(pool.map(solved, whose, whose.values())), whose
 

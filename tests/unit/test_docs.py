@@ -121,8 +121,9 @@ def test_variables_that_users_set_are_read():
     assert listed <= set(re.findall(r"SCPSLAB_[A-Z_]+", source))
 
 
-def test_every_statement_of_the_comparison_has_its_source():
-    text = page("compared.md")
+@pytest.mark.parametrize("name", ["compared.md", "course-measured.md"])
+def test_every_statement_of_a_comparison_has_its_source(name):
+    text = page(name)
     table, _, sources = text.partition("## Sources\n")
     listed = set(re.findall(r"^\| ([A-Z]\d) \|", sources, re.MULTILINE))
     assert set(re.findall(r"\[([A-Z]\d)\]", table)) == listed

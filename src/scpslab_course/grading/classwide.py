@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -37,12 +38,16 @@ FEWEST_DIGITS = 3
 ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
 # Words of a phrase, which two people hardly write alike: of a text, and of a program, without names and numbers some
 # three lines. The fewest phrases that say anything, the fewest that two have in common whose rest differs, and the
-# share of the shorter one that this has to be: a third is left where every ninth word was changed.
-PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, MOST_SHARED = 6, 24, 5, 6, 1 / 3
+# share of the shorter one that this has to be: a third is left where every ninth word was changed, and two programs of
+# one purpose have a fifth in common.
+PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, TEXT_SHARE, PROGRAM_SHARE = 6, 24, 5, 6, 1 / 3, 1 / 2
 # What more others have than these is what the question asks for.
 MOST_OWNERS = 9
 PROGRAM, NUMBERS_COUNT = ".py", (".csv", ".yaml")
 MOST_COMPARED = 64 << 10
+# How the words of a program are compared ("": as they are), and what is before a statement.
+WORDS_OF_PROGRAM = {tokenize.NAME: "name", tokenize.NUMBER: "0", tokenize.STRING: "text", tokenize.OP: ""}
+STATEMENT_BEGINS = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 # Predictions are rounded to three digits or more.
 ALIKE = 0.01
 
@@ -96,7 +101,7 @@ def from_solution(grade: Grade, assignment: Assignment, marking: Marking) -> Ite
     published = _published(marking.folder / SOLUTION)
     for name, mine in _texts(grade, assignment):
         theirs = _phrases(published[name], name) - _common(assignment, name) if name in published else set()
-        if min(len(theirs), len(mine)) >= FEWEST_PHRASES and _is_mostly(mine, theirs):
+        if min(len(theirs), len(mine)) >= FEWEST_PHRASES and _is_mostly(mine, theirs, name):
             said = f"{name}: found mostly the text of the published solution; expected one's own"
             yield Concern(Code.EQUAL_TEXTS, said)
 
@@ -112,8 +117,14 @@ def _published(solution: Path) -> dict[str, str]:
 
 
 def _texts(grade: Grade, assignment: Assignment) -> Iterator[tuple[str, set[str]]]:
-    """The phrases of what a student wrote in sentences or as a program, by name; what everybody has does not count."""
+    """The phrases of what a student wrote in sentences or as a program, by name; what everybody has does not count.
+
+    Tables whose lines are marked are no texts: right ones are alike.
+    """
+    tables = {part.name for part in grade.parts if part.kind == "lines"}
     for part in grade.parts:
+        if part.name in tables:
+            continue
         if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None):
             yield part.name, _phrases(part.given[:MOST_COMPARED], part.name) - _common(assignment, part.name)
 
@@ -143,18 +154,20 @@ def _words(text: str, *, numbers_count: bool) -> list[str]:
 
 
 def _words_of_program(text: str) -> list[str]:
-    """What a program does, word by word: without comments and spaces, its names, numbers and texts as one of each."""
-    kinds = {tokenize.NUMBER: "0", tokenize.STRING: "text"}
-    words = []
-    try:
+    """What a program does, word by word: without comments, docstrings and spaces, its names, numbers and texts as one
+    of each.
+    """
+    words, before = [], tokenize.NEWLINE
+    # What is no program is compared as far as it is one.
+    with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.NAME:
-                words.append(token.string if keyword.iskeyword(token.string) else "name")
-            elif token.type in kinds or token.type == tokenize.OP:
-                words.append(kinds.get(token.type, token.string))
-    except (tokenize.TokenError, SyntaxError):
-        # What is no program is compared as far as it is one.
-        pass
+            is_docstring = token.type == tokenize.STRING and before in STATEMENT_BEGINS
+            if token.type in WORDS_OF_PROGRAM and not is_docstring:
+                words.append(
+                    token.string if keyword.iskeyword(token.string) else WORDS_OF_PROGRAM[token.type] or token.string
+                )
+            if token.type not in (tokenize.NL, tokenize.COMMENT):
+                before = token.type
     return words
 
 
@@ -164,13 +177,14 @@ def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     for name, mine in one.texts.items():
         owners = Counter(phrase for _, text in written for phrase in mine & text)
         own = {phrase for phrase in mine if owners[phrase] <= MOST_OWNERS}
-        if alike := [student for student, text in written if mine == text or _is_mostly(own, text)]:
+        if alike := [student for student, text in written if mine == text or _is_mostly(own, text, name)]:
             yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")
 
 
-def _is_mostly(mine: AbstractSet[str], theirs: AbstractSet[str]) -> bool:
+def _is_mostly(mine: AbstractSet[str], theirs: AbstractSet[str], name: str) -> bool:
     """Whether so much of the shorter of two texts is in the other that it was copied."""
-    return len(mine & theirs) >= max(FEWEST_SHARED, MOST_SHARED * min(len(mine), len(theirs)))
+    share = PROGRAM_SHARE if name.endswith(PROGRAM) else TEXT_SHARE
+    return len(mine & theirs) >= max(FEWEST_SHARED, share * min(len(mine), len(theirs)))
 
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
