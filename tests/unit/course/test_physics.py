@@ -74,9 +74,7 @@ def drawable(name):
 
 
 def _count(one):
-    kind = next(
-        kind for kind in units.KINDS if any(str(one.from_).endswith(f" {unit}") for unit in units.KINDS[kind])
-    )
+    kind = next(kind for kind in units.KINDS if any(str(one.from_).endswith(f" {unit}") for unit in units.KINDS[kind]))
     first, last, step = (units.parse(kind, value) for value in (one.from_, one.to, one.step))
     return (last - first) // step + 1
 

@@ -33,6 +33,8 @@ FOLLOWING = (
     "links/gateway-congested",
     "np/vegas-start-ecn",
 )
+# Assignments whose later editions have other cases.
+REWRITTEN = ("assignments/ack-path/strategies.yaml", "assignments/space-transport/setting.yaml")
 # What a plan draws, or draws from.
 DRAWN = ("rates_bps", "record_at", "stop_at")
 # Of each scenario and variant, the first and last of its cells are planned.
@@ -96,7 +98,7 @@ def old(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in REWRITTEN])
 def test_todays_files_have_the_cells_and_draws_of_0_3_0(name):
     found = of(ROOT, name, MOST_CELLS)
     assert found == of_record(name, found)

@@ -69,10 +69,10 @@ class Fp(Transfer):
     reply_timeout: PositiveDuration = key(
         "60 s", says="Longest time that the client waits for a reply, in whole seconds (REPLYTIMEOUT).", example="20 s"
     )
-    patience: PositiveDuration | None = key(
+    wait_timeout: PositiveDuration | None = key(
         None,
         says="Time, in whole seconds, that each program waits for the other, whatever for: to connect, to log in, for "
-        "commands, replies and data. For round trips above half a minute. Default: the two above, and the programs' own.",
+        "commands, replies and data. For round trips above half a minute. Default: those above, and the programs' own.",
         example="6 h",
     )
     restart_delay: PositiveDuration = key(
@@ -107,7 +107,7 @@ class Fp(Transfer):
             raise ValueError(
                 f'found stop_at "{self.stop_at.text}" in a file of "{self.size.text}"; expected less than the file'
             )
-        for name in ("data_timeout", "reply_timeout", "patience", "restart_delay"):
+        for name in ("data_timeout", "reply_timeout", "wait_timeout", "restart_delay"):
             if (time := getattr(self, name)) is not None and time % 10**9:
                 raise ValueError(f'found {name} "{time.text}"; expected whole seconds')
         return self
@@ -145,7 +145,7 @@ class Fp(Transfer):
                 "DATATIMEOUT": self.data_timeout // 10**9,
                 "REPLYTIMEOUT": self.reply_timeout // 10**9,
                 "RESTARTDELAY": self.restart_delay // 10**9,
-                **({} if self.patience is None else dict.fromkeys(WAITS, self.patience // 10**9)),
+                **({} if self.wait_timeout is None else dict.fromkeys(WAITS, self.wait_timeout // 10**9)),
             },
             "from_scps": from_scps,
             "to_scps": to_scps,
