@@ -159,7 +159,7 @@ workloads[0] | {workloads.0: {FP, command: delete, record: 1 MB}} | fits into it
 workloads[0] | {workloads.0: {FP, command: insert, stop: abort}} | with get or put
 workloads[0] | {workloads.0: {FP, stop: abort, stop_at: 100 kB}} | less than the file
 workloads[0] | {workloads.0: {FP, data_timeout: 1500 ms}} | whole seconds
-workloads[0] | {workloads.0: {FP, patience: 1500 ms}} | whole seconds
+workloads[0] | {workloads.0: {FP, wait_timeout: 1500 ms}} | whole seconds
 workloads[0].bets | {workloads.0: {FP, bets: true}} | scps at both ends
 workloads[0].segment | {hosts.ground: {stack: scps}, workloads.0: {FP, segment: 1461 B}} | at most the 1448 B
 workloads[1].port | {workloads.1: {FP, kind: ftp}} | found port 21 of satellite
