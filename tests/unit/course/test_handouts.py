@@ -9,7 +9,7 @@ import pytest
 from scpslab.cli.docs import LEFT_OUT
 from scpslab.core.project import ROOT
 from scpslab_course.course import picture
-from scpslab_course.course.assignment import FOLDER, HANDOUT, find, load_assignment, names
+from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, find, load_assignment, names
 from scpslab_course.course.folder import load_course, make_course, plan_publication
 from scpslab_course.course.workspace import handed_out
 
@@ -96,3 +96,13 @@ def test_a_published_course_has_every_drawing(tmp_path):
     made = make_course(tmp_path / "course", "Course", "term-1", names())
     published = plan_publication(load_course(made.folder))
     assert {f"assignments/{name}/{picture.FILE}" for name in names()} <= set(published)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_instructors_notes_say_how_long_it_takes_what_goes_wrong_and_what_to_discuss(name):
+    notes = (FOLDER / name / INSTRUCTOR / NOTES).read_text()
+    for part in ("**Use it**", "**Timing.**", "**What goes wrong**", "**Questions for the discussion.**"):
+        assert part in notes, part
+    for parts in re.findall(r"An estimate, in minutes: (.+?)\.\n", notes):
+        minutes = sum(map(int, re.findall(r"\b(\d+) (?:to|for) ", parts)))
+        assert minutes == load_assignment(find(name)).file.minutes
