@@ -234,11 +234,11 @@ def _sketch(plans: Sequence[Plan], facts: _Facts) -> tuple[list[str], int]:
 def _pill(x: float, y: float, link: Link | SerialLink) -> list[str]:
     """The name of a link, with a satellite if it is far away."""
     is_far = any(Hop(link, one).delay_ns >= SATELLITE_NS for one in link.directions)
-    wide = 8 * len(link.name) + (48 if is_far else 16)
+    wide = 9 * len(link.name) + (48 if is_far else 16)
     left = x - wide / 2
     lines = [
         _box("pill", x, y, wide, PILL, PILL / 2),
-        _text(x + (14 if is_far else 0), y + 5, link.name, "", "middle"),
+        _text(x + (15 if is_far else 0), y + 5, link.name, "", "middle"),
     ]
     if is_far:
         lines.append(f'<path class="sat" d="M{left + 10:.0f} {y - 3:.0f}h7v6h-7zm9 -2h5v10h-5zm7 2h7v6h-7z"/>')
