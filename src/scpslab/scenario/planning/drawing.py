@@ -111,7 +111,7 @@ def _facts(plan: Plan) -> Iterator[tuple[Key, str]]:
             queue = direction.queue if isinstance(direction, Direction) else None
             errors = plan.cell.errors(link.name, direction.name)
             rate = NOTHING if direction.rate_bps is None else _short("rate", direction.rate_bps)
-            texts = (rate, delay_text(Hop(link, direction)), _queue(queue), errors_text(errors))
+            texts = (rate, delay_text(Hop(link, direction)), _queue(queue), errors_text(errors, is_short=True))
             for head, text in zip(list(LINKS)[2:], texts, strict=True):
                 yield (link.name, direction.name, head), text
     for workload in plan.cell.workloads:
