@@ -61,7 +61,12 @@ def _read_by(formula: Formula, variant: Mapping[str, Parameter]) -> list[str]:
 def _values(one: Parameter, variant: Mapping[str, Parameter]) -> str:
     """What a parameter may be, in words."""
     if isinstance(one, Formula):
-        return f"computed from {planning.YOURS}{' and '.join(_read_by(one, variant))}"
+        # What sets nothing by itself stands nowhere in the drawing: here it says its own values.
+        names = {
+            name: "" if variant[name].set else f" ({_values(variant[name], variant)})"
+            for name in _read_by(one, variant)
+        }
+        return f"computed from {planning.YOURS}{' and '.join(name + values for name, values in names.items())}"
     if isinstance(one, Choice) and len(one.values) <= MOST_WORDS:
         return " or ".join(map(str, one.values))
     first, last = (one.from_, one.to) if isinstance(one, Range) else (one.value_at(0), one.value_at(-1))

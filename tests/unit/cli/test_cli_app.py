@@ -5,6 +5,7 @@ import importlib
 import json
 import re
 import shlex
+import shutil
 
 import pytest
 from typer.main import get_command
@@ -210,6 +211,20 @@ def test_plan_lists_cells_and_prints_one(scpslab):
     code, _, err = scpslab("plan", TEST, "--cell", first + "0")
     assert code == 2
     assert f"Did you mean {first}?" in err
+
+
+def test_plan_draws_the_picture_of_the_documentation(scpslab):
+    code, out, _ = scpslab("plan", "fy97/fig04:kernel-test", "--draw")
+    assert (code, out) == (0, (ROOT / "docs/images/network.svg").read_text())
+
+
+def test_course_draw_writes_the_drawing_into_the_folder(scpslab, tmp_path):
+    own = tmp_path / "first-steps"
+    shutil.copytree(ROOT / "assignments/first-steps", own)
+    drawn = (own / "network.svg").read_text()
+    (own / "network.svg").unlink()
+    assert scpslab("course", "draw", str(own))[:2] == (0, f"{own / 'network.svg'}\n")
+    assert (own / "network.svg").read_text() == drawn
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from scpslab.cli.docs import LEFT_OUT
 from scpslab.core.project import ROOT
 from scpslab_course.course import picture
-from scpslab_course.course.assignment import FOLDER, HANDOUT, find, load_assignment, names
+from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, find, load_assignment, names
 from scpslab_course.course.folder import load_course, make_course, plan_publication
 from scpslab_course.course.workspace import handed_out
 
@@ -24,7 +24,10 @@ SECTIONS = (
     "How predictions and numbers are marked",
 )
 HINT = re.compile(r"<details>\n<summary>Hint (\d+): [^<\n]+</summary>\n\n(\S.*?)\n\n</details>", re.DOTALL)
-EXPECTED = re.compile(r"Your numbers differ:\n\n *```\n(.+?)\n *```\n", re.DOTALL)
+# A block of code right before or right behind the words.
+EXPECTED = re.compile(
+    r"```\n([^`]+)\n *```\n\n *Your numbers differ|Your numbers differ[.:]\n\n *```\n([^`]+)\n *```\n"
+)
 CODE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 
 
@@ -52,8 +55,9 @@ def test_a_handout_draws_its_network_and_shows_what_a_run_prints(name):
     assert re.match(rf"!\[The network: .+\]\({picture.FILE}\)\n", parts["Background"])
     found = EXPECTED.findall(parts["Tasks"])
     assert len(found) == 1
-    lines = [line.strip() for line in found[0].splitlines()]
+    lines = [line.strip() for line in "".join(found[0]).splitlines()]
     assert 1 <= len(lines) <= 4
+    assert re.search(r"\d", "".join(lines))
     columns = {line.count("┃") + line.count("│") for line in lines if line[0] in "┃│"}
     assert len(columns) <= 1, "the lines of a table have the same columns"
 
@@ -74,8 +78,8 @@ def test_a_handout_says_what_to_do_if_it_looks_wrong_and_what_is_allowed(name):
     assert head.count("|") == 3
     assert len(rows) >= 3
     assert all(row.count("|") == 3 for row in rows)
-    for word in ("AI", "talk", "write-up"):
-        assert word in parts["What is allowed"], word
+    for word in (r"\bAI\b", "[Tt]alk", "write-up"):
+        assert re.search(word, parts["What is allowed"]), word
 
 
 @pytest.mark.parametrize("name", names())
@@ -96,3 +100,13 @@ def test_a_published_course_has_every_drawing(tmp_path):
     made = make_course(tmp_path / "course", "Course", "term-1", names())
     published = plan_publication(load_course(made.folder))
     assert {f"assignments/{name}/{picture.FILE}" for name in names()} <= set(published)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_instructors_notes_say_how_long_it_takes_what_goes_wrong_and_what_to_discuss(name):
+    notes = (FOLDER / name / INSTRUCTOR / NOTES).read_text()
+    for part in ("**Use it**", "**Timing.**", "**What goes wrong**", "**Questions for the discussion.**"):
+        assert part in notes, part
+    for parts in re.findall(r"An estimate, in minutes: (.+?)\.\n", notes):
+        minutes = sum(map(int, re.findall(r"\b(\d+) (?:to|for) ", parts)))
+        assert minutes == load_assignment(find(name)).file.minutes

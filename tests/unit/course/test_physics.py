@@ -364,7 +364,7 @@ CLAIMS = [
         ),
     ),
     Claim(OWN, "write-up", r"queue holds (\d+) of (\d+) packets", fixed(20, math.ceil(100_000 / 956))),
-    Claim(SPACE, "handout", r"sends (\d+) datagrams", fixed(400_000 * 10 / 8 / 1400)),
+    Claim(SPACE, "handout", r"sends (\d+) datagrams", fixed(math.ceil(400_000 * 10 / 8 / 1400))),
     Claim(SPACE, "notes", r"(\d+) to (\d+) packets fit into a round trip", bounds(lambda v: bdp_bytes(v) / 1456)),
     Claim(SPACE, "notes", r"With (\d+) to (\d+) % of the packets lost", bounds(lambda v: 100 * per(v.ber, 1456))),
     Claim(SPACE, "marking", r"products: (\d+) to (\d+) packets on the fast hop", bounds(lambda v: bdp_bytes(v) / 1456)),
@@ -379,7 +379,7 @@ CLAIMS = [
         SPACE,
         "answers",
         r"and (\d+) of the others' (\d+) datagrams",
-        lambda name: [*measured(answer("others_lost"))(name), 400_000 * 10 / 8 / 1400],
+        lambda name: [*measured(answer("others_lost"))(name), math.ceil(400_000 * 10 / 8 / 1400)],
     ),
     Claim(SPACE, "write-up", r"a gain of (\d+)\. My errors", fixed(88 / 8)),
 ]

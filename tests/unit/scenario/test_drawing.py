@@ -6,7 +6,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scpslab import scenario
-from scpslab.core.project import ROOT
 from scpslab.scenario import planning
 from scpslab.scenario.topologies import OnDisk
 
@@ -105,8 +104,3 @@ def test_the_path_of_packets_runs_from_left_to_right():
     assert path == sorted(path)
     assert len({y for _, y in path[1:3]}) == 1
     assert at["ws3"][1] > at["ws1"][1]
-
-
-def test_the_picture_in_the_documentation_is_what_the_command_draws():
-    """`scpslab plan fy97/fig04:kernel-test --draw`."""
-    assert drawn("fy97/fig04:kernel-test")[1] == (ROOT / "docs/images/network.svg").read_text()

@@ -7,10 +7,11 @@ The same plans give the same bytes. What a person has of their own is called by 
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from scpslab.core import units
 from scpslab.plan import Plan
@@ -25,7 +26,7 @@ from scpslab.plan.workloads import Traffic
 from scpslab.scenario.planning.flows import NOTHING, delay_text, errors_text
 
 WIDTH, MARGIN, ROW, LINE = 720, 14, 62, 17
-BOX, PILL = 40, 24
+BOX, WIDEST, PILL = 40, 96, 24
 LETTER = 7.3
 # Nothing on earth is so far away.
 SATELLITE_NS = 100_000_000
@@ -110,7 +111,7 @@ def _facts(plan: Plan) -> Iterator[tuple[Key, str]]:
             queue = direction.queue if isinstance(direction, Direction) else None
             errors = plan.cell.errors(link.name, direction.name)
             rate = NOTHING if direction.rate_bps is None else _short("rate", direction.rate_bps)
-            texts = (rate, delay_text(Hop(link, direction)), _queue(queue), errors_text(errors))
+            texts = (rate, delay_text(Hop(link, direction)), _queue(queue), errors_text(errors, is_short=True))
             for head, text in zip(list(LINKS)[2:], texts, strict=True):
                 yield (link.name, direction.name, head), text
     for workload in plan.cell.workloads:
@@ -134,8 +135,7 @@ def _queue(queue: Queue | None) -> str:
 def _amount(workload: Traffic) -> str:
     keys = (("bytes_", "size"), ("duration_ns", "duration"), ("max_rate_bps", "rate"))
     found = (_short(kind, amount) for key, kind in keys if (amount := getattr(workload, key, None)))
-    count = getattr(workload, "count", None)
-    return next(found, f"{count} packets" if count else NOTHING)
+    return next(found, f"{getattr(workload, 'count', 0)} packets")
 
 
 def _segment(workload: Traffic) -> str:
@@ -160,10 +160,7 @@ def _link_rows(plans: Sequence[Plan], facts: _Facts) -> Iterator[tuple[str, ...]
 
 def _traffic_rows(plans: Sequence[Plan], facts: _Facts) -> Iterator[tuple[str, ...]]:
     groups: dict[tuple[str, ...], dict[str, str]] = {}
-    found: dict[str, Traffic] = {}
-    for one in (one for plan in plans for one in plan.cell.workloads):
-        found.setdefault(one.name, one)
-    for name, one in found.items():
+    for name, one in {one.name: one for plan in reversed(plans) for one in plan.cell.workloads}.items():
         start, end = (one.to, one.from_) if getattr(one, "reverse", False) else (one.from_, one.to)
         row = tuple(facts("workload", name, head) for head in list(TRAFFIC)[2:])
         groups.setdefault((end, *row), {})[name] = start
@@ -179,7 +176,7 @@ def _table(heads: Mapping[str, int], rows: Sequence[Sequence[str]], top: int) ->
     """The lines of a table, and where it ends."""
     if not rows:
         return [], top
-    lefts = [MARGIN + LETTER * sum(list(heads.values())[:number]) for number in range(len(heads))]
+    lefts = [MARGIN + LETTER * letters for letters in accumulate([0, *heads.values()])][:-1]
     lines = [_text(left, top + 12, head, "head") for left, head in zip(lefts, heads, strict=True)]
     lines.append(f'<path class="line" style="stroke-width: 1" d="M{MARGIN} {top + 18}H{WIDTH - MARGIN}"/>')
     y = top + 18
@@ -210,7 +207,7 @@ def _sketch(plans: Sequence[Plan], facts: _Facts) -> tuple[list[str], int]:
     places, hidden = _places(plans)
     lefts = _lefts(plan, places)
     at = {name: (lefts[column], 42 + ROW * row) for name, (column, row) in places.items()}
-    wide = min(96, *(int(b - a) - 16 for a, b in pairwise(lefts)), 96)
+    wide = min([WIDEST, *(int(b - a) - 16 for a, b in pairwise(lefts))])
     lines, labels = [], []
     for link in plan.network.all_links:
         a, b = (end.node for end in link.ends)
@@ -229,8 +226,7 @@ def _sketch(plans: Sequence[Plan], facts: _Facts) -> tuple[list[str], int]:
         labels.append(_text(x, y + (-2 if what else 5), name, "", "middle"))
         labels += [_text(x, y + 14, what, "head", "middle")] if what else []
     bottom = max(y for _, y in at.values()) + BOX / 2
-    for column in sorted(set(hidden.values())):
-        more = sum(1 for there in hidden.values() if there == column)
+    for column, more in Counter(hidden.values()).items():
         labels.append(_text(lefts[column], bottom + 18, f"and {more} more", "head", "middle"))
     return [*lines, *labels], int(bottom + (28 if hidden else 8))
 
@@ -238,11 +234,11 @@ def _sketch(plans: Sequence[Plan], facts: _Facts) -> tuple[list[str], int]:
 def _pill(x: float, y: float, link: Link | SerialLink) -> list[str]:
     """The name of a link, with a satellite if it is far away."""
     is_far = any(Hop(link, one).delay_ns >= SATELLITE_NS for one in link.directions)
-    wide = 8 * len(link.name) + (48 if is_far else 16)
+    wide = 9 * len(link.name) + (48 if is_far else 16)
     left = x - wide / 2
     lines = [
         _box("pill", x, y, wide, PILL, PILL / 2),
-        _text(x + (14 if is_far else 0), y + 5, link.name, "", "middle"),
+        _text(x + (15 if is_far else 0), y + 5, link.name, "", "middle"),
     ]
     if is_far:
         lines.append(f'<path class="sat" d="M{left + 10:.0f} {y - 3:.0f}h7v6h-7zm9 -2h5v10h-5zm7 2h7v6h-7z"/>')
@@ -308,14 +304,10 @@ def _path(plan: Plan) -> list[str]:
 
 def _lefts(plan: Plan, places: Mapping[str, tuple[int, int]]) -> list[float]:
     """The middle of each column; two that a link with a name joins are twice as far from each other."""
-    count = max(column for column, _ in places.values()) + 1
-    weights = [1.0] * (count - 1)
-    for link in plan.network.all_links:
-        a, b = (end.node for end in link.ends)
-        if a in places and b in places and _has_name(link):
-            first, second = sorted((places[a][0], places[b][0]))
-            if second == first + 1:
-                weights[first] = 2.0
-    room = WIDTH - 2 * MARGIN - 96
-    total = sum(weights) or 1
-    return [MARGIN + 48 + room * sum(weights[:number]) / total for number in range(count)]
+    named = [
+        [places.get(end.node, (0, 0))[0] for end in link.ends] for link in plan.network.all_links if _has_name(link)
+    ]
+    last = max(column for column, _ in places.values())
+    weights = [2 if [column, column + 1] in map(sorted, named) else 1 for column in range(last)]
+    step = (WIDTH - 2 * MARGIN - WIDEST) / max(1, sum(weights))
+    return [MARGIN + WIDEST / 2 + step * weight for weight in accumulate([0, *weights])]

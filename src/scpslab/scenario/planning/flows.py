@@ -126,15 +126,16 @@ def delay_text(hop: Hop) -> str:
     return " to ".join(units.text("duration", delay_ns) for delay_ns in dict.fromkeys((delays[0], delays[-1])))
 
 
-def errors_text(errors: Errors | None) -> str:
-    """What goes wrong in a direction, in words."""
+def errors_text(errors: Errors | None, *, is_short: bool = False) -> str:
+    """What goes wrong in a direction, in words; `is_short`: without what shapes bursts."""
     if errors is None:
         return NOTHING
     said = []
     if errors.model != NO_MODEL:
         settings = asdict(errors.settings)
         ber = [f"BER {settings.pop('ber'):g}"] if "ber" in settings else []
-        said.append(", ".join([*ber, errors.model, *(f"{name} {value}" for name, value in settings.items())]))
+        others = [f"{name} {value}" for name, value in settings.items() if name == "loss" or not is_short]
+        said.append(", ".join([*ber, errors.model, *others]))
     said += [f"drop list of {len(errors.drop_packets)}"] if errors.drop_packets else []
     if len(errors.outages) == 1:
         said.append("outage " + " to ".join(units.text("duration", t_ns) for t_ns in errors.outages[0]))
