@@ -50,7 +50,12 @@ def mkdocs() -> str:
 
 
 def users_path() -> Iterator[Path]:
-    yield from (DOCS / page for tab in USERS for page in navigation()[tab] if page not in TABLES and not page.startswith(TEACHING))
+    yield from (
+        DOCS / page
+        for tab in USERS
+        for page in navigation()[tab]
+        if page not in TABLES and not page.startswith(TEACHING)
+    )
 
 
 def page(name: str) -> str:
