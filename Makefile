@@ -1,7 +1,7 @@
 # make demo: sets up what is missing and shows a result.   make test: sets up the same way and runs the tests.
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
-SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo .ci/run images/guest/customize.sh stack/benches/transfers.sh stack/benches/gateway.sh \
+SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo tools/slides .ci/run images/guest/customize.sh stack/benches/transfers.sh stack/benches/gateway.sh \
 	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test tools/wheel tools/wheel-test tools/image/build tools/release images/base/endpoint images/base/install-packages images/base/roles.sh \
 	src/scpslab_course/autograder/setup.sh src/scpslab_course/autograder/run_autograder \
 	$(wildcard images/*/roles/* images/*/checks/*)
@@ -11,7 +11,7 @@ ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-load
 
 AREAS := $(shell python3 tools/areas.py)
 
-.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
+.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -119,6 +119,9 @@ docs: python ## regenerate the scenario's JSON Schema and reference, and the tab
 site: python ## build the documentation's site into site/, to be opened without a server; fails on a broken link or anchor
 	@tools/setup-python --site
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build
+
+slides: setup ## make the course's slides into build/slides/*.pdf, with figures that the laboratory draws (docs/course/slides; needs pandoc and weasyprint)
+	tools/slides
 
 prompt-picture: setup ## draw docs/images/prompt.svg from a session at the prompt (half a minute, on the wall clock)
 	$(PYTHON) tools/prompt_picture.py

@@ -28,6 +28,8 @@ USERS = ("Start", "Course", "Experiments", "Your link", "Reference", "Explanatio
 TABLES = ("scenario-reference.md", "assignment-reference.md", "columns.md", "figures.md")
 WORD = re.compile(r"\w")
 CODE = re.compile(rf"^```.*?^```$|^{BEGIN}.*?^{END}$", re.MULTILINE | re.DOTALL)
+# Material for the people who teach, beside the course's pages: a user's way does not lead through a plan of weeks.
+TEACHING = "course/"
 # Folders that stand for their pages.
 FOLDERS = ("protocol", "conformance", "decisions")
 
@@ -48,7 +50,12 @@ def mkdocs() -> str:
 
 
 def users_path() -> Iterator[Path]:
-    yield from (DOCS / page for tab in USERS for page in navigation()[tab] if page not in TABLES)
+    yield from (
+        DOCS / page
+        for tab in USERS
+        for page in navigation()[tab]
+        if page not in TABLES and not page.startswith(TEACHING)
+    )
 
 
 def page(name: str) -> str:
