@@ -73,8 +73,28 @@ def code(methods: list[str]) -> str:
     return STOP_AND_WAIT + "".join(bodies)
 
 
+FILLS = """
+
+def fill(base):
+    class End(base):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named)
+            self.much = []
+            try:
+                while True:
+                    self.much.append(b"x" * 1_000_000)
+            except MemoryError:
+                self.much.pop()
+            print(len(self.much))
+
+    return End
+
+
+Sender, Receiver = fill(Sender), fill(Receiver)
+"""
 CODE = {
     "right": STOP_AND_WAIT,
+    "full of memory": STOP_AND_WAIT + FILLS,
     "an endless loop": code([f"{START}\n        while True: pass"]),
     **{name: code(methods) for name, (methods, _) in WRONG.items()},
 }
@@ -115,6 +135,11 @@ def test_every_byte_is_delivered_and_what_it_took_is_counted(ran, cells):
 def test_a_wrong_or_hostile_end_ends_its_own_transfer_and_nothing_else(cells, name: str):
     assert cells[name].status == "incomplete", cells[name].reason
     assert WRONG[name][1] in cells[name].reason
+
+
+def test_two_ends_that_fill_their_memory_leave_the_lab_enough(cells):
+    assert cells["full of memory"].completed
+    assert all(int(cells["full of memory"].log(f"transfer-{node}")) > 80 for node in ("h1", "h2"))
 
 
 def test_an_end_that_never_answers_ends_at_the_wall_limit(cells):

@@ -40,7 +40,8 @@ import types
 import typing
 
 NOBODY = 65534
-MEMORY_BYTES = 256 << 20
+# Two of them leave the lab half of a guest (limits.memory).
+MEMORY_BYTES = 128 << 20
 LOG_BYTES = 1 << 20
 LONGEST_ANSWER = 10_000
 

@@ -9,7 +9,7 @@ from scpslab.plan.programs import Programmed
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount
 
-# The sending program gets all bytes at its start, and has 256 MiB of memory.
+# The sending program gets all bytes at its start, and has 128 MiB of memory.
 MOST_BYTES = 4_000_000
 
 
