@@ -44,11 +44,10 @@ FILLERS = ("I think that ", "As one sees, ", "In my runs ", "Clearly, ")
 
 
 class Cheat(Student):
-    """`reason`: words of why there is no grade, where none is given. `of_class`: seen only beside the others'."""
+    """`reason`: words of why there is no grade, where none is given."""
 
     named: ClassVar[Code | None] = None
     reason: ClassVar[str] = ""
-    of_class: ClassVar[bool] = False
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
@@ -217,14 +216,14 @@ class RanElsewhere(Cheat):
 
 
 class CopiedNumbers(Cheat):
-    says, named, of_class = "copies another student's numbers", Code.COPIED_NUMBERS, True
+    says, named = "copies another student's numbers", Code.COPIED_NUMBERS
 
     def value(self, name: str) -> float | str:
         return self.made.right(self.made.variants[self.other]).answers[name].value
 
 
 class CopiedPredictions(Cheat):
-    says, named, of_class = "copies another student's predictions", Code.EQUAL_LOGS, True
+    says, named = "copies another student's predictions", Code.EQUAL_LOGS
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
@@ -242,7 +241,7 @@ class CopiedPredictions(Cheat):
 
 
 class CopiedText(Cheat):
-    says, named, of_class = "copies another student's texts", Code.EQUAL_TEXTS, True
+    says, named = "copies another student's texts", Code.EQUAL_TEXTS
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
@@ -293,7 +292,7 @@ def programs(assignment: Assignment) -> list[str]:
 
 
 class RenamedProgram(Cheat):
-    says, named, of_class = "hands in another student's program with other names and comments", Code.EQUAL_TEXTS, True
+    says, named = "hands in another student's program with other names and comments", Code.EQUAL_TEXTS
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
@@ -418,9 +417,9 @@ CHEATS: dict[str, type[Cheat]] = {
 }
 
 
-def of_assignment(assignment: Assignment, *, alone: bool = False) -> list[str]:
-    """The cheats that an assignment has room for; `alone`: those that show without the rest of the class."""
-    return [name for name, one in CHEATS.items() if one.fits(assignment) and not (alone and one.of_class)]
+def of_assignment(assignment: Assignment) -> list[str]:
+    """The cheats that an assignment has room for."""
+    return [name for name, one in CHEATS.items() if one.fits(assignment)]
 
 
 def write_log_anew(student: Student) -> None:

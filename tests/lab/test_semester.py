@@ -2,17 +2,19 @@
 cheated in every known way, and graded in a container of one processor and 2 GB.
 
 Opt-in, because it takes hours: make test-course. SCPSLAB_CLASS is the number of students, and SCPSLAB_ASSIGNMENTS the
-names if not all. What was measured is a page, which grows with each assignment: build/semester.md.
+names if not all. What an assignment has shown is in build/semester/, and all of them together are a page:
+build/semester.md.
 """
 
+import datetime as dt
 import json
 import os
 import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -20,7 +22,7 @@ import pytest
 
 from scpslab_course.course.assignment import find, load_assignment, names
 from tests.lab.cheats import CHEATS, HostileProgram, of_assignment
-from tests.lab.class_container import Cost, container
+from tests.lab.class_container import container
 from tests.lab.made_up_class import COPIED_FROM, MadeUp, MadeUpClass, groups_of, reference, roles
 from tests.lab.made_up_students import HONEST
 from tests.lab.pages import ROOT
@@ -28,11 +30,9 @@ from tests.lab.pages import ROOT
 COUNT = int(os.environ.get("SCPSLAB_CLASS", "0"))
 pytestmark = pytest.mark.skipif(COUNT == 0, reason="opt-in: make test-course")
 ASSIGNMENTS = os.environ.get("SCPSLAB_ASSIGNMENTS", "").split() or names()
-PAGE = ROOT / "build" / "semester.md"
+PLACE = ROOT / "build" / "semester"
 # What is said of honest students: a late prediction is a mistake, which costs its own points.
 DESERVED = {"late": {"late-prediction"}}
-# Of a class of 80 in a container whose processor is its own.
-MOST_PEAK_BYTES = 2 << 30
 # The class whose students work now: children of this process inherit it, because formulas cannot be sent to them.
 CLASS: list[MadeUpClass] = []
 # 95 %: with no event in n trials, the rate is below this number divided by n.
@@ -40,54 +40,57 @@ RULE_OF_THREE = 3
 
 
 @dataclass
-class Semester:
-    """What the assignments that were graded have shown."""
+class Seen:
+    """What an assignment has shown. `tried`: role, whether it was named as it has to be, and what was said."""
 
-    costs: dict[str, tuple[int, Cost]] = field(default_factory=dict)
-    tried: dict[str, list[tuple[str, bool, str]]] = field(default_factory=lambda: defaultdict(list))
+    name: str
+    day: str
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+    sizes: list[int]
+    tried: list[tuple[str, bool, str]] = field(default_factory=list)
     honest: int = 0
     troubled: list[str] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-
-    def page(self) -> str:
-        """The tables, as text."""
-        return "\n".join([*self._of_time(), "", *self._of_cheats(), "", *self._of_honesty(), ""])
-
-    def _of_time(self) -> Iterator[str]:
-        yield f"| assignment, {COUNT} students | submissions | minutes | processor minutes | most memory |"
-        yield "|---|---|---|---|---|"
-        for name, (count, cost) in self.costs.items():
-            minutes = f"{cost.wall_s / 60:.1f} | {cost.cpu_s / 60:.1f}"
-            yield f"| {name} | {count} | {minutes} | {cost.peak_bytes / 1e6:.0f} MB |"
-        count, costs = sum(count for count, _ in self.costs.values()), [cost for _, cost in self.costs.values()]
-        minutes = f"{sum(cost.wall_s for cost in costs) / 60:.1f} | {sum(cost.cpu_s for cost in costs) / 60:.1f}"
-        yield f"| all | {count} | {minutes} | {max(cost.peak_bytes for cost in costs) / 1e6:.0f} MB |"
-        yield f"\nSubmissions of {min(self.sizes) / 1e3:.0f} to {max(self.sizes) / 1e3:.0f} kB."
-        yield from (f"{one.name}: {one.stat().st_size / 1e6:.1f} MB." for one in (ROOT / "dist").glob("*.whl"))
-
-    def _of_cheats(self) -> Iterator[str]:
-        yield "| cheat | what the student does | tried | named | as |"
-        yield "|---|---|---|---|---|"
-        for role, found in self.tried.items():
-            cheat = CHEATS[role]
-            named = sum(is_named for _, is_named, _ in found)
-            if cheat.named is None and not cheat.reason:
-                yield f"| {role} | {cheat.says} | {len(found)} | cannot be seen | |"
-            else:
-                missed = ", ".join(name for name, is_named, _ in found if not is_named)
-                as_ = ", ".join(dict.fromkeys(said for _, is_named, said in found if is_named))
-                yield f"| {role} | {cheat.says} | {len(found)} | {named}{f', missed: {missed}' * bool(missed)} | {as_} |"
-
-    def _of_honesty(self) -> Iterator[str]:
-        bound = f"below {RULE_OF_THREE / self.honest:.2%} with a confidence of 95 %" if not self.troubled else ""
-        yield f"Honest submissions: {self.honest}; held, refused or remarked upon: {len(self.troubled)}. {bound}"
-        yield from (f"- {one}" for one in self.troubled)
 
 
-@pytest.fixture(scope="module")
-def semester() -> Semester:
-    """What was seen so far."""
-    return Semester()
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_a_class_is_graded_with_every_cheat_named_and_no_honest_student_troubled(name, tmp_path):
+    folder = tmp_path / "class"
+    folder.mkdir()
+    students = hand_in(name, folder)
+    rows = (f"{one.file.name},{one.id}\n" for one in students)
+    (folder / "who.csv").write_text(f"file,student\n{''.join(rows)}")
+    asked = ["--course", folder / "satnet", "--format", "gradescope", "--jobs", "1"]
+    asked += ["--submitters", folder / "who.csv", "--out", folder / "grades", *(one.file for one in students)]
+    with container(folder) as graders:
+        ended, cost = graders.run([sys.executable, "-P", "-m", "scpslab", "grade", *map(str, asked)])
+    assert ended.returncode in (0, 1), ended.stderr
+    grades = [json.loads(path.read_text()) for path in sorted((folder / "grades").iterdir())]
+
+    sizes = [one.file.stat().st_size for one in students]
+    seen = Seen(name, f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}", cost.wall_s, cost.cpu_s, cost.peak_bytes, sizes)
+    for one, grade in zip(students, grades, strict=True):
+        look(seen, one, grade)
+    PLACE.mkdir(parents=True, exist_ok=True)
+    (PLACE / f"{name}.json").write_text(json.dumps(asdict(seen), indent=1))
+    written = "\n".join(page([Seen(**json.loads(path.read_text())) for path in sorted(PLACE.glob("*.json"))]))
+    PLACE.with_suffix(".md").write_text(written)
+    print(f"\n{written}")
+    shutil.rmtree(folder)
+    assert [one for one in seen.tried if not one[1]] == []
+    assert seen.troubled == []
+
+
+def hand_in(name: str, folder: Path) -> list[MadeUp]:
+    """Issues an assignment to the class, and has it solved on all cores."""
+    # As many cheats as there is room for beside one of each kind of honest student, the copied one and another one of
+    # a group.
+    cheats = of_assignment(load_assignment(find(name)))[: max(0, COUNT - len(HONEST) - 2)]
+    whose = {f"s{number:02}": role for number, role in enumerate(roles(COUNT, cheats))}
+    CLASS.append(MadeUpClass(folder, whose, reference, name, groups=groups_of(whose), jobs=1))
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        return list(pool.map(solved, whose, whose.values()))
 
 
 def solved(student: str, role: str) -> MadeUp:
@@ -98,50 +101,7 @@ def solved(student: str, role: str) -> MadeUp:
     return handed_in
 
 
-@pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_a_class_is_graded_with_every_cheat_named_and_no_honest_student_troubled(name, semester, tmp_path):
-    folder = tmp_path / "class"
-    folder.mkdir()
-    students, whose = hand_in(name, folder)
-    with (folder / "who.csv").open("w") as file:
-        file.write("file,student\n" + "".join(f"{one.file.name},{one.id}\n" for one in students))
-    files, asked = [str(one.file) for one in students], ["--course", folder / "satnet", "--format", "gradescope"]
-    asked += ["--submitters", folder / "who.csv", "--out", folder / "grades", "--jobs", "1"]
-    with container(folder) as graders:
-        ended, cost = graders.run([sys.executable, "-P", "-m", "scpslab", "grade", *files, *map(str, asked)])
-    assert ended.returncode == 1, ended.stderr
-    grades = [json.loads(path.read_text()) for path in sorted((folder / "grades").iterdir())]
-
-    semester.costs[name] = len(grades), cost
-    semester.sizes += [one.file.stat().st_size for one in students]
-    for one, grade in zip(students, grades, strict=True):
-        look(semester, name, one, grade)
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(semester.page())
-    print(f"\n{semester.page()}")
-    here = [
-        (role, said) for role, found in semester.tried.items() for place, ok, said in found if place == name and not ok
-    ]
-    assert here == []
-    assert [one for one in semester.troubled if one.startswith(name)] == []
-    assert cost.peak_bytes <= MOST_PEAK_BYTES
-    assert len(whose) == COUNT
-
-
-def hand_in(name: str, folder: Path) -> tuple[list[MadeUp], dict[str, str]]:
-    """Issues an assignment to the class, and has it solved on all cores."""
-    whose = {f"s{number:02}": role for number, role in enumerate(roles(COUNT, fitting(name)))}
-    CLASS.append(MadeUpClass(folder, whose, reference, name, groups=groups_of(whose), jobs=1))
-    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        return list(pool.map(solved, whose, whose.values())), whose
-
-
-def fitting(name: str) -> list[str]:
-    """The cheats that the class tries: as many as it has room for beside one of each kind of honest student."""
-    return of_assignment(load_assignment(find(name)))[: max(0, COUNT - len(HONEST) - 2)]
-
-
-def look(semester: Semester, name: str, one: MadeUp, grade: dict) -> None:
+def look(seen: Seen, one: MadeUp, grade: dict) -> None:
     """Takes down what was found of one submission, and whether it is what was to be found."""
     found, status, said = set(grade["extra_data"]["findings"]), grade["extra_data"]["status"], grade["output"]
     if one.role in CHEATS:
@@ -154,8 +114,37 @@ def look(semester: Semester, name: str, one: MadeUp, grade: dict) -> None:
         else:
             is_named = found == ({cheat.named} if cheat.named else set())
         as_ = ", ".join(sorted(found)) or (cheat.reason if cheat.reason and is_named else "nothing")
-        semester.tried[one.role].append((name, is_named, as_ if is_named else f"{as_}: {said}"))
+        seen.tried.append((one.role, is_named, as_ if is_named else f"{as_}: {said}"))
     elif one.role != COPIED_FROM:
-        semester.honest += 1
+        seen.honest += 1
         if status != "graded" or found - DESERVED.get(one.role, set()):
-            semester.troubled.append(f"{name}, {one.id}, {one.role}: {said}")
+            seen.troubled.append(f"{seen.name}, {one.id}, {one.role}: {said}")
+
+
+def page(semester: Sequence[Seen]) -> Iterator[str]:
+    """The lines of the page: time, cheats, honest students."""
+    yield "| assignment | day | submissions | minutes | processor minutes | most memory |"
+    yield "|---|---|---|---|---|---|"
+    for one in semester:
+        minutes = f"{one.wall_s / 60:.1f} | {one.cpu_s / 60:.1f}"
+        yield f"| {one.name} | {one.day} | {len(one.sizes)} | {minutes} | {one.peak_bytes / 1e6:.0f} MB |"
+    sizes = [size for one in semester for size in one.sizes]
+    minutes = f"{sum(one.wall_s for one in semester) / 60:.1f} | {sum(one.cpu_s for one in semester) / 60:.1f}"
+    yield f"| all | | {len(sizes)} | {minutes} | {max(one.peak_bytes for one in semester) / 1e6:.0f} MB |"
+    yield f"\nSubmissions of {min(sizes) / 1e3:.0f} to {max(sizes) / 1e3:.0f} kB."
+    yield from (f"{one.name}: {one.stat().st_size / 1e6:.1f} MB." for one in (ROOT / "dist").glob("*.whl"))
+    yield from ("", "| cheat | what the student does | tried | named | as |", "|---|---|---|---|---|")
+    tried: dict[str, list[tuple[str, bool, str]]] = defaultdict(list)
+    for one in semester:
+        for role, is_named, said in one.tried:
+            tried[role].append((one.name, is_named, said))
+    for role, found in tried.items():
+        cheat, missed = CHEATS[role], ", ".join(name for name, is_named, _ in found if not is_named)
+        named = f"{sum(is_named for _, is_named, _ in found)}{f', missed: {missed}' if missed else ''}"
+        is_seen = cheat.named or cheat.reason
+        as_ = ", ".join(dict.fromkeys(said for _, is_named, said in found if is_named)) if is_seen else ""
+        yield f"| {role} | {cheat.says} | {len(found)} | {named if is_seen else 'cannot be seen'} | {as_} |"
+    honest, troubled = sum(one.honest for one in semester), [said for one in semester for said in one.troubled]
+    bound = "" if troubled else f" The rate is below {RULE_OF_THREE / honest:.2%} with a confidence of 95 %."
+    yield f"\nHonest submissions: {honest}; held, refused or remarked upon: {len(troubled)}.{bound}"
+    yield from (f"- {one}" for one in troubled)

@@ -45,9 +45,6 @@ PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, TEXT_SHARE, PROGRAM_SHARE
 MOST_OWNERS = 9
 PROGRAM, NUMBERS_COUNT = ".py", (".csv", ".yaml")
 MOST_COMPARED = 64 << 10
-# How the words of a program are compared ("": as they are), and what is before a statement.
-WORDS_OF_PROGRAM = {tokenize.NAME: "name", tokenize.NUMBER: "0", tokenize.STRING: "text", tokenize.OP: ""}
-STATEMENT_BEGINS = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 # Predictions are rounded to three digits or more.
 ALIKE = 0.01
 
@@ -123,16 +120,15 @@ def _texts(grade: Grade, assignment: Assignment) -> Iterator[tuple[str, set[str]
     """
     tables = {part.name for part in grade.parts if part.kind == "lines"}
     for part in grade.parts:
-        if part.name in tables:
-            continue
-        if part.kind == "deliverable" or (part.kind in ("answer", "write-up") and part.earned is None):
+        is_text = part.kind in ("answer", "write-up") and part.earned is None
+        if is_text or (part.kind == "deliverable" and part.name not in tables):
             yield part.name, _phrases(part.given[:MOST_COMPARED], part.name) - _common(assignment, part.name)
 
 
 def _common(assignment: Assignment, name: str) -> set[str]:
     """The phrases of what everybody has: what was handed out, and the questions."""
-    suffixes = (".md", PurePosixPath(name).suffix)
-    files = (content for path, content in handed_out(assignment.folder) if PurePosixPath(path).suffix in suffixes)
+    suffix = PurePosixPath(name).suffix or ".md"
+    files = (content for path, content in handed_out(assignment.folder) if path.endswith(suffix))
     asked = (question.question for question in assignment.file.answers.values())
     texts = [BLANK_WRITE_UP, *asked, *(content.decode("utf-8", "replace") for content in files)]
     return set().union(*(_phrases(text, name) for text in texts))
@@ -154,20 +150,17 @@ def _words(text: str, *, numbers_count: bool) -> list[str]:
 
 
 def _words_of_program(text: str) -> list[str]:
-    """What a program does, word by word: without comments, docstrings and spaces, its names, numbers and texts as one
-    of each.
+    """What a program does, word by word: without comments, texts and spaces, and with one word for every name and
+    number.
     """
-    words, before = [], tokenize.NEWLINE
+    words = []
     # What is no program is compared as far as it is one.
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            is_docstring = token.type == tokenize.STRING and before in STATEMENT_BEGINS
-            if token.type in WORDS_OF_PROGRAM and not is_docstring:
-                words.append(
-                    token.string if keyword.iskeyword(token.string) else WORDS_OF_PROGRAM[token.type] or token.string
-                )
-            if token.type not in (tokenize.NL, tokenize.COMMENT):
-                before = token.type
+            if token.type == tokenize.OP or keyword.iskeyword(token.string):
+                words.append(token.string)
+            elif token.type in (tokenize.NAME, tokenize.NUMBER):
+                words.append("0")
     return words
 
 
