@@ -74,7 +74,7 @@ development: python ## add to .venv what tests and lints need
 	@tools/setup-python --development
 
 images: python ## build lab kernel, guest image and guest programs into the user's cache folder; WHEEL=FILE.whl takes them from there
-	@$(PYTHON) -m tools.build images $(if $(WHEEL),--from "$(WHEEL)")
+	@$(PYTHON) -m $(if $(WHEEL),tools.build take "$(WHEEL)",scpslab.setup)
 
 pin: python ## write the package versions that the mirror has today into the recipes of kernel and guest (maintainers; docs/decisions/0021)
 	@$(PYTHON) -m tools.build pin

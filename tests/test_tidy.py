@@ -53,7 +53,7 @@ MOST_ARROWS = 50
 CEILING_LINES, CEILING_FILES = 34_728, 382
 # The door for topology files of users and of archives.
 DOORS = ("topology",)
-PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab_course/cli/")
+PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab_course/cli/")
 # Pages that code and documents cite by section (`scps-tp §4.4`) or by requirement (`apparatus A-10`), under the names
 # they are cited by.
 CITED_PAGES = {

@@ -22,8 +22,8 @@ from scpslab.setup import images
 BUILD = ["sh", "-c", f"exec 3>{sys.argv[1]}; sleep 600 & echo ready >&3; wait"]
 images.PARTS = (images.Built("tools", "tools", "images/guest/tools", lambda job: job.run(BUILD), "bin", images.files_of),)
 images.NEEDED_BYTES = 1
-sys.argv = ["tools.build", "images"]
-runpy.run_module("tools.build", run_name="__main__")
+sys.argv = ["scpslab.setup"]
+runpy.run_module("scpslab.setup", run_name="__main__")
 """
 LIMIT_S = 60
 

@@ -1,7 +1,7 @@
 """Users of a wheel are told its file, never a name that a stranger may take, and no `make`, which they lack."""
 
 import re
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -46,3 +46,10 @@ def test_doctor_says_where_nobody_may_write(monkeypatch, tmp_path):
     found = machine.disk()
     assert (found.state, found.fix) == ("missing", "set SCPSLAB_CACHE to a folder that you may write to")
     assert str(tmp_path) in found.found
+
+
+def test_modules_that_users_are_told_to_run_are_installed():
+    files = (path for path in (ROOT / "src").rglob("*") if path.suffix in (".py", ".sh"))
+    named = {name for path in files for name in re.findall(r"-m (scpslab[\w.]*)", path.read_text())}
+    assert "scpslab.setup" in named
+    assert [name for name in named if util.find_spec(f"{name}.__main__") is None] == []

@@ -1,0 +1,60 @@
+"""`python -m scpslab.setup`: builds everything that engines need and prints the time of each step."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.table import Table
+
+from scpslab.core.errors import INTERRUPTED_EXIT, ScpslabError
+from scpslab.setup import cache_dir, ensure
+from scpslab.setup.images import PARTS, compare, find, timings
+
+
+def attempt(work: Callable[[], None]) -> int:
+    """Does some work of building; returns the exit code of the error, if there is one."""
+    # Ended in whatever way, a build first ends its programs.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        work()
+    except ScpslabError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted: finished parts are kept; repeat the command to build the others", file=sys.stderr)
+        return INTERRUPTED_EXIT
+    return 0
+
+
+def say(text: str, /, *, is_under_way: bool = False) -> None:
+    """Prints a line at once."""
+    print(f"{text} …" if is_under_way else text, flush=True)
+
+
+def build() -> None:
+    """Builds what is missing, and says what there is."""
+    present = {part.name for part in PARTS if find(part, cache_dir())}
+    images = ensure(say)
+    if len(present) < len(PARTS):
+        Console().print(_table(present))
+    print(f"images {images.hash}: lab kernel and guest are in {cache_dir()}")
+    for part in PARTS:
+        if verdict := compare(part, cache_dir()):
+            print(verdict.text)
+
+
+def _table(present: set[str]) -> Table:
+    """The steps of every part with their wall time; for a part that existed already, the times of its build."""
+    table = Table("part", "step", "wall s", "", box=None, pad_edge=False)
+    for part in PARTS:
+        for title, taken_s in timings(part, cache_dir()):
+            table.add_row(part.title, title, f"{taken_s:.1f}", "earlier" if part.name in present else "now")
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(attempt(build))
