@@ -99,6 +99,73 @@ def ack_path(given, runs):
     }
 
 
+def split_tcp(given, runs):
+    rate, rtt = parse("rate", given["rate"]), 2 * parse("duration", given["delay"]) / 1e9
+    page, file, short = (Results(runs[name]) for name in ("page", "file", "short"))
+    slowest = {
+        path: max(page(f"{prefix}user_s", path=path) for prefix in ("", "object2_", "object3_", "object4_"))
+        for path in ("cubic", "split")
+    }
+    left, windows = math.ceil(parse("size", given["object"]) / 1400), []
+    while left > 0:
+        windows.append(10 * 2 ** len(windows))
+        left -= windows[-1]
+    stopped, killed = (
+        next(cell for cell in open_run(runs["loss"]).cells if cell.id == f"end={end},r1") for end in ("stop", "kill")
+    )
+    account = next(line for line in stopped.records("near") if line["event"] == "counters")["from_lan"]
+    arrived = next(line for line in stopped.records("transfer") if line["event"] == "receiver")["bytes"]
+    lost = account["acknowledged"] - arrived
+    assert lost == pytest.approx(4 * rate * rtt / 8, rel=0.02), "both buffers of the near gateway must be full"
+    assert killed.records("transfer") == [], "nobody may be told"
+    return {
+        "bdp": rate * rtt / 8000,
+        "object_floor": (1 + len(windows)) * rtt,
+        # Measured, where the formula has the buffer: both must be right.
+        "small_limit": file("goodput_bps", path="split-small") / 1e6,
+        "page_measured": slowest["cubic"] / slowest["split"],
+        "noise_measured": file("user_s", way="noisy", path="cubic") / file("user_s", way="noisy", path="split"),
+        "short_measured": short("user_s", path="cubic") / short("user_s", path="split"),
+        "acknowledged": account["acknowledged"] / 1000,
+        "lost": lost / 1000,
+        "told": "nothing",
+    }
+
+
+def hand_over(given, runs):
+    rate, fibre_s = parse("rate", given["rate"]), given["fibre"] / 200_000
+    radius, elevation = 6371, math.radians(10)
+    orbit = radius + given["altitude"]
+    # By the law of sines, where the handout solves a quadratic equation.
+    centre = math.acos(radius * math.cos(elevation) / orbit) - elevation
+    far_km = orbit * math.sin(centre) / math.cos(elevation)
+    far_s, near_s = (2 * km / 299_792 + 0.001 for km in (far_km, given["altitude"]))
+    steps, gaps = Results(runs["steps"]), Results(runs["gaps"])
+
+    def cost(outage, stack):
+        return gaps("user_s", outage=outage, stack=stack) - gaps("user_s", outage="none", stack=stack)
+
+    run = open_run(runs["steps"])
+    assert all(find_losses(cell, run.id).lost == () for cell in run.cells)
+    assert steps("retransmissions", stack="reno-1997") == 0 < steps("retransmissions", stack="cubic")
+    assert cost("150-ms", "reno-1997") < cost("50-ms", "reno-1997")
+    assert cost("100-ms", "cubic") == pytest.approx(cost("150-ms", "cubic"), abs=0.005)
+    quiet = [
+        outage for outage in ("50", "100", "150", "400") if gaps("rtos", outage=f"{outage}-ms", stack="cubic") == 0
+    ]
+    return {
+        "far_range": far_km,
+        "overtaken": (far_s - near_s) * rate / (8 * 1452),
+        "timeout": 1000 * (2 * (far_s + fibre_s) + 0.2),
+        "old_repair": math.ceil(0.05 * rate / (8 * 1452)) * 2 * (near_s + fibre_s),
+        "resends": steps("retransmissions", stack="cubic"),
+        "superfluous": steps("retransmissions", stack="cubic"),
+        "cubic_cost": 1000 * cost("400-ms", "cubic"),
+        "old_cost": cost("50-ms", "reno-1997"),
+        "harmless": f"up-to-{quiet[-1]}",
+    }
+
+
 class Solved:
     """An assignment's practice variant: its runs, and what is right in it."""
 
@@ -120,7 +187,7 @@ class Solved:
         assert {name: self.share(name, value) for name, value in given.items()} == dict.fromkeys(self.right.answers, 1)
 
 
-@pytest.mark.parametrize("solve", [corruption_or_congestion, bufferbloat, ack_path])
+@pytest.mark.parametrize("solve", [corruption_or_congestion, bufferbloat, ack_path, split_tcp, hand_over])
 def test_a_solution_of_ones_own_has_all_points(solve, tmp_path):
     solved = Solved(solve.__name__.replace("_", "-"), tmp_path)
 
