@@ -20,8 +20,8 @@ from scpslab.cli.terminal import DOCS
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
 
-# For developers, and what "scpslab docs" itself lists.
-LEFT_OUT = ("decisions", "index.md")
+# For developers, what becomes PDF for lectures, and what "scpslab docs" itself lists.
+LEFT_OUT = ("decisions", "slides", "index.md")
 # Longer lines are hard to read.
 WIDEST = 100
 
@@ -79,7 +79,7 @@ def docs(
 def _pages() -> Iterator[tuple[str, Path]]:
     for file in sorted(DOCS.rglob("*.md")):
         place = file.relative_to(DOCS)
-        if place.parts[0] not in LEFT_OUT:
+        if not set(place.parts) & set(LEFT_OUT):
             yield str(place.with_suffix("")), file
 
 

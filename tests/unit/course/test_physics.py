@@ -177,6 +177,7 @@ def answer(name):
 
 FIRST, TRACE, NOISE, BLOAT = "first-steps", "read-a-trace", "corruption-or-congestion", "bufferbloat"
 ACKS, PAPERS, OWN, SPACE = "ack-path", "three-papers", "write-your-own", "space-transport"
+DEEP = "deep-space"
 FRAME_S = 1505 * 10 / 115_200
 SGLS_S = 0.0233
 CLAIMS = [
@@ -382,6 +383,26 @@ CLAIMS = [
         lambda name: [*measured(answer("others_lost"))(name), math.ceil(400_000 * 10 / 8 / 1400)],
     ),
     Claim(SPACE, "write-up", r"a gain of (\d+)\. My errors", fixed(88 / 8)),
+    Claim(DEEP, "handout", r"light covers ([\d,]+) km in a second", fixed(LIGHT_M_PER_S / 1e3)),
+    Claim(
+        DEEP, "handout", r"takes (\d+) to (\d+) minutes", fixed(54e9 / LIGHT_M_PER_S / 60, 401e9 / LIGHT_M_PER_S / 60)
+    ),
+    Claim(DEEP, "notes", r"six repetitions gives (\d+) s", fixed(sum(2**doubled for doubled in range(7)))),
+    Claim(DEEP, "answers", r"the round trip is (\d+) s", of_practice(rtt)),
+    Claim(
+        DEEP,
+        "answers",
+        r"takes (\d+\.\d) MB in a round trip of (\d+) minutes",
+        of_practice(lambda v: bdp_bytes(v) / 1e6, lambda v: rtt(v) / 60),
+    ),
+    Claim(
+        DEEP,
+        "answers",
+        r"or (\d\.\d) round trips after",
+        lambda name: [
+            practice(name).size * 8 / measured(answer("tcp_goodput"))(name)[0] / rtt(practice(name)),
+        ],
+    ),
 ]
 
 
@@ -429,6 +450,7 @@ def test_a_handout_counts_the_cells_that_run(name, tmp_path):
 
 EXPECTED = re.compile(r"Your numbers differ: ``` .*? │ (.*?) ```")
 SHOWN = {
+    DEEP: answer("tcp_goodput"),
     FIRST: answer("rtt"),
     NOISE: lambda expected: expected.answers["reno_measured"].value * 1e3,
     BLOAT: answer("echo_max"),
