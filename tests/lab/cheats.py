@@ -29,16 +29,14 @@ from scpslab_course.grading import submission
 from scpslab_course.grading.grade import Code
 from tests.lab.made_up_students import TIMES, Student
 
-POLICY = """
+# What runs a student's file asks it for a policy, or for the two ends of a transport.
+HOSTILE = """
+def hostile(*given, **named):
+    {}
 class Policy:
-    def __init__(self, segments, packet_bytes):
-        pass
-    def on_start(self, now):
-        {}
-    def on_answer(self, now, answer):
-        return [], None
-    def on_timer(self, now):
-        return [], None
+    __init__ = on_start = hostile
+class Sender(Policy): pass
+class Receiver(Policy): pass
 """
 FILLERS = ("I think that ", "As one sees, ", "In my runs ", "Clearly, ")
 
@@ -326,7 +324,7 @@ class HostileProgram(Cheat):
 
     def deliverable(self, name: str) -> bytes:
         tried = {one.file for one in self.made.assignment.file.trials.values()}
-        return POLICY.format(self.body).encode() if name in tried else super().deliverable(name)
+        return HOSTILE.format(self.body).encode() if name in tried else super().deliverable(name)
 
 
 class EndlessProgram(HostileProgram):

@@ -30,6 +30,13 @@ costs more than|grows with|makes up for|comes before|doubles""".replace("\n", ""
 HOW = """in run two|at this rate|as the capture says|by a factor of {:.3g}|after {:.3g} s|where I had guessed {:.3g}|
 unlike the other run|with {:.3g} packets on their way|until the end|per round trip|on average|which surprised me|so far|
 if errors come in twos|at both ends""".replace("\n", "").split("|")
+TOLD = (
+    "For {0} I found {1:.5g} {2}, {3}.",
+    "{0} came out as {1:.5g} {2} {3}.",
+    "My {0} is {1:.5g} {2}; {3}.",
+    "I measured {1:.5g} {2} ({0}) {3}.",
+    "{3} there were {1:.5g} {2} of {0}.",
+)
 JOIN = (" because ", ", but ", ", so ", " while ", ", and ", ". Then ", "; hence ")
 STATEMENTS = (
     "self.{a} = {e}",
@@ -233,17 +240,16 @@ class Student:
         return content + f"# {self.text(name)}\n".encode()
 
     def write_up(self) -> str:
-        """The write-up, with the numbers of one's own runs."""
-        asked = self.workspace.assignment.file
+        """The write-up, with the numbers of one's own runs, in an order and words of one's own."""
+        asked, draws = self.workspace.assignment.file, self.draws("numbers")
         values = {name: self.value(name) for name in self.right.answers}
         numbers = [
-            f"{name} is {value:.5g} {asked.answers[name].unit}"
-            for name, value in values.items()
-            if not isinstance(value, str)
+            (name, value, asked.answers[name].unit) for name, value in values.items() if not isinstance(value, str)
         ]
-        truths = [f"{name} was {one:.5g}" for name, one in self.right.predictions.items() if isinstance(one, float)]
-        found = f"I found that {', '.join(numbers)}. Of my predictions, {', '.join(truths)}."
-        return f"# Write-up of {self.student}\n\n{found} {self.text(WRITE_UP)}\n"
+        truths = [(name, one, "") for name, one in self.right.predictions.items() if isinstance(one, float)]
+        lines = [draws.choice(TOLD).format(*one, draws.choice(HOW).format(1)) for one in (*numbers, *truths)]
+        draws.shuffle(lines)
+        return f"# Write-up of {self.student}\n\n{' '.join(lines)} {self.text(WRITE_UP)}\n"
 
     def draws(self, name: str) -> random.Random:
         """Draws of this student's own, for a question."""
