@@ -114,7 +114,7 @@ fmt: development ## format the code, and fix what the linters can fix automatica
 	.venv/bin/ruff check --fix .
 
 docs: python ## regenerate the scenario's JSON Schema and reference, and the tables of plan keys
-	./scpslab schema
+	@$(PYTHON) -m tools.reference
 
 site: python ## build the documentation's site into site/, to be opened without a server; fails on a broken link or anchor
 	@tools/setup-python --site

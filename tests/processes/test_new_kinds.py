@@ -8,12 +8,12 @@ import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
-from scpslab.scenario.reference import schema
 from tests.lab.copied_tree import OF_SCENARIOS, ROOT, SORTS, CopiedTree, NewKind
+from tools.reference.scenarios import schema
 
 pytestmark = pytest.mark.slow
 
-PRINT_BOTH = "import json; from scpslab.scenario.reference import *; print(json.dumps(schema())); print(reference())"
+PRINT_BOTH = "import json; from tools.reference.scenarios import *; print(json.dumps(schema())); print(reference())"
 
 
 @pytest.fixture(scope="module", params=OF_SCENARIOS)

@@ -14,9 +14,9 @@ from scpslab.plan.mininet import MOST_LINKS, MOST_NODES
 from scpslab.plan.topology.network import MOST
 from scpslab.scenario.cells import MOST_CELLS
 from scpslab.scenario.planning.estimate import PACKET_S, START_S
-from scpslab.scenario.reference import BEGIN, END
 from scpslab_course.grading.formats import FORMATS
 from scpslab_course.grading.grade import Code
+from tools.reference.scenarios import BEGIN, END
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

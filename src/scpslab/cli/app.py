@@ -19,7 +19,6 @@ from scpslab.cli.terminal import for_readers, harmless
 from scpslab.core.choices import one_of
 from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
 from scpslab.core.installation import add_extra, version
-from scpslab.core.project import IS_INSTALLED
 
 # Command to its module, where the function of its name is, and the first line of its help: in groups, as in --help.
 GROUPS = {
@@ -59,8 +58,6 @@ GROUPS = {
     },
     "Maintenance": {
         "clean": ("scpslab.cli.clean", "Free disk space: remove files that scpslab can make again."),
-        # What it writes is committed in a clone.
-        **({} if IS_INSTALLED else {"schema": ("scpslab_course.cli.schema", "Regenerate the schemas and references.")}),
     },
 }
 COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}

@@ -241,10 +241,6 @@ def test_list_shows_the_presets_of_every_stack(scpslab):
     assert listed == {("kernel", name) for name in PRESETS} | {("scps", name) for name in scps.PRESETS}
 
 
-def test_schema_check_passes_on_the_committed_files(scpslab):
-    assert scpslab("schema", "--check")[0] == 0
-
-
 @pytest.mark.parametrize("command", ["validate", "plan"])
 def test_who_types_an_old_name_is_told_the_new_one_once(scpslab, command):
     code, out, err = scpslab(command, "fy97/fig04-kernel:test")

@@ -83,7 +83,7 @@ def test_messages_name_the_command_that_shows_a_page(capsys, text, shown):
 def test_pages_that_messages_help_and_handouts_name_are_there():
     sources = [
         path
-        for folder in ("src", "assignments", "tools/build")
+        for folder in ("src", "assignments", "tools/build", "tools/reference")
         for path in (ROOT / folder).rglob("*.*")
         if path.suffix in {".py", ".md", ".yaml"}
     ]

@@ -12,9 +12,9 @@ from scpslab.documents import read
 from scpslab.scenario import planning
 from scpslab.scenario.load import FOLDER, evidence_variants
 from scpslab.scenario.model import FORM
-from scpslab.scenario.reference import SECTIONS, schema
-from scpslab_course.cli.schema import generated
 from tests.cases import refusal
+from tools.reference.assignments import generated
+from tools.reference.scenarios import SECTIONS, schema
 
 NAMES = scenario.names()
 VARIANTS = [
@@ -38,7 +38,7 @@ def test_every_shipped_scenario_fits_the_schema_that_its_first_line_names(name):
 
 
 def test_generated_files_are_current():
-    """Schema, reference and tables are those of the models; `scpslab schema` writes them."""
+    """Schema, reference and tables are those of the models; `make docs` writes them."""
     for path, text in generated().items():
         assert path.read_text() == text
 

@@ -1,26 +1,22 @@
-"""`scpslab schema`: generates JSON Schemas and references of scenarios and assignments, and the tables of plan keys,
-from the classes that read these files; and the tables of commands, from what --help says.
-"""
+"""The assignment's files described for editors (JSON Schema) and for people (Markdown); and all that is generated."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import get_args
 
-import typer
 from pydantic import BaseModel
 
-from scpslab.cli.command_tables import command_tables
-from scpslab.core.errors import ScenarioError
 from scpslab.core.strict_json import JsonObject
-from scpslab.documents.described import schema_of, tables
 from scpslab.scenario.load import FOLDER
-from scpslab.scenario.reference import page, plan_tables, reference, schema
 from scpslab_course.course import model
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.formulas import NAMES
+from tools.reference.commands import command_tables
+from tools.reference.described import schema_of, tables
+from tools.reference.scenarios import page, plan_tables, reference, schema
 
 SCHEMA_FILE = FOLDER / "scenario.schema.json"
 REFERENCE_FILE = FOLDER.parent / "docs" / "scenario-reference.md"
@@ -58,7 +54,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
 )
 HEAD = f"""# Assignment reference
 
-How to write one: [teaching.md](teaching.md#write-an-assignment). This page is made from the models in `src/scpslab_course/course/` by `scpslab schema`, and a
+How to write one: [teaching.md](teaching.md#write-an-assignment). This page is made from the models in `src/scpslab_course/course/` by `make docs`, and a
 test keeps it current; `assignments/{SCHEMA_ID}` and `assignments/{MARKING_ID}` say the same to editors.
 
 An assignment is a folder: `assignment.yaml`, `handout.md`, the scenarios, `practice.json`, and files under `starter/` that a student's folder begins
@@ -85,28 +81,6 @@ the latest earlier copy; `resends_superfluous`, of which an earlier copy was not
 
 Formulas of `variant` may read the parameters above them, and no results. Those of trials read the results of one cell of the trial's own scenario.
 """
-
-
-def schema_(
-    check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail if a committed file is not current.")
-    ] = False,
-) -> None:
-    """Regenerate the schemas and references.
-
-    The schemas (scenarios/scenario.schema.json, assignments/*.schema.json) are for editors; docs/scenario-reference.md,
-    docs/assignment-reference.md and the tables of keys in docs/plan-format.md are for people. All are generated from
-    the classes that read these files. The tables of commands in docs/cli.md are generated from --help.
-
-    Examples: scpslab schema · scpslab schema --check
-    """
-    for path, text in generated().items():
-        if check and (not path.exists() or path.read_text() != text):
-            said = "found content that differs from what the model gives; expected the same"
-            raise ScenarioError(f'{path}: {said}. Run "scpslab schema".')
-        if not check:
-            path.write_text(text)
-            typer.echo(path)
 
 
 def generated() -> dict[Path, str]:
