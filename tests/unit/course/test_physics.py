@@ -267,7 +267,7 @@ CLAIMS = [
         lambda name: [*of_practice(lambda v: mathis_bps(v) / 1e3)(name), *measured(answer("reno_measured"))(name)],
     ),
     Claim(NOISE, "write-up", r"BBR at 1e-5 is (\d+) times", measured(answer("bbr_gain"))),
-    Claim(NOISE, "write-up", r"neighbour got (\d) % of", measured(answer("neighbour_share"))),
+    Claim(NOISE, "write-up", r"neighbour got ([\d.]+) % of", measured(answer("neighbour_share"))),
     Claim(
         BLOAT, "handout", r"one packet of 1452 B already takes (\d+) to (\d+) ms", bounds(lambda v: 1452 * 8e3 / v.rate)
     ),
