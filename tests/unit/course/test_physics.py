@@ -6,178 +6,47 @@ of every variant is computed for all that can be drawn; what a solution says, fo
 
 import math
 import re
-from dataclasses import dataclass
-from functools import cache
-from itertools import product
-from types import SimpleNamespace
 
 import pytest
 
-from scpslab.core import units
-from scpslab_course.course.answers import Evaluation, read_practice
-from scpslab_course.course.assignment import HANDOUT, INSTRUCTOR, NOTES, SOLUTION, find, load_assignment, load_marking
-from scpslab_course.course.formulas import base_value
-from scpslab_course.course.model import Choice, Formula, Range
+from scpslab_course.course.answers import read_practice
+from scpslab_course.course.assignment import HANDOUT, names
 from scpslab_course.course.runs import run_of
-
-LIGHT_M_PER_S, GEO_M = 299_792_458, 35_786e3
-TEXTS = {
-    "handout": HANDOUT,
-    "notes": f"{INSTRUCTOR}/{NOTES}",
-    "marking": f"{INSTRUCTOR}/marking.yaml",
-    "answers": f"{INSTRUCTOR}/{SOLUTION}/answers.yaml",
-    "write-up": f"{INSTRUCTOR}/{SOLUTION}/write-up.md",
-}
-
-
-@cache
-def both(name):
-    assignment = load_assignment(find(name))
-    return assignment, load_marking(assignment)
-
-
-@cache
-def text(name, which):
-    """A text with each run of white space as one space."""
-    return " ".join((both(name)[0].folder / TEXTS[which]).read_text().split())
-
-
-def parameters(values):
-    """Parameters in base units: bit/s, seconds, bytes."""
-    return SimpleNamespace(**{key: base_value(value) for key, value in values.items()})
-
-
-@cache
-def practice(name):
-    return parameters(read_practice(both(name)[0]).variant.parameters)
-
-
-@cache
-def drawable(name):
-    """All parameters that can be drawn: every value of each, within the bands that need no run."""
-    assignment, marking = both(name)
-    axes = {}
-    for key, one in assignment.file.variant.items():
-        if isinstance(one, Choice | Range) and not key.startswith("pick"):
-            count = len(one.values) if isinstance(one, Choice) else _count(one)
-            # The ends and some between them are enough: all claims are monotonous in each parameter.
-            axes[key] = [one.value_at(number) for number in sorted({*range(0, count, max(1, count // 8)), count - 1})]
-    found = []
-    for values in product(*axes.values()):
-        drawn = dict(zip(axes, values, strict=True))
-        for key, one in assignment.file.variant.items():
-            if isinstance(one, Formula):
-                drawn[key] = one.computed(key, drawn)
-        if all(band.holds(value) for band, value in _banded(marking, drawn)):
-            found.append(parameters(drawn))
-    return found
-
-
-def _count(one):
-    kind = next(kind for kind in units.KINDS if any(str(one.from_).endswith(f" {unit}") for unit in units.KINDS[kind]))
-    first, last, step = (units.parse(kind, value) for value in (one.from_, one.to, one.step))
-    return (last - first) // step + 1
-
-
-def _banded(marking, drawn):
-    evaluation = Evaluation(marking, drawn, {})
-    for index, band in enumerate(marking.file.difficulty.bands):
-        at = ("difficulty", "bands", index, "value")
-        if not marking.needs_results(at):
-            yield band, evaluation.number(at)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Numbers in a text, found by a pattern with a group for each, and how each is computed."""
-
-    name: str
-    which: str
-    pattern: str
-    exact: object
-
-    def __str__(self):
-        return f"{self.name}, {self.which}: {self.pattern[:50]}"
-
-
-def of_practice(*formulas):
-    return lambda name: [formula(practice(name)) for formula in formulas]
-
-
-def bounds(formula):
-    """The least and the largest value in all variants."""
-    return lambda name: [pick(map(formula, drawable(name))) for pick in (min, max)]
-
-
-def least(formula):
-    return lambda name: [min(map(formula, drawable(name)))]
-
-
-def most(formula):
-    return lambda name: [max(map(formula, drawable(name)))]
-
-
-def fixed(*values):
-    return lambda name: list(values)
-
-
-def band(index):
-    """The bounds of a band of difficulty, as marking.yaml has them."""
-
-    def values(name):
-        found = both(name)[1].file.difficulty.bands[index]
-        return [found.at_least, found.at_most]
-
-    return values
-
-
-def measured(*read):
-    """What practice.json has."""
-    return lambda name: [one(read_practice(both(name)[0]).expected) for one in read]
-
-
-def rtt(v):
-    return 2 * v.delay
-
-
-def bdp_bytes(v):
-    return v.rate * rtt(v) / 8
-
-
-def per(ber, size_bytes):
-    """The probability that independent errors hit a packet."""
-    return -math.expm1(8 * size_bytes * math.log1p(-ber))
-
-
-def mathis_window(v, ber):
-    return math.sqrt(1.5 / per(ber, v.segment + 52))
-
-
-def mathis_bps(v, ber=1e-6, b=1):
-    return 8 * v.segment / rtt(v) * math.sqrt(3 / (2 * b * per(ber, v.segment + 52)))
-
-
-def slow_start_rounds(v):
-    """Round trips whose window, 10 segments and doubled each time, is below what the path holds."""
-    room = bdp_bytes(v) / 1452
-    return sum(1 for doubled in range(12) if 10 * 2**doubled < room)
-
-
-def said(number):
-    return float(number.replace(",", ""))
-
-
-def prediction(name):
-    return lambda expected: expected.predictions[name]
-
-
-def answer(name):
-    return lambda expected: expected.answers[name].value
-
+from tests.unit.course.claims import (
+    GEO_M,
+    LIGHT_M_PER_S,
+    TEXTS,
+    Claim,
+    answer,
+    band,
+    bdp_bytes,
+    both,
+    bounds,
+    drawable,
+    enough_of_trials,
+    fixed,
+    holes,
+    in_solution,
+    least,
+    mathis_bps,
+    mathis_window,
+    measured,
+    mistake,
+    most,
+    of_practice,
+    overtaken,
+    per,
+    practice,
+    prediction,
+    rtt,
+    said,
+    slow_start_rounds,
+    text,
+)
 
 FIRST, TRACE, NOISE, BLOAT = "first-steps", "read-a-trace", "corruption-or-congestion", "bufferbloat"
 ACKS, PAPERS, OWN, SPACE = "ack-path", "three-papers", "write-your-own", "space-transport"
-DEEP = "deep-space"
+SPLIT, HANDOVER, DEEP, BUILD = "split-tcp", "hand-over", "deep-space", "build-a-transport"
 FRAME_S = 1505 * 10 / 115_200
 SGLS_S = 0.0233
 CLAIMS = [
@@ -383,26 +252,251 @@ CLAIMS = [
         lambda name: [*measured(answer("others_lost"))(name), math.ceil(400_000 * 10 / 8 / 1400)],
     ),
     Claim(SPACE, "write-up", r"a gain of (\d+)\. My errors", fixed(88 / 8)),
-    Claim(DEEP, "handout", r"light covers ([\d,]+) km in a second", fixed(LIGHT_M_PER_S / 1e3)),
+    Claim(SPLIT, "notes", r"object of (\d+) to (\d+) kB needs three windows", bounds(lambda v: v.object / 1e3)),
+    Claim(SPLIT, "notes", r"Objects have (\d+) to (\d+) segments", bounds(lambda v: math.ceil(v.object / 1400))),
+    Claim(SPLIT, "notes", r"product lies between (\d+) and (\d+) kB", band(0)),
+    Claim(SPLIT, "notes", r"as small as the loss of (\d) %", fixed(100 * per(1e-6, 1456))),
+    Claim(SPLIT, "marking", r"takes three round trips for (\d+) to (\d+)\.", fixed(10 + 20 + 1, 10 + 20 + 40)),
+    Claim(SPLIT, "marking", r"goodput 94 against (\d+) % of", fixed(100 * 1400 / (1400 + 52 + 4))),
+    Claim(SPLIT, "oral", r"LAN (\d) ms, hop", fixed(2 * 0.5)),
+    Claim(SPLIT, "oral", r"take 2\.2 and not (\d\.\d) s", of_practice(rtt)),
+    Claim(SPLIT, "oral", r"neither means arrived; (\d\.\d) MB", measured(mistake("acknowledged", 1, 1e-3))),
     Claim(
-        DEEP, "handout", r"takes (\d+) to (\d+) minutes", fixed(54e9 / LIGHT_M_PER_S / 60, 401e9 / LIGHT_M_PER_S / 60)
-    ),
-    Claim(DEEP, "notes", r"six repetitions gives (\d+) s", fixed(sum(2**doubled for doubled in range(7)))),
-    Claim(DEEP, "answers", r"the round trip is (\d+) s", of_practice(rtt)),
-    Claim(
-        DEEP,
+        SPLIT,
         "answers",
-        r"takes (\d+\.\d) MB in a round trip of (\d+) minutes",
-        of_practice(lambda v: bdp_bytes(v) / 1e6, lambda v: rtt(v) / 60),
+        r"object has (\d+) segments\. .* windows of 10, 20 and (\d+), .* trips of ([\d.]+) s pass, ([\d.]+) s;",
+        of_practice(
+            lambda v: math.ceil(v.object / 1400), lambda v: math.ceil(v.object / 1400) - 30, rtt, lambda v: 4 * rtt(v)
+        ),
     ),
     Claim(
-        DEEP,
+        SPLIT,
         "answers",
-        r"or (\d\.\d) round trips after",
+        r"took 2\.20 s\. .* takes ([\d.]+) s, which is the connection, one .* close, and ([\d.]+) s on the hop",
         lambda name: [
-            practice(name).size * 8 / measured(answer("tcp_goodput"))(name)[0] / rtt(practice(name)),
+            (split := 2.20 / measured(answer("page_measured"))(name)[0]),
+            split - 2 * of_practice(rtt)(name)[0],
         ],
     ),
+    Claim(SPLIT, "answers", r"hop: (\d) % of the packets are corrupt", fixed(100 * per(1e-6, 1456))),
+    Claim(
+        SPLIT,
+        "answers",
+        r"67\.1 s, .* keep the rate: (\d\.\d) s\. .* takes ([\d.]+) s instead",
+        measured(
+            lambda expected: 67.1 / answer("noise_measured")(expected),
+            lambda expected: 67.1 / answer("noise_measured")(expected) * prediction("bbr_gain")(expected),
+        ),
+    ),
+    Claim(
+        SPLIT,
+        "answers",
+        r"4\.69 s and the pair of gateways ([\d.]+) s: a round trip is ([\d.]+) s, .* take ([\d.]+) % of the rate",
+        measured(
+            lambda expected: 4.69 / answer("short_measured")(expected),
+            lambda expected: 2 * (0.012 + 2 * 0.0005),
+            lambda expected: 100 * (1 - answer("short_measured")(expected)),
+        ),
+    ),
+    Claim(
+        SPLIT,
+        "answers",
+        r"round trip of ([\d.]+) s are ([\d.]+) Mbit/s of (\d)\.",
+        of_practice(rtt, lambda v: 128e3 * 8 / rtt(v) / 1e6, lambda v: v.rate / 1e6),
+    ),
+    Claim(
+        SPLIT,
+        "answers",
+        r"acknowledged (\d+) kB, and the server's program got (\d+) kB: (\d+) kB were",
+        measured(answer("acknowledged"), mistake("acknowledged", 1), answer("lost")),
+    ),
+    Claim(
+        SPLIT,
+        "write-up",
+        r"page, and it is ([\d.]+)\. .* it is ([\d.]+), and BBR's factor is ([\d.]+) .* by ([\d.]+) %\. .* are ([\d.]+) p",
+        measured(
+            answer("page_measured"),
+            answer("noise_measured"),
+            prediction("bbr_gain"),
+            lambda expected: 100 * (1 - answer("short_measured")(expected)),
+            prediction("lost_products"),
+        ),
+    ),
+    Claim(SPLIT, "write-up", r"the buffer allows ([\d.]+)\.", of_practice(lambda v: 128e3 * 8 / rtt(v) / 1e6)),
+    Claim(HANDOVER, "handout", r"sin 10° = ([\d.]+)", fixed(math.sin(math.radians(10)))),
+    Claim(HANDOVER, "handout", r"near by, at ([\d,]+) km/s", fixed(LIGHT_M_PER_S / 1e3)),
+    Claim(HANDOVER, "handout", r"is (\d+) to (\d+) km of fibre", bounds(lambda v: round(v.fibre, -2))),
+    Claim(
+        HANDOVER,
+        "handout",
+        r"some (\d+) to (\d+) km \| you took h / sin e",
+        bounds(lambda v: round(v.altitude / math.sin(math.radians(10)), -2)),
+    ),
+    Claim(HANDOVER, "notes", r"In `steps` (\d+) to (\d+) packets are overtaken", bounds(overtaken)),
+    Claim(HANDOVER, "notes", r"so that (\d+) to (\d+) packets are overtaken", bounds(overtaken)),
+    Claim(
+        HANDOVER,
+        "notes",
+        r"is ([\d.]+) to ([\d.]+) times a quarter of the smallest",
+        bounds(lambda v: (v.far - v.near) / (2 * v.near / 4)),
+    ),
+    Claim(HANDOVER, "notes", r"one way \((\d+) to (\d+) ms\)", bounds(lambda v: v.far_server * 1e3)),
+    Claim(HANDOVER, "notes", r"one of (\d+) to (\d+) holes in each", bounds(lambda v: math.ceil(holes(v)))),
+    Claim(HANDOVER, "notes", r"round trip, which takes (\d) s\.", least(lambda v: holes(v) * 2 * v.near_server)),
+    Claim(HANDOVER, "notes", r"round trip, which takes (\d) s\.", most(lambda v: holes(v) * 2 * v.near_server)),
+    Claim(HANDOVER, "notes", r"is (\d+) to (\d+) % above the product", bounds(lambda v: 100 * (v.slack - 1))),
+    Claim(
+        HANDOVER,
+        "steps",
+        r"window is (\d+) to (\d+) % more than",
+        bounds(lambda v: 100 * (66_000 * 8 / (2 * v.far * v.rate) - 1)),
+    ),
+    Claim(HANDOVER, "marking", r"1400 bytes for a packet are ([\d.]+) % away", fixed(100 * (1452 / 1400 - 1))),
+    Claim(
+        HANDOVER,
+        "marking",
+        r"up or down, which is ([\d.]+) % at most",
+        most(lambda v: 100 * max(math.ceil(holes(v)) / holes(v) - 1, 1 - math.floor(holes(v)) / holes(v))),
+    ),
+    Claim(HANDOVER, "marking", r"\(NewReno\), (\d+) to (\d+) holes", bounds(lambda v: math.ceil(holes(v)))),
+    Claim(HANDOVER, "answers", r"the delay falls by ([\d.]+) ms", of_practice(lambda v: (v.far - v.near) * 1e3)),
+    Claim(HANDOVER, "answers", r"round trip was ([\d.]+) ms shorter", of_practice(lambda v: (v.far - v.near) * 1e3)),
+    Claim(
+        HANDOVER,
+        "answers",
+        r"smallest one \(([\d.]+) / 4 = ([\d.]+) ms\)",
+        of_practice(lambda v: 2e3 * v.near, lambda v: 2e3 * v.near / 4),
+    ),
+    Claim(
+        HANDOVER,
+        "answers",
+        r"trip is (\d+) ms before and (\d+) ms after .* CUBIC repairs all (\d+) by SACK",
+        of_practice(lambda v: 2e3 * v.far_server, lambda v: 2e3 * v.near_server, lambda v: math.ceil(holes(v))),
+    ),
+    Claim(
+        HANDOVER,
+        "answers",
+        r"which costs ([\d.]+) s\. .* These are ([\d.]+) s, as .* it costs ([\d.]+) s\. .* s on: ([\d.]+) s, a fifth",
+        measured(mistake("old_cost", 1), answer("old_repair"), answer("old_cost"), mistake("old_cost", 2)),
+    ),
+    Claim(
+        HANDOVER,
+        "answers",
+        r"since 15\.40 s: ([\d.]+) s\. .* from 15\.74 s on: ([\d.]+) s\.",
+        measured(mistake("cubic_cost", 1, 1e-3), lambda expected: answer("cubic_cost")(expected) / 1e3),
+    ),
+    Claim(
+        HANDOVER,
+        "answers",
+        r"packets of ([\d,]+) in 15 s",
+        of_practice(lambda v: round(15 * v.rate / 8 / 1452, -3)),
+    ),
+    Claim(
+        HANDOVER,
+        "answers",
+        r"0\.46 s of each 15 s, (\d) %, and Reno of 1997 ([\d.]+) s, (\d) %",
+        measured(
+            lambda expected: 100 * 0.46 / 15,
+            mistake("old_cost", 2),
+            lambda expected: 100 * mistake("old_cost", 2)(expected) / 15,
+        ),
+    ),
+    Claim(
+        HANDOVER,
+        "write-up",
+        r"there were (\d+)\. .* costs CUBIC ([\d.]+) times its length .* It is ([\d.]+):",
+        measured(prediction("false_resends"), prediction("cost_400"), prediction("short_or_long")),
+    ),
+    # Perihelion and aphelion of Mars, and the aphelion of the Earth, in millions of km.
+    Claim(DEEP, "handout", r"from (\d+) to (\d+) million km", fixed(206.65 - 152.10, 249.26 + 152.10)),
+    Claim(DEEP, "handout", r"light covers ([\d,]+) km", fixed(LIGHT_M_PER_S / 1e3)),
+    Claim(
+        DEEP,
+        "handout",
+        r"signal takes (\d+) to (\d+) minutes",
+        fixed(*(distance * 1e9 / LIGHT_M_PER_S / 60 for distance in (206.65 - 152.10, 249.26 + 152.10))),
+    ),
+    Claim(DEEP, "handout", r"yours takes at most (\d+)\.", most(lambda v: v.delay / 60)),
+    # TCP_RTO_MIN, doubled each time up to TCP_RTO_MAX.
+    Claim(DEEP, "handout", r"15, in all ([\d.]+) s", fixed(sum(min(0.2 * 2**sent, 120) for sent in range(15 + 1)))),
+    Claim(DEEP, "notes", r"gives up after ([\d.]+) s", measured(answer("gives_up"))),
+    Claim(DEEP, "notes", r"six repetitions gives (\d+) s", fixed(sum(2**sent for sent in range(6 + 1)))),
+    # net.ipv4.tcp_syn_linear_timeouts is 4.
+    Claim(DEEP, "notes", r"says (\d+) s in all", fixed(4 + sum(2**sent for sent in range(6 + 1)))),
+    Claim(DEEP, "notes", r"so it expires (\d) to (\d) times", bounds(lambda v: math.ceil(rtt(v) / 120) - 1)),
+    Claim(DEEP, "marking", r"the file is ([\d.]+) to ([\d.]+) % of it", bounds(lambda v: 100 * v.size / bdp_bytes(v))),
+    Claim(DEEP, "oral", r"times (\d\.\d) million km per second", fixed(LIGHT_M_PER_S / 1e9)),
+    Claim(DEEP, "oral", r"about (\d+) s\. Repetitions double", measured(answer("gives_up"))),
+    Claim(DEEP, "oral", r"Knows that (\d+) is the rule", fixed(sum(2**sent for sent in range(6 + 1)))),
+    Claim(
+        DEEP,
+        "answers",
+        r"TCP sent (\d+) segments again, .*; (\d+) of these are timeouts",
+        measured(answer("tcp_resent"), mistake("tcp_resent", 0)),
+    ),
+    Claim(
+        DEEP,
+        "answers",
+        r"round trip is (\d+) s, .* takes (\d+) s, or ([\d.]+) round trips",
+        lambda name: [
+            of_practice(rtt)(name)[0],
+            (taken := practice(name).size * 8 / measured(answer("tcp_goodput"))(name)[0]),
+            taken / of_practice(rtt)(name)[0],
+        ],
+    ),
+    Claim(
+        DEEP,
+        "answers",
+        r"takes ([\d.]+) MB in a round trip of (\d+) minutes\. .* file of (\d+) kB",
+        of_practice(lambda v: bdp_bytes(v) / 1e6, lambda v: rtt(v) / 60, lambda v: v.size / 1e3),
+    ),
+    Claim(
+        DEEP,
+        "write-up",
+        r"after (\d+) s: .* found (\d+), .* is (\d+) s, three .* takes ([\d.]+) times .* takes ([\d.]+) round trips",
+        measured(
+            answer("gives_up"), answer("tcp_resent"), prediction("told_s"), answer("snack_ratio"), answer("file_rounds")
+        ),
+    ),
+    Claim(BUILD, "handout", r"has 60 kB and is cut into (\d+) parts", fixed(math.ceil(60_000 / 968))),
+    Claim(
+        BUILD,
+        "handout",
+        r"this efficiency: (\d+) % of `alone`, and ([\d.]+) \(1\); (\d+) % of `alone`, and ([\d.]+) \(2\); a utilization "
+        r"of ([\d.]+) and ([\d.]+) \(3\); (\d+) % of the rate .* reads, and ([\d.]+) \(4\); ([\d.]+) and ([\d.]+) \(5\)",
+        lambda name: [
+            float(enough) * (100 if index in (0, 2, 6) else 1) for index, enough in enumerate(enough_of_trials(name))
+        ],
+    ),
+    Claim(BUILD, "notes", r"(\d+) to (\d+) packets fill the far hop", band(0)),
+    Claim(BUILD, "answers", r"hop hold (\d+) packets", of_practice(lambda v: v.far_rate * 2 * v.far_delay / 8000)),
+    Claim(BUILD, "answers", r"at most (\d) packets of its buffer of 8 kB", fixed(8000 // 1000)),
+    Claim(BUILD, "answers", r"the queue of (\d+) packets", fixed(12_000 // 1000)),
+    Claim(BUILD, "answers", r"up to (\d) s; everything", in_solution(r"LONGEST_TIMEOUT = [\d.]+, ([\d.]+)")),
+    Claim(BUILD, "answers", r"each of the next (\d+)\.", in_solution(r"BITS = (\d+)")),
+    Claim(
+        BUILD,
+        "write-up",
+        r"goodput and found (\d+); .* and found (\d+) %",
+        measured(answer("carousel_measured"), prediction("carousel_efficiency")),
+    ),
+    Claim(
+        BUILD,
+        "write-up",
+        r"sum for `alone` gives ([\d.]+)\. .* two delays of ([\d.]+) s",
+        lambda name: [
+            measured(answer("alone"))(name)[0] * 1e3 / practice(name).rate,
+            *of_practice(lambda v: v.far_delay)(name),
+        ],
+    ),
+    Claim(
+        DEEP, "marking", r'"(\d+)" share: 0\.5 comment: >- This is 1 \+', fixed(sum(2**sent for sent in range(6 + 1)))
+    ),
+    Claim(DEEP, "marking", r'"(\d+)", share: 0\.5, .* documentation', fixed(4 + sum(2**sent for sent in range(6 + 1)))),
+    Claim(HANDOVER, "questions", r"A full packet has (\d+) bytes", fixed(1400 + 52)),
+    # IP 20, UDP 8, and the number of 4.
+    Claim(BUILD, "questions", r"1000 B (\d+) B are data; .* has (\d+) B\.", fixed(1000 - 28 - 4, 28 + 4)),
+    Claim(BUILD, "questions", r"The file has (\d+) parts", fixed(math.ceil(60_000 / 968))),
 ]
 
 
@@ -425,6 +519,77 @@ def test_slow_start_of_first_steps_takes_the_round_trips_that_the_notes_say():
     assert (words[low], words[high]) == (min(rounds), max(rounds))
 
 
+@pytest.mark.parametrize(
+    ("name", "says", "size", "fewest", "most"),
+    [
+        (SPLIT, "needs three windows of slow start", "object", 3, 3),
+        (DEEP, "Without the timers five rounds would do at most: 10, 20, 40, 80 and the rest", "size", 4, 5),
+    ],
+)
+def test_slow_start_sends_a_file_in_the_rounds_that_the_notes_say(name, says, size, fewest, most):
+    assert says in text(name, "notes")
+    segments = [math.ceil(getattr(v, size) / 1400) for v in drawable(name)]
+    rounds = {next(doubled for doubled in range(12) if 10 * (2**doubled - 1) >= one) for one in segments}
+    assert (min(rounds), max(rounds)) == (fewest, most)
+
+
+def test_the_outages_of_hand_over_end_when_the_marking_says():
+    assert (
+        "50 ms must be less than one way. Probe and timeout must come after the outages of 100 and 150 ms, and before the "
+        "end of that of 400 ms."
+    ) in text(HANDOVER, "marking")
+    for v in drawable(HANDOVER):
+        assert v.far_server > 0.05
+        for timer in (2 * 2 * v.far_server, 2 * v.far_server + 0.2):
+            assert 0.15 < timer < 0.4 - v.near_server
+
+
+def test_the_gain_of_the_file_that_split_tcp_shows_is_that_of_the_practice_variant():
+    shown = re.findall(r"│ geo │ (?:cubic|split) │ kernel cubic │ ([\d.]+) │", text(SPLIT, "handout"))
+    cubic, split = map(float, shown)
+    # Times have four digits.
+    assert cubic / split == pytest.approx(
+        mistake("noise_measured", 2)(read_practice(both(SPLIT)[0]).expected), rel=1e-3
+    )
+
+
+def test_a_third_round_of_the_carousel_is_as_likely_as_the_notes_say():
+    """Some part is lost twice; loss is drawn evenly from its values."""
+    values = [float(one.removesuffix(" %")) / 100 for one in both(BUILD)[0].file.variant["loss"].values]
+    likely = sum(1 - (1 - loss**2) ** 62 for loss in values) / len(values)
+    assert f"a third one, in {['', 'one', 'two', 'three', 'four'][round(5 * likely)]} variants of five" in text(
+        BUILD, "notes"
+    )
+
+
+def test_the_points_of_each_program_are_the_sum_of_its_shares():
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\d) \| (.*) \|$", (both(BUILD)[0].folder / TEXTS["notes"]).read_text(), re.MULTILINE
+    )
+    points = {
+        name: trial.points for file in (both(BUILD)[0].file, both(BUILD)[1].file) for name, trial in file.trials.items()
+    }
+    assert {name: int(of) for name, of, _ in rows} == points
+    shares = zip(*([float(one) for one in row.split(" | ")] for *_, row in rows), strict=True)
+    sums = [sum(share * int(of) for share, (_, of, _) in zip(column, rows, strict=True)) for column in shares]
+    told = re.findall(
+        r"points of 26 \| \| (.*?) \|$", (both(BUILD)[0].folder / TEXTS["notes"]).read_text(), re.MULTILINE
+    )[0]
+    assert [float(one) for one in told.split(" | ")] == pytest.approx(sums, abs=0.05 + 1e-9)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_table_of_what_is_marked_has_all_points(name):
+    file = both(name)[0].file
+    table = (both(name)[0].folder / HANDOUT).read_text().partition("## What is marked\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+?) \| (\d+) \|", table, re.MULTILINE)
+    assert sum(int(points) for _, points in rows) == file.points
+    for part, points in rows:
+        answers = part.replace("`", "").split(", ")
+        if set(answers) <= set(file.answers):
+            assert sum(file.answers[one].points for one in answers) == int(points), part
+
+
 def test_codels_settings_have_the_shares_that_the_handout_gives():
     """RFC 8289 §4.3: the target is 5 to 10 % of the interval."""
     handout = text(BLOAT, "handout")
@@ -440,27 +605,48 @@ def test_codels_settings_have_the_shares_that_the_handout_gives():
     )
 
 
-@pytest.mark.parametrize("name", [NOISE, BLOAT, ACKS, PAPERS, SPACE])
+@pytest.mark.parametrize("name", [NOISE, BLOAT, ACKS, PAPERS, SPACE, SPLIT, HANDOVER, DEEP])
 def test_a_handout_counts_the_cells_that_run(name, tmp_path):
     assignment, _ = both(name)
     drawn = read_practice(assignment).variant.parameters
     cells = sum(len(run_of(assignment, drawn, one, tmp_path).cells) for one in assignment.scenario_names)
     assert re.findall(r"assignment run` runs (?:the )?(\d+) cells", text(name, "handout")) == [str(cells)]
+    assert set(re.findall(r"(\d+) cells", text(name, "notes"))) <= {str(cells)}
 
 
-EXPECTED = re.compile(r"Your numbers differ: ``` .*? │ (.*?) ```")
+@pytest.mark.parametrize(
+    ("name", "pattern", "value"),
+    [
+        (SPLIT, r"there ([\d.]+) to ([\d.]+) times as soon", prediction("page_gain")),
+        (SPLIT, r"a factor of ([\d.]+) to ([\d.]+) over the clean", mistake("noise_measured", 2)),
+        (SPLIT, r"and (\d+) to (\d+) over the noisy one with CUBIC", prediction("noise_gain")),
+        (SPLIT, r"stays within ([\d.]+) to ([\d.]+) there", prediction("bbr_gain")),
+        (SPLIT, r"gateways are (\d) to (\d) % slower", lambda expected: 100 * (1 - answer("short_measured")(expected))),
+        (HANDOVER, r"CUBIC sends (\d+) to (\d+) again", prediction("false_resends")),
+        (HANDOVER, r"last digit: ([\d.]+) to ([\d.]+) s for Reno", mistake("old_cost", 2)),
+    ],
+)
+def test_the_range_that_notes_give_of_what_is_measured_has_the_practice_variant(name, pattern, value):
+    ((low, high),) = re.findall(pattern, text(name, "notes"))
+    assert float(low) <= value(read_practice(both(name)[0]).expected) <= float(high)
+
+
+EXPECTED = re.compile(r"Your numbers differ(?:: |\. )``` (.*?) ```|``` ([^`]*[│|][^`]*) ``` Your numbers differ")
 SHOWN = {
-    DEEP: answer("tcp_goodput"),
     FIRST: answer("rtt"),
     NOISE: lambda expected: expected.answers["reno_measured"].value * 1e3,
     BLOAT: answer("echo_max"),
     OWN: lambda expected: expected.answers["one_measured"].value * 1e3,
+    HANDOVER: answer("resends"),
+    DEEP: answer("tcp_goodput"),
+    BUILD: lambda expected: expected.answers["carousel_measured"].value * 1e3,
 }
 
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_lines_that_a_handout_shows_are_those_of_the_practice_variant(name):
     """Within 2 %: a new kernel draws other ports and sequence numbers, and with them other times."""
-    shown = [said(one) for one in re.findall(r"[\d,]*\d(?:\.\d+)?", EXPECTED.findall(text(name, "handout"))[0])]
+    after, before = EXPECTED.findall(text(name, "handout"))[0]
+    shown = [said(one) for one in re.findall(r"[\d,]*\d(?:\.\d+)?", after + before)]
     value = SHOWN[name](read_practice(both(name)[0]).expected)
     assert any(one == pytest.approx(value, rel=0.02) for one in shown), (value, shown)
