@@ -306,17 +306,22 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
 def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters: Mapping[Path, str]) -> list[Grade]:
     """The grades with what only a look at the whole class shows.
 
-    Two submissions of one variant are a question where the platform has not said whose they are, and where members of
-    one group have handed in different ones.
+    Two submissions of one variant are a question where the platform has not said whose they are, and where two members
+    of one group have handed in different ones.
     """
-    same: dict[tuple[str, bool], list[Path]] = {}
-    digests = {one.path: one.sha256 for one in grades}
+    same: dict[str, list[Path]] = {}
     for path, variant in bound.items():
-        submitter = submitters.get(path)
-        there = same.setdefault((variant.digest, submitter is None), [])
-        if submitter is None or (submitter in variant.members and digests[path] not in map(digests.get, there)):
-            there.append(path)
-    twice = {path: other for paths in same.values() for path in paths for other in reversed(paths) if other != path}
+        if path not in submitters or submitters[path] in variant.members:
+            same.setdefault(variant.digest, []).append(path)
+    digests = {one.path: one.sha256 for one in grades}
+
+    def is_question(mine: Path, theirs: Path) -> bool:
+        whose = submitters.get(mine), submitters.get(theirs)
+        if None in whose:
+            return mine != theirs and whose == (None, None)
+        return whose[0] != whose[1] and digests[mine] != digests[theirs]
+
+    twice = {mine: other for paths in same.values() for mine in paths for other in paths if is_question(mine, other)}
     found = []
     for one in grades:
         said = f"found the same variant in {twice.get(one.path)}; expected one submission of it"
