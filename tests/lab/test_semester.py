@@ -34,8 +34,9 @@ WANTED = os.environ.get("SCPSLAB_CHEATS", "").split()
 PLACE = ROOT / "build" / "semester"
 # What is said of honest students: a late prediction is a mistake, which costs its own points.
 DESERVED = {"late": {"late-prediction"}}
-# Who answers right; their programs are not made to pass trials.
-RIGHT, TRIAL = ("right", "right-in-other-words"), "trial "
+# Who answers right. That says nothing of predictions, where an interval costs points by its width, and of programs, which
+# are not made to pass trials.
+RIGHT, TRIAL, PREDICTION = ("right", "right-in-other-words"), "trial ", "prediction "
 # The class whose students work now: children of this process inherit it, because formulas cannot be sent to them.
 CLASS: list[MadeUpClass] = []
 # 95 %: with no event in n trials, the rate is below this number divided by n.
@@ -125,7 +126,7 @@ def look(seen: Seen, one: MadeUp, grade: dict) -> None:
         if status != "graded" or found - DESERVED.get(one.role, set()):
             seen.troubled.append(f"{seen.name}, {one.id}, {one.role}: {said}")
         elif one.role in RIGHT:
-            tests = (test for test in grade["tests"] if not test["name"].startswith(TRIAL))
+            tests = (test for test in grade["tests"] if not test["name"].startswith((TRIAL, PREDICTION)))
             short = [f"{test['name']}: {test['output']}" for test in tests if test["score"] < test["max_score"]]
             seen.troubled += [f"{seen.name}, {one.id}, {one.role}, {said}" for said in short]
 
