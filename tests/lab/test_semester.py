@@ -94,7 +94,9 @@ def hand_in(name: str, folder: Path) -> list[MadeUp]:
     room = cheats[: max(0, COUNT - len(HONEST) - 2)]
     cheats = [one for one in cheats if one in WANTED] if WANTED else room
     whose = {f"s{number:02}": role for number, role in enumerate(roles(COUNT, cheats))}
+    before = sum(os.times()[:4])
     CLASS.append(MadeUpClass(folder, whose, reference, name, groups=groups_of(whose), jobs=1))
+    print(f"\n{name}: issued to {COUNT} in {sum(os.times()[:4]) - before:.1f} s of processor time")
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
         return list(pool.map(solved, whose, whose.values()))
 
