@@ -2,8 +2,8 @@
 cheated in every known way, and graded in a container of one processor and 2 GB.
 
 Opt-in, because it takes hours: make test-course. SCPSLAB_CLASS is the number of students, and SCPSLAB_ASSIGNMENTS the
-names if not all. What an assignment has shown is in build/semester/, and all of them together are a page:
-build/semester.md.
+names if not all; SCPSLAB_CHEATS names the cheats of a small class if not the first ones. What an assignment has shown
+is in build/semester/, and all of them together are a page: build/semester.md.
 """
 
 import datetime as dt
@@ -30,9 +30,13 @@ from tests.lab.pages import ROOT
 COUNT = int(os.environ.get("SCPSLAB_CLASS", "0"))
 pytestmark = pytest.mark.skipif(COUNT == 0, reason="opt-in: make test-course")
 ASSIGNMENTS = os.environ.get("SCPSLAB_ASSIGNMENTS", "").split() or names()
+WANTED = os.environ.get("SCPSLAB_CHEATS", "").split()
 PLACE = ROOT / "build" / "semester"
 # What is said of honest students: a late prediction is a mistake, which costs its own points.
 DESERVED = {"late": {"late-prediction"}}
+# Who answers right. That says nothing of predictions, where an interval costs points by its width, and of programs, which
+# are not made to pass trials.
+RIGHT, TRIAL, PREDICTION = ("right", "right-in-other-words"), "trial ", "prediction "
 # The class whose students work now: children of this process inherit it, because formulas cannot be sent to them.
 CLASS: list[MadeUpClass] = []
 # 95 %: with no event in n trials, the rate is below this number divided by n.
@@ -84,11 +88,15 @@ def test_a_class_is_graded_with_every_cheat_named_and_no_honest_student_troubled
 
 def hand_in(name: str, folder: Path) -> list[MadeUp]:
     """Issues an assignment to the class, and has it solved on all cores."""
+    cheats = of_assignment(load_assignment(find(name)))
     # As many cheats as there is room for beside one of each kind of honest student, the copied one and another one of
     # a group.
-    cheats = of_assignment(load_assignment(find(name)))[: max(0, COUNT - len(HONEST) - 2)]
+    room = cheats[: max(0, COUNT - len(HONEST) - 2)]
+    cheats = [one for one in cheats if one in WANTED] if WANTED else room
     whose = {f"s{number:02}": role for number, role in enumerate(roles(COUNT, cheats))}
+    before = sum(os.times()[:4])
     CLASS.append(MadeUpClass(folder, whose, reference, name, groups=groups_of(whose), jobs=1))
+    print(f"\n{name}: issued to {COUNT} in {sum(os.times()[:4]) - before:.1f} s of processor time")
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
         return list(pool.map(solved, whose, whose.values()))
 
@@ -107,7 +115,7 @@ def look(seen: Seen, one: MadeUp, grade: dict) -> None:
     if one.role in CHEATS:
         cheat = CHEATS[one.role]
         if issubclass(cheat, HostileProgram):
-            trials = [test for test in grade.get("tests", ()) if test["name"].startswith("trial ")]
+            trials = [test for test in grade.get("tests", ()) if test["name"].startswith(TRIAL)]
             is_named = bool(trials) and all(test["score"] == 0 for test in trials)
         elif cheat.reason:
             is_named = status == "ungraded" and cheat.reason in said
@@ -119,6 +127,10 @@ def look(seen: Seen, one: MadeUp, grade: dict) -> None:
         seen.honest += 1
         if status != "graded" or found - DESERVED.get(one.role, set()):
             seen.troubled.append(f"{seen.name}, {one.id}, {one.role}: {said}")
+        elif one.role in RIGHT:
+            tests = (test for test in grade["tests"] if not test["name"].startswith((TRIAL, PREDICTION)))
+            short = [f"{test['name']}: {test['output']}" for test in tests if test["score"] < test["max_score"]]
+            seen.troubled += [f"{seen.name}, {one.id}, {one.role}, {said}" for said in short]
 
 
 def page(semester: Sequence[Seen]) -> Iterator[str]:
