@@ -13,7 +13,11 @@ from tools.reference.scenarios import schema
 
 pytestmark = pytest.mark.slow
 
-PRINT_BOTH = "import json; from tools.reference.scenarios import *; print(json.dumps(schema())); print(reference())"
+# The project's tools, of the copy's package.
+PRINT_BOTH = f"""import json, sys
+sys.path.append({str(ROOT)!r})
+from tools.reference.scenarios import reference, schema
+print(json.dumps(schema())); print(reference())"""
 
 
 @pytest.fixture(scope="module", params=OF_SCENARIOS)
