@@ -12,6 +12,8 @@ import typer
 from scpslab.core import units
 from scpslab.core.errors import CapabilityError, LabError, UsageError
 from scpslab.engine import host, hostlab
+from scpslab.engine.kept import end_keepers
+from scpslab.engine.virtual import TEMPLATES
 from scpslab.runs import RunFolder, held
 from scpslab.runs.store import DAY_S, RESULTS, Store
 from scpslab.setup import cache_dir
@@ -56,7 +58,8 @@ def clean(
 ) -> None:
     """Free disk space: remove files that scpslab can make again.
 
-    Choose cached results, built images or unfinished cells. Run folders are yours and stay.
+    Choose cached results, built images or unfinished cells. Run folders are yours and stay. With results or images goes
+    the process that keeps templates in memory (decision 41).
 
     A lab of engine virtual or live is one process: when it ends, it leaves nothing in the system. A lab of engine host
     removes itself when it ends; a killed lab leaves processes, containers and a control group under its own id, and
@@ -75,6 +78,8 @@ def clean(
             "expected a folder of runs, such as runs. Correct the path."
         )
     is_trimmed = _trimmed(older_than, max_size, store, is_wanted=results)
+    if (results and not is_trimmed) or images:
+        _keepers()
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
@@ -113,6 +118,11 @@ def _trimmed(days: int | None, max_size: str | None, folder: Path | None, *, is_
     left = sum(entry.size_bytes for entry in store.entries())
     typer.echo(f"removed {count} results, {freed / 10**6:.1f} MB, from {store.root}; {left / 10**6:.1f} MB stay")
     return True
+
+
+def _keepers() -> None:
+    if ended := end_keepers(cache_dir() / TEMPLATES):
+        typer.echo(f"ended {ended} process{'es' if ended > 1 else ''} that kept templates in memory")
 
 
 def _labs() -> None:

@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -22,11 +22,12 @@ from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Mac
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
+from scpslab.engine.kept import InFolder, Keepers, Kept, KeptFork
 from scpslab.engine.memory import can_hold_forks, choose
 from scpslab.engine.standstill import standstill
 from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool, free_bytes
 from scpslab.engine.terminal import SessionConsole
-from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine
+from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine, no_network
 from scpslab.lab.template import FILE, Template
 from scpslab.plan import Plan
 from scpslab.setup import Say, cache_dir, ensure_appliance
@@ -72,14 +73,17 @@ class Booted:
 
 
 class Forked:
-    """Each cell's guest is forked from a template of its network, which is booted where there is none yet.
+    """Each cell's guest is forked from a template of its network, which is booted where there is none yet: by the
+    user's keeper, or here.
 
-    `place`: the folder for templates; where it cannot be written to, or is None, they are beside their cells.
+    `place`: the folder for templates; where it is not the user's alone, or is None, they are beside their cells, and
+    there is no keeper.
     """
 
     def __init__(self, place: Path | None = None) -> None:
         self.place = place
         self.pool = TemplatePool(lambda: free_bytes(choose()))
+        self.keepers = Keepers(place) if place else None
 
     @contextmanager
     def lab(self, guest: Guest, folder: CellFolder, core: int | None) -> Iterator[LabProcess]:
@@ -89,12 +93,7 @@ class Forked:
         template = _template(folder)
         # Until a cell's own seed comes, random numbers come from what is set up.
         guest = replace(guest, seed=template.id)
-        parent = self._parent() or folder.path.parent
-        key = (guest, parent, core is None)
-        # Its own memory, and that of a fork.
-        needed_bytes = 2 * guest.memory_mib << 20
-        limit_s = folder.plan.cell.limits.wall_s
-        with self.pool.use(key, lambda: _held(guest, template, folder, parent, core), limit_s, needed_bytes) as held:
+        with self._template(guest, template, folder, core) as held:
             if held.template.memory_bytes is None:
                 # At the limit it is still alive, and would be the next time.
                 returncode = held.template.returncode or 0
@@ -105,31 +104,63 @@ class Forked:
             folder.move(held.folder / CELLS / secrets.token_hex(8))
             folder.console.touch()
             try:
-                lab: Fork | Over = held.template.fork(folder.path.resolve(), core)
+                lab: Fork | KeptFork | Over = held.template.fork(folder.path.resolve(), core)
             except TemplateError as error:
                 folder.console.write_text(f"{error}\n")
                 lab = Over(1, lost=not held.template.is_alive)
             yield lab
 
+    @contextmanager
+    def _template(
+        self, guest: Guest, template: Template, folder: CellFolder, core: int | None
+    ) -> Iterator[Held | Kept]:
+        """A template for the time of a cell.
+
+        Images of others run in it before anything is forked: it is not kept for the cells of other commands.
+        """
+        text, limit_s = template.text(), folder.plan.cell.limits.wall_s
+        parent = self._parent()
+        keepers = None if guest.images or not parent else self.keepers
+        if keepers and (kept := keepers.ask(guest, text, folder.path, core, limit_s)):
+            with closing(kept):
+                yield kept
+            return
+        place = parent or folder.path.parent
+        key = (guest, place, core is None)
+        with self.pool.use(key, lambda: new_template(guest, text, place, core), limit_s, memory_bytes(guest)) as held:
+            yield held
+
+    def stop(self) -> None:
+        """Ends all templates, and whatever would begin."""
+        if self.keepers:
+            self.keepers.stop()
+        self.pool.stop()
+
     def _parent(self) -> Path | None:
-        with suppress(OSError):
-            if self.place and os.access(private_folder(self.place), os.W_OK | os.X_OK):
-                return self.place
+        if self.place is None:
+            return None
+        with suppress(OSError), InFolder(private_folder(self.place)):
+            return self.place if os.access(self.place, os.W_OK | os.X_OK) else None
         return None
 
 
-def _held(guest: Guest, template: Template, cell: CellFolder, parent: Path, core: int | None) -> Held:
+def memory_bytes(guest: Guest) -> int:
+    """What a template and a fork of it may have in memory."""
+    return 2 * guest.memory_mib << 20
+
+
+def new_template(guest: Guest, text: str, parent: Path, core: int | None) -> Held:
     """A template that is not booted yet, in folders of its own.
 
-    One is in `parent`, and holds the template's cells too; one is for its memory.
+    One is in `parent`, and holds the template's cells too; one is for its memory. `text`: of lab/template.FILE.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(scratch(parent)).resolve()
         memory = stack.enter_context(scratch(choose()))
-        home = CellFolder(folder / HOME, cell.plan)
+        home = CellFolder(folder / HOME, no_network({"memory_mib": guest.memory_mib, "wall_s": 1}))
         home.out.path.mkdir(parents=True)
         (folder / CELLS).mkdir()
-        (home.inside / FILE).write_text(template.text())
+        (home.inside / FILE).write_text(text)
         guest.furnish(home)
         words = launcher(guest.tools, guest.kernel, home.path, memory, cells=folder)
         words += guest.command("null,fd:1")
@@ -137,7 +168,7 @@ def _held(guest: Guest, template: Template, cell: CellFolder, parent: Path, core
         return Held(booted, folder, stack.pop_all().close)
 
 
-def _leave_what_it_says(held: Held, folder: CellFolder) -> None:
+def _leave_what_it_says(held: Held | Kept, folder: CellFolder) -> None:
     """Gives a cell what its template has left instead of a network.
 
     That is status and logs, or what it was busy with at the limit.
@@ -251,7 +282,7 @@ class VirtualEngine(UmlEngine):
     def stop(self) -> None:
         """Ends every lab of this engine."""
         super().stop()
-        self._forked.pool.stop()
+        self._forked.stop()
         if self.appliance:
             self.appliance.machines.stop()
 
@@ -263,7 +294,7 @@ class VirtualEngine(UmlEngine):
 
     def is_lost(self, process: LabProcess) -> bool:
         """Whether its template, or its machine, has ended."""
-        return isinstance(process, Fork | Over | MachineCell) and process.lost
+        return isinstance(process, Fork | KeptFork | Over | MachineCell) and process.lost
 
     def _wait(self, process: LabProcess, wall_s: float) -> str:
         """See ProcessEngine. What a machine says of its cell's end comes with the cell."""
