@@ -100,8 +100,10 @@ class ConsoleProgress:
             case CellStarted():
                 self._forecast(event)
             case CellProgress():
+                self._name(event)
                 self._cell_progress(event)
             case CellDone():
+                self._name(event)
                 self.tally(event)
                 self.remaining.done(event.cell)
                 self._cell_done(event)
@@ -117,15 +119,19 @@ class ConsoleProgress:
         # Where time is real, it has no pace.
         self.is_virtual = event.engine not in INTERACTIVE
         if self.scenarios:
-            self.number += 1
-            self.scenario = f"{self.number} of {len(self.scenarios)} {event.scenario}"
             return
         self.remaining = Remaining(event.expected, self.jobs, self.now)
         self.has_forecast = False
         self._begin(len(event.cells))
 
+    def _name(self, event: CellProgress | CellDone) -> None:
+        """In a campaign, the scenario of a cell and its number among all."""
+        if event.scenario in self.scenarios:
+            number = self.scenarios.index(event.scenario) + 1
+            self.scenario = f"{number} of {len(self.scenarios)} {event.scenario}"
+
     def _begin(self, total: int) -> None:
-        self.total, self.tally, self.number, self.scenario, self.started = total, Tally(), 0, "", self.now()
+        self.total, self.tally, self.scenario, self.started = total, Tally(), "", self.now()
         self.bar: Progress | None = None
         self.acked: dict[str, int] = {}
         if total and self.console.is_terminal:

@@ -4,11 +4,12 @@ A listener is a function of one event; listeners are called in the order in whic
 
 A run: Note*, RunStarted, CellDone* (those that had a result), then CellStarted, CellProgress* and CellDone for each
 cell that is run, and at the end exactly one of RunDone, RunInterrupted, RunFailed. A campaign: Note*, CampaignStarted,
-its runs one after the other, and exactly one of CampaignDone, CampaignInterrupted, CampaignFailed. A run that never
-started (the machine lacks something, another process has its folder) tells at most Notes.
+its runs side by side, and exactly one of CampaignDone, CampaignInterrupted, CampaignFailed. A run that never started
+(the machine lacks something, another process has its folder) tells at most Notes.
 
-All events of a run come from the thread that called it, one after the other. A cell has at most one CellStarted and one
-CellDone. A cell that had started but was not done when its run ended has no result. A Note may come at any time.
+All events come from the thread that called, one after the other. A cell has at most one CellStarted and one CellDone,
+which say of which scenario it is. A cell that had started but was not done when its run ended has no result. A Note may
+come at any time.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class CellStarted:
     """A cell was handed to the engine."""
 
     cell: str
+    scenario: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class CellProgress:
 
     cell: str
     sample: CellSample
+    scenario: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ class CellDone:
     cell: str
     status: Status
     cached: bool
+    scenario: str = ""
 
 
 @dataclass(frozen=True)

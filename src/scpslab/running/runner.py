@@ -1,6 +1,6 @@
-"""Carries out a run: takes results that are there, has an executor run the other cells, and keeps what ends.
+"""Carries out runs: takes results that are there, has an executor run the other cells, and keeps what ends.
 
-Finished cells always survive.
+Finished cells always survive. The cells of all runs of a campaign are one list: no core waits for the end of a run.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from scpslab import analysis as results
 from scpslab import plan as plans
@@ -28,6 +31,8 @@ from scpslab.engine.base import not_promised, own_images
 from scpslab.lab.records import Status
 from scpslab.running import events
 from scpslab.running.events import CellDone, CellProgress, CellStarted, Listener, Note, Tally
+from scpslab.running.executors import Executor
+from scpslab.running.order import in_order
 from scpslab.running.run_plan import RunOptions, RunPlan, asked, plan_run, program
 from scpslab.running.shard import DONE
 from scpslab.runs import CampaignFolder, held
@@ -35,7 +40,7 @@ from scpslab.runs.run import Progress
 from scpslab.runs.store import LIMIT, Store, cell_key
 from scpslab.scenario.campaign import load_campaign
 from scpslab.scenario.model import Check
-from scpslab.scenario.planning import Expected, expected
+from scpslab.scenario.planning import expected
 
 # A cell that failed is tried again; the others are results.
 KEPT = ("completed", "incomplete", "unsupported")
@@ -73,40 +78,15 @@ def run_scenario(name: str, options: RunOptions, listeners: Sequence[Listener] =
     return execute(plan_run(name, options), listeners)
 
 
-def execute(run: RunPlan, listeners: Sequence[Listener] = (), engine: Engine | None = None) -> RunResult:
+def execute(run: RunPlan, listeners: Sequence[Listener] = ()) -> RunResult:
     """Runs every cell that has no result yet, then derives results.csv. The listeners receive events (events.py).
-
-    `engine`: one that further runs use after this one (None: one for this run).
 
     Raises:
         CapabilityError: the machine lacks something; nothing was run.
         UsageError: another process runs in the same folder.
         KeyboardInterrupt: finished cells are kept.
     """
-    if engine is None:
-        with closing(_new_engine(run.options)) as own:
-            return execute(run, listeners, own)
-    _check_room(run.options.out)
-    most_bytes = _most_bytes()
-    remove_dead(*places())
-    tell = events.to_all(listeners)
-    of_run = run.scenario, run.folder.path
-    with held(run.folder.path):
-        work = _Work(run, tell, engine)
-        began = time.monotonic()
-        tell(events.RunStarted(*of_run, engine.name, tuple(run.plans), work.expected()))
-        with events.endings(tell, events.RunInterrupted(*of_run), partial(events.RunFailed, *of_run)):
-            work.carry_out()
-            wall_s = round(time.monotonic() - began, 2)
-            work.finish(wall_s)
-            if run.plans:
-                results.collect(run.folder.path, lambda text: tell(Note(f"warning: {text}")))
-        if most_bytes is not None:
-            run.stores[0].trim(most_bytes=most_bytes)
-        tell(events.RunDone(*of_run, wall_s))
-        ended = [entry["status"] for entry in work.manifest.cells.values()]
-        completed, incomplete, failed = map(ended.count, ("completed", "incomplete", "failed"))
-        return RunResult(run.folder.path, completed, incomplete, failed, run.checks)
+    return _carry_out([run], run.options, events.to_all(listeners))[0]
 
 
 def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] = ()) -> CampaignResult:
@@ -153,10 +133,7 @@ def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] =
         with events.endings(tell, events.CampaignInterrupted(*of_campaign), failed):
             status = "interrupted"
             try:
-                with closing(_new_engine(options)) as engine:
-                    every = [plan for run in runs for plan in run.every.values()]
-                    engine.prepare(lambda text, /, *, is_under_way=False: tell(Note(text, is_under_way)), every)
-                    results = tuple(execute(run, listeners, engine) for run in runs)
+                results = _carry_out(runs, options, tell)
                 status = "completed"
             finally:
                 wall_s = round(time.monotonic() - began, 2)
@@ -166,16 +143,131 @@ def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] =
     return CampaignResult(folder.path, results)
 
 
+def _carry_out(runs: Sequence[RunPlan], options: RunOptions, tell: Listener) -> tuple[RunResult, ...]:
+    """Gives every cell of some runs a result, with one engine."""
+    _check_room(options.out)
+    most_bytes = _most_bytes()
+    remove_dead(*places())
+    for run in runs:
+        for warning in run.warnings:
+            tell(Note(warning))
+    with ExitStack() as stack:
+        engine = stack.enter_context(closing(ENGINES[options.engine](snapshots=options.snapshots)))
+        every = [plan for run in runs for plan in run.every.values()]
+        engine.prepare(lambda text, /, *, is_under_way=False: tell(Note(text, is_under_way)), every)
+        works: dict[Path, _Work] = {}
+        try:
+            # Settings may make two scenarios of a campaign the same run.
+            for run in runs:
+                if run.folder.path not in works:
+                    stack.enter_context(held(run.folder.path))
+                    works[run.folder.path] = _Work(run, tell, engine)
+            for work in works.values():
+                work.begin()
+            with _Cells(list(works.values()), most_bytes) as cells:
+                cells.carry_out(options.made_executor(), engine)
+        except BaseException as error:
+            for work in works.values():
+                work.break_off(error)
+            raise
+    return tuple(works[run.folder.path].result() for run in runs)
+
+
+class _Cells:
+    """The cells of some runs, to which an executor reports. A run is finished when its last cell has ended."""
+
+    def __init__(self, works: list[_Work], most_bytes: int | None) -> None:
+        self._works, self._most_bytes = works, most_bytes
+        # By the ids that the executor has: cells of several runs have the same ones.
+        self._of: dict[str, tuple[_Work, str]] = {}
+        # Cells with the key of one that is carried out: they take its result.
+        self._twins: dict[str, list[tuple[_Work, str]]] = {}
+        self._finishing: deque[tuple[_Work, Future[list[str]]]] = deque()
+        self._pool = ThreadPoolExecutor(max_workers=1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def carry_out(self, executor: Executor, engine: Engine) -> None:
+        """Until all runs are finished."""
+        for work in self._works:
+            if not work.waiting:
+                self._finish(work)
+        while waiting := [(work, cell_id) for work in self._works for cell_id in work.waiting]:
+            self._choose(waiting)
+            costs = {name: work.expected[cell_id].wall_s for name, (work, cell_id) in self._of.items()}
+            plans = {name: work.run.plans[cell_id] for name, (work, cell_id) in self._of.items()}
+            cells = {
+                name: CellRun(plans[name], self._of[name][0].folder.cell(self._of[name][1]).path)
+                for name in in_order(plans, costs, executor.jobs or len(os.sched_getaffinity(0)))
+            }
+            executor.run(engine, cells, self)
+        self._tell_finished(wait=True)
+
+    def _choose(self, waiting: Iterable[tuple[_Work, str]]) -> None:
+        self._of.clear()
+        self._twins.clear()
+        by_key: dict[str, str] = {}
+        for number, (work, cell_id) in enumerate(waiting):
+            name = cell_id if len(self._works) == 1 else f"{number}"
+            first = by_key.setdefault(work.keys[cell_id], name) if work.takes_results else name
+            if first == name:
+                self._of[name], self._twins[name] = (work, cell_id), []
+            else:
+                self._twins[first].append((work, cell_id))
+
+    def started(self, name: str) -> None:
+        """The executor starts a cell."""
+        work, cell_id = self._of[name]
+        work.started(cell_id)
+
+    def progress(self, name: str, sample: CellSample) -> None:
+        """A cell that runs said what it does."""
+        work, cell_id = self._of[name]
+        work.tell(CellProgress(cell_id, sample, work.run.scenario))
+
+    def ended(self, name: str, status: Status, took_s: float | None = None) -> None:
+        """The executor has a cell's result."""
+        work, cell_id = self._of[name]
+        work.ended(cell_id, status, took_s)
+        changed = [work]
+        for twin, twin_id in self._twins[name]:
+            if twin_id in twin.waiting and twin.take(twin_id):
+                changed.append(twin)
+        for one in dict.fromkeys(changed):
+            if not one.waiting:
+                self._finish(one)
+        self._tell_finished(wait=False)
+
+    def note(self, text: str, /, *, is_under_way: bool = False) -> None:
+        """The executor has something to say."""
+        self._works[0].note(text, is_under_way=is_under_way)
+
+    def _finish(self, work: _Work) -> None:
+        """Derives what a run says of its cells, beside cells of other runs."""
+        if work.is_finishing:
+            return
+        work.is_finishing = True
+        self._finishing.append((work, self._pool.submit(work.finish)))
+
+    def _tell_finished(self, *, wait: bool) -> None:
+        while self._finishing and (wait or self._finishing[0][1].done()):
+            work, future = self._finishing[0]
+            warnings = future.result()
+            self._finishing.popleft()
+            work.done(warnings, self._most_bytes)
+
+
 class _Work:
-    """A run under way, in the folder whose lock this process holds. An executor reports to it."""
+    """A run under way, in the folder whose lock this process holds."""
 
     def __init__(self, run: RunPlan, tell: Listener, engine: Engine) -> None:
         self.run, self.folder, self.tell, self.engine = run, run.folder, tell, engine
         if run.beside is not None and run.beside.resolve() != self.folder.path.resolve():
             self.folder.take_along(run.beside)
-        for warning in run.warnings:
-            tell(Note(warning))
-        self.engine.prepare(self.note, run.every.values())
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in run.plans.items()}
         self.manifest = self._opened(self._facts())
         self._drop_foreign_cells()
@@ -184,38 +276,73 @@ class _Work:
         self._told: set[str] = set()
         self._unwritten = 0
 
-    def expected(self) -> dict[str, Expected]:
-        """What each cell takes. Engines whose results can be repeated have virtual time; in the others time is real."""
-        is_virtual = self.engine.deterministic
-        return {cell_id: expected(plan, in_virtual_time=is_virtual) for cell_id, plan in self.run.plans.items()}
+        # Engines whose results can be repeated have virtual time; in the others time is real.
+        is_virtual = engine.deterministic
+        self.expected = {cell_id: expected(plan, in_virtual_time=is_virtual) for cell_id, plan in run.plans.items()}
+        self.takes_results = run.options.use_cache and engine.deterministic
+        # Cells without a result, in the order of the plans.
+        self.waiting = dict.fromkeys(run.plans)
+        self._is_begun = self._is_running = self.is_finishing = self._is_whole = self._is_done = False
+        self._began, self._wall_s = time.monotonic(), 0.0
 
-    def carry_out(self) -> None:
-        """Gives every cell a result: the existing one, or the executor's."""
-        waiting = [cell_id for cell_id in self.run.plans if not self._take(cell_id)]
-        cells = {cell_id: CellRun(self.run.plans[cell_id], self.folder.cell(cell_id).path) for cell_id in waiting}
-        try:
-            self.run.options.made_executor().run(self.engine, cells, self)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                self.manifest.status = "interrupted"
-            self._write_manifest()
-            raise
+    @property
+    def _of_run(self) -> tuple[str, Path]:
+        return self.run.scenario, self.folder.path
 
-    def finish(self, wall_s: float) -> None:
-        """Writes the manifest of a run whose cells all have a result."""
+    def begin(self) -> None:
+        """Takes the results that there are."""
+        self._is_begun = True
+        self.tell(events.RunStarted(*self._of_run, self.engine.name, tuple(self.run.plans), self.expected))
+        for cell_id in self.run.plans:
+            self.take(cell_id)
+
+    def finish(self) -> list[str]:
+        """Writes the manifest and the table of a run whose cells all have a result; returns warnings."""
         # The order in which cells ended must not show.
         self.manifest.cells = dict(sorted(self.manifest.cells.items()))
         self.manifest.took_s = dict(sorted(self.manifest.took_s.items()))
-        self.manifest.status, self.manifest.wall_s = DONE if self.run.options.shard else "completed", wall_s
+        self._wall_s = round(time.monotonic() - self._began, 2)
+        self.manifest.status, self.manifest.wall_s = DONE if self.run.options.shard else "completed", self._wall_s
         self._write_manifest()
+        self._is_whole = True
+        warnings: list[str] = []
+        if self.run.plans:
+            results.collect(self.folder.path, warnings.append)
+        return warnings
+
+    def done(self, warnings: Iterable[str], most_bytes: int | None) -> None:
+        """Tells the end of a run that is finished."""
+        for text in warnings:
+            self.note(f"warning: {text}")
+        if most_bytes is not None:
+            self.run.stores[0].trim(most_bytes=most_bytes)
+        self._is_done = True
+        self.tell(events.RunDone(*self._of_run, self._wall_s))
+
+    def break_off(self, error: BaseException) -> None:
+        """Keeps what a run has that is not done, and tells how it ended."""
+        if not self._is_begun or self._is_done:
+            return
+        if not self._is_whole:
+            if isinstance(error, KeyboardInterrupt):
+                self.manifest.status = "interrupted"
+            self._write_manifest()
+        if isinstance(error, KeyboardInterrupt):
+            self.tell(events.RunInterrupted(*self._of_run))
+        elif isinstance(error, Exception):
+            self.tell(events.RunFailed(*self._of_run, error))
+
+    def result(self) -> RunResult:
+        """The outcome."""
+        ended = [entry["status"] for entry in self.manifest.cells.values()]
+        completed, incomplete, failed = map(ended.count, ("completed", "incomplete", "failed"))
+        return RunResult(self.folder.path, completed, incomplete, failed, self.run.checks)
 
     def started(self, cell_id: str) -> None:
         """The executor starts a cell."""
-        self.tell(CellStarted(cell_id))
-
-    def progress(self, cell_id: str, sample: CellSample) -> None:
-        """A cell that runs said what it does."""
-        self.tell(CellProgress(cell_id, sample))
+        if not self._is_running:
+            self._is_running, self._began = True, time.monotonic()
+        self.tell(CellStarted(cell_id, self.run.scenario))
 
     def ended(self, cell_id: str, status: Status, took_s: float | None = None) -> None:
         """The executor has a cell's result. The run keeps it before it tells the listeners."""
@@ -232,7 +359,7 @@ class _Work:
             self._keep(cell_id)
         if cell_id not in self._told:
             self._told.add(cell_id)
-            self.tell(CellDone(cell_id, status, cached=False))
+            self.tell(CellDone(cell_id, status, cached=False, scenario=self.run.scenario))
 
     def note(self, text: str, /, *, is_under_way: bool = False) -> None:
         """The executor or the engine has something to say."""
@@ -277,18 +404,18 @@ class _Work:
             for cell_id in listed.keys() - self.run.plans.keys():
                 del listed[cell_id]
 
-    def _take(self, cell_id: str) -> bool:
+    def take(self, cell_id: str) -> bool:
         """Takes a cell's result that the run folder or a store has; whether there is one that can be read."""
         entry = self.manifest.cells.get(cell_id)
         is_here = entry is not None and entry["key"] == self.keys[cell_id] and entry["status"] in KEPT
         status = self._status_of(cell_id) if is_here and self.run.options.use_cache else None
-        if self.run.options.use_cache and self.engine.deterministic:
+        if self.takes_results:
             for store in self.run.stores if status is None else ():
                 status = status or self._fetched(store, cell_id)
         if status is None:
             return False
         self._enter(cell_id, status)
-        self.tell(CellDone(cell_id, status, cached=True))
+        self.tell(CellDone(cell_id, status, cached=True, scenario=self.run.scenario))
         return True
 
     def _fetched(self, store: Store, cell_id: str) -> Status | None:
@@ -331,14 +458,11 @@ class _Work:
 
     def _enter(self, cell_id: str, status: Status) -> None:
         self.manifest.cells[cell_id] = {"key": self.keys[cell_id], "status": status.status}
+        self.waiting.pop(cell_id, None)
 
     def _write_manifest(self) -> None:
         self.folder.write_manifest(self.manifest)
         self._unwritten = 0
-
-
-def _new_engine(options: RunOptions) -> Engine:
-    return ENGINES[options.engine](snapshots=options.snapshots)
 
 
 def _check_room(out: Path) -> None:
