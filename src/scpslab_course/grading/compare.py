@@ -17,7 +17,7 @@ from typing import Any
 from scpslab import analysis as results
 from scpslab import scenario
 from scpslab.core.archive import read_members
-from scpslab.core.errors import LabError, MemberError, ResultError, UsageError
+from scpslab.core.errors import LabError, MemberError, ResultError
 from scpslab.core.names import shown
 from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
@@ -32,7 +32,7 @@ from scpslab.scenario import planning
 from scpslab_course.course.assignment import Assignment, Marking
 from scpslab_course.course.formulas import OF_RESULTS, Row
 from scpslab_course.course.runs import rows_of
-from scpslab_course.course.variant import Secret, Variant, unfit
+from scpslab_course.course.variant import Secret, Variant
 from scpslab_course.course.workspace import Line, LogError, read_log, recorded_results, was_interrupted
 from scpslab_course.grading.grade import Code, Concern
 from scpslab_course.grading.submission import RUNS_LIMITS
@@ -47,14 +47,12 @@ UPDATE = "Everybody of a course needs the same version of scpslab"
 
 
 def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]]:
-    """The plans of every cell, by scenario and cell id. The variant has been verified (course.variant.verify).
+    """The plans of every cell, by scenario and cell id. The variant has been verified, and is of this edition of the
+    assignment (course.variant).
 
     Raises:
-        UsageError: the variant was issued for another assignment, or for another edition of it.
         ScenarioError: its parameters do not fit the scenarios.
     """
-    if said := unfit(variant, assignment):
-        raise UsageError(f"{variant.assignment}: {said}. Grade with the files that were issued.")
     by_scenario = {}
     for name in assignment.scenario_names:
         loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))

@@ -61,11 +61,12 @@ MOST_SHOWN_BYTES = 64 << 10
 
 @dataclass(frozen=True)
 class Bound:
-    """A verified variant, and the instructor's files that it belongs to."""
+    """A verified variant, the instructor's files that it belongs to, and what texts of these have to say."""
 
     variant: Variant
     assignment: Assignment
     marking: Marking
+    known: classwide.Known
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class Settings:
     options: RunOptions
     submitters: Mapping[Path, str] = field(default_factory=dict)
     cells: int | None = None
-    _loaded: dict[str, tuple[Assignment, Marking]] = field(default_factory=dict, init=False, repr=False)
+    _loaded: dict[str, tuple[Assignment, Marking, classwide.Known]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def bind(self, path: Path, content: bytes) -> Bound:
         """The variant of the submission at `path`, of which `content` is the file, with its assignment.
@@ -100,14 +103,15 @@ class Settings:
             raise UsageError(f'{path}: found a variant of "{name}"; {one_of(name, known)} (course.yaml, assignments)')
         if name not in self._loaded:
             loaded = self.course.assignment(name)
-            self._loaded[name] = loaded, self.course.marking(loaded)
-        assignment, marking = self._loaded[name]
+            marking = self.course.marking(loaded)
+            self._loaded[name] = loaded, marking, classwide.Known.of(loaded, marking)
+        assignment = self._loaded[name][0]
         if said := variants.unfit(variant, assignment):
             raise UsageError(f"{path}: {said}. Grade with the files that were issued.")
         if variant.term == self.term and self._is_drawn_otherwise(variant, assignment):
             said = "found a signed variant that the secret does not give; expected the drawn one"
             raise UsageError(f"{path}: {said}. Look for a copy of the secret.")
-        return Bound(variant, assignment, marking)
+        return Bound(variant, *self._loaded[name])
 
     def _is_drawn_otherwise(self, variant: Variant, assignment: Assignment) -> bool:
         if self.secret is None:
@@ -299,8 +303,8 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
         expected=right,
         numbers=classwide.numbers(right, variant.parameters, reruns),
     )
-    copied = tuple(classwide.from_solution(found, assignment, marking))
-    return classwide.wrote(replace(found, findings=(*found.findings, *copied)), handed_in.write_up, assignment)
+    found = classwide.wrote(found, handed_in.write_up, bound.known)
+    return replace(found, findings=(*found.findings, *classwide.from_solution(found, bound.known)))
 
 
 def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters: Mapping[Path, str]) -> list[Grade]:
