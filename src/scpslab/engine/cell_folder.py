@@ -5,6 +5,7 @@ For engines whose lab is a process.
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 from collections.abc import Iterator
@@ -58,8 +59,8 @@ class CellFolder:
     @classmethod
     @contextmanager
     def beside(cls, target: Path, plan: Plan) -> Iterator[CellFolder]:
-        """A new folder next to the cell's place in the run folder, removed at the end: an unfinished cell never looks
-        finished.
+        """A new folder next to the cell's place in the run folder, removed at the end, also where it was moved: an
+        unfinished cell never looks finished.
         """
         path = target.with_name(target.name + UNFINISHED)
         shutil.rmtree(path, ignore_errors=True)
@@ -67,12 +68,13 @@ class CellFolder:
         try:
             yield folder
         finally:
-            shutil.rmtree(folder.path, ignore_errors=True)
+            for left in {path, folder.path}:
+                shutil.rmtree(left, ignore_errors=True)
 
     def move(self, path: Path) -> None:
-        """Moves it to another place of the same file system."""
-        self.path.rename(path)
-        self.path = path
+        """Moves it to another place; on another file system it is copied there."""
+        before, self.path = self.path, path
+        shutil.move(before, path)
 
     def fill(self) -> None:
         """Makes the lab's input: its plan, the vectors of bit errors, and an empty folder for its output."""
@@ -94,7 +96,14 @@ class CellFolder:
         if status.status == "failed" or self.plan.cell.mininet:
             self.out.log("console").write_bytes(self.said())
         shutil.rmtree(target, ignore_errors=True)
-        self.out.path.rename(target)
+        try:
+            self.out.path.rename(target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            aside = target.with_name(target.name + UNFINISHED)
+            shutil.copytree(self.out.path, aside)
+            aside.rename(target)
         return status
 
     def console_tail(self) -> str:

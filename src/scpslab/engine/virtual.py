@@ -6,14 +6,16 @@ A cell gets its guest in one of three ways, which give the same bytes: forked fr
 
 from __future__ import annotations
 
+import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from scpslab.core.scratch import scratch
+from scpslab.core.scratch import private_folder, remove_dead, scratch
 from scpslab.engine import findings
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Machines, Parts, find_qemu, in_a_machine
@@ -29,6 +31,8 @@ from scpslab.lab.template import FILE, Template
 from scpslab.plan import Plan
 from scpslab.setup import Say, cache_dir, ensure_appliance
 
+# Of the cache: the folders of templates.
+TEMPLATES = "templates"
 # Within a template's folder: where it boots, and its cells.
 HOME, CELLS = "home", "cells"
 
@@ -68,30 +72,37 @@ class Booted:
 
 
 class Forked:
-    """Each cell's guest is forked from a template of its network, which is booted where there is none yet."""
+    """Each cell's guest is forked from a template of its network, which is booted where there is none yet.
 
-    def __init__(self) -> None:
+    `place`: the folder for templates; where it cannot be written to, or is None, they are beside their cells.
+    """
+
+    def __init__(self, place: Path | None = None) -> None:
+        self.place = place
         self.pool = TemplatePool(lambda: free_bytes(choose()))
 
     @contextmanager
     def lab(self, guest: Guest, folder: CellFolder, core: int | None) -> Iterator[LabProcess]:
-        """A fork for the cell of a folder, which lies beside its template meanwhile."""
+        """A fork for the cell of a folder, which is in its template's folder meanwhile: more than that the template
+        cannot reach.
+        """
         template = _template(folder)
         # Until a cell's own seed comes, random numbers come from what is set up.
         guest = replace(guest, seed=template.id)
-        # A template works beside the cells that it is forked for: what they leave is moved into place and not copied.
-        key = (guest, folder.path.parent, core is None)
+        parent = self._parent() or folder.path.parent
+        key = (guest, parent, core is None)
         # Its own memory, and that of a fork.
         needed_bytes = 2 * guest.memory_mib << 20
         limit_s = folder.plan.cell.limits.wall_s
-        with self.pool.use(key, lambda: _held(guest, template, folder, core), limit_s, needed_bytes) as held:
+        with self.pool.use(key, lambda: _held(guest, template, folder, parent, core), limit_s, needed_bytes) as held:
             if held.template.memory_bytes is None:
                 # At the limit it is still alive, and would be the next time.
                 returncode = held.template.returncode or 0
                 _leave_what_it_says(held, folder)
                 yield Over(returncode, lost=returncode < 0)
                 return
-            folder.move(held.folder / CELLS / folder.path.name)
+            # Cells of several runs have the same names.
+            folder.move(held.folder / CELLS / secrets.token_hex(8))
             folder.console.touch()
             try:
                 lab: Fork | Over = held.template.fork(folder.path.resolve(), core)
@@ -100,14 +111,20 @@ class Forked:
                 lab = Over(1, lost=not held.template.is_alive)
             yield lab
 
+    def _parent(self) -> Path | None:
+        with suppress(OSError):
+            if self.place and os.access(private_folder(self.place), os.W_OK | os.X_OK):
+                return self.place
+        return None
 
-def _held(guest: Guest, template: Template, cell: CellFolder, core: int | None) -> Held:
+
+def _held(guest: Guest, template: Template, cell: CellFolder, parent: Path, core: int | None) -> Held:
     """A template that is not booted yet, in folders of its own.
 
-    One is beside the cell, and holds the template's cells too; one is for its memory.
+    One is in `parent`, and holds the template's cells too; one is for its memory.
     """
     with ExitStack() as stack:
-        folder = stack.enter_context(scratch(cell.path.parent)).resolve()
+        folder = stack.enter_context(scratch(parent)).resolve()
         memory = stack.enter_context(scratch(choose()))
         home = CellFolder(folder / HOME, cell.plan)
         home.out.path.mkdir(parents=True)
@@ -175,12 +192,13 @@ class VirtualEngine(UmlEngine):
 
     def __init__(self, *, snapshots: bool = True) -> None:
         super().__init__(snapshots=snapshots)
-        self._forked, self._booted = Forked(), Booted()
+        self._forked, self._booted = Forked(cache_dir() / TEMPLATES), Booted()
         self.appliance: InAppliance | None = None
 
     def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
         """See UmlEngine.prepare. Where the lab kernel cannot run, cells run in machines that can run it."""
         plans = list(plans)
+        remove_dead(cache_dir() / TEMPLATES)
         if (why := native.trouble()) and not (self.appliance and self.appliance.machines.processes):
             guest_mib = max((plan.network.memory_mib for plan in plans), default=0)
             self.appliance = self._new_appliance(why, say, guest_mib)

@@ -12,6 +12,7 @@ import platform
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -72,23 +73,28 @@ def run_scenario(name: str, options: RunOptions, listeners: Sequence[Listener] =
     return execute(plan_run(name, options), listeners)
 
 
-def execute(run: RunPlan, listeners: Sequence[Listener] = ()) -> RunResult:
+def execute(run: RunPlan, listeners: Sequence[Listener] = (), engine: Engine | None = None) -> RunResult:
     """Runs every cell that has no result yet, then derives results.csv. The listeners receive events (events.py).
+
+    `engine`: one that further runs use after this one (None: one for this run).
 
     Raises:
         CapabilityError: the machine lacks something; nothing was run.
         UsageError: another process runs in the same folder.
         KeyboardInterrupt: finished cells are kept.
     """
+    if engine is None:
+        with closing(_new_engine(run.options)) as own:
+            return execute(run, listeners, own)
     _check_room(run.options.out)
     most_bytes = _most_bytes()
     remove_dead(*places())
     tell = events.to_all(listeners)
     of_run = run.scenario, run.folder.path
     with held(run.folder.path):
-        work = _Work(run, tell)
+        work = _Work(run, tell, engine)
         began = time.monotonic()
-        tell(events.RunStarted(*of_run, work.engine.name, tuple(run.plans), work.expected()))
+        tell(events.RunStarted(*of_run, engine.name, tuple(run.plans), work.expected()))
         with events.endings(tell, events.RunInterrupted(*of_run), partial(events.RunFailed, *of_run)):
             work.carry_out()
             wall_s = round(time.monotonic() - began, 2)
@@ -147,7 +153,10 @@ def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] =
         with events.endings(tell, events.CampaignInterrupted(*of_campaign), failed):
             status = "interrupted"
             try:
-                results = tuple(execute(run, listeners) for run in runs)
+                with closing(_new_engine(options)) as engine:
+                    every = [plan for run in runs for plan in run.every.values()]
+                    engine.prepare(lambda text, /, *, is_under_way=False: tell(Note(text, is_under_way)), every)
+                    results = tuple(execute(run, listeners, engine) for run in runs)
                 status = "completed"
             finally:
                 wall_s = round(time.monotonic() - began, 2)
@@ -160,13 +169,12 @@ def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] =
 class _Work:
     """A run under way, in the folder whose lock this process holds. An executor reports to it."""
 
-    def __init__(self, run: RunPlan, tell: Listener) -> None:
-        self.run, self.folder, self.tell = run, run.folder, tell
+    def __init__(self, run: RunPlan, tell: Listener, engine: Engine) -> None:
+        self.run, self.folder, self.tell, self.engine = run, run.folder, tell, engine
         if run.beside is not None and run.beside.resolve() != self.folder.path.resolve():
             self.folder.take_along(run.beside)
         for warning in run.warnings:
             tell(Note(warning))
-        self.engine: Engine = ENGINES[run.options.engine](snapshots=run.options.snapshots)
         self.engine.prepare(self.note, run.every.values())
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in run.plans.items()}
         self.manifest = self._opened(self._facts())
@@ -192,8 +200,6 @@ class _Work:
                 self.manifest.status = "interrupted"
             self._write_manifest()
             raise
-        finally:
-            self.engine.close()
 
     def finish(self, wall_s: float) -> None:
         """Writes the manifest of a run whose cells all have a result."""
@@ -329,6 +335,10 @@ class _Work:
     def _write_manifest(self) -> None:
         self.folder.write_manifest(self.manifest)
         self._unwritten = 0
+
+
+def _new_engine(options: RunOptions) -> Engine:
+    return ENGINES[options.engine](snapshots=options.snapshots)
 
 
 def _check_room(out: Path) -> None:

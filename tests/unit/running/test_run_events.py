@@ -42,6 +42,7 @@ class StepEngine(Engine):
     name, deterministic = "step", True
     at, trouble = "", None
     ran: ClassVar[list[str]] = []
+    closed: ClassVar[list[int]] = []
 
     def prepare(self, say, plans):
         say("engine step: ready")
@@ -62,6 +63,9 @@ class StepEngine(Engine):
     def stop(self):
         """Nothing runs."""
 
+    def close(self):
+        self.closed.append(len(self.ran))
+
 
 class BackwardsExecutor(Executor):
     """Carries out the last cell first, in the caller's thread."""
@@ -80,6 +84,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr("scpslab.runs.store.cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(StepEngine, "at", "")
     monkeypatch.setattr(StepEngine, "ran", [])
+    monkeypatch.setattr(StepEngine, "closed", [])
     campaign = tmp_path / "two.yaml"
     campaign.write_text(
         "kind: campaign\nversion: 1\ntitle: Two\nruns:\n  - {scenario: links/round-trip, variant: [test]}\n"
@@ -129,6 +134,12 @@ def test_a_campaign_is_run_by_an_executor_and_heard_of_by_a_listener_of_one_s_ow
         == sum(len(event.cells) for event in events if isinstance(event, RunStarted))
         == kinds.count(CellDone)
     )
+
+
+def test_runs_of_a_campaign_share_an_engine(place):
+    result = run_campaign(str(place / "two.yaml"), options(place))
+
+    assert StepEngine.closed == [len(StepEngine.ran)] == [sum(run.incomplete for run in result.runs)]
 
 
 def test_listeners_are_called_in_their_order_and_hear_of_results_that_were_there(place):
