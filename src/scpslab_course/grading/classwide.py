@@ -26,9 +26,8 @@ from scpslab.documents.quantities import AxisValue
 from scpslab_course.course import answers
 from scpslab_course.course.answers import Expected
 from scpslab_course.course.assignment import SOLUTION, Assignment, Marking
-from scpslab_course.course.formulas import base_value
+from scpslab_course.course.formulas import Rows, base_value
 from scpslab_course.course.workspace import BLANK_WRITE_UP, handed_out
-from scpslab_course.grading.compare import Rerun
 from scpslab_course.grading.grade import Code, Concern, Grade
 
 # A number in a text, without one that is a part of a name, a version or a date.
@@ -49,16 +48,16 @@ MOST_COMPARED = 64 << 10
 ALIKE = 0.01
 
 
-def numbers(right: Expected, parameters: Mapping[str, AxisValue], reruns: Mapping[str, Rerun]) -> dict[str, float]:
+def numbers(right: Expected, parameters: Mapping[str, AxisValue], *results: Rows) -> dict[str, float]:
     """The numbers of a variant that students write about, by name: what is right, its parameters, and the results of
-    its runs.
+    its runs, of which the last ones count.
     """
     based = {name: base_value(value) for name, value in parameters.items()}
     values = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
     values |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
     values |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
-    cells = ((name, row) for name, one in reruns.items() for row in one.rows)
-    values |= {f"{name} {row['cell']} {column}": _number(row[column]) for name, row in cells for column in row}
+    cells = ((name, row) for rows in results for name, of_run in rows.items() for row in of_run)
+    values |= {f"{name} {row.get('cell')} {column}": _number(row[column]) for name, row in cells for column in row}
     return {name: value for name, value in values.items() if math.isfinite(value) and value}
 
 

@@ -30,7 +30,7 @@ from scpslab.runs.cell import CAPTURES, PLAN
 from scpslab.runs.run import CELLS, RESULTS, Manifest
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import Assignment, Marking
-from scpslab_course.course.formulas import OF_RESULTS, Row
+from scpslab_course.course.formulas import Row
 from scpslab_course.course.runs import rows_of
 from scpslab_course.course.variant import Secret, Variant
 from scpslab_course.course.workspace import Line, LogError, read_log, recorded_results, was_interrupted
@@ -77,20 +77,19 @@ class Rerun:
 
 
 def choose(plans: Plans, marking: Marking, secret: Secret | None, sha256: str, count: int) -> Chosen:
-    """The cells to run again, by scenario: all of each scenario that a formula reads, and `count` of all cells.
+    """The cells to run again, by scenario: all that a formula reads, and `count` of the others.
 
     What is right never comes from the student's numbers, so what a formula reads is always run. The other cells depend
     on the submission's bytes and on something that the student does not know: the secret, or, without it, a random
     number of this moment.
     """
     formulas = [formula for at, formula in marking.formulas.items() if at[0] in MARKED]
-    read = {str(arguments[0]) for formula in formulas for name, arguments in formula.calls if name in OF_RESULTS}
-    every = [(name, cell) for name, cells in plans.items() for cell in cells]
+    every = [(name, cell, plan.cell.axes) for name, cells in plans.items() for cell, plan in cells.items()]
+    read = {(name, cell) for name, cell, axes in every if any(formula.reads(name, axes) for formula in formulas)}
+    others = [(name, cell) for name, cell, _ in every if (name, cell) not in read]
     unknown = secret.choice_key if secret is not None else secrets.token_bytes(32)
-    drawn = set(shuffled(every, unknown, sha256)[:count])
-    chosen = {
-        name: tuple(cell for cell in cells if name in read or (name, cell) in drawn) for name, cells in plans.items()
-    }
+    wanted = read.union(shuffled(others, unknown, sha256)[:count])
+    chosen = {name: tuple(cell for cell in cells if (name, cell) in wanted) for name, cells in plans.items()}
     return {name: cells for name, cells in chosen.items() if cells}
 
 

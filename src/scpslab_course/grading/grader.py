@@ -301,7 +301,8 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
         cells=tuple(f"{name}/{cell}" for name, one in reruns.items() for cell in one.cells),
         lines=tuple(lines),
         expected=right,
-        numbers=classwide.numbers(right, variant.parameters, reruns),
+        # A student's own rows count where the grader has none: what was edited elsewhere explains nothing.
+        numbers=classwide.numbers(right, variant.parameters, opened.submitted, for_formulas),
     )
     found = classwide.wrote(found, handed_in.write_up, bound.known)
     return replace(found, findings=(*found.findings, *classwide.from_solution(found, bound.known)))
