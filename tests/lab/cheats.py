@@ -132,13 +132,13 @@ class EditedResultsInTheLog(EditedResults):
 
 
 class EditedCaptures(Cheat):
-    says, named = "edits a capture", Code.EDITED_CAPTURES
+    says, named = "edits the captures", Code.EDITED_CAPTURES
 
     def after_runs(self) -> None:
-        path = next((self.workspace.folder / RUNS).glob("*/cells/*/captures/*.pcap"))
-        content = bytearray(path.read_bytes())
-        content[-20] ^= 1
-        path.write_bytes(bytes(content))
+        for path in (self.workspace.folder / RUNS).glob("*/cells/*/captures/*.pcap"):
+            content = bytearray(path.read_bytes())
+            content[-20] ^= 1
+            path.write_bytes(bytes(content))
 
 
 class ClaimsAnotherVersion(EditedResults):
