@@ -6,6 +6,7 @@ cannot be told from honest work, and `says` says why.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import gzip
 import hashlib
@@ -115,12 +116,13 @@ class EditedResults(Cheat):
 
     def after_runs(self) -> None:
         for path in (self.workspace.folder / RUNS).glob("*/results.csv"):
-            head, first, *rest = path.read_text().splitlines()
-            fields = first.split(",")
-            wanted = ("goodput_bps", "rtt_mean_ms", "transfer_s")
-            for index in (index for index, name in enumerate(head.split(",")) if name in wanted and fields[index]):
-                fields[index] = f"{float(fields[index]) * 1.3:.6f}"
-            path.write_text("\n".join([head, ",".join(fields), *rest]) + "\n")
+            with path.open(newline="") as file:
+                head, first, *rest = csv.reader(file)
+            for index, name in enumerate(head):
+                if name in ("goodput_bps", "rtt_mean_ms", "transfer_s") and first[index]:
+                    first[index] = f"{float(first[index]) * 1.3:.6f}"
+            with path.open("w", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows([head, first, *rest])
 
 
 class EditedResultsInTheLog(EditedResults):
@@ -132,13 +134,13 @@ class EditedResultsInTheLog(EditedResults):
 
 
 class EditedCaptures(Cheat):
-    says, named = "edits a capture", Code.EDITED_CAPTURES
+    says, named = "edits the captures", Code.EDITED_CAPTURES
 
     def after_runs(self) -> None:
-        path = next((self.workspace.folder / RUNS).glob("*/cells/*/captures/*.pcap"))
-        content = bytearray(path.read_bytes())
-        content[-20] ^= 1
-        path.write_bytes(bytes(content))
+        for path in (self.workspace.folder / RUNS).glob("*/cells/*/captures/*.pcap"):
+            content = bytearray(path.read_bytes())
+            content[-20] ^= 1
+            path.write_bytes(bytes(content))
 
 
 class ClaimsAnotherVersion(EditedResults):

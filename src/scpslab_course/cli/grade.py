@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +29,11 @@ from scpslab_course.grading.review import write_review
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
 
+def _written(metavar: str, says: str) -> Any:
+    """The option of a file or folder that the command writes."""
+    return typer.Option(metavar=metavar, callback=printable, help=says)
+
+
 def grade(
     submission: Annotated[
         list[Path], typer.Argument(metavar="SUBMISSION...", help='Files that "scpslab assignment submit" wrote.')
@@ -41,11 +46,7 @@ def grade(
     format_: Annotated[str, choice("--format", FORMATS, HELP)] = "table",
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PATH",
-            callback=printable,
-            help="The file to write; with several submissions, a folder for formats of one each.",
-        ),
+        _written("PATH", "The file to write; with several submissions, a folder for formats of one each."),
     ] = None,
     student: Annotated[
         str | None, typer.Option(metavar="ID", help="The student's id on your platform. For one submission.")
@@ -58,26 +59,20 @@ def grade(
     ] = None,
     review: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            callback=printable,
-            help="Write a page for each submission and one for the class, for the person who marks.",
-        ),
+        _written("FOLDER", "Write a page for each submission and one for the class, for the person who marks."),
     ] = None,
     leaderboard: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.html",
-            callback=printable,
-            help="Write a page for the class: points of hidden trials, by pseudonym. It needs the course's secret.",
+        _written(
+            "FILE.html",
+            "Write a page for the class: points of hidden trials, by pseudonym. It needs the course's secret.",
         ),
     ] = None,
     marks: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            callback=printable,
-            help="A file for points that a person gives: the command adds a line for each open item, and reads them.",
+        _written(
+            "FILE",
+            "A file for points that a person gives: the command adds a line for each open item, and reads them.",
         ),
     ] = None,
     sample: Annotated[

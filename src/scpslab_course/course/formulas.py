@@ -99,6 +99,13 @@ class Formula:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 yield node.func.id, tuple(item.value if isinstance(item, ast.Constant) else None for item in node.args)
 
+    def reads(self, scenario: str, axes: Mapping[str, AxisValue]) -> bool:
+        """Whether it may read the results of a cell: one that no condition on its axes leaves out."""
+        return any(
+            name in OF_RESULTS and where[0] in (scenario, None) and all(_admits(one, axes) for one in where[1:])
+            for name, where in self.calls
+        )
+
     def value(self, parameters: Mapping[str, AxisValue], rows: Rows = MappingProxyType({})) -> Value:
         """The value for a variant's parameters and the results of its runs: a finite number or a text.
 
@@ -117,6 +124,12 @@ class Formula:
         if isinstance(value, bool) or not isinstance(value, float | int) or not math.isfinite(value):
             raise FormulaError(f"found the value {value!r} of {self.source!r}; expected a finite number or a text")
         return float(value)
+
+
+def _admits(argument: object, axes: Mapping[str, AxisValue]) -> bool:
+    """Whether an argument is no condition, or one that is met or is about no axis."""
+    axis, equals, value = str(argument).partition("=")
+    return not equals or axis not in axes or _same(str(axes[axis]), value)
 
 
 def parse(source: str, names: Collection[str]) -> Formula:

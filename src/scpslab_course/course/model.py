@@ -584,7 +584,7 @@ class MarkingFile(Part):
     write_up: tuple[Item, ...] = key((), says="What a person looks for in the write-up.")
     regrade: Annotated[int, Field(ge=1)] = key(
         2,
-        says="The number of cells of a submission that the grader runs again and compares byte for byte; "
+        says="Of the cells that no formula reads, how many the grader runs again and compares byte for byte; "
         "it chooses them after the submission.",
         example=2,
     )

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from scpslab.core.names import shown
@@ -26,9 +26,8 @@ from scpslab.documents.quantities import AxisValue
 from scpslab_course.course import answers
 from scpslab_course.course.answers import Expected
 from scpslab_course.course.assignment import SOLUTION, Assignment, Marking
-from scpslab_course.course.formulas import base_value
+from scpslab_course.course.formulas import Rows, base_value
 from scpslab_course.course.workspace import BLANK_WRITE_UP, handed_out
-from scpslab_course.grading.compare import Rerun
 from scpslab_course.grading.grade import Code, Concern, Grade
 
 # A number in a text, without one that is a part of a name, a version or a date.
@@ -43,22 +42,22 @@ ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
 PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, TEXT_SHARE, PROGRAM_SHARE = 6, 24, 5, 6, 1 / 3, 1 / 2
 # What more others have than these is what the question asks for.
 MOST_OWNERS = 9
-PROGRAM, NUMBERS_COUNT = ".py", (".csv", ".yaml")
+TEXT, PROGRAM, NUMBERS_COUNT = ".md", ".py", (".csv", ".yaml")
 MOST_COMPARED = 64 << 10
 # Predictions are rounded to three digits or more.
 ALIKE = 0.01
 
 
-def numbers(right: Expected, parameters: Mapping[str, AxisValue], reruns: Mapping[str, Rerun]) -> dict[str, float]:
+def numbers(right: Expected, parameters: Mapping[str, AxisValue], *results: Rows) -> dict[str, float]:
     """The numbers of a variant that students write about, by name: what is right, its parameters, and the results of
-    its runs.
+    its runs, of which the last ones count.
     """
     based = {name: base_value(value) for name, value in parameters.items()}
     values = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
     values |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
     values |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
-    cells = ((name, row) for name, one in reruns.items() for row in one.rows)
-    values |= {f"{name} {row['cell']} {column}": _number(row[column]) for name, row in cells for column in row}
+    cells = ((name, row) for rows in results for name, of_run in rows.items() for row in of_run)
+    values |= {f"{name} {row.get('cell')} {column}": _number(row[column]) for name, row in cells for column in row}
     return {name: value for name, value in values.items() if math.isfinite(value) and value}
 
 
@@ -78,7 +77,32 @@ def _is_comparable(one: Grade, other: Grade) -> bool:
     return other.assignment == one.assignment and other.expected is not None and not is_shared
 
 
-def wrote(one: Grade, write_up: str, assignment: Assignment) -> Grade:
+@dataclass(frozen=True)
+class Known:
+    """The phrases of an assignment that are no student's own.
+
+    `common`, by the suffixes of files: of what was handed out, and of the questions. `published`, by name: of the
+    solution's texts and programs, but for the common ones. An autograder's archive has no solution.
+    """
+
+    common: Mapping[str, AbstractSet[str]]
+    published: Mapping[str, AbstractSet[str]]
+
+    @classmethod
+    def of(cls, assignment: Assignment, marking: Marking) -> Known:
+        """The known phrases of an assignment."""
+        files = [(path, content.decode("utf-8", "replace")) for path, content in handed_out(assignment.folder)]
+        asked = [BLANK_WRITE_UP, *(question.question for question in assignment.file.answers.values())]
+        common = {}
+        for suffix in {TEXT, *(_suffix(one.file) for one in assignment.file.deliverables)}:
+            texts = [*asked, *(text for path, text in files if path.endswith(suffix))]
+            common[suffix] = set().union(*(_phrases(text, suffix) for text in texts))
+        published = _published(marking.folder / SOLUTION)
+        kinds = ((name, _suffix(name), text) for name, text in published.items())
+        return cls(common, {name: _phrases(text, kind) - common[kind] for name, kind, text in kinds if kind in common})
+
+
+def wrote(one: Grade, write_up: str, known: Known) -> Grade:
     """The grade with what its texts are compared by: the digests of their phrases, and the numbers in them that nothing
     of the student's own variant explains.
 
@@ -86,19 +110,15 @@ def wrote(one: Grade, write_up: str, assignment: Assignment) -> Grade:
     """
     own = _Index((value, "") for value in one.numbers.values())
     long = (text for text in dict.fromkeys(_written(one, write_up)) if _digits(text) >= FEWEST_DIGITS)
-    texts = {name: frozenset(phrases) for name, phrases in _texts(one, assignment) if len(phrases) >= FEWEST_PHRASES}
+    texts = {name: frozenset(phrases) for name, phrases in _texts(one, known) if len(phrases) >= FEWEST_PHRASES}
     return replace(one, texts=texts, foreign=tuple(text for text in long if not own.rounded_to(text)))
 
 
-def from_solution(grade: Grade, assignment: Assignment, marking: Marking) -> Iterator[Concern]:
-    """Texts and programs that are mostly the published solution's, whatever was added, left out or changed in them.
-
-    An autograder's archive has no solution, and finds nothing.
-    """
-    published = _published(marking.folder / SOLUTION)
-    for name, mine in _texts(grade, assignment):
-        theirs = _phrases(published[name], name) - _common(assignment, name) if name in published else set()
-        if min(len(theirs), len(mine)) >= FEWEST_PHRASES and _is_mostly(mine, theirs, name):
+def from_solution(grade: Grade, known: Known) -> Iterator[Concern]:
+    """Texts and programs that are mostly the published solution's, whatever was added, left out or changed in them."""
+    for name, mine in grade.texts.items():
+        theirs = known.published.get(name, frozenset())
+        if len(theirs) >= FEWEST_PHRASES and _is_mostly(mine, theirs, name):
             said = f"{name}: found mostly the text of the published solution; expected one's own"
             yield Concern(Code.EQUAL_TEXTS, said)
 
@@ -113,7 +133,7 @@ def _published(solution: Path) -> dict[str, str]:
     return files | {name: str(text) for name, text in given.items()}
 
 
-def _texts(grade: Grade, assignment: Assignment) -> Iterator[tuple[str, set[str]]]:
+def _texts(grade: Grade, known: Known) -> Iterator[tuple[str, set[str]]]:
     """The phrases of what a student wrote in sentences or as a program, by name; what everybody has does not count.
 
     Tables whose lines are marked are no texts: right ones are alike.
@@ -122,21 +142,17 @@ def _texts(grade: Grade, assignment: Assignment) -> Iterator[tuple[str, set[str]
     for part in grade.parts:
         is_text = part.kind in ("answer", "write-up") and part.earned is None
         if is_text or (part.kind == "deliverable" and part.name not in tables):
-            yield part.name, _phrases(part.given[:MOST_COMPARED], part.name) - _common(assignment, part.name)
+            suffix = _suffix(part.name)
+            yield part.name, _phrases(part.given[:MOST_COMPARED], suffix) - known.common[suffix]
 
 
-def _common(assignment: Assignment, name: str) -> set[str]:
-    """The phrases of what everybody has: what was handed out, and the questions."""
-    suffix = PurePosixPath(name).suffix or ".md"
-    files = (content for path, content in handed_out(assignment.folder) if path.endswith(suffix))
-    asked = (question.question for question in assignment.file.answers.values())
-    texts = [BLANK_WRITE_UP, *asked, *(content.decode("utf-8", "replace") for content in files)]
-    return set().union(*(_phrases(text, name) for text in texts))
+def _suffix(name: str) -> str:
+    """What the name of a file says of its content; an answer has none, and is a text."""
+    return PurePosixPath(name).suffix or TEXT
 
 
-def _phrases(text: str, name: str) -> set[str]:
-    """The digests of the phrases of a text, or of a program, as its name says."""
-    suffix = PurePosixPath(name).suffix
+def _phrases(text: str, suffix: str) -> set[str]:
+    """The digests of the phrases of a text, or of a program, as the suffix of its name says."""
     words = _words_of_program(text) if suffix == PROGRAM else _words(text, numbers_count=suffix in NUMBERS_COUNT)
     length = PROGRAM_PHRASE if suffix == PROGRAM else PHRASE
     phrases = {" ".join(words[first : first + length]) for first in range(len(words) - length + 1)}

@@ -17,9 +17,9 @@ from typing import Any
 from scpslab import analysis as results
 from scpslab import scenario
 from scpslab.core.archive import read_members
-from scpslab.core.errors import LabError, MemberError, ResultError, UsageError
+from scpslab.core.errors import LabError, MemberError, ResultError
 from scpslab.core.names import shown
-from scpslab.engine import DEFAULT
+from scpslab.engine import DEFAULT, Engine
 from scpslab.plan import Plan
 from scpslab.running import RunOptions, RunPlan, execute
 from scpslab.running.events import Listener
@@ -30,9 +30,9 @@ from scpslab.runs.cell import CAPTURES, PLAN
 from scpslab.runs.run import CELLS, RESULTS, Manifest
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import Assignment, Marking
-from scpslab_course.course.formulas import OF_RESULTS, Row
+from scpslab_course.course.formulas import Row
 from scpslab_course.course.runs import rows_of
-from scpslab_course.course.variant import Secret, Variant, unfit
+from scpslab_course.course.variant import Secret, Variant
 from scpslab_course.course.workspace import Line, LogError, read_log, recorded_results, was_interrupted
 from scpslab_course.grading.grade import Code, Concern
 from scpslab_course.grading.submission import RUNS_LIMITS
@@ -47,14 +47,12 @@ UPDATE = "Everybody of a course needs the same version of scpslab"
 
 
 def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]]:
-    """The plans of every cell, by scenario and cell id. The variant has been verified (course.variant.verify).
+    """The plans of every cell, by scenario and cell id. The variant has been verified, and is of this edition of the
+    assignment (course.variant).
 
     Raises:
-        UsageError: the variant was issued for another assignment, or for another edition of it.
         ScenarioError: its parameters do not fit the scenarios.
     """
-    if said := unfit(variant, assignment):
-        raise UsageError(f"{variant.assignment}: {said}. Grade with the files that were issued.")
     by_scenario = {}
     for name in assignment.scenario_names:
         loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
@@ -79,20 +77,19 @@ class Rerun:
 
 
 def choose(plans: Plans, marking: Marking, secret: Secret | None, sha256: str, count: int) -> Chosen:
-    """The cells to run again, by scenario: all of each scenario that a formula reads, and `count` of all cells.
+    """The cells to run again, by scenario: all that a formula reads, and `count` of the others.
 
     What is right never comes from the student's numbers, so what a formula reads is always run. The other cells depend
     on the submission's bytes and on something that the student does not know: the secret, or, without it, a random
     number of this moment.
     """
     formulas = [formula for at, formula in marking.formulas.items() if at[0] in MARKED]
-    read = {str(arguments[0]) for formula in formulas for name, arguments in formula.calls if name in OF_RESULTS}
-    every = [(name, cell) for name, cells in plans.items() for cell in cells]
+    every = [(name, cell, plan.cell.axes) for name, cells in plans.items() for cell, plan in cells.items()]
+    read = {(name, cell) for name, cell, axes in every if any(formula.reads(name, axes) for formula in formulas)}
+    others = [(name, cell) for name, cell, _ in every if (name, cell) not in read]
     unknown = secret.choice_key if secret is not None else secrets.token_bytes(32)
-    drawn = set(shuffled(every, unknown, sha256)[:count])
-    chosen = {
-        name: tuple(cell for cell in cells if name in read or (name, cell) in drawn) for name, cells in plans.items()
-    }
+    wanted = read.union(shuffled(others, unknown, sha256)[:count])
+    chosen = {name: tuple(cell for cell in cells if (name, cell) in wanted) for name, cells in plans.items()}
     return {name: cells for name, cells in chosen.items() if cells}
 
 
@@ -103,8 +100,9 @@ def rerun(
     chosen: Chosen,
     options: RunOptions,
     listeners: Sequence[Listener] = (),
+    engine: Engine | None = None,
 ) -> dict[str, Rerun]:
-    """Runs the chosen cells by the grader's own plans.
+    """Runs the chosen cells by the grader's own plans, on an engine that others use too, or on new ones.
 
     Raises:
         LabError: a cell failed here; that is the grader's fault, not the student's.
@@ -116,7 +114,9 @@ def rerun(
         wanted = {cell: plans[name][cell] for cell in cells}
         # Students of one class have runs of the same names: a folder for each digest of a variant.
         mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
-        run = execute(RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), wanted, mine), listeners)
+        run = execute(
+            RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), wanted, mine), listeners, engine
+        )
         if run.failed:
             advice = "Grade again; the submission is not at fault."
             raise LabError(f"{run.folder}: found cells that failed while grading; expected results. {advice}")

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import LimitError, ScpslabError, UsageError
 from scpslab.core.limited import WorkLimits, limited
 from scpslab.core.names import shown
+from scpslab.engine import ENGINES, Engine
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab.runs.archive import ArchivedRun
@@ -55,17 +57,20 @@ MOST_TRIED_BYTES = 1 << 20
 AS_JSON = TypeAdapter(Grade)
 NO_PREDICTION, NO_ANSWER, BY_A_PERSON = "no prediction", "no answer", "a person marks it"
 UNCHANGED = "as it was handed out"
+# Whose networks an engine is for.
+OWN, HIDDEN = "a student's own", "hidden trials"
 LATE = "made after the run: no points"
 MOST_SHOWN_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A verified variant, and the instructor's files that it belongs to."""
+    """A verified variant, the instructor's files that it belongs to, and what texts of these have to say."""
 
     variant: Variant
     assignment: Assignment
     marking: Marking
+    known: classwide.Known
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,9 @@ class Settings:
     options: RunOptions
     submitters: Mapping[Path, str] = field(default_factory=dict)
     cells: int | None = None
-    _loaded: dict[str, tuple[Assignment, Marking]] = field(default_factory=dict, init=False, repr=False)
+    _loaded: dict[str, tuple[Assignment, Marking, classwide.Known]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def bind(self, path: Path, content: bytes) -> Bound:
         """The variant of the submission at `path`, of which `content` is the file, with its assignment.
@@ -100,14 +107,15 @@ class Settings:
             raise UsageError(f'{path}: found a variant of "{name}"; {one_of(name, known)} (course.yaml, assignments)')
         if name not in self._loaded:
             loaded = self.course.assignment(name)
-            self._loaded[name] = loaded, self.course.marking(loaded)
-        assignment, marking = self._loaded[name]
+            marking = self.course.marking(loaded)
+            self._loaded[name] = loaded, marking, classwide.Known.of(loaded, marking)
+        assignment = self._loaded[name][0]
         if said := variants.unfit(variant, assignment):
             raise UsageError(f"{path}: {said}. Grade with the files that were issued.")
         if variant.term == self.term and self._is_drawn_otherwise(variant, assignment):
             said = "found a signed variant that the secret does not give; expected the drawn one"
             raise UsageError(f"{path}: {said}. Look for a copy of the secret.")
-        return Bound(variant, assignment, marking)
+        return Bound(variant, *self._loaded[name])
 
     def _is_drawn_otherwise(self, variant: Variant, assignment: Assignment) -> bool:
         if self.secret is None:
@@ -149,26 +157,51 @@ def grade(
     """
     grades = []
     bound: dict[Path, Variant] = {}
-    for path in paths:
-        begun = time.monotonic()
-        try:
-            one, bound[path] = _one(path, settings, listeners)
-        except ScpslabError as error:
-            one = Grade(path, reason=str(error))
-        except LimitError as error:
-            advice = "Mark it by hand, or ask for another one."
-            one = Grade(path, reason=f"{path}: {error} while it was read or marked; {LIMITED}. {advice}")
-        except Exception as error:
-            # Whatever breaks here is the fault of the grader, and must cost neither this student nor the others a
-            # grade.
-            said = f"{BROKEN} ({error or type(error).__name__}); expected it to go on"
-            one = Grade(path, reason=f"{path}: {said}. Mark it by hand, and report the error.")
-        one = replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun)
-        if settings.secret is not None and any(part.numbers is not None for part in one.parts):
-            one = replace(one, pseudonym=settings.secret.pseudonym(settings.term, one.whose))
-        grades.append(one)
-        told(grades[-1])
+    with closing(_Engines(settings.options)) as engines:
+        for path in paths:
+            begun = time.monotonic()
+            try:
+                one, bound[path] = _one(path, settings, engines, listeners)
+            except ScpslabError as error:
+                one = Grade(path, reason=str(error))
+            except LimitError as error:
+                advice = "Mark it by hand, or ask for another one."
+                one = Grade(path, reason=f"{path}: {error} while it was read or marked; {LIMITED}. {advice}")
+            except Exception as error:
+                # Whatever breaks here is the fault of the grader, and must cost neither this student nor the others a
+                # grade.
+                said = f"{BROKEN} ({error or type(error).__name__}); expected it to go on"
+                one = Grade(path, reason=f"{path}: {said}. Mark it by hand, and report the error.")
+            if one.reason:
+                # An engine that was stopped starts no lab any more.
+                engines.close()
+            one = replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun)
+            if settings.secret is not None and any(part.numbers is not None for part in one.parts):
+                one = replace(one, pseudonym=settings.secret.pseudonym(settings.term, one.whose))
+            grades.append(one)
+            told(grades[-1])
     return _compared(grades, bound, settings.submitters)
+
+
+class _Engines:
+    """Engines that last for a class: cells of equal networks are forked from one template, whosever they are.
+
+    Hidden trials, whose networks are everybody's, have an engine of their own: templates of students' own networks
+    would displace those.
+    """
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options, self._made = options, dict[str, Engine]()
+
+    def __getitem__(self, what: str) -> Engine:
+        if what not in self._made:
+            self._made[what] = ENGINES[self._options.engine](snapshots=self._options.snapshots)
+        return self._made[what]
+
+    def close(self) -> None:
+        """Ends them; whoever asks again gets new ones."""
+        while self._made:
+            self._made.popitem()[1].close()
 
 
 @dataclass(frozen=True)
@@ -183,7 +216,7 @@ class _Opened:
     findings: Sequence[Concern]
 
 
-def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
+def _one(path: Path, settings: Settings, engines: _Engines, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
     """Everything that reads a student's bytes does so in children with limits; cells run in this process, by the
     instructor's plans.
     """
@@ -194,9 +227,9 @@ def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple
     mine = plans(assignment, variant)
     count = settings.cells if settings.cells is not None else marking.file.regrade
     chosen = choose(mine, marking, settings.secret, hashlib.sha256(content).hexdigest(), count)
-    reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners)
+    reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners, engines[OWN])
     files = {name: base64.b64decode(text) for name, text in known["files"].items()}
-    tried = list(_trials(bound, files, settings, listeners))
+    tried = list(_trials(bound, files, settings, engines, listeners))
 
     def graded() -> Any:
         return AS_JSON.dump_python(_graded(_opened(path, content, settings), reruns, tried), mode="json")
@@ -251,7 +284,9 @@ def _opened(path: Path, content: bytes, settings: Settings) -> _Opened:
     return _Opened(handed_in, bound, archived, submitted, given, [*findings, *others])
 
 
-def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: Sequence[Listener]) -> Iterator[Graded]:
+def _trials(
+    bound: Bound, files: Mapping[str, bytes], settings: Settings, engines: _Engines, told: Sequence[Listener]
+) -> Iterator[Graded]:
     """The points of all trials, carried out with the files of a submission.
 
     Raises:
@@ -264,10 +299,11 @@ def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: 
     hidden = planned_hidden(bound.assignment, parameters, bound.marking, key, settings.term)
     for one in (*planned(bound.assignment, parameters), *hidden):
         mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
-        trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), mine, told)
+        trial, is_hidden = one.trial, isinstance(one.trial, HiddenTrial)
+        outcome = carry_out(one, files.get(trial.file), mine, told, engines[HIDDEN if is_hidden else OWN])
         earned = None if outcome.share is None else trial.points * outcome.share
         made = Graded("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
-        yield replace(made, numbers=outcome.numbers) if isinstance(trial, HiddenTrial) else made
+        yield replace(made, numbers=outcome.numbers) if is_hidden else made
 
 
 def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded]) -> Grade:
@@ -297,10 +333,11 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
         cells=tuple(f"{name}/{cell}" for name, one in reruns.items() for cell in one.cells),
         lines=tuple(lines),
         expected=right,
-        numbers=classwide.numbers(right, variant.parameters, reruns),
+        # A student's own rows count where the grader has none: what was edited elsewhere explains nothing.
+        numbers=classwide.numbers(right, variant.parameters, opened.submitted, for_formulas),
     )
-    copied = tuple(classwide.from_solution(found, assignment, marking))
-    return classwide.wrote(replace(found, findings=(*found.findings, *copied)), handed_in.write_up, assignment)
+    found = classwide.wrote(found, handed_in.write_up, bound.known)
+    return replace(found, findings=(*found.findings, *classwide.from_solution(found, bound.known)))
 
 
 def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters: Mapping[Path, str]) -> list[Grade]:

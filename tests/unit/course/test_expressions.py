@@ -114,3 +114,19 @@ def test_any_text_has_a_value_or_is_refused(source):
     except FormulaError:
         return
     assert isinstance(found, float | str)
+
+
+@pytest.mark.parametrize(
+    ("source", "read"),
+    [
+        ('mean("up", "goodput_bps", "ber=1e-5", "stack=cubic")', ["cubic 0.00001"]),
+        ('best("up", "goodput_bps", "stack", "ber=0") + "x"', ["cubic 0", "reno 0"]),
+        ('cells("up", "status=completed", "ber=0") if rate > 1 else 0', ["cubic 0", "reno 0"]),
+        ('total("up", "goodput_bps", "stack=" + "reno")', ["cubic 0", "cubic 0.00001", "reno 0"]),
+        ('mean("down", "goodput_bps") + rate', []),
+    ],
+)
+def test_a_formula_reads_the_cells_that_its_conditions_on_axes_let_in(source, read):
+    cells = {"cubic 0": 0, "cubic 0.00001": "0.00001", "reno 0": "0"}
+    formula = parse(source, ["rate"])
+    assert [one for one, ber in cells.items() if formula.reads("up", {"stack": one.split()[0], "ber": ber})] == read

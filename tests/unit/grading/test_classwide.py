@@ -1,6 +1,7 @@
 """Numbers that are right for another student's variant are found in any text."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 from hypothesis import given
@@ -20,7 +21,13 @@ SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
 def made(student: str, numbers: dict[str, float], write_up: str = "") -> Grade:
     whose = {"assignment": "small", "student": student, "members": (student,)}
     grade = Grade(Path(student), **whose, expected=EXPECTED, numbers=numbers)
-    return classwide.wrote(grade, write_up, load_assignment(SMALL))
+    return classwide.wrote(grade, write_up, known(SMALL))
+
+
+@cache
+def known(folder: Path) -> classwide.Known:
+    assignment = load_assignment(folder)
+    return classwide.Known.of(assignment, load_marking(assignment))
 
 
 @given(
@@ -81,10 +88,10 @@ def test_equal_predictions_are_named_unless_the_same_is_right_for_both():
 
 def from_solution(**given: str) -> list[str]:
     """The parts of write-your-own that are found to be the published solution's."""
-    assignment = load_assignment(find("write-your-own"))
     kinds = {"policy.py": "deliverable", "write-up.md": "write-up"}
     parts = tuple(Graded(kinds.get(name, "answer"), name, "", 1, None, "", text) for name, text in given.items())
-    found = list(classwide.from_solution(Grade(Path("x"), parts=parts), assignment, load_marking(assignment)))
+    phrases = known(find("write-your-own"))
+    found = list(classwide.from_solution(classwide.wrote(Grade(Path("x"), parts=parts), "", phrases), phrases))
     assert {one.code for one in found} <= {Code.EQUAL_TEXTS}
     return [one.says.split(":")[0] for one in found]
 
@@ -117,7 +124,7 @@ def wrote(student: str, **given: str) -> Grade:
     grade = Grade(
         Path(student), assignment="small", student=student, members=(student,), expected=EXPECTED, parts=parts
     )
-    return classwide.wrote(grade, "", load_assignment(find("write-your-own")))
+    return classwide.wrote(grade, "", known(find("write-your-own")))
 
 
 COPIED = (
