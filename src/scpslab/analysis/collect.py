@@ -95,7 +95,8 @@ def _row(cell: RunCell, known: dict[Columns, Columns], warn: Callable[[str], Non
 
 
 def measure(cell: RunCell) -> dict[str, Value]:
-    """All metrics of one cell by column name."""
+    """All metrics of one cell by column name, of captures that are read once."""
+    cell = cell.in_memory()
     values: dict[str, Value] = {}
     owners = _owners(cell.plan)
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
