@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -181,19 +181,15 @@ def open_run(folder: Path) -> Run:
     Raises:
         ResultError: no run, an unreadable file, or one of another format.
     """
-    return Run(folder, tuple(sorted(each_cell(folder), key=order)))
+    return Run(folder, tuple(sorted(map(open_cell, cell_folders(folder)), key=order)))
 
 
-def each_cell(folder: Path) -> Iterator[RunCell]:
-    """The cells of a run one after the other, in no order: whoever drops each has never all plans in memory.
+def cell_folders(folder: Path) -> list[Path]:
+    """The folders of a run's cells, at least one, in no order.
 
     Raises:
-        ResultError: as `open_run`.
+        ResultError: no run, or one without cells.
     """
-    yield from map(open_cell, _folders_of_cells(folder))
-
-
-def _folders_of_cells(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
     if is_campaign(folder):
@@ -231,10 +227,14 @@ def open_cell(folder: Path) -> RunCell:
 def order(cell: RunCell) -> tuple[object, ...]:
     """Sort key of the cells: axis by axis, numbers by size.
 
-    The order in which cells ended must not show in results.csv.
+    The order in which cells ended must not show.
     """
-    axes = cell.plan.cell.axes
-    return ([natural(str(value)) for value in axes.values()], cell.plan.cell.repeat, cell.id)
+    return place(cell.plan.cell.axes.values(), cell.plan.cell.repeat, cell.id)
+
+
+def place(axes: Iterable[object], repeat: object, cell_id: object) -> tuple[object, ...]:
+    """The same of a cell's axes, repeat and name."""
+    return ([natural(str(value)) for value in axes], repeat, cell_id)
 
 
 def natural(text: str) -> tuple[tuple[int, float, str], ...]:

@@ -12,6 +12,7 @@ import platform
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -94,7 +95,7 @@ def execute(run: RunPlan, listeners: Sequence[Listener] = ()) -> RunResult:
             wall_s = round(time.monotonic() - began, 2)
             work.finish(wall_s)
             if run.plans:
-                results.collect(run.folder.path, lambda text: tell(Note(f"warning: {text}")))
+                results.collect(run.folder.path, lambda text: tell(Note(f"warning: {text}")), work.row)
         if most_bytes is not None:
             run.stores[0].trim(most_bytes=most_bytes)
         tell(events.RunDone(*of_run, wall_s))
@@ -174,6 +175,7 @@ class _Work:
         # Stores that still take results.
         self._keeping = list(run.stores)
         self._told: set[str] = set()
+        self._rows = results.Rows(run.stores[0])
         self._unwritten = 0
 
     def expected(self) -> dict[str, Expected]:
@@ -210,6 +212,17 @@ class _Work:
     def progress(self, cell_id: str, sample: CellSample) -> None:
         """A cell that runs said what it does."""
         self.tell(CellProgress(cell_id, sample))
+
+    def row(self, folder: Path) -> results.Row:
+        """The row of a cell in results.csv."""
+        return self._rows.row(folder) if self.run.options.use_cache else results.derived(folder)
+
+    def complete(self, folder: Path) -> None:
+        """Derives the row of a cell while others run."""
+        # What is wrong with a cell is told when its run's results are collected.
+        with suppress(Exception):
+            if self.run.options.use_cache:
+                self._rows.row(folder)
 
     def ended(self, cell_id: str, status: Status, took_s: float | None = None) -> None:
         """The executor has a cell's result. The run keeps it before it tells the listeners."""
