@@ -314,14 +314,18 @@ class _Work:
 
     def _status_of(self, cell_id: str) -> Status | None:
         """The status of a cell in the run folder; None if a file that results come from is missing or damaged."""
-        cell = self.folder.cell(cell_id)
+        cell, plan = self.folder.cell(cell_id), self.run.plans[cell_id]
         try:
-            if not cell.has_ended or results.open_cell(cell.path).id != cell_id:
+            if not cell.has_ended:
                 return None
-            if self.engine.deterministic and json.loads(cell.plan.read_bytes()) != plans.write(self.run.plans[cell_id]):
-                return None
+            # A plan of the same bytes can be read, and is the cell's.
+            if (content := cell.plan.read_bytes()) != plans.text(plan).encode():
+                if results.open_cell(cell.path).id != cell_id:
+                    return None
+                if self.engine.deterministic and json.loads(content) != plans.write(plan):
+                    return None
             return cell.status()
-        except ResultError:
+        except (ResultError, OSError):
             return None
 
     def _keep(self, cell_id: str) -> None:
