@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -54,7 +55,7 @@ class Bench:
 def main(part: str, *words: str) -> None:
     """Runs a part."""
     with tempfile.TemporaryDirectory() as folder:
-        PARTS[part](Path(folder), *(words if part == "cost" else map(float, words)))
+        PARTS[part](Path(folder), *(words if part in ("cost", "results") else map(float, words)))
 
 
 def overhead(folder: Path, cells: float = 1500) -> None:
@@ -138,6 +139,41 @@ def cost(_: Path, runs: str) -> None:
     print(f"| all | | {totals[0]:.0f} s | {totals[1]:.0f} s | {totals[2]:.0f} s |")
 
 
+def results(folder: Path, run: str, cells: str = "8000") -> None:
+    """Results RUN [CELLS]: a run of links/transfer whose cells have the packets of those of RUN: taken from the store,
+    then its table derived from captures, and again from kept rows.
+    """
+    from scpslab import plan as plans  # noqa: PLC0415
+    from scpslab.analysis.table import read_results  # noqa: PLC0415
+    from scpslab.running import RunOptions, plan_run  # noqa: PLC0415
+    from scpslab.runs import CellFiles, RunFolder  # noqa: PLC0415
+    from scpslab.runs.store import cell_key, own_store  # noqa: PLC0415
+
+    bench, number = Bench(folder), int(cells)
+    planned = plan_run("links/transfer", RunOptions(overrides=_of(number), out=folder / "runs")).plans
+    donors = [cell.path for cell in RunFolder(Path(run)).planned_cells()]
+    for index, plan in enumerate(planned.values()):
+        made = folder / "made"
+        shutil.copytree(donors[index % len(donors)], made)
+        CellFiles(made).plan.write_text(plans.text(plan))
+        own_store().keep(cell_key(plan, "no lab"), made)
+        shutil.rmtree(made)
+    ran, ran_s = bench.run("runs", number, use_cache=True)
+    taken_s = bench.times("CellDone")[-1]
+    print(f"planned and taken from the store: {taken_s:.1f} s, {1000 * taken_s / number:.2f} ms a cell")
+    print(
+        f"table from captures: {ran_s - taken_s:.1f} s, {1000 * (ran_s - taken_s) / number:.2f} ms a cell", flush=True
+    )
+    table = (ran / "results.csv").read_bytes()
+    (ran / "results.csv").unlink()
+    began = time.monotonic()
+    read_results(ran)
+    print(
+        f"table from rows: {time.monotonic() - began:.1f} s, {1000 * (time.monotonic() - began) / number:.2f} ms a cell"
+    )
+    print("the same bytes" if (ran / "results.csv").read_bytes() == table else "OTHER BYTES")
+
+
 def _of(cells: int) -> list[str]:
     """What makes links/transfer have so many cells: as few delays as its repeats allow, and three at least."""
     delays = max(3, -(-cells // REPEATS_MAX))
@@ -149,7 +185,7 @@ def _memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-PARTS: dict[str, Callable[..., None]] = {part.__name__: part for part in (overhead, plans, cost)}
+PARTS: dict[str, Callable[..., None]] = {part.__name__: part for part in (overhead, plans, cost, results)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in PARTS:

@@ -8,6 +8,7 @@ import pytest
 
 from scpslab import scenario
 from scpslab.running import RunOptions, run_scenario
+from scpslab.runs.store import Store
 from scpslab.scenario import planning
 
 HERE = Path(__file__).parent
@@ -26,6 +27,12 @@ def pytest_collection_modifyitems(items):
         for folder, mark in MARKS.items():
             if item.path.is_relative_to(folder):
                 item.add_marker(mark)
+
+
+@pytest.fixture(autouse=True)
+def rows_of_no_other_test(monkeypatch, tmp_path_factory):
+    """Rows that a test damages, or derives by other code, are never in the user's cache."""
+    monkeypatch.setattr("scpslab.analysis.table.own_store", lambda: Store(tmp_path_factory.mktemp("rows")))
 
 
 @pytest.fixture

@@ -206,6 +206,9 @@ class Told:
     def progress(self, cell_id, sample):
         self.reports.append((cell_id, sample.t_s))
 
+    def complete(self, folder):
+        """In a thread of its own: between which others is left open."""
+
     def ended(self, cell_id, status, _took_s):
         self.reports.append(("ended", cell_id))
 

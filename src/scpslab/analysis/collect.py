@@ -7,7 +7,7 @@ of their families. A cell that did not complete keeps its row with empty metrics
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from scpslab.analysis.metrics.base import Family, MetricColumn, Subject, Value
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
 from scpslab.analysis.output import csv_text
-from scpslab.analysis.run import RunCell, each_cell, order
+from scpslab.analysis.run import RunCell, cell_folders, open_cell, place
 from scpslab.core.scratch import replace_text
 from scpslab.plan import Plan
 from scpslab.plan.stacks import STACKS
@@ -31,16 +31,42 @@ DEFAULT_DECIMALS = 9
 Columns = tuple[tuple[tuple[str, MetricColumn], ...], ...]
 
 
-def collect(run_dir: Path, warn: Callable[[str], None] = lambda _: None) -> Path:
+@dataclass(frozen=True)
+class Row:
+    """What the table needs of a cell: its axes, its values by column name, and the columns of each family that it has.
+
+    `said`: what a person should know of its captures.
+    """
+
+    axes: dict[str, Value]
+    values: dict[str, Value]
+    columns: Columns
+    said: tuple[str, ...] = ()
+
+
+def row_of(cell: RunCell) -> Row:
+    """The row of a cell, derived from its files."""
+    values: dict[str, Value] = {**_identity(cell), **cell.plan.cell.axes}
+    if cell.status == "completed":
+        values |= measure(cell)
+    return Row(dict(cell.plan.cell.axes), values, _columns(cell.plan), tuple(sorted(cell.cut_short)))
+
+
+def derived(folder: Path) -> Row:
+    """The row of the cell in a folder."""
+    return row_of(open_cell(folder))
+
+
+def collect(run_dir: Path, warn: Callable[[str], None] = lambda _: None, row: Callable[[Path], Row] = derived) -> Path:
     """Writes RUN/results.csv from the cells that are there; returns its path.
 
-    `warn` hears of captures that were cut short.
+    `warn` hears of captures that were cut short; `row` gives the row of the cell in a folder.
 
     Raises:
         ResultError: no run, or a file of it that cannot be read.
     """
     path = RunFolder(run_dir).results
-    text = rows_as_csv(each_cell(run_dir), warn)
+    text = rows_as_csv(map(row, cell_folders(run_dir)), warn)
     # A reader never sees half a table, and an interrupted run leaves the old one.
     replace_text(path, text)
     return path
@@ -56,25 +82,20 @@ def columns_of(plans: Iterable[Plan]) -> tuple[str, ...]:
     return tuple(_merged([_columns(plan) for plan in shapes.values()]))
 
 
-@dataclass(frozen=True)
-class _Row:
-    """What the table needs of a cell: its place, its axes, its values by column name, and the columns of each family
-    that it has.
-    """
-
-    order: tuple[object, ...]
-    axes: tuple[str, ...]
-    values: dict[str, Value]
-    columns: Columns
-
-
-def rows_as_csv(cells: Iterable[RunCell], warn: Callable[[str], None] = lambda _: None) -> str:
+def rows_as_csv(rows_of_cells: Iterable[Row], warn: Callable[[str], None] = lambda _: None) -> str:
     """The text of results.csv.
 
     Of each cell only its row is kept: plans of a hundred thousand cells would need gigabytes.
     """
+    # Columns of most cells are the same, and are kept once.
     known: dict[Columns, Columns] = {}
-    of_cells = sorted((_row(cell, known, warn) for cell in cells), key=lambda row: row.order)
+    of_cells: list[Row] = []
+    for row in rows_of_cells:
+        for said in row.said:
+            warn(said)
+        of_cells.append(replace(row, columns=known.setdefault(row.columns, row.columns)))
+    # The order in which cells ended must not show.
+    of_cells.sort(key=lambda row: place(row.axes.values(), row.values["repeat"], row.values["cell"]))
     axes = list(dict.fromkeys(axis for row in of_cells for axis in row.axes))
     columns = _merged([row.columns for row in of_cells])
     header = [*BEFORE_AXES, *axes, *(name for name in AFTER_AXES if name not in axes), *columns]
@@ -83,19 +104,9 @@ def rows_as_csv(cells: Iterable[RunCell], warn: Callable[[str], None] = lambda _
     return csv_text(rows)
 
 
-def _row(cell: RunCell, known: dict[Columns, Columns], warn: Callable[[str], None]) -> _Row:
-    """`known`: columns of the cells before; those of most cells are the same, and are kept once."""
-    values: dict[str, Value] = {**_identity(cell), **cell.plan.cell.axes}
-    if cell.status == "completed":
-        values |= measure(cell)
-    for said in sorted(cell.cut_short):
-        warn(said)
-    columns = _columns(cell.plan)
-    return _Row(order(cell), tuple(cell.plan.cell.axes), values, known.setdefault(columns, columns))
-
-
 def measure(cell: RunCell) -> dict[str, Value]:
-    """All metrics of one cell by column name."""
+    """All metrics of one cell by column name, of captures that are read once."""
+    cell = cell.in_memory()
     values: dict[str, Value] = {}
     owners = _owners(cell.plan)
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,26 @@ AFRESH = f"Remove the folder of the cell. {AGAIN}"
 
 
 @dataclass(frozen=True)
+class Capture:
+    """What a capture probe saw: packets, and their connections by the time of their first packet."""
+
+    packets: Packets
+    epoch_realtime_ns: int | None
+
+    @cached_property
+    def connections(self) -> list[Connection]:
+        """As `split_connections` gives them."""
+        return split_connections(self.packets, self.epoch_realtime_ns)
+
+
+@dataclass(frozen=True)
 class RunCell:
     """One cell of a run.
 
     `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there.
 
-    `cut_short` has a sentence for each capture that was read and ends in the middle of a packet.
+    `cut_short` has a sentence for each capture that was read and ends in the middle of a packet. `captures` are those
+    in memory; None: each is read whenever it is asked for.
     """
 
     folder: Path
@@ -44,6 +59,7 @@ class RunCell:
     reason: str
     epoch_realtime_ns: int | None
     cut_short: set[str] = field(default_factory=set, compare=False)
+    captures: dict[str, Capture | None] | None = field(default=None, compare=False)
 
     @property
     def id(self) -> str:
@@ -84,26 +100,44 @@ class RunCell:
         """The file of a capture probe, whether it is there or not."""
         return CellFiles(self.folder).capture(probe)
 
-    def packets(self, probe: str) -> Packets | None:
+    def in_memory(self) -> RunCell:
+        """The cell for one who asks often: it reads each capture once, and keeps its packets."""
+        return replace(self, captures={})
+
+    def capture(self, probe: str) -> Capture | None:
         """What the capture probe `probe` saw; None when it left no file."""
+        if self.captures is None:
+            return self._read(probe)
+        if probe not in self.captures:
+            self.captures[probe] = self._read(probe)
+        return self.captures[probe]
+
+    def _read(self, probe: str) -> Capture | None:
         path = self.capture_file(probe)
         if not path.is_file():
             return None
         packets = read_packets(path)
         if packets.is_truncated:
             self.cut_short.add(cut_short(path))
-        return packets
+        return Capture(packets, self.epoch_realtime_ns)
+
+    def packets(self, probe: str) -> Packets | None:
+        """The packets of a capture; None when there is none."""
+        capture = self.capture(probe)
+        return capture.packets if capture else None
+
+    def connections(self, probe: str) -> list[Connection]:
+        """The connections in a capture; none when there is none."""
+        capture = self.capture(probe)
+        return capture.connections if capture else []
 
     def connection(self, probe: str, workload: Transfer) -> Connection | None:
         """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not
         there.
         """
-        packets = self.packets(probe)
-        if packets is None:
-            return None
         mine = [
             connection
-            for connection in split_connections(packets, self.epoch_realtime_ns)
+            for connection in self.connections(probe)
             if (connection.server_ip, connection.server_port) == (workload.to_ip, workload.port)
         ]
         return max(mine, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
@@ -147,19 +181,15 @@ def open_run(folder: Path) -> Run:
     Raises:
         ResultError: no run, an unreadable file, or one of another format.
     """
-    return Run(folder, tuple(sorted(each_cell(folder), key=order)))
+    return Run(folder, tuple(sorted(map(open_cell, cell_folders(folder)), key=order)))
 
 
-def each_cell(folder: Path) -> Iterator[RunCell]:
-    """The cells of a run one after the other, in no order: whoever drops each has never all plans in memory.
+def cell_folders(folder: Path) -> list[Path]:
+    """The folders of a run's cells, at least one, in no order.
 
     Raises:
-        ResultError: as `open_run`.
+        ResultError: no run, or one without cells.
     """
-    yield from map(open_cell, _folders_of_cells(folder))
-
-
-def _folders_of_cells(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ResultError(f"{folder}: found no such folder; expected a run folder.")
     if is_campaign(folder):
@@ -197,10 +227,14 @@ def open_cell(folder: Path) -> RunCell:
 def order(cell: RunCell) -> tuple[object, ...]:
     """Sort key of the cells: axis by axis, numbers by size.
 
-    The order in which cells ended must not show in results.csv.
+    The order in which cells ended must not show.
     """
-    axes = cell.plan.cell.axes
-    return ([natural(str(value)) for value in axes.values()], cell.plan.cell.repeat, cell.id)
+    return place(cell.plan.cell.axes.values(), cell.plan.cell.repeat, cell.id)
+
+
+def place(axes: Iterable[object], repeat: object, cell_id: object) -> tuple[object, ...]:
+    """The same of a cell's axes, repeat and name."""
+    return ([natural(str(value)) for value in axes], repeat, cell_id)
 
 
 def natural(text: str) -> tuple[tuple[int, float, str], ...]:

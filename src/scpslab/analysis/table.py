@@ -6,15 +6,18 @@ import csv
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 
 from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect
 from scpslab.analysis.metrics.families import FAMILIES
 from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
+from scpslab.analysis.rows import Rows
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import RunFolder
+from scpslab.runs.store import own_store
 
 FORMAT = 1
 DELETE = "Delete the file: it is rebuilt from the cells."
@@ -67,7 +70,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
     """
     path = RunFolder(run_dir).results
     if rebuild or _is_stale(run_dir):
-        collect(run_dir, warn)
+        collect(run_dir, warn, partial(Rows(own_store()).row, anew=rebuild))
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             reader = csv.DictReader(file)

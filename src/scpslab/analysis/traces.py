@@ -107,12 +107,11 @@ def round_trips(flow: Flow) -> tuple[Floats, Floats]:
     if not len(fresh) or not len(flow.ack):
         return np.zeros(0), np.zeros(0)
     ends, starts, sent_s = flow.end[fresh], flow.seq[fresh], flow.t_s[fresh]
-    is_spoiled = np.zeros(len(fresh) + 1, dtype=np.int64)
-    for again in np.flatnonzero(flow.is_repeated).tolist():
-        first = int(np.searchsorted(ends, flow.seq[again], side="right"))
-        last = int(np.searchsorted(starts, flow.end[again], side="left"))
-        is_spoiled[first:last] = 1
-    spoiled_before = np.concatenate([[0], np.cumsum(is_spoiled)])
+    first = np.searchsorted(ends, flow.seq[flow.is_repeated], side="right")
+    last = np.maximum(np.searchsorted(starts, flow.end[flow.is_repeated], side="left"), first)
+    # Every packet sent again spoils the fresh ones from its first to before its last.
+    spoiling = np.bincount(first, minlength=len(fresh) + 1) - np.bincount(last, minlength=len(fresh) + 1)
+    spoiled_before = np.concatenate([[0], np.cumsum(np.cumsum(spoiling) > 0)])
     highest = np.maximum.accumulate(flow.ack)
     previous = np.concatenate([[0], highest[:-1]])
     covered = np.searchsorted(ends, flow.ack, side="right")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -34,6 +35,11 @@ class Reports(Protocol):
 
     def progress(self, cell_id: str, sample: CellSample) -> None:
         """A cell that was started and has not been reported as ended said what it does."""
+
+    def complete(self, folder: Path) -> None:
+        """A cell's folder is complete. Unlike the others it is called in the thread that waited for the cell, before
+        `ended`.
+        """
 
     def ended(self, cell_id: str, status: Status, took_s: float | None = None) -> None:
         """A cell has ended, and its folder is complete.
@@ -90,10 +96,12 @@ def _report(pending: Pending, done: Iterable[Timed], reports: Reports) -> list[i
     return cores
 
 
-def _timed(engine: Engine, cell: CellRun) -> tuple[Status, float]:
+def _timed(engine: Engine, cell: CellRun, reports: Reports) -> tuple[Status, float]:
     """A cell's status, and the seconds that it took."""
     began = time.monotonic()
-    return engine.run(cell), time.monotonic() - began
+    status, took_s = engine.run(cell), time.monotonic() - began
+    reports.complete(cell.folder)
+    return status, took_s
 
 
 def _put(samples: SimpleQueue[tuple[str, CellSample]], cell_id: str, sample: CellSample) -> None:
@@ -126,7 +134,7 @@ class LocalExecutor(Executor):
                     cell_id, core = waiting.popleft(), free.pop(0)
                     reports.started(cell_id)
                     cell = replace(cells[cell_id], core=core, hear=partial(_put, samples, cell_id))
-                    pending[pool.submit(_timed, engine, cell)] = (cell_id, core)
+                    pending[pool.submit(_timed, engine, cell, reports)] = (cell_id, core)
                 done = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED).done
                 # Those of a cell that is done came before its end.
                 while not samples.empty():

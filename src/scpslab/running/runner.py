@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -229,6 +229,10 @@ class _Cells:
         work, cell_id = self._of[name]
         work.tell(CellProgress(cell_id, sample, work.run.scenario))
 
+    def complete(self, folder: Path) -> None:
+        """A cell's folder is complete, in the thread that waited for it."""
+        self._works[0].complete(folder)
+
     def ended(self, name: str, status: Status, took_s: float | None = None) -> None:
         """The executor has a cell's result."""
         work, cell_id = self._of[name]
@@ -274,6 +278,7 @@ class _Work:
         # Stores that still take results.
         self._keeping = list(run.stores)
         self._told: set[str] = set()
+        self._rows = results.Rows(run.stores[0])
         self._unwritten = 0
 
         # Engines whose results can be repeated have virtual time; in the others time is real.
@@ -307,7 +312,7 @@ class _Work:
         self._is_whole = True
         warnings: list[str] = []
         if self.run.plans:
-            results.collect(self.folder.path, warnings.append)
+            results.collect(self.folder.path, warnings.append, self.row)
         return warnings
 
     def done(self, warnings: Iterable[str], most_bytes: int | None) -> None:
@@ -343,6 +348,17 @@ class _Work:
         if not self._is_running:
             self._is_running, self._began = True, time.monotonic()
         self.tell(CellStarted(cell_id, self.run.scenario))
+
+    def row(self, folder: Path) -> results.Row:
+        """The row of a cell in results.csv."""
+        return self._rows.row(folder) if self.run.options.use_cache else results.derived(folder)
+
+    def complete(self, folder: Path) -> None:
+        """Derives the row of a cell while others run."""
+        # What is wrong with a cell is told when its run's results are collected.
+        with suppress(Exception):
+            if self.run.options.use_cache:
+                self._rows.row(folder)
 
     def ended(self, cell_id: str, status: Status, took_s: float | None = None) -> None:
         """The executor has a cell's result. The run keeps it before it tells the listeners."""
@@ -434,14 +450,18 @@ class _Work:
 
     def _status_of(self, cell_id: str) -> Status | None:
         """The status of a cell in the run folder; None if a file that results come from is missing or damaged."""
-        cell = self.folder.cell(cell_id)
+        cell, plan = self.folder.cell(cell_id), self.run.plans[cell_id]
         try:
-            if not cell.has_ended or results.open_cell(cell.path).id != cell_id:
+            if not cell.has_ended:
                 return None
-            if self.engine.deterministic and json.loads(cell.plan.read_bytes()) != plans.write(self.run.plans[cell_id]):
-                return None
+            # A plan of the same bytes can be read, and is the cell's.
+            if (content := cell.plan.read_bytes()) != plans.text(plan).encode():
+                if results.open_cell(cell.path).id != cell_id:
+                    return None
+                if self.engine.deterministic and json.loads(content) != plans.write(plan):
+                    return None
             return cell.status()
-        except ResultError:
+        except (ResultError, OSError):
             return None
 
     def _keep(self, cell_id: str) -> None:

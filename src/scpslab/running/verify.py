@@ -16,8 +16,8 @@ from typing import Any, Self
 
 from scpslab import plan as plans
 from scpslab import scenario
-from scpslab.analysis.collect import rows_as_csv
-from scpslab.analysis.run import each_cell
+from scpslab.analysis.collect import derived, rows_as_csv
+from scpslab.analysis.run import cell_folders
 from scpslab.core.errors import LimitError, ResultError, ScenarioError, UsageError
 from scpslab.core.folders import TOPOLOGIES
 from scpslab.core.limited import WorkLimits, limited
@@ -233,7 +233,7 @@ def _one(
         }
         if folder is not None:
             expected[RESULTS] = digest.files[RESULTS]
-            found[RESULTS] = hashlib.sha256(rows_as_csv(each_cell(folder)).encode()).hexdigest()
+            found[RESULTS] = hashlib.sha256(rows_as_csv(map(derived, cell_folders(folder))).encode()).hexdigest()
     return Verification(
         digest.run,
         tuple(name for name in expected if found.get(name) == expected[name]),

@@ -18,7 +18,7 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ from scpslab.setup import cache_dir, system_cache
 # The shared folder's place, and the size up to which results are kept on this machine.
 SHARED, LIMIT = "SCPSLAB_STORE", "SCPSLAB_RESULTS_LIMIT"
 RESULTS = "results"
-SUFFIX = ".cell"
+SUFFIX, ROW = ".cell", ".row"
 # Files that are being written; what is a day old there has no writer any more.
 WRITING, DAY_S = "writing", 86_400
 DIGEST_BYTES = 64
@@ -64,7 +64,12 @@ def stores() -> tuple[Store, ...]:
     """
     own, system, shared = cache_dir(), system_cache(), shared_store()
     of_system = (Store(system / RESULTS, is_only_read=True),) if system is not None and system != own else ()
-    return (Store(own / RESULTS), *of_system, *((shared,) if shared else ()))
+    return (own_store(), *of_system, *((shared,) if shared else ()))
+
+
+def own_store() -> Store:
+    """This user's store."""
+    return Store(cache_dir() / RESULTS)
 
 
 def shared_store() -> Store | None:
@@ -120,11 +125,30 @@ class Store:
         path = self._path(key)
         if path.exists() or self.is_only_read or (self.root.exists() and not os.access(self.root, os.W_OK)):
             return
+        self._write(path, lambda: packed(folder))
+
+    def row(self, key: str) -> bytes | None:
+        """What `keep_row` kept for `key`; None if there is nothing, or it is damaged."""
+        path = self._path(key, ROW)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        row = content[DIGEST_BYTES:]
+        return row if hashlib.sha256(row).hexdigest().encode() == content[:DIGEST_BYTES] else None
+
+    def keep_row(self, key: str, row: bytes) -> None:
+        """Keeps what is derived of a result; replaces what is there."""
+        self._write(self._path(key, ROW), lambda: hashlib.sha256(row).hexdigest().encode() + row)
+
+    def _write(self, path: Path, content: Callable[[], bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         (self.root / WRITING).mkdir(exist_ok=True)
         part = self.root / WRITING / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
         try:
-            part.write_bytes(packed(folder))
+            part.write_bytes(content())
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
@@ -139,9 +163,9 @@ class Store:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
 
-    def entries(self) -> Iterator[Entry]:
-        """Every result that is kept. Others may remove results meanwhile."""
-        for path in self.root.glob(f"[0-9a-f][0-9a-f]/*{SUFFIX}"):
+    def entries(self, suffix: str = SUFFIX) -> Iterator[Entry]:
+        """Every result that is kept, or every row. Others may remove results meanwhile."""
+        for path in self.root.glob(f"[0-9a-f][0-9a-f]/*{suffix}"):
             try:
                 stat = path.stat()
             except FileNotFoundError:
@@ -149,8 +173,8 @@ class Store:
             yield Entry(path, stat.st_size, stat.st_mtime)
 
     def trim(self, older_than_s: float | None = None, most_bytes: int | None = None) -> tuple[int, int]:
-        """Removes results that nobody has used for so long, then those used longest ago until the others fit; returns
-        their number and bytes.
+        """Removes results and rows that nobody has used for so long, then those used longest ago until the others fit;
+        returns the number of the results, and the bytes of all.
         """
         now = time.time()
         for left in (self.root / WRITING).glob("*"):
@@ -158,18 +182,19 @@ class Store:
             with suppress(FileNotFoundError):
                 if now - left.stat().st_mtime > DAY_S:
                     left.unlink()
-        kept = sorted(self.entries(), key=lambda entry: entry.used_s)
+        kept = sorted([*self.entries(), *self.entries(ROW)], key=lambda entry: entry.used_s)
         total, count, freed = sum(entry.size_bytes for entry in kept), 0, 0
         for entry in kept:
             is_old = older_than_s is not None and now - entry.used_s > older_than_s
             if is_old or (most_bytes is not None and total > most_bytes):
                 entry.path.unlink(missing_ok=True)
-                total, count, freed = total - entry.size_bytes, count + 1, freed + entry.size_bytes
+                total, freed = total - entry.size_bytes, freed + entry.size_bytes
+                count += entry.path.suffix == SUFFIX
         return count, freed
 
-    def _path(self, key: str) -> Path:
+    def _path(self, key: str, suffix: str = SUFFIX) -> Path:
         # A million files in one folder are slow to list on many file systems.
-        return self.root / key[:2] / f"{key}{SUFFIX}"
+        return self.root / key[:2] / f"{key}{suffix}"
 
 
 def packed(folder: Path) -> bytes:

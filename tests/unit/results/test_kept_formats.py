@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from scpslab import plan, scenario
-from scpslab.analysis.collect import rows_as_csv
+from scpslab.analysis.collect import row_of, rows_as_csv
 from scpslab.analysis.run import open_run
 from scpslab.runs import FORMAT as RUN_FORMAT
 from scpslab.runs import archive
@@ -53,7 +53,7 @@ def test_plans_of_every_format_are_read(path):
 def test_runs_of_every_format_give_their_results(path):
     run = open_run(path)
     assert [(cell.plan.cell.id, cell.status) for cell in run.cells] == [("ber=0,r1", "completed")]
-    (now,) = csv.DictReader(rows_as_csv(run.cells).splitlines())
+    (now,) = csv.DictReader(rows_as_csv(map(row_of, run.cells)).splitlines())
     then = next(row for row in csv.DictReader((path / "results.csv").read_text().splitlines()) if row["ber"] == "0")
     # A later release may have more columns, and none less.
     assert {name: now.get(name) for name in then} == then

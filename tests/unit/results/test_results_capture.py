@@ -112,6 +112,24 @@ def test_options_are_read_in_any_order():
     assert {name: getattr(packets, name).tolist() for name in found} == found
 
 
+def test_sack_blocks_are_in_the_order_of_packets_and_their_blocks_however_they_are_written():
+    def blocks(*numbers):
+        return bytes([5, 2 + 4 * len(numbers)]) + struct.pack(f">{len(numbers)}I", *numbers)
+
+    stamps, nops = b"\x01\x01\x08\x0a" + struct.pack(">II", 11, 22), b"\x01\x01"
+    packets = packets_of(
+        frame(1, opts=blocks(1, 2, 3, 4) + nops),
+        frame(1, opts=stamps + nops + blocks(5, 6, 7, 8, 9, 10)),
+        frame(1, opts=stamps),
+        frame(1, opts=nops + blocks(11, 12)),
+        frame(1, opts=stamps + blocks(13, 14) + nops),
+    )
+    assert packets.sack_packet.tolist() == [0, 0, 1, 1, 1, 3, 4]
+    assert packets.sack_left.tolist() == [1, 3, 5, 7, 9, 11, 13]
+    assert packets.sack_right.tolist() == [2, 4, 6, 8, 10, 12, 14]
+    assert packets.timestamp_echo.tolist() == [-1, 22, 22, -1, 22]
+
+
 def test_scps_tp_is_read_like_tcp():
     ip = bytearray(packet(7, b"abc", ack=9))
     ip[9] = 106

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from scpslab import plan as plans
-from scpslab.analysis import collect
+from scpslab.analysis import collect, run
+from scpslab.analysis.capture import read_packets
 from scpslab.analysis.run import natural, open_run
 from scpslab.core.errors import ResultError
 from scpslab.runs import CellFiles, find_run
@@ -138,7 +139,7 @@ def test_a_capture_cut_short_is_told_and_only_a_whole_one_at_the_sink_counts(run
         assert row["transfer_from_syn_s"] == ""
 
 
-def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
+def test_a_second_workload_of_a_kind_has_its_name_in_its_columns_and_no_capture_is_read_again(run_dir, monkeypatch):
     cell = run_dir / CELL
     plan = plans.parse((cell / "plan.json").read_bytes())
     ends = {"from_": "ws1", "to": "ws2", "to_ip": "10.2.0.2", "start_ns": 0}
@@ -165,7 +166,10 @@ def test_a_second_workload_of_a_kind_has_its_name_in_its_columns(run_dir):
     )
     end = {"sum_sent": {"retransmits": 3}, "sum_received": {"bytes": 1000, "seconds": 2.0, "bits_per_second": 4000.0}}
     (records / "probe.jsonl").write_text(json.dumps({"event": "iperf3", "result": {"end": end}}) + "\n")
+    read = []
+    monkeypatch.setattr(run, "read_packets", lambda path: read.append(path) or read_packets(path))
     row = rows_of(collect(run_dir))[0]
+    assert len(read) == len(set(read)) > 0
     assert row["second_bytes"] == "60000"
     assert row["second_transfer_source"] == "record"
     assert (row["sent"], row["received"], row["rtt_mean_ms"]) == ("3", "2", "531.000000")

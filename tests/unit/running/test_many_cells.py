@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from scpslab.analysis.collect import rows_as_csv
-from scpslab.analysis.run import each_cell, open_run
+from scpslab.analysis.collect import row_of, rows_as_csv
+from scpslab.analysis.run import cell_folders, open_cell, open_run
 from scpslab.running.events import CellDone
 from scpslab.runs import RunFolder
 
@@ -65,12 +65,12 @@ def test_a_table_is_made_of_one_plan_after_the_other(run_fake):
 
     def watched():
         nonlocal most
-        for cell in each_cell(folder):
+        for cell in map(open_cell, cell_folders(folder)):
             plans.append(weakref.ref(cell))
             most = max(most, sum(plan() is not None for plan in plans))
             yield cell
 
-    text = rows_as_csv(watched())
+    text = rows_as_csv(map(row_of, watched()))
 
     assert most <= 2
-    assert text == rows_as_csv(open_run(folder).cells[::-1]) == (folder / "results.csv").read_text()
+    assert text == rows_as_csv(map(row_of, open_run(folder).cells[::-1])) == (folder / "results.csv").read_text()

@@ -273,6 +273,6 @@ def test_an_interrupted_campaign_goes_on_where_it_stopped(place, monkeypatch):
 
 def test_a_run_notes_last_which_captures_were_cut_short(place, monkeypatch):
     heard = []
-    monkeypatch.setattr("scpslab.analysis.collect", lambda _folder, warn: warn("found a capture that ends early"))
+    monkeypatch.setattr("scpslab.analysis.collect", lambda _folder, warn, _row: warn("found a capture that ends early"))
     run_scenario("links/transfer", options(place), [heard.append])
     assert (words(heard[-2:]), heard[-2].text) == (["Note", "RunDone"], "warning: found a capture that ends early")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_near
 from scpslab.core.strict_json import JsonObject, count, items, number, section, text  # noqa: F401  # for metrics
 from scpslab.plan import Plan
+from scpslab.plan.probes import Observer
 from scpslab.plan.workloads import Traffic
 
 if TYPE_CHECKING:
@@ -41,11 +42,10 @@ def columns(decimals: Mapping[str, int | None]) -> tuple[MetricColumn, ...]:
 
 @dataclass(frozen=True)
 class Subject(Generic[Planned_co]):
-    """One workload of one cell, with its record and its captures read at most once."""
+    """One workload of one cell, with its record read at most once."""
 
     cell: RunCell
     workload: Planned_co
-    _connections: dict[str, Connection | None] = field(default_factory=dict)
 
     @cached_property
     def lines(self) -> list[JsonObject]:
@@ -59,17 +59,15 @@ class Subject(Generic[Planned_co]):
     def connection_at(self, node: str) -> Connection | None:
         """The workload's connection as the capture on a node saw it; None without one."""
         probe = capture_at(self.cell.plan, node)
-        return self._connection(probe.name) if probe else None
+        return self._connection(probe)
 
     def connection_near_source(self) -> Connection | None:
         """The same where the sending host's packets are seen as it sends them."""
         probe = capture_near(self.cell.plan, self.workload.from_)
-        return self._connection(probe.name) if probe else None
+        return self._connection(probe)
 
-    def _connection(self, probe: str) -> Connection | None:
-        if probe not in self._connections:
-            self._connections[probe] = self.cell.connection(probe, cast("Transfer", self.workload))
-        return self._connections[probe]
+    def _connection(self, probe: Observer | None) -> Connection | None:
+        return self.cell.connection(probe.name, cast("Transfer", self.workload)) if probe else None
 
     def rates(self, size_bytes: int | None, transfer_s: Value) -> Values:
         """Goodput and utilization, of a transfer that took time."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets, split_connections
+from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets
 from scpslab.analysis.metrics.base import Family, Subject, Values, number
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
 from scpslab.analysis.viewpoints import capture_at, queue_probe
@@ -177,10 +177,7 @@ def _data_connection(subject: Subject[Any], node: str) -> Connection | None:
 
 def data_connection(cell: RunCell, workload: Transfer, probe: str) -> Connection | None:
     """The connection with the most payload that is not the control connection, in a capture."""
-    packets = cell.packets(probe)
-    if packets is None:
-        return None
-    every = split_connections(packets, cell.epoch_realtime_ns)
+    every = cell.connections(probe)
     data = [connection for connection in every if workload.port not in (connection.server_port, connection.client_port)]
     return max(data, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
 
