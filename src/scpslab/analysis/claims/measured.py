@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from scpslab.analysis.claims.evidence import Evidence, Measurements
+from scpslab.analysis.claims.evidence import Evidence, EvidenceRow, Measurements
 from scpslab.analysis.claims.model import (
     Arithmetic,
     ClaimsFile,
@@ -87,6 +87,11 @@ class Cells:
     def sample(self, operand: Operand, metric: str | None) -> Measurements:
         """The values of an operand."""
         return self.evidence.sample(self.file.series[operand.series], operand, self.at, metric)
+
+    def rows(self, operand: Operand, metric: str | None) -> tuple[EvidenceRow, ...]:
+        """The rows of an operand, each cell once."""
+        series = self.file.series[operand.series]
+        return self.evidence.select(series, {**operand.at, **self.at}, operand.metric or metric)
 
     def samples(self, operands: Sequence[Operand], metric: str) -> list[Measurements]:
         """The values of all operands.
