@@ -111,8 +111,8 @@ def claims(
     if extend:
         found = needs(verdicts, evidence, Measured.of(RUNS).wall_s)
         print_table(report(found), table_console(stderr=True))
-        if wanted := [need for need in found if need.is_met]:
-            typer.echo(yaml.safe_dump(campaign(wanted), sort_keys=False), nl=False)
+        if (more := campaign(found))["runs"]:
+            typer.echo(yaml.safe_dump(more, sort_keys=False), nl=False)
     else:
         _show(verdicts, evidence, len(folders), format_, has_list=details or questions or bool(file))
     if warned:

@@ -19,8 +19,8 @@ from statistics import mode
 from typing import Any
 
 from scpslab.analysis.claims.evaluate import Outcome, Verdict, findings, places
-from scpslab.analysis.claims.evidence import Evidence, EvidenceRow, Measurements, same, scenario_of
-from scpslab.analysis.claims.measured import Cells
+from scpslab.analysis.claims.evidence import Evidence, EvidenceRow, same, scenario_of
+from scpslab.analysis.claims.measured import Cells, Measurements
 from scpslab.analysis.claims.model import Check, Operand
 from scpslab.analysis.claims.scoreboard import band, deciding
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
@@ -54,11 +54,6 @@ class Need:
     repeats: int
     entries: tuple[Entry, ...]
     one: Cost
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the claim is in the extension."""
-        return self.repeats <= MOST
 
 
 @dataclass(frozen=True)
@@ -148,9 +143,9 @@ def _again(
         yield entry, Cost.of(plans.values(), partial(wall_s, name))
 
 
-def campaign(wanted: Iterable[Need]) -> dict[str, Any]:
+def campaign(found: Iterable[Need]) -> dict[str, Any]:
     """The extension, as a campaign's file says it."""
-    entries = (entry for need in wanted for entry in need.entries)
+    entries = (entry for need in found for entry in need.entries if need.repeats <= MOST)
     runs = [entry.model_dump(mode="json", exclude_defaults=True) for entry in entries]
     return {"kind": "campaign", "version": 1, "title": "More repeats for undecided claims", "runs": runs}
 
@@ -158,22 +153,19 @@ def campaign(wanted: Iterable[Need]) -> dict[str, Any]:
 def report(found: Sequence[Need]) -> Report:
     """What each undecided claim needs; those last that stay undecided."""
     columns = [Column(name, folds=True) for name in ("undecided claim", "number [95 % interval]", "band")]
-    columns += numbers("new repeats", "cells", "hours of a core")
+    wanted = [need for need in found if need.repeats <= MOST]
     rows: list[Row] = []
-    wanted = [need for need in found if need.is_met]
-    for need in [*wanted, *(need for need in found if not need.is_met)]:
+    for need in sorted(found, key=lambda need: need.repeats > MOST):
         verdict, number = need.verdict, need.repeats
         result, finding = deciding(verdict) or (verdict.results[0], verdict.results[0].deciding)
         size = [f"{number}", f"{number * need.one.cells}", f"{number * need.one.busy_s / HOUR_S:.2f}"]
-        none = [f"more than {SAFETY * LARGEST}", NOTHING, NOTHING]
+        if number > SAFETY * LARGEST:
+            size = [f"more than {SAFETY * LARGEST}", NOTHING, NOTHING]
         said = [f"{verdict.paper.name}/{verdict.claim.id}", finding.text, band(result.check)]
-        rows.append(
-            Row([*said, *(none if number > SAFETY * LARGEST else size)], begins_section=len(rows) == len(wanted))
-        )
-    total = sum(need.repeats * need.one.cells for need in wanted)
-    hours = sum(need.repeats * need.one.busy_s for need in wanted) / HOUR_S
-    cost = f"at most {total} new cells, {hours:.2g} hours of a core: what several need runs once"
-    notes = [
+        rows.append(Row([*said, *size], begins_section=len(rows) == len(wanted)))
+    total, busy_s = (sum(need.repeats * getattr(need.one, name) for need in wanted) for name in ("cells", "busy_s"))
+    cost = f"at most {total} new cells, {busy_s / HOUR_S:.2g} hours of a core: what several need runs once"
+    note = (
         f"{len(wanted)} of {len(found)} undecided claims are extended ({cost}); more than {MOST} repeats are not run."
-    ]
-    return Report("", columns, rows, notes, [], {})
+    )
+    return Report("", [*columns, *numbers("new repeats", "cells", "hours of a core")], rows, [note], [], {})
