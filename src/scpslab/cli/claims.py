@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 
 from scpslab.analysis.claims import (
     QUESTIONS,
@@ -18,13 +19,17 @@ from scpslab.analysis.claims import (
     load_beside,
     scoreboard,
 )
+from scpslab.analysis.claims.evaluate import extended
+from scpslab.analysis.claims.extension import campaign, needs, report
 from scpslab.analysis.claims.load import strange_words
 from scpslab.cli.options import split
-from scpslab.cli.tables import Format, FormatOption, as_table, print_report, table_console
+from scpslab.cli.tables import Format, FormatOption, as_table, print_report, print_table, table_console
 from scpslab.cli.terminal import warn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, ScenarioError, UsageError
+from scpslab.running.measured import Measured
 from scpslab.runs import runs_of
+from scpslab.runs.run import RUNS
 
 NAMED = 4
 ANALYSIS = QUESTIONS.parent
@@ -60,6 +65,17 @@ def claims(
     details: Annotated[
         bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")
     ] = False,
+    extend: Annotated[
+        bool,
+        typer.Option(
+            "--extend",
+            help="Print a campaign that repeats what is undecided often enough to decide it; its cost is on stderr.",
+        ),
+    ] = False,
+    extension: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RUN", help="Decide what is undecided by the cells that only this run or campaign has."),
+    ] = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Test every finding of the papers against your runs.
@@ -85,7 +101,20 @@ def claims(
     )
     for text in warned:
         warn(text)
-    _show(evaluate(chosen, evidence), evidence, len(folders), format_, has_list=details or questions or bool(file))
+    verdicts = evaluate(chosen, evidence)
+    if extension:
+        later = Evidence.of_runs(runs_of(extension), warn).beyond(evidence)
+        if not later.rows:
+            raise UsageError("--extension: found no cell that the runs lack; expected some. Name the runs before it.")
+        verdicts = extended(verdicts, evaluate(chosen, later))
+        evidence = Evidence([*evidence.rows, *later.rows], evidence.changed)
+    if extend:
+        found = needs(verdicts, evidence, Measured.of(RUNS).wall_s)
+        print_table(report(found), table_console(stderr=True))
+        if (more := campaign(found))["runs"]:
+            typer.echo(yaml.safe_dump(more, sort_keys=False), nl=False)
+    else:
+        _show(verdicts, evidence, len(folders), format_, has_list=details or questions or bool(file))
     if warned:
         raise typer.Exit(FAILED_EXIT)
 

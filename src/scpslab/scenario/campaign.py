@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -68,6 +68,11 @@ class Member:
 
     name: str
     overrides: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, settings: Mapping[str, Any]) -> Self:
+        """A scenario in which these paths have these values."""
+        return cls(name, tuple(f"{key}={_as_text(value)}" for key, value in settings.items()))
 
     def load(self, more: Sequence[str] = (), topologies: Topologies | None = None) -> Scenario:
         """The scenario.
@@ -137,13 +142,12 @@ def load_campaign(name: str) -> Campaign:
         fitting = _fitting(entry, path.parent)
         if not fitting:
             left_out.append(entry.scenario)
-        overrides = tuple(f"{key}={_as_text(value)}" for key, value in entry.set.items())
         for scenario in fitting:
             named = _with_variant(scenario, entry.variant)
             if named is None:
                 left_out.append(f"{scenario}:{'|'.join(entry.variant)}")
             else:
-                members[Member(named, overrides)] = None
+                members[Member.of(named, entry.set)] = None
     if not members:
         raise ScenarioError(
             f"{places.of(('runs',))}: found no scenario that matches {', '.join(left_out)}; expected at least one. "

@@ -81,10 +81,13 @@ class Verdict:
         """
         if self.claim.not_testable:
             return Outcome.NOT_TESTABLE
-        if era is None:
-            return self.outcome("period") or self.outcome("modern")
-        outcomes = [result.outcome for result in self.results if result.check.era == era]
+        outcomes = [result.outcome for result in self.results if result.check.era == (era or self.era)]
         return together(outcomes) if outcomes else None
+
+    @property
+    def era(self) -> Era:
+        """The era whose checks decide the claim: the paper's own, else today's."""
+        return "period" if any(result.check.era == "period" for result in self.results) else "modern"
 
 
 def together(outcomes: Iterable[Outcome]) -> Outcome:
@@ -96,22 +99,49 @@ def together(outcomes: Iterable[Outcome]) -> Outcome:
 def evaluate(papers: Sequence[Paper], evidence: Evidence) -> list[Verdict]:
     """A verdict for every claim, in the order of the files."""
     return [
-        Verdict(paper, claim, tuple(_result(check, paper.file, evidence) for check in claim.checks))
+        Verdict(
+            paper,
+            claim,
+            tuple(CheckResult(check, findings(check, places(check, paper.file, evidence))) for check in claim.checks),
+        )
         for paper in papers
         for claim in paper.file.claims
     ]
 
 
-def _result(check: Check, file: ClaimsFile, evidence: Evidence) -> CheckResult:
-    combinations = [dict(zip(check.every, values, strict=True)) for values in itertools.product(*check.every.values())]
-    places = [Cells(file, evidence, {name: (value,) for name, value in at.items()}) for at in combinations]
-    measured = [measure(check, cells) for cells in places]
-    findings = map(_finding, itertools.repeat(check), combinations, measured, decide(measured))
-    return CheckResult(check, tuple(findings))
+def extended(verdicts: Sequence[Verdict], extension: Sequence[Verdict]) -> list[Verdict]:
+    """Verdicts after an extension: where a claim is undecided, its findings are those of the extension's own cells, if
+    it has any.
+    """
+    return [
+        Verdict(old.paper, old.claim, tuple(map(_later, old.results, new.results)))
+        if old.outcome() is Outcome.UNDECIDED
+        else old
+        for old, new in zip(verdicts, extension, strict=True)
+    ]
 
 
-def _finding(check: Check, at: Mapping[str, AxisValue], measured: Measured, rises: bool | None) -> CheckFinding:
+def _later(old: CheckResult, new: CheckResult) -> CheckResult:
+    pairs = zip(old.findings, new.findings, strict=True)
+    later = (b if a.outcome is Outcome.UNDECIDED and b.outcome is not Outcome.NO_DATA else a for a, b in pairs)
+    return CheckResult(old.check, tuple(later))
+
+
+def places(check: Check, file: ClaimsFile, evidence: Evidence) -> list[Cells]:
+    """The cells that a check looks at, for each combination of the values of `every`."""
+    combinations = itertools.product(*([(name, (value,)) for value in values] for name, values in check.every.items()))
+    return [Cells(file, evidence, dict(at)) for at in combinations]
+
+
+def findings(check: Check, at: Sequence[Cells]) -> tuple[CheckFinding, ...]:
+    """What a check finds at each of these places."""
+    measured = [measure(check, cells) for cells in at]
+    return tuple(map(_finding, itertools.repeat(check), at, measured, decide(measured)))
+
+
+def _finding(check: Check, cells: Cells, measured: Measured, rises: bool | None) -> CheckFinding:
     """`rises`: whether the means of a relation do."""
+    at = {name: value for name, (value,) in cells.at.items()}
     if measured.is_missing:
         return CheckFinding(at, Outcome.NO_DATA, measured.text)
     estimate = measured.estimate

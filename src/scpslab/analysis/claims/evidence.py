@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from scpslab.analysis.claims.model import Operand, Series
+from scpslab.analysis.claims.model import Series
 from scpslab.analysis.figures.source import axis_number
 from scpslab.analysis.run import manifest_of
 from scpslab.analysis.statistics import ResultRow
@@ -38,24 +38,15 @@ class EvidenceRow:
     axes: tuple[tuple[str, str], ...]
     values: ResultRow
 
+    @property
+    def point(self) -> tuple[object, ...]:
+        """The same for all repeats of a cell."""
+        return (self.scenario, self.axes)
+
     @cached_property
     def identity(self) -> tuple[object, ...]:
         """The same for the same cell in two runs."""
-        return (self.axes, self.values["repeat"], self.values["seed"])
-
-
-@dataclass(frozen=True)
-class Measurements:
-    """The cells of an operand: values of the metric over the completed ones, and how many ended how."""
-
-    values: tuple[float, ...]
-    completed: int
-    incomplete: int
-
-    @property
-    def ended(self) -> int:
-        """Transfers that came to an end, one way or the other."""
-        return self.completed + self.incomplete
+        return (*self.point, self.values["repeat"], self.values["seed"])
 
 
 class Evidence:
@@ -77,6 +68,11 @@ class Evidence:
         changed = {run: changes for run in runs if (changes := changes_of(run))}
         return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
 
+    def beyond(self, other: Evidence) -> Evidence:
+        """The cells that the runs of another lack."""
+        known = {row.identity for row in other.rows if row.counts and row.values["status"] in ENDED}
+        return Evidence((row for row in self.rows if row.identity not in known), self.changed)
+
     def select(
         self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None
     ) -> tuple[EvidenceRow, ...]:
@@ -92,23 +88,6 @@ class Evidence:
             if _fits(row, at) and (row.identity not in rows or _has_only(row, rows[row.identity], metric)):
                 rows[row.identity] = row
         return tuple(rows.values())
-
-    def sample(
-        self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None
-    ) -> Measurements:
-        """The values of the operand's metric, or of `metric`, where its columns also have the values `at`."""
-        name = operand.metric or metric
-        rows = self.select(series, {**operand.at, **at}, name)
-        done = [row for row in rows if row.values.has_completed]
-        values = tuple(row.values.numbers[name] for row in done if name in row.values.numbers)
-        return Measurements(values, len(done), len(rows) - len(done))
-
-    def axis(
-        self, series: Series, operand: Operand, at: Mapping[str, tuple[AxisValue, ...]], name: str
-    ) -> list[tuple[float, str]]:
-        """The numbers that a column has among the operand's rows, rising, each with its text."""
-        texts = {row.values.get(name, "") for row in self.select(series, {**operand.at, **at})}
-        return sorted((number, text) for text in texts if (number := axis_number(text)) is not None)
 
     def _of_series(self, series: Series) -> tuple[EvidenceRow, ...]:
         key = (series.scenarios, tuple(sorted(series.where.items())))

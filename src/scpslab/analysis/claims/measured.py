@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from scpslab.analysis.claims.evidence import Evidence, Measurements
+from scpslab.analysis.claims.evidence import Evidence, EvidenceRow
 from scpslab.analysis.claims.model import (
     Arithmetic,
     ClaimsFile,
@@ -25,6 +25,7 @@ from scpslab.analysis.claims.model import (
     Trend,
     Value,
 )
+from scpslab.analysis.figures.source import axis_number
 from scpslab.analysis.statistics import (
     Estimate,
     Mean,
@@ -77,6 +78,20 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Measurements:
+    """The cells of an operand: values of the metric over the completed ones, and how many ended how."""
+
+    values: tuple[float, ...]
+    completed: int
+    incomplete: int
+
+    @property
+    def ended(self) -> int:
+        """Transfers that came to an end, one way or the other."""
+        return self.completed + self.incomplete
+
+
+@dataclass(frozen=True)
 class Cells:
     """The cells that a check can look at: of the series of a file, in columns that have the values `at`."""
 
@@ -84,9 +99,17 @@ class Cells:
     evidence: Evidence
     at: Mapping[str, tuple[AxisValue, ...]]
 
+    def rows(self, operand: Operand, metric: str | None = None) -> tuple[EvidenceRow, ...]:
+        """The rows of an operand, each cell once."""
+        series = self.file.series[operand.series]
+        return self.evidence.select(series, {**operand.at, **self.at}, operand.metric or metric)
+
     def sample(self, operand: Operand, metric: str | None) -> Measurements:
-        """The values of an operand."""
-        return self.evidence.sample(self.file.series[operand.series], operand, self.at, metric)
+        """The values of the operand's metric, or of `metric`."""
+        name, rows = operand.metric or metric, self.rows(operand, metric)
+        done = [row for row in rows if row.values.has_completed]
+        values = tuple(row.values.numbers[name] for row in done if name in row.values.numbers)
+        return Measurements(values, len(done), len(rows) - len(done))
 
     def samples(self, operands: Sequence[Operand], metric: str) -> list[Measurements]:
         """The values of all operands.
@@ -103,7 +126,8 @@ class Cells:
 
     def along(self, operand: Operand, axis: str) -> list[tuple[float, Cells]]:
         """The numbers that an axis has among the operand's cells, rising, with the cells there."""
-        numbers = self.evidence.axis(self.file.series[operand.series], operand, self.at, axis)
+        texts = {row.values.get(axis, "") for row in self.rows(operand)}
+        numbers = sorted((number, text) for text in texts if (number := axis_number(text)) is not None)
         return [(number, replace(self, at={**self.at, axis: (text,)})) for number, text in numbers]
 
     def absent(self, operand: Operand) -> str:

@@ -146,7 +146,7 @@ def by_claim(verdicts: Sequence[Verdict], notes: Sequence[str] = ()) -> Report:
 
 
 def _row(verdict: Verdict) -> Row:
-    claim, deciding = verdict.claim, _deciding(verdict)
+    claim, decided_by = verdict.claim, deciding(verdict)
     outcomes = []
     for era in ERAS:
         outcome = verdict.outcome(era)
@@ -154,7 +154,7 @@ def _row(verdict: Verdict) -> Row:
         stacks = in_place(verdict) if era == "modern" and is_known else ""
         shown = f"{word(outcome, era)}{f' ({stacks})' if stacks else ''}" if outcome else ""
         outcomes.append((shown, STYLES[outcome] if outcome else ""))
-    number, wanted = (deciding[1].text, band(deciding[0].check)) if deciding else (claim.not_testable or "", "")
+    number, wanted = (decided_by[1].text, band(decided_by[0].check)) if decided_by else (claim.not_testable or "", "")
     return Row([f"{verdict.paper.name}/{claim.id}", *outcomes, number, wanted, claim.paper])
 
 
@@ -210,10 +210,9 @@ def _finding(finding: CheckFinding) -> Document:
     return {"at": dict(finding.at), "outcome": finding.outcome, **finite, "text": finding.text}
 
 
-def _deciding(verdict: Verdict) -> tuple[CheckResult, CheckFinding] | None:
+def deciding(verdict: Verdict) -> tuple[CheckResult, CheckFinding] | None:
     """The check that the claim's outcome is from, and its finding."""
-    era = "period" if verdict.outcome("period") else "modern"
     for result in verdict.results:
-        if result.check.era == era and result.outcome is verdict.outcome():
+        if result.check.era == verdict.era and result.outcome is verdict.outcome():
             return result, result.deciding
     return None
