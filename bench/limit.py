@@ -4,8 +4,8 @@ The cell's network is made of namespaces, veth pairs, bridges and tc, and its tr
 time, at rates as many times higher, and delays as many times shorter, as bring a run below a second: the packets are
 what is counted, and windows stay as full as they are in the cell.
 
-The measure is the time that one core spends on it (watch.py), the start of the senders and the end of the receivers and
-captures included.
+The measure is the time that one core spends on it (watch.py) until the receivers end, and the processor time of the
+captures, which run beside it: what they have left to do then takes a second to come.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from watch import LONGEST_S, PROGRAM_PRIORITY, Loop, Watched
+from watch import LIBC, LONGEST_S, PROGRAM_PRIORITY, Loop, Watched
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab import scps_end
@@ -43,11 +46,14 @@ ROUNDS = 3
 RUN_S = 0.5
 SLOW_START_ROUNDS = 10
 ETHERNET_BYTES = 14
+# The kernel hands a capture its last packets after a second.
+CAPTURE_S = 1.2
+NO_IPV6 = tuple(f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default"))
 PREFIX = "scpsbench"
 NAMESPACES = Path("/run/netns")
+OWN = Path("/proc/self/ns/net")
 CLONE_NEWNET = 0x40000000
 CONGESTION = "net.ipv4.tcp_congestion_control"
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class LeftOutError(Exception):
@@ -97,15 +103,19 @@ def measure(plan: Plan) -> Limit:
     rounds = [_once(plan, transfers, speed) for _ in range(ROUNDS)]
     best = min(rounds, key=lambda one: one.watched.away_s)
     idle_s = min(one.idle_share for one in rounds) * best.watched.wall_s
-    return Limit(best.watched.away_s - idle_s, best.packets, speed, best.has_netem)
+    return Limit(best.watched.away_s - idle_s + best.captures_s, best.packets, speed, best.has_netem)
 
 
 @dataclass(frozen=True)
 class _Round:
-    """What was watched, and how often packets were sent; `idle_share`: of the core, with nothing to do."""
+    """What was watched, and how often packets were sent.
+
+    `idle_share`: of the core, with nothing to do; `captures_s`: processor time of programs on other cores.
+    """
 
     watched: Watched
     idle_share: float
+    captures_s: float
     packets: int
     has_netem: bool
 
@@ -117,7 +127,7 @@ def _once(plan: Plan, transfers: list[Bulk], speed: int) -> _Round:
         tempfile.TemporaryDirectory(prefix="scpslab-bench-") as folder,
     ):
         captures = [
-            bare.start(probe.node, _capture(probe, Path(folder)), "listening on", heard=subprocess.STDOUT)
+            bare.start(probe.node, _capture(probe, Path(folder)), "listening on", is_watched=False)
             for probe in plan.cell.probes
             if isinstance(probe, Capture)
         ]
@@ -128,16 +138,14 @@ def _once(plan: Plan, transfers: list[Bulk], speed: int) -> _Round:
         with loop.watched() as watched:
             sending = [bare.start(node, command) for node, command in senders]
             received_bytes = sum(int(_result(end)["bytes"]) for end in receiving)
-            for capture in captures:
-                capture.terminate()
-                capture.wait(LONGEST_S)
         # They linger for their last acknowledgement.
         for end in sending:
             _result(end)
         wanted_bytes = sum(one.bytes_ for one in transfers)
         if received_bytes != wanted_bytes:
             raise LeftOutError(f"found {received_bytes} bytes at the receivers; expected {wanted_bytes}")
-        return _Round(watched, idle_share, bare.packets() - before, bare.has_netem)
+        time.sleep(CAPTURE_S)
+        return _Round(watched, idle_share, sum(map(_end, captures)), bare.packets() - before, bare.has_netem)
 
 
 class Bare:
@@ -171,18 +179,23 @@ class Bare:
         os.sched_setaffinity(0, self._cores)
 
     def start(
-        self, node: str, command: list[str], ready: str | None = None, heard: int = subprocess.PIPE
+        self, node: str, command: list[str], ready: str | None = None, *, is_watched: bool = True
     ) -> subprocess.Popen[str]:
-        """Starts a program at a node, and waits for a line with the word `ready`."""
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=heard,
-            text=True,
-            preexec_fn=_enter(node, self.core),  # noqa: PLW1509  # no other thread
-        )
+        """Starts a program at a node, on the watched core or beside it, and waits for a line with the word `ready`."""
+        # A program begins where its parent is; a copy of this process that went there would cost more than it.
+        with _inside(node):
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE if is_watched else subprocess.STDOUT,
+                text=True,
+            )
         self._processes.append(process)
+        if is_watched:
+            # The priority first: without it the core has no time for the program that it is given.
+            os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(PROGRAM_PRIORITY))
+            os.sched_setaffinity(process.pid, {self.core})
         assert process.stdout is not None
         while ready and ready not in (line := process.stdout.readline()):
             if not line:
@@ -202,6 +215,8 @@ class Bare:
     def _make(self) -> None:
         for node in self.plan.network.nodes:
             _run("ip", "netns", "add", _space(node.name))
+            # A lab has no IPv6, whose neighbour discovery would be packets more.
+            _run("ip", "netns", "exec", _space(node.name), "sysctl", "-q", "-e", "-w", *NO_IPV6)
             _ip(node.name, "link set lo up")
             if isinstance(node, Switch):
                 _ip(node.name, "link add switch type bridge")
@@ -350,24 +365,37 @@ def _result(process: subprocess.Popen[str]) -> JsonObject:
     return result
 
 
+def _end(capture: subprocess.Popen[str]) -> float:
+    """Ends a capture, and says what processor time it took."""
+    capture.terminate()
+    _, status, used = os.wait4(capture.pid, 0)
+    capture.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime
+
+
 def _last(process: subprocess.Popen[str]) -> str:
     said = process.stderr.read() if process.stderr else ""
     return f"found exit status {process.wait()}: {said.strip()}"
 
 
-def _enter(node: str, core: int) -> Callable[[], None]:
-    """What makes a new process one of a node's, on the core, before everything else there."""
-    path = NAMESPACES / _space(node)
+@contextmanager
+def _inside(node: str) -> Iterator[None]:
+    """This process in a node's namespace."""
+    own, other = (os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in (OWN, NAMESPACES / _space(node)))
+    try:
+        _set_namespace(other)
+        try:
+            yield
+        finally:
+            _set_namespace(own)
+    finally:
+        os.close(own)
+        os.close(other)
 
-    def enter() -> None:
-        space = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        if LIBC.setns(space, CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "setns")
-        # The priority first: without it the core has no time for the program that it is given.
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PROGRAM_PRIORITY))
-        os.sched_setaffinity(0, {core})
 
-    return enter
+def _set_namespace(descriptor: int) -> None:
+    if LIBC.setns(descriptor, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 def _options(options: RouteOptions) -> str:
@@ -386,10 +414,12 @@ def _space(node: str) -> str:
 
 
 def _remove_dead() -> None:
-    """Removes the namespaces of benches that were killed."""
+    """Removes the namespaces of benches that were killed, and the programs in them."""
     for path in NAMESPACES.glob(f"{PREFIX}-*") if NAMESPACES.is_dir() else ():
         found = re.fullmatch(rf"{PREFIX}-(\d+)-.*", path.name)
         if found and not Path("/proc", found[1]).exists():
+            for process in _run("ip", "netns", "pids", path.name).split():
+                os.kill(int(process), signal.SIGKILL)
             _run("ip", "netns", "delete", path.name)
 
 
