@@ -22,7 +22,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -135,6 +135,7 @@ def _once(plan: Plan, transfers: list[Bulk], speed: int) -> _Round:
         senders = [(one.from_, _send(one, speed, plan)) for one in transfers]
         before = bare.packets()
         idle_share = loop.idle_share()
+        bare.own_s = 0
         with loop.watched() as watched:
             sending = [bare.start(node, command) for node, command in senders]
             received_bytes = sum(int(_result(end)["bytes"]) for end in receiving)
@@ -145,6 +146,7 @@ def _once(plan: Plan, transfers: list[Bulk], speed: int) -> _Round:
         if received_bytes != wanted_bytes:
             raise LeftOutError(f"found {received_bytes} bytes at the receivers; expected {wanted_bytes}")
         time.sleep(CAPTURE_S)
+        watched.away_s -= bare.own_s
         return _Round(watched, idle_share, sum(map(_end, captures)), bare.packets() - before, bare.has_netem)
 
 
@@ -155,6 +157,7 @@ class Bare:
         self.plan, self.speed = plan, speed
         self._cores = os.sched_getaffinity(0)
         self.core = max(self._cores)
+        self.own_s = 0.0
         self._processes: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> Self:
@@ -182,8 +185,9 @@ class Bare:
         self, node: str, command: list[str], ready: str | None = None, *, is_watched: bool = True
     ) -> subprocess.Popen[str]:
         """Starts a program at a node, on the watched core or beside it, and waits for a line with the word `ready`."""
-        # A program begins where its parent is; a copy of this process that went there would cost more than it.
-        with _inside(node):
+        # A program begins where its parent is: a copy of this process that went there would cost more than the program,
+        # and a program that came to the core later would leave its timers behind.
+        with _inside(node), self._on_core() if is_watched else nullcontext():
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -192,15 +196,24 @@ class Bare:
                 text=True,
             )
         self._processes.append(process)
-        if is_watched:
-            # The priority first: without it the core has no time for the program that it is given.
-            os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(PROGRAM_PRIORITY))
-            os.sched_setaffinity(process.pid, {self.core})
         assert process.stdout is not None
         while ready and ready not in (line := process.stdout.readline()):
             if not line:
                 raise LeftOutError(f"{Path(command[0]).name} {command[1]}: {_last(process)}")
         return process
+
+    @contextmanager
+    def _on_core(self) -> Iterator[None]:
+        """This process on the watched core, where it counts its own time."""
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PROGRAM_PRIORITY))
+        began_s = time.thread_time()
+        os.sched_setaffinity(0, {self.core})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, self._cores - {self.core})
+            self.own_s += time.thread_time() - began_s
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
     def packets(self) -> int:
         """How many packets all interfaces have sent."""
