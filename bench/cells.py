@@ -11,12 +11,11 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import limit
-from limit import LeftOutError, Limit
+from limit import Limit
 from meter import Cost, Meter, completed, console, plan_of, take_in_orphans
 from rich.table import Table
 
@@ -60,7 +59,7 @@ def main(*words: str) -> None:
     take_in_orphans()
     plans = {name: plan_of(*words) for name, words in CELLS.items()}
     if words:
-        console().print(limit_table(limits(plans)))
+        print_limits(limit.of_all(plans))
         return
     plans["FY97 network, one packet and its answer"] = plan_of(*ONE_PACKET)
     if find(DOCKER, cache_dir()):
@@ -78,21 +77,8 @@ def main(*words: str) -> None:
             further = Cost((all_.processor_s - first.processor_s) / FURTHER, (all_.wall_s - first.wall_s) / FURTHER)
             for kind, one in (("booted", booted), ("first", first), ("further", further)):
                 found.setdefault((name, kind), []).append(one)
-    console().print(table(found, limits(plans)))
+    console().print(table(found, limit.of_all(plans)))
     console().print(idle_table())
-
-
-def limits(plans: Mapping[str, Plan]) -> dict[str, Limit | None]:
-    """The limit of every cell that has one; says why another has none."""
-    found: dict[str, Limit | None] = dict.fromkeys(plans)
-    for name, plan in plans.items():
-        try:
-            found[name] = limit.measure(plan)
-        except LeftOutError as reason:
-            print(f"limit: {name}: left out: {reason}")
-    if any(one and not one.has_netem for one in found.values()):
-        print("limit: this kernel has no netem: links have their rates and queues, and no delays")
-    return found
 
 
 def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
@@ -109,14 +95,15 @@ def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
     return replace(meter.cost, memory_bytes=memory_bytes)
 
 
-def limit_table(found: dict[str, Limit | None]) -> Table:
+def print_limits(found: dict[str, Limit | None]) -> None:
     """Limits, and what they are made of."""
     columns = ("", "limit, CPU s", "packets sent, on all links", "links faster by")
     made = Table(*columns, title=f"What the packets of a cell cost without the lab (least of {limit.ROUNDS} rounds)")
     for name, one in found.items():
         if one:
             made.add_row(name, f"{one.processor_s:.3f}", str(one.packets), str(one.speed))
-    return made
+    if made.rows:
+        console().print(made)
 
 
 def table(found: dict[tuple[str, str], list[Cost]], limits_: dict[str, Limit | None]) -> Table:

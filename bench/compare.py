@@ -87,8 +87,7 @@ def main() -> None:
                     contender.run(size)
                     taken_s = time.monotonic() - started
                     contender.best_s[size] = min(taken_s, contender.best_s.get(size, taken_s))
-    limits = {name: marginal_limit(name, words) for name, words in LABS.items()}
-    console().print(table(contenders, limits))
+    console().print(table(contenders, marginal_limits()))
 
 
 def cell(engine: VirtualEngine, by_size: dict[int, Plan], folder: Path, core: int, size: int) -> None:
@@ -109,21 +108,25 @@ def ns3(program: str, core: int) -> Callable[[int], None]:
     return run
 
 
-def marginal_limit(name: str, words: tuple[str, ...]) -> float | None:
-    """Processor seconds of the longer transfer's packets without the lab, less those of the shorter: ten times what the
+def marginal_limits() -> dict[str, float]:
+    """Processor seconds of the longer transfers' packets without the lab, less those of the shorter: ten times what a
     tenth of both takes, so that a run stays below a second.
     """
-    try:
-        short, long = (
-            limit.measure(plan_of(*words, f"workloads.transfer.size={size // TENTH} B")).processor_s for size in SIZES
-        )
-    except limit.LeftOutError as reason:
-        print(f"limit: {name}: left out: {reason}")
-        return None
-    return TENTH * (long - short)
+    plans = {
+        f"{name}, {size // TENTH} B": plan_of(*words, f"workloads.transfer.size={size // TENTH} B")
+        for name, words in LABS.items()
+        for size in SIZES
+    }
+    found = limit.of_all(plans)
+    marginal = {}
+    for name in LABS:
+        short, long = (found[f"{name}, {size // TENTH} B"] for size in SIZES)
+        if short and long:
+            marginal[name] = TENTH * (long.processor_s - short.processor_s)
+    return marginal
 
 
-def table(contenders: list[Contender], limits: dict[str, float | None]) -> Table:
+def table(contenders: list[Contender], limits: dict[str, float]) -> Table:
     """Wall seconds by contender, the marginal cost as a ratio to that of ns-3, and its limit."""
     columns = ("", "4 MB, wall s", "40 MB, wall s", "36 MB more, wall s", "ratio to ns-3", "limit, CPU s")
     made = Table(*columns, title=f"What a longer transfer costs beside ns-3 (least of {ROUNDS} rounds on one core)")

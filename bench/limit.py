@@ -21,7 +21,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,14 +86,28 @@ def lacking() -> str | None:
     return None
 
 
+def of_all(plans: Mapping[str, Plan]) -> dict[str, Limit | None]:
+    """The limit of every plan that has one, by name; says why there is none for another."""
+    found: dict[str, Limit | None] = dict.fromkeys(plans)
+    if reason := lacking():
+        print(f"limit: left out: {reason}")
+        return found
+    for name, plan in plans.items():
+        try:
+            found[name] = measure(plan)
+        except LeftOutError as error:
+            print(f"limit: {name}: left out: {error}")
+    if any(one and not one.has_netem for one in found.values()):
+        print("limit: this kernel has no netem: links have their rates and queues, and no delays")
+    return found
+
+
 def measure(plan: Plan) -> Limit:
     """Runs the transfers of a plan: the least of all rounds, because what disturbs only adds.
 
     Raises:
-        LeftOutError: the plan has something that needs the lab, or this machine lacks something.
+        LeftOutError: the plan has something that needs the lab, or a step went wrong.
     """
-    if reason := lacking():
-        raise LeftOutError(reason)
     if plan.network.serial_links:
         raise LeftOutError("a serial line is a program of the lab")
     transfers = [workload for workload in plan.cell.workloads if isinstance(workload, Bulk)]
