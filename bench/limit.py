@@ -95,7 +95,7 @@ def of_all(plans: Mapping[str, Plan]) -> dict[str, Limit | None]:
     for name, plan in plans.items():
         try:
             found[name] = measure(plan)
-        except LeftOutError as error:
+        except (LeftOutError, OSError, EOFError) as error:
             print(f"limit: {name}: left out: {error}")
     if any(one and not one.has_netem for one in found.values()):
         print("limit: this kernel has no netem: links have their rates and queues, and no delays")
