@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from rich.console import Console
+
 from scpslab import scenario
 from scpslab.engine import CellRun, Engine
 from scpslab.plan import Plan
@@ -62,6 +64,11 @@ def completed(engine: Engine, cell: CellRun) -> None:
     if status.status != "completed":
         found = f"found a cell that {status.status}: {status.reason}"
         sys.exit(f"error: {cell.plan.cell.id}: {found}; expected it to complete.")
+
+
+def console() -> Console:
+    """Where tables go, wide enough for theirs wherever it ends."""
+    return Console(width=150)
 
 
 def take_in_orphans() -> None:

@@ -65,6 +65,7 @@ def overhead(folder: Path, cells: float = 1500) -> None:
     from scpslab.running.shard import Shard  # noqa: PLC0415
 
     bench, number = Bench(folder), int(cells)
+    print(f"What distributing costs ({number} cells without labs)")
 
     def run(name: str, **options: object) -> tuple[Path, float]:
         ran, _ = bench.run(name, number, **options)
@@ -94,6 +95,7 @@ def plans(folder: Path, cells: float = 10**5) -> None:
     from scpslab.running.shard import cut  # noqa: PLC0415
 
     Bench(folder)
+    print(f"What planning costs ({int(cells)} cells)")
     began = time.monotonic()
     made = plan_run("links/transfer", RunOptions(overrides=_of(int(cells)), out=folder / "runs"))
     print(f"planned: {1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB", flush=True)

@@ -17,6 +17,7 @@ cleanup() {
 	rm -rf "$out"
 }
 trap cleanup EXIT
+trap 'exit 130' INT TERM
 for ns in "$c" "$n" "$f" "$s"; do
 	ip netns add "$ns"
 	ip netns exec "$ns" sysctl -qw net.ipv4.ip_forward=1

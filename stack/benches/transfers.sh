@@ -1,14 +1,16 @@
 #!/bin/sh
 # Whole transfers of one connection over a veth pair, ours beside the kernel's TCP in the same run. Prints one line per case:
 # Gbit/s of data, CPU seconds per gigabyte at the sender and at the receiver. Needs root; removes its namespaces.
+# SCPS names another program than the one that `make -C stack build` has built.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
-scps=$(find "$here"/target/*/release/scps | head -1)
+scps=${SCPS:-$(find "$here"/target/*/release/scps | head -1)}
 bytes=${BYTES:-1000000000}
 a=scpsb$$a b=scpsb$$b
 out=$(mktemp -d)
 cleanup() { ip netns del "$a" 2>/dev/null || true; ip netns del "$b" 2>/dev/null || true; rm -rf "$out"; }
 trap cleanup EXIT
+trap 'exit 130' INT TERM
 ip netns add "$a"
 ip netns add "$b"
 ip -n "$a" link add v0 type veth peer name v1 netns "$b"
