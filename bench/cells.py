@@ -122,4 +122,5 @@ def idle_table() -> Table:
     return made
 
 
-main()
+if __name__ == "__main__":
+    main()
