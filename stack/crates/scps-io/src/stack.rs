@@ -87,7 +87,7 @@ impl Stack {
     }
 
     /// Time as the engine counts it, as of the last look at the clock. Every [`Stack::run_once`] looks when it begins and when
-    /// it wakes; more often would cost a lab in virtual time a switch of processes each.
+    /// it wakes.
     pub fn now(&self) -> Instant {
         self.now
     }
