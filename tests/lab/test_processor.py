@@ -39,6 +39,45 @@ draw = found._ZNSt13random_device9_M_getvalEv
 draw.restype = ctypes.c_uint
 print("device", [draw(device) for _ in range(4)])
 """
+# The page that programs map which must not be stopped for a look at the clock.
+PAGE = """import ctypes, mmap, os, time
+file = os.open("/proc/lab_clock", os.O_RDONLY)
+map = ctypes.CDLL(None, use_errno=True).mmap
+map.restype, map.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+page = ctypes.c_uint64.from_address(map(None, 4096, mmap.PROT_READ, mmap.MAP_SHARED, file, 0))
+for pause_s in (0, 0.0000005, 0.25, 7):
+    time.sleep(pause_s)
+    print("page", page.value, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+write = mmap.PROT_READ | mmap.PROT_WRITE
+for words in ((4096, write, mmap.MAP_SHARED), (4096, write, mmap.MAP_PRIVATE), (8192, mmap.PROT_READ, mmap.MAP_SHARED)):
+    map(None, *words, file, 0)
+    print("refused", ctypes.get_errno())
+"""
+# A value in XMM15 while one system call is made again and again: signals whose handler clears it, forks, waits, threads.
+REGISTERS = """import ctypes, mmap, os, signal, threading
+memory = mmap.mmap(-1, 4096, prot=7)
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+keep = bytes.fromhex("664c0f6eff 4989f1 4889d7 4889ce 4c89c8 0f05 49ffc8 75f6 664c0f7ef8 c3")
+memory[: len(keep)] = keep
+memory[256:261] = bytes.fromhex("450f57ff c3")
+held = ctypes.CFUNCTYPE(ctypes.c_uint64, *[ctypes.c_uint64] * 5)(start)
+ctypes.CDLL(None).signal(signal.SIGUSR1, ctypes.c_void_p(start + 256))
+me, pause = os.getpid(), (ctypes.c_long * 2)(0, 1000)
+at = ctypes.addressof(pause)
+wrong = [name for name, words in (("signals", (62, me, 10, 50)), ("waits", (35, at, 0, 50))) if held(7, *words) != 7]
+value = held(8, 57, 0, 0, 1)
+if os.getpid() != me:
+    os._exit(value != 8)
+child = os.waitstatus_to_exitcode(os.wait()[1])
+found = {}
+def thread(number):
+    found[number] = [held(number, *words) for words in ((24, 0, 0, 500), (35, at, 0, 50), (62, me, 10, 20)) * 3]
+threads = [threading.Thread(target=thread, args=(number,)) for number in (21, 22, 23)]
+for one in threads: one.start()
+for one in threads: one.join()
+wrong += [number for number, values in found.items() if set(values) != {number}]
+print("registers", wrong, value, child, held(9, 35, at, 0, 3))
+"""
 # OpenSSL's are used by its engine of that name alone, and its variable hides them (OPENSSL_ia32cap); libstdc++'s are
 # never reached.
 WITH_RANDOM_INSTRUCTIONS = {"libcrypto.so.3", "libstdc++.so.6", "legacy.so"}
@@ -48,14 +87,14 @@ BYTES = re.compile(rb"\x0f\xc7[\xf0-\xff]")
 
 @pytest.fixture(scope="module")
 def printed(run_once):
-    """The words that both programs printed on a node, line by line, the same in two cold runs."""
+    """The words that the programs printed on a node, line by line, the same in two cold runs."""
     steps = [
         {"at": f"{number} s", "node": "h1", "command": f"python3 -c '{program}'"}
-        for number, program in enumerate((CLOCK, DEVICE), 1)
+        for number, program in enumerate((CLOCK, DEVICE, PAGE, REGISTERS), 1)
     ]
     first, second = (run_once(f"events: {json.dumps(steps)}\n").cell for _ in range(2))
     assert first.status == "completed", first.reason
-    said, again = ("".join(cell.log(f"events-{number}-h1") for number in (1, 2)) for cell in (first, second))
+    said, again = ("".join(cell.log(f"events-{number}-h1") for number in (1, 2, 3, 4)) for cell in (first, second))
     assert said == again
     return [line.split(" ", 1) for line in said.splitlines()]
 
@@ -68,6 +107,22 @@ def test_the_processor_s_clock_is_virtual_and_moves(printed):
     assert len(clocks) == 14
     assert all(0 <= monotonic - clock < 1000 for clock, monotonic in clocks)
     assert turns < 1_000_000 // 256 + 200
+
+
+def test_the_page_says_what_the_clock_says_and_is_for_reading_alone(printed):
+    looks = [tuple(map(int, numbers.split())) for word, numbers in printed if word == "page"]
+    apart = [monotonic - page for page, monotonic in looks]
+
+    # A read of the other clock takes 256 ns, and the page is looked at before.
+    assert len(looks) == 4
+    assert max(apart) - min(apart) <= 256
+    assert looks[2][0] - looks[1][0] >= 250_000_000
+    assert looks[3][0] - looks[2][0] >= 7_000_000_000
+    assert [numbers for word, numbers in printed if word == "refused"] == ["13", "1", "22"]
+
+
+def test_floating_point_registers_survive_signals_forks_waits_and_threads(printed):
+    assert dict(printed)["registers"] == "[] 8 0 9"
 
 
 def test_random_device_has_the_cell_s_numbers(printed):

@@ -1,12 +1,24 @@
 //! The monotonic clock, as instants of the engine.
 
+use crate::sys;
 use scps_types::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 
 /// Counts from its creation, plus an arbitrary start so that time zero is not special.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    origin: std::time::Instant,
+    origin: Reading,
     origin_unix_ns: i64,
+}
+
+/// An instant of the clock that there is.
+#[derive(Clone, Copy, Debug)]
+enum Reading {
+    /// The system's.
+    System(std::time::Instant),
+    /// That of a kernel with virtual time, nanoseconds. It is read without a system call, which there is a switch of processes.
+    Page(u64),
 }
 
 impl Default for Clock {
@@ -19,7 +31,8 @@ impl Clock {
     /// A clock that starts now.
     pub fn new() -> Self {
         let origin_unix_ns = i64::try_from(Self::unix_ns()).unwrap_or(i64::MAX);
-        Clock { origin: std::time::Instant::now(), origin_unix_ns }
+        let origin = page().map_or_else(|| Reading::System(std::time::Instant::now()), |page| Reading::Page(look(page)));
+        Clock { origin, origin_unix_ns }
     }
 
     /// The start on the system's clock, nanoseconds since 1970.
@@ -35,6 +48,18 @@ impl Clock {
 
     /// Time since the start.
     pub fn now(&self) -> Instant {
-        Instant::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Instant::from_nanos(match self.origin {
+            Reading::System(origin) => u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            Reading::Page(origin) => page().map_or(0, |page| look(page).saturating_sub(origin)),
+        })
     }
+}
+
+fn page() -> Option<&'static AtomicU64> {
+    static PAGE: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
+    *PAGE.get_or_init(sys::clock_page)
+}
+
+fn look(page: &AtomicU64) -> u64 {
+    page.load(Ordering::Relaxed)
 }

@@ -60,6 +60,10 @@ pub trait Device: Debug {
     /// one batch.
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool>;
 
+    /// Tells that the next packets come after a sleep, which one packet ends as a rule: to look for another one is a system call that
+    /// finds nothing.
+    fn woke(&mut self) {}
+
     /// Counters.
     fn stats(&self) -> DeviceStats;
 
@@ -82,6 +86,7 @@ macro_rules! delegate {
     (@receive $self:ident, $inner:expr) => {
         fn receive(&mut $self, take: &mut $crate::device::Take<'_>) -> std::io::Result<bool> { $inner.receive(take) }
     };
+    (@woke $self:ident, $inner:expr) => { fn woke(&mut $self) { $inner.woke(); } };
     (@stats $self:ident, $inner:expr) => { fn stats(&$self) -> $crate::device::DeviceStats { $inner.stats() } };
     (@protection $self:ident, $inner:expr) => {
         fn protection(&mut $self) -> Option<&mut scps_sp::Sp> { $inner.protection() }
@@ -90,7 +95,7 @@ macro_rules! delegate {
 pub(crate) use delegate;
 
 impl<D: Device + ?Sized> Device for Box<D> {
-    delegate!(self, (**self); overhead fd carrier outbox queue is_full flush receive stats protection);
+    delegate!(self, (**self); overhead fd carrier outbox queue is_full flush receive woke stats protection);
 }
 
 /// Octets gathered before they are handed to the kernel: a few of its largest joined packets, which fit in the cache.

@@ -106,9 +106,9 @@ impl Forwarder {
         self.now = self.clock.now();
         self.transmit_all();
         let found = self.wait().map_err(IoError::system("epoll"))?;
-        self.now = self.clock.now();
+        let asleep = std::mem::replace(&mut self.now, self.clock.now());
         for index in 0..self.ports.len() {
-            if self.ports[index].driven.is_readable(&found) {
+            if self.ports[index].driven.is_readable(&found, self.now.since(asleep)) {
                 self.receive(index);
             }
         }

@@ -148,9 +148,11 @@ impl GatewayLoop {
         for side in Side::BOTH {
             self.sides.of(side).driven.ask(&mut self.reactor, reads)?;
         }
-        let found = self.reactor.wait(until.map(|at| at.since(self.now)))?;
+        let asleep = self.now;
+        let found = self.reactor.wait(until.map(|at| at.since(asleep)))?;
         self.now = self.clock.now();
-        let mut is_readable = |side| self.sides.of_mut(side).driven.is_readable(&found);
+        let waited = self.now.since(asleep);
+        let mut is_readable = |side| self.sides.of_mut(side).driven.is_readable(&found, waited);
         Ok(PerSide { lan: is_readable(Side::Lan), wan: is_readable(Side::Wan) })
     }
 

@@ -40,6 +40,8 @@ pub struct Reactor {
 
 /// Descriptors that one wait tells of; others are told by the next one.
 const EVENTS_MAX: usize = 16;
+/// A wait of this length was a sleep, and not the time of the call.
+const SLEEP: Duration = Duration::from_micros(20);
 /// What only ends waits.
 const WATCHED: u64 = u64::MAX;
 
@@ -121,10 +123,13 @@ impl Driven {
         reactor.ask(self.place, self.device.fd(), Interest::default())
     }
 
-    /// Takes note of room, and tells whether there is something to read.
-    pub(crate) fn is_readable(&mut self, found: &[(usize, Interest)]) -> bool {
+    /// Takes note of room, and tells whether there is something to read after a wait that took `waited`.
+    pub(crate) fn is_readable(&mut self, found: &[(usize, Interest)], waited: Duration) -> bool {
         let Some((_, found)) = found.iter().find(|(place, _)| *place == self.place) else { return false };
         self.has_room |= found.write;
+        if waited >= SLEEP {
+            self.device.woke();
+        }
         found.read
     }
 

@@ -87,7 +87,7 @@ impl Stack {
     }
 
     /// Time as the engine counts it, as of the last look at the clock. Every [`Stack::run_once`] looks when it begins and when
-    /// it wakes; more often would cost a lab in virtual time a switch of processes each.
+    /// it wakes.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -207,9 +207,10 @@ impl Stack {
         let wait = if self.events.len() == before { self.time_to_wait(deadline) } else { Some(Duration::ZERO) };
         self.driven.ask(&mut self.reactor, true).map_err(IoError::system("epoll"))?;
         let found = self.reactor.wait(wait).map_err(IoError::system("epoll"))?;
+        let asleep = self.now;
         self.look();
         let now = self.now;
-        if self.driven.is_readable(&found) {
+        if self.driven.is_readable(&found, now.since(asleep)) {
             let endpoint = &mut self.endpoint;
             let device = &mut self.driven.device;
             device

@@ -9,6 +9,7 @@ use scps_types::{Duration, Seed};
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {
@@ -56,6 +57,16 @@ fn queued(socket: BorrowedFd<'_>, request: libc::Ioctl) -> u64 {
     } else {
         u64::try_from(octets).unwrap_or(0)
     }
+}
+
+/// The page in which a kernel with virtual time says what time it is, in nanoseconds since it began; `None` under every other kernel.
+pub(crate) fn clock_page() -> Option<&'static AtomicU64> {
+    const PAGE: usize = 4096;
+    let file = rustix::fs::open("/proc/lab_clock", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    // SAFETY: no address is asked for, and the length is that of the file's only page.
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), PAGE, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    // SAFETY: the page begins with the number, is mapped until the process ends, and is written by the kernel alone, whole.
+    (at != libc::MAP_FAILED).then(|| unsafe { AtomicU64::from_ptr(at.cast()) })
 }
 
 /// Lets sleeps of this thread end at their time instead of up to 50 µs later.

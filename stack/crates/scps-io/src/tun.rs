@@ -37,6 +37,7 @@ pub struct TunDevice {
     packets: Vec<Queued>,
     sent: usize,
     inbox: Vec<u8>,
+    is_woken: bool,
     stats: DeviceStats,
 }
 
@@ -97,6 +98,7 @@ impl TunDevice {
             packets: Vec::new(),
             sent: 0,
             inbox: vec![0; 65_536 + VNET_HEADER_LEN],
+            is_woken: false,
             stats: DeviceStats::default(),
         })
     }
@@ -152,7 +154,8 @@ impl Device for TunDevice {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let mut octets = 0;
-        for i in 0..READS_MAX {
+        let reads_max = if std::mem::take(&mut self.is_woken) { 1 } else { READS_MAX };
+        for i in 0..reads_max {
             if octets >= READ_OCTETS_MAX {
                 break;
             }
@@ -174,6 +177,10 @@ impl Device for TunDevice {
             take(&self.inbox[skip..n], batch, trust);
         }
         Ok(true)
+    }
+
+    fn woke(&mut self) {
+        self.is_woken = true;
     }
 
     fn stats(&self) -> DeviceStats {
@@ -232,6 +239,7 @@ mod tests {
             packets: Vec::new(),
             sent: 0,
             inbox: vec![0; 70_000],
+            is_woken: false,
             stats: DeviceStats::default(),
         };
         (device, kernel)
@@ -369,6 +377,27 @@ mod tests {
             while engine.poll_transmit(now, &mut Vec::new()).is_some() {}
         }
         assert_eq!((come, device.stats().received), (sent, sent));
+    }
+
+    #[test]
+    fn after_a_sleep_one_packet_is_read_and_the_others_in_the_next_turn() {
+        let (mut device, kernel) = device();
+        for _ in 0..3 {
+            kernel.send(&[0; VNET_HEADER_LEN + 20]).unwrap();
+        }
+        device.woke();
+        let mut found = Vec::new();
+        for _ in 0..3 {
+            let (mut packets, calls) = (0, device.stats().receive_calls);
+            device
+                .receive(&mut |_, _, _| {
+                    packets += 1;
+                    None
+                })
+                .unwrap();
+            found.push((packets, device.stats().receive_calls - calls));
+        }
+        assert_eq!(found, [(1, 1), (2, 3), (0, 1)]);
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl ChannelArgs {
         signals.join(&mut reactor)?;
         say::record(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
         let clock = Clock::new();
-        // The time as of the last look at the clock, one a turn: in a lab of virtual time a look is a switch of processes.
+        // The time as of the last look at the clock, one a turn.
         let mut now = clock.now();
         if !self.hold {
             for path in &mut paths {
