@@ -20,7 +20,6 @@ from scpslab.analysis.run import open_run
 from scpslab.core.errors import ResultError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
 from scpslab.documents.quantities import AxisValue
-from scpslab.engine import Engine
 from scpslab.running import RunOptions, RunPlan, execute, plan_run, run_scenario
 from scpslab.running.events import Listener
 from scpslab.runs import RunFolder
@@ -182,16 +181,10 @@ def planned_hidden(
         yield Planned(name, trial, place, {**parameters, **values}, given)
 
 
-def carry_out(
-    one: Planned,
-    content: bytes | None,
-    options: RunOptions,
-    listeners: Sequence[Listener] = (),
-    engine: Engine | None = None,
-) -> Outcome:
+def carry_out(one: Planned, content: bytes | None, options: RunOptions, listeners: Sequence[Listener] = ()) -> Outcome:
     """Runs a student's file in a trial.
 
-    `content`: None if there is no file. Whatever the file does, it costs this trial alone. `engine`: see `execute`.
+    `content`: None if there is no file. Whatever the file does, it costs this trial alone.
 
     Raises:
         ScenarioError: the trial's scenario or formula is not valid; the student is not at fault.
@@ -210,7 +203,7 @@ def carry_out(
         loaded = scenario.load(str(folder / one.scenario.name), list(one.settings))
         plans = planning.plans(scenario.cells(loaded))
         run = RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), plans, options)
-        ran = execute(run, listeners, engine).folder
+        ran = execute(run, listeners).folder
     ended = {cell.id: cell for cell in open_run(ran).cells}
     rows = {row["cell"]: row for row in results.table.read_results(ran).rows}
     tried = {cell: _tried(one, ended[cell].reason, rows[cell]) for cell in plans}

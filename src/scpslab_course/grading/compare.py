@@ -19,7 +19,7 @@ from scpslab import scenario
 from scpslab.core.archive import read_members
 from scpslab.core.errors import LabError, MemberError, ResultError
 from scpslab.core.names import shown
-from scpslab.engine import DEFAULT, Engine
+from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
 from scpslab.running import RunOptions, RunPlan, execute
 from scpslab.running.events import Listener
@@ -100,9 +100,8 @@ def rerun(
     chosen: Chosen,
     options: RunOptions,
     listeners: Sequence[Listener] = (),
-    engine: Engine | None = None,
 ) -> dict[str, Rerun]:
-    """Runs the chosen cells by the grader's own plans, on an engine that others use too, or on new ones.
+    """Runs the chosen cells by the grader's own plans.
 
     Raises:
         LabError: a cell failed here; that is the grader's fault, not the student's.
@@ -114,9 +113,7 @@ def rerun(
         wanted = {cell: plans[name][cell] for cell in cells}
         # Students of one class have runs of the same names: a folder for each digest of a variant.
         mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
-        run = execute(
-            RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), wanted, mine), listeners, engine
-        )
+        run = execute(RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), wanted, mine), listeners)
         if run.failed:
             advice = "Grade again; the submission is not at fault."
             raise LabError(f"{run.folder}: found cells that failed while grading; expected results. {advice}")

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import LimitError, ScpslabError, UsageError
 from scpslab.core.limited import WorkLimits, limited
 from scpslab.core.names import shown
-from scpslab.engine import ENGINES, Engine
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab.runs.archive import ArchivedRun
@@ -57,8 +55,6 @@ MOST_TRIED_BYTES = 1 << 20
 AS_JSON = TypeAdapter(Grade)
 NO_PREDICTION, NO_ANSWER, BY_A_PERSON = "no prediction", "no answer", "a person marks it"
 UNCHANGED = "as it was handed out"
-# Whose networks an engine is for.
-OWN, HIDDEN = "a student's own", "hidden trials"
 LATE = "made after the run: no points"
 MOST_SHOWN_BYTES = 64 << 10
 
@@ -157,51 +153,26 @@ def grade(
     """
     grades = []
     bound: dict[Path, Variant] = {}
-    with closing(_Engines(settings.options)) as engines:
-        for path in paths:
-            begun = time.monotonic()
-            try:
-                one, bound[path] = _one(path, settings, engines, listeners)
-            except ScpslabError as error:
-                one = Grade(path, reason=str(error))
-            except LimitError as error:
-                advice = "Mark it by hand, or ask for another one."
-                one = Grade(path, reason=f"{path}: {error} while it was read or marked; {LIMITED}. {advice}")
-            except Exception as error:
-                # Whatever breaks here is the fault of the grader, and must cost neither this student nor the others a
-                # grade.
-                said = f"{BROKEN} ({error or type(error).__name__}); expected it to go on"
-                one = Grade(path, reason=f"{path}: {said}. Mark it by hand, and report the error.")
-            if one.reason:
-                # An engine that was stopped starts no lab any more.
-                engines.close()
-            one = replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun)
-            if settings.secret is not None and any(part.numbers is not None for part in one.parts):
-                one = replace(one, pseudonym=settings.secret.pseudonym(settings.term, one.whose))
-            grades.append(one)
-            told(grades[-1])
+    for path in paths:
+        begun = time.monotonic()
+        try:
+            one, bound[path] = _one(path, settings, listeners)
+        except ScpslabError as error:
+            one = Grade(path, reason=str(error))
+        except LimitError as error:
+            advice = "Mark it by hand, or ask for another one."
+            one = Grade(path, reason=f"{path}: {error} while it was read or marked; {LIMITED}. {advice}")
+        except Exception as error:
+            # Whatever breaks here is the fault of the grader, and must cost neither this student nor the others a
+            # grade.
+            said = f"{BROKEN} ({error or type(error).__name__}); expected it to go on"
+            one = Grade(path, reason=f"{path}: {said}. Mark it by hand, and report the error.")
+        one = replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun)
+        if settings.secret is not None and any(part.numbers is not None for part in one.parts):
+            one = replace(one, pseudonym=settings.secret.pseudonym(settings.term, one.whose))
+        grades.append(one)
+        told(grades[-1])
     return _compared(grades, bound, settings.submitters)
-
-
-class _Engines:
-    """Engines that last for a class: cells of equal networks are forked from one template, whosever they are.
-
-    Hidden trials, whose networks are everybody's, have an engine of their own: templates of students' own networks
-    would displace those.
-    """
-
-    def __init__(self, options: RunOptions) -> None:
-        self._options, self._made = options, dict[str, Engine]()
-
-    def __getitem__(self, what: str) -> Engine:
-        if what not in self._made:
-            self._made[what] = ENGINES[self._options.engine](snapshots=self._options.snapshots)
-        return self._made[what]
-
-    def close(self) -> None:
-        """Ends them; whoever asks again gets new ones."""
-        while self._made:
-            self._made.popitem()[1].close()
 
 
 @dataclass(frozen=True)
@@ -216,7 +187,7 @@ class _Opened:
     findings: Sequence[Concern]
 
 
-def _one(path: Path, settings: Settings, engines: _Engines, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
+def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
     """Everything that reads a student's bytes does so in children with limits; cells run in this process, by the
     instructor's plans.
     """
@@ -227,9 +198,9 @@ def _one(path: Path, settings: Settings, engines: _Engines, listeners: Sequence[
     mine = plans(assignment, variant)
     count = settings.cells if settings.cells is not None else marking.file.regrade
     chosen = choose(mine, marking, settings.secret, hashlib.sha256(content).hexdigest(), count)
-    reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners, engines[OWN])
+    reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners)
     files = {name: base64.b64decode(text) for name, text in known["files"].items()}
-    tried = list(_trials(bound, files, settings, engines, listeners))
+    tried = list(_trials(bound, files, settings, listeners))
 
     def graded() -> Any:
         return AS_JSON.dump_python(_graded(_opened(path, content, settings), reruns, tried), mode="json")
@@ -284,9 +255,7 @@ def _opened(path: Path, content: bytes, settings: Settings) -> _Opened:
     return _Opened(handed_in, bound, archived, submitted, given, [*findings, *others])
 
 
-def _trials(
-    bound: Bound, files: Mapping[str, bytes], settings: Settings, engines: _Engines, told: Sequence[Listener]
-) -> Iterator[Graded]:
+def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: Sequence[Listener]) -> Iterator[Graded]:
     """The points of all trials, carried out with the files of a submission.
 
     Raises:
@@ -299,11 +268,10 @@ def _trials(
     hidden = planned_hidden(bound.assignment, parameters, bound.marking, key, settings.term)
     for one in (*planned(bound.assignment, parameters), *hidden):
         mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
-        trial, is_hidden = one.trial, isinstance(one.trial, HiddenTrial)
-        outcome = carry_out(one, files.get(trial.file), mine, told, engines[HIDDEN if is_hidden else OWN])
+        trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), mine, told)
         earned = None if outcome.share is None else trial.points * outcome.share
         made = Graded("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
-        yield replace(made, numbers=outcome.numbers) if is_hidden else made
+        yield replace(made, numbers=outcome.numbers) if isinstance(trial, HiddenTrial) else made
 
 
 def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded]) -> Grade:
