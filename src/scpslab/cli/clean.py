@@ -59,7 +59,7 @@ def clean(
     """Free disk space: remove files that scpslab can make again.
 
     Choose cached results, built images or unfinished cells. Run folders are yours and stay. With results or images goes
-    the process that keeps templates in memory (decision 41).
+    the process that keeps templates in memory (decision 38).
 
     A lab of engine virtual or live is one process: when it ends, it leaves nothing in the system. A lab of engine host
     removes itself when it ends; a killed lab leaves processes, containers and a control group under its own id, and

@@ -31,7 +31,8 @@ impl Clock {
     /// A clock that starts now.
     pub fn new() -> Self {
         let origin_unix_ns = i64::try_from(Self::unix_ns()).unwrap_or(i64::MAX);
-        let origin = page().map_or_else(|| Reading::System(std::time::Instant::now()), |page| Reading::Page(look(page)));
+        let origin =
+            page().map_or_else(|| Reading::System(std::time::Instant::now()), |page| Reading::Page(look(page)));
         Clock { origin, origin_unix_ns }
     }
 
