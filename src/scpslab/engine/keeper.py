@@ -1,4 +1,4 @@
-"""The keeper: a process of the user's that keeps templates from one command to the next (docs/decisions/0041).
+"""The keeper: a process of the user's that keeps templates from one command to the next (docs/decisions/0038).
 
 The first command that needs a template starts it. It ends by itself: when no cell has come for some time, when its
 folder is gone, or when it is told to. kept.py says how commands find it, and what is said.
