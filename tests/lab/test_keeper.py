@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scpslab.core.scratch import private_folder, scratch
+from scpslab.core.scratch import private_folder, remove_dead, scratch
 from scpslab.engine import kept
 from scpslab.engine.kept import end_keepers, sockets
 from scpslab.engine.virtual import TEMPLATES
@@ -86,6 +88,41 @@ def test_commands_that_follow_each_other_share_a_template(place, plans, undistur
     assert list((template / "cells").glob("*")) == []
     assert end_keepers(place) == 1
     assert end_keepers(place) == 0
+
+
+def leave_nothing(keeper: int, place: Path) -> None:
+    """Kills a keeper, and does what any other command does then."""
+    os.kill(keeper, signal.SIGKILL)
+    seen(lambda: remove_dead(place))
+
+
+@pytest.mark.parametrize("end", [lambda _, place: end_keepers(place), leave_nothing], ids=["told", "removed"])
+@pytest.mark.parametrize("is_up", [False, True], ids=["booting", "running"])
+def test_a_keeper_that_ends_takes_no_cell_with_it(place, plans, undisturbed, tmp_path, end, is_up):
+    """Nor does a file of its folder that is missing then, or later, end the command."""
+    with prepared(plans) as engine, meanwhile(engine, plans, tmp_path / "cells") as statuses:
+        template = seen(lambda: templates_of(place))
+        if is_up:
+            seen(lambda: list((template / "cells").glob("*")))
+        end(pid_of(place), place)
+    assert is_completed(statuses, plans), statuses
+    assert digests(tmp_path / "cells") == undisturbed.files
+
+
+def test_a_template_that_does_not_come_up_is_told_of_before_its_folder_goes(place, plans, tmp_path, monkeypatch):
+    """Also where the command takes its time to read it."""
+    plan = replace(plans["c0"], cell=replace(plans["c0"].cell, limits=replace(plans["c0"].cell.limits, wall_s=0)))
+    copied = shutil.copytree
+
+    def slowly(*words: Any, **more: Any) -> Any:
+        time.sleep(1)
+        return copied(*words, **more)
+
+    monkeypatch.setattr(shutil, "copytree", slowly)
+    with prepared({"c0": plan}) as engine:
+        statuses = run(engine, {"c0": plan}, tmp_path / "cells")
+    assert "came before the network was up" in statuses["c0"]
+    seen(lambda: [] if list(place.glob("scpslab-*/home")) or templates_of(place) else [True])
 
 
 @pytest.mark.parametrize("victim", ["keeper", "template", "stopped keeper", "told"])

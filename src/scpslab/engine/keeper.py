@@ -101,6 +101,11 @@ class Visit(threading.Thread):
                 self._link.send({"ended": 1, "lost": False})
             elif said:
                 self._run(template, Path(said["run"]), core)
+            # The command hangs up when it has read what was left in a folder of the keeper's.
+            last = said
+            while last:
+                last = self._said.get()
+            if "run" in said:
                 shutil.rmtree(said["run"], ignore_errors=True)
 
     def _run(self, template: TemplateGuest, folder: Path, core: int | None) -> None:
@@ -112,8 +117,6 @@ class Visit(threading.Thread):
             self._link.send({"running": fork.pid})
             self._begins(fork)
             self._link.send({"ended": fork.wait(), "lost": fork.lost})
-        while self._said.get():
-            pass
 
 
 def _guest(fields: dict[str, Any]) -> Guest:
