@@ -1,6 +1,6 @@
 """A rate controller that measures the rate of the slowest hop by pairs of packets, and sends again what was overtaken.
 
-Rate: packets leave in pairs, back to back. The slowest hop pulls the two apart by the time that it takes for one
+Rate: packets leave in pairs, back to back, at first in trains. The slowest hop pulls the two apart by the time that it takes for one
 packet, and so their answers. Loss: the path does not reorder. When the answer to a later packet arrives, an unanswered
 earlier one is lost, unless `below` and `holes` say that it arrived and only its answer was lost. Silence: after some
 round trips without an answer, one packet is sent from time to time until the path is back.
@@ -34,14 +34,13 @@ class Policy:
 
     def on_start(self, now):
         out = []
-        for _ in range(TRAIN):
-            self._send_one(out)
+        self._send_train(out)
         return out, self.quiet_until
 
     def on_ack(self, now, ack):
         trip = now - ack.sent
         self.round_trip = trip if self.round_trip is None else min(trip, self.round_trip)
-        if ack.copy == self.answered + 1 and (ack.copy in self.seconds or 0 < ack.copy < TRAIN):
+        if ack.copy == self.answered + 1 and ack.copy in self.seconds:
             self.spacings.append(now - self.answered_at)
         self._learn(ack)
         for copy in range(self.answered + 1, ack.copy):
@@ -62,7 +61,11 @@ class Policy:
                 self.again.append(segment)
         self.answered = len(self.sent) - 1
         out = []
-        self._send_one(out)
+        if self.spacings:
+            self._send_one(out)
+        else:
+            # No two answers of a train arrived one after the other: another train.
+            self._send_train(out)
         self.quiet_until = now + self._timeout()
         return out, self.quiet_until
 
@@ -79,6 +82,12 @@ class Policy:
             if is_waiting:
                 return out, min(self.next_at, self.quiet_until)
         return out, self.quiet_until
+
+    def _send_train(self, out):
+        first = len(self.sent)
+        while len(self.sent) - first < TRAIN and self._send_one(out):
+            pass
+        self.seconds.update(range(first + 1, len(self.sent)))
 
     def _send_one(self, out):
         segment = None
