@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -252,9 +253,9 @@ class _Cells:
 
     def _finish(self, work: _Work) -> None:
         """Derives what a run says of its cells, beside cells of other runs."""
-        if work.is_finishing:
+        if work.stage >= Stage.FINISHING:
             return
-        work.is_finishing = True
+        work.stage = Stage.FINISHING
         self._finishing.append((work, self._pool.submit(work.finish)))
 
     def _tell_finished(self, *, wait: bool) -> None:
@@ -263,6 +264,12 @@ class _Cells:
             warnings = future.result()
             self._finishing.popleft()
             work.done(warnings, self._most_bytes)
+
+
+class Stage(IntEnum):
+    """How far a run is: `FINISHING` once all cells have results, `WHOLE` once its manifest says so."""
+
+    PLANNED, BEGUN, RUNNING, FINISHING, WHOLE, DONE = range(6)
 
 
 class _Work:
@@ -278,17 +285,16 @@ class _Work:
         # Stores that still take results.
         self._keeping = list(run.stores)
         self._told: set[str] = set()
-        self._rows = results.Rows(run.stores[0])
-        self._unwritten = 0
-
+        # The row of a cell in results.csv.
+        self._row = results.Rows(run.stores[0]).row if run.options.use_cache else results.derived
         # Engines whose results can be repeated have virtual time; in the others time is real.
         is_virtual = engine.deterministic
         self.expected = {cell_id: expected(plan, in_virtual_time=is_virtual) for cell_id, plan in run.plans.items()}
         self.takes_results = run.options.use_cache and engine.deterministic
         # Cells without a result, in the order of the plans.
         self.waiting = dict.fromkeys(run.plans)
-        self._is_begun = self._is_running = self.is_finishing = self._is_whole = self._is_done = False
-        self._began, self._wall_s = time.monotonic(), 0.0
+        self.stage = Stage.PLANNED
+        self._began, self._unwritten = time.monotonic(), 0
 
     @property
     def _of_run(self) -> tuple[str, Path]:
@@ -296,7 +302,7 @@ class _Work:
 
     def begin(self) -> None:
         """Takes the results that there are."""
-        self._is_begun = True
+        self.stage = Stage.BEGUN
         self.tell(events.RunStarted(*self._of_run, self.engine.name, tuple(self.run.plans), self.expected))
         for cell_id in self.run.plans:
             self.take(cell_id)
@@ -306,13 +312,13 @@ class _Work:
         # The order in which cells ended must not show.
         self.manifest.cells = dict(sorted(self.manifest.cells.items()))
         self.manifest.took_s = dict(sorted(self.manifest.took_s.items()))
-        self._wall_s = round(time.monotonic() - self._began, 2)
-        self.manifest.status, self.manifest.wall_s = DONE if self.run.options.shard else "completed", self._wall_s
+        self.manifest.wall_s = round(time.monotonic() - self._began, 2)
+        self.manifest.status = DONE if self.run.options.shard else "completed"
         self._write_manifest()
-        self._is_whole = True
+        self.stage = Stage.WHOLE
         warnings: list[str] = []
         if self.run.plans:
-            results.collect(self.folder.path, warnings.append, self.row)
+            results.collect(self.folder.path, warnings.append, self._row)
         return warnings
 
     def done(self, warnings: Iterable[str], most_bytes: int | None) -> None:
@@ -321,14 +327,14 @@ class _Work:
             self.note(f"warning: {text}")
         if most_bytes is not None:
             self.run.stores[0].trim(most_bytes=most_bytes)
-        self._is_done = True
-        self.tell(events.RunDone(*self._of_run, self._wall_s))
+        self.stage = Stage.DONE
+        self.tell(events.RunDone(*self._of_run, self.manifest.wall_s or 0.0))
 
     def break_off(self, error: BaseException) -> None:
         """Keeps what a run has that is not done, and tells how it ended."""
-        if not self._is_begun or self._is_done:
+        if self.stage in {Stage.PLANNED, Stage.DONE}:
             return
-        if not self._is_whole:
+        if self.stage < Stage.WHOLE:
             if isinstance(error, KeyboardInterrupt):
                 self.manifest.status = "interrupted"
             self._write_manifest()
@@ -345,20 +351,16 @@ class _Work:
 
     def started(self, cell_id: str) -> None:
         """The executor starts a cell."""
-        if not self._is_running:
-            self._is_running, self._began = True, time.monotonic()
+        if self.stage < Stage.RUNNING:
+            self.stage, self._began = Stage.RUNNING, time.monotonic()
         self.tell(CellStarted(cell_id, self.run.scenario))
-
-    def row(self, folder: Path) -> results.Row:
-        """The row of a cell in results.csv."""
-        return self._rows.row(folder) if self.run.options.use_cache else results.derived(folder)
 
     def complete(self, folder: Path) -> None:
         """Derives the row of a cell while others run."""
         # What is wrong with a cell is told when its run's results are collected.
         with suppress(Exception):
             if self.run.options.use_cache:
-                self._rows.row(folder)
+                self._row(folder)
 
     def ended(self, cell_id: str, status: Status, took_s: float | None = None) -> None:
         """The executor has a cell's result. The run keeps it before it tells the listeners."""
