@@ -20,8 +20,8 @@ from typing import Any
 
 from scpslab.core.scratch import scratch
 from scpslab.engine.kept import InFolder, Link, keep_s
-from scpslab.engine.memory import NEEDED_BYTES, choose
-from scpslab.engine.template import END_LIMIT_S, Fork, TemplateError, TemplateGuest, TemplatePool, free_bytes
+from scpslab.engine.memory import NEEDED_BYTES, choose, free_bytes, machine_bytes
+from scpslab.engine.template import END_LIMIT_S, Fork, TemplateError, TemplateGuest, TemplatePool
 from scpslab.engine.uml import Guest
 from scpslab.engine.virtual import memory_bytes, new_template
 
@@ -129,10 +129,10 @@ class Keeper:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        machine_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        self.pool = TemplatePool(lambda: free_bytes(choose()), MOST_KEPT, int(machine_bytes * MOST_SHARE))
+        most_bytes = machine_bytes()
+        self.pool = TemplatePool(lambda: free_bytes(choose()), MOST_KEPT, int(most_bytes * MOST_SHARE))
         cores = len(os.sched_getaffinity(0))
-        self._least_free_bytes = min(cores * NEEDED_BYTES, int(machine_bytes * LEAST_FREE_SHARE))
+        self._least_free_bytes = min(cores * NEEDED_BYTES, int(most_bytes * LEAST_FREE_SHARE))
         self._is_over = False
 
     def stop(self) -> None:

@@ -1,12 +1,13 @@
-"""The folder of the guests' memory files: /dev/shm, which is in memory; another where it is too small, or mounted so
-that no kernel can run from it.
+"""The memory that guests can have, and the folder of their memory files: /dev/shm, which is in memory; another where it
+is too small, or mounted so that no kernel can run from it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
@@ -15,6 +16,7 @@ from scpslab.plan import Plan
 
 # A guest of the default size that uses all of it.
 NEEDED_BYTES = 700 * 10**6
+CONTROL_GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def choose(places: tuple[Path, ...] | None = None) -> Path:
@@ -42,12 +44,46 @@ def check_guests(plans: Iterable[Plan]) -> None:
         CapabilityError: it has more memory than the machine.
     """
     needed_mib = max((plan.network.memory_mib for plan in plans), default=0)
-    machine_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    machine_mib = machine_bytes() >> 20
     if needed_mib > machine_mib:
         found = (
             f"limits.memory: found a guest of {needed_mib} MiB; expected at most the {machine_mib} MiB of this machine"
         )
         raise CapabilityError(f"{found}. Lower it, or run the scenario on a larger machine.")
+
+
+def machine_bytes() -> int:
+    """The memory of the machine, or what a container or another control group may have of it."""
+    return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *(limit for limit, _ in of_groups())])
+
+
+def free_bytes(folder: Path) -> int:
+    """What programs can still have of the memory, where their files are in a folder in memory."""
+    fields = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
+    of_machine = (int(words[1]) * 1024 for words in fields if words[0] == "MemAvailable:")
+    return min([room(folder), *of_machine, *(limit - used for limit, used in of_groups())])
+
+
+def of_groups(mount: Path = CONTROL_GROUPS, own: Path = OWN_GROUPS) -> Iterator[tuple[int, int]]:
+    """The limits of this process's control groups, and what is used there besides the files' cache, which makes room
+    for others. Of both versions: cgroups(7). In a container the group may be the top of the mount.
+    """
+    for line in own.read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            top, most, now, cached = mount / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"
+        elif not controllers:
+            top, most, now, cached = mount, "memory.max", "memory.current", ""
+        else:
+            continue
+        for folder in (group := top / path.lstrip("/"), *group.parents):
+            # A group without a limit says so in words, and the top says nothing.
+            with suppress(OSError, ValueError):
+                limit, used = (int((folder / name).read_text()) for name in (most, now))
+                said = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                yield limit, used - sum(int(said[f"{cached}{which}_file"]) for which in ("active", "inactive"))
+            if folder == top:
+                break
 
 
 def trouble(place: Path) -> str:

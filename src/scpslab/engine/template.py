@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -379,13 +378,3 @@ class TemplatePool:
             self._booting.remove(held)
             if held.template.is_alive and held.template.memory_bytes is not None and not self._is_stopped:
                 self._held[key] = held
-
-
-def free_bytes(folder: Path) -> int:
-    """What programs of the machine can still have of its memory, where their files are in a folder in memory."""
-    room = shutil.disk_usage(folder).free
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemAvailable":
-            return min(room, int(value.split()[0]) * 1024)
-    return room

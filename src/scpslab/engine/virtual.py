@@ -23,9 +23,9 @@ from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
 from scpslab.engine.kept import InFolder, Keepers, Kept, KeptFork
-from scpslab.engine.memory import can_hold_forks, choose
+from scpslab.engine.memory import can_hold_forks, choose, free_bytes
 from scpslab.engine.standstill import standstill
-from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool, free_bytes
+from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool
 from scpslab.engine.terminal import SessionConsole
 from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine, no_network
 from scpslab.lab.template import FILE, Template
