@@ -1,5 +1,7 @@
 """One virtual engine for all lab tests, and plans for a link alone: real kernel, virtual time, no root."""
 
+import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -121,3 +123,23 @@ def results_of_this_test_only(monkeypatch: pytest.MonkeyPatch, tmp_path_factory:
     """Keeps the user's cache of results out of tests, and tests out of it."""
     folder = tmp_path_factory.mktemp("results")
     monkeypatch.setattr("scpslab.runs.store.cache_dir", lambda: folder)
+
+
+@pytest.fixture
+def little_memory(tmp_path, monkeypatch) -> Iterator[Callable[[int], Path]]:
+    """A folder in memory with as many MiB as a test says, in place of /dev/shm."""
+    if os.geteuid():
+        pytest.skip("only root can mount a folder of its own")
+    folder = tmp_path / "memory"
+    folder.mkdir()
+
+    def resize(mib: int) -> Path:
+        if not os.path.ismount(folder):
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", folder], check=True)
+        subprocess.run(["mount", "-o", f"remount,size={mib}m", folder], check=True)
+        return folder
+
+    monkeypatch.setenv("SCPSLAB_MEMORY", str(folder))
+    yield resize
+    if os.path.ismount(folder):
+        subprocess.run(["umount", folder], check=True)

@@ -3,9 +3,8 @@
 import os
 import random
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -129,26 +128,6 @@ def test_a_template_that_hangs_before_its_network_is_up_fails_its_cell(cells, pl
         after = run(engine, {"c1": plans["c1"]}, cells)
     assert f"failed the wall limit of {SHORT_S} s came before the network was up" in statuses["c0"]
     assert is_completed(after, ["c1"])
-
-
-@pytest.fixture
-def little_memory(tmp_path, monkeypatch) -> Iterator[Callable[[int], Path]]:
-    """A folder in memory with as many MiB as a test says, in place of /dev/shm."""
-    if os.geteuid():
-        pytest.skip("only root can mount a folder of its own")
-    folder = tmp_path / "memory"
-    folder.mkdir()
-
-    def resize(mib: int) -> Path:
-        if not os.path.ismount(folder):
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", folder], check=True)
-        subprocess.run(["mount", "-o", f"remount,size={mib}m", folder], check=True)
-        return folder
-
-    monkeypatch.setenv("SCPSLAB_MEMORY", str(folder))
-    yield resize
-    if os.path.ismount(folder):
-        subprocess.run(["umount", folder], check=True)
 
 
 @pytest.mark.parametrize("mib", [30, 120, 180], ids=["for a template", "for a fork", "for what a fork uses"])

@@ -240,6 +240,22 @@ def test_a_place_that_is_not_the_user_s_alone_has_no_keeper(place, plans, tmp_pa
     assert [path.name for path in (tmp_path / "cells").iterdir()] == ["c0"]
 
 
+@pytest.mark.parametrize("mib", [30, 120, 180], ids=["for a template", "for a fork", "for what a fork uses"])
+def test_memory_that_runs_out_fails_the_cell_and_no_other(place, plans, little_memory, tmp_path, mib):
+    """The message says what to do, and the keeper goes on."""
+    folder = little_memory(mib)
+    with prepared(plans) as engine:
+        first = run(engine, {"c0": plans["c0"]}, tmp_path / "cells")
+        little_memory(1000)
+        after = run(engine, {name: plans[name] for name in ("c1", "c2", "c3")}, tmp_path / "cells", jobs=2)
+    if mib < 150:
+        assert first["c0"].startswith("failed"), first
+    assert first["c0"] == "completed" or "set SCPSLAB_MEMORY to a larger folder" in first["c0"]
+    assert is_completed(after, ["c1", "c2", "c3"]), after
+    assert end_keepers(place) == 1
+    assert list(folder.iterdir()) == []
+
+
 def test_without_its_folder_or_its_time_the_keeper_ends(place, plans, tmp_path, monkeypatch):
     """It is not missed."""
     monkeypatch.setenv(kept.SETTING, "1")
