@@ -38,7 +38,7 @@ from typing import Any, Self
 from scpslab.core.digests import digest_of
 from scpslab.core.project import PACKAGE
 from scpslab.core.scratch import memory_places, private_folder
-from scpslab.engine.template import ANSWER_LIMIT_S, END_LIMIT_S, TemplateError
+from scpslab.engine.template import ANSWER_LIMIT_S, END_LIMIT_S, Fork, TemplateError
 from scpslab.engine.uml import Guest
 from scpslab.lab.template import FILE
 
@@ -101,12 +101,12 @@ class Link:
         with suppress(OSError):
             self._connection.send(json.dumps(message).encode(), socket.MSG_DONTWAIT)
 
-    def receive(self, limit_s: float | None, flags: int = 0) -> dict[str, Any]:
+    def receive(self, limit_s: float | None) -> dict[str, Any]:
         """What is said next; nothing when there is nobody, when it is no message, or until the limit."""
         with suppress(OSError, ValueError):
             if not self.waits(limit_s):
                 return {}
-            message = json.loads(self._connection.recv(LONGEST, flags | socket.MSG_DONTWAIT))
+            message = json.loads(self._connection.recv(LONGEST, socket.MSG_DONTWAIT))
             return message if isinstance(message, dict) else {}
         return {}
 
@@ -155,60 +155,6 @@ class InFolder:
         return f"/proc/self/fd/{self.descriptor}/{name}"
 
 
-class KeptFork:
-    """A cell's guest, forked by the keeper from a template of its; see template.Fork."""
-
-    def __init__(self, link: Link, pid: int) -> None:
-        self._link, self.pid = link, pid
-        self.returncode: int | None = None
-        self.lost = False
-        try:
-            self._descriptor = os.pidfd_open(pid)
-        except ProcessLookupError:
-            self._descriptor = -1
-
-    def poll(self) -> int | None:
-        """How it ended; None while it runs."""
-        if self.returncode is None and self._link.waits(0):
-            # It stays there: every thread that asks is told.
-            said = self._link.receive(0, socket.MSG_PEEK)
-            if "ended" in said:
-                self.lost, self.returncode = said["lost"], said["ended"]
-            else:
-                self._lose()
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end; raises subprocess.TimeoutExpired."""
-        end = None if timeout is None else time.monotonic() + timeout
-        while (code := self.poll()) is None:
-            left_s = None if end is None else end - time.monotonic()
-            if left_s is not None and left_s <= 0:
-                raise subprocess.TimeoutExpired("the lab kernel", timeout or 0)
-            self._link.waits(left_s)
-        return code
-
-    def kill(self) -> None:
-        """Ends it, through its template, or else by itself."""
-        if self.poll() is None:
-            self._link.send({"end": True})
-            if not self._link.waits(END_LIMIT_S):
-                with suppress(OSError):
-                    signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
-                self._lose()
-
-    def forget(self) -> None:
-        """Gives back what it has."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-
-    def _lose(self) -> None:
-        """Takes note that its keeper has gone, and waits until it has too, as its kernel makes sure."""
-        if self._descriptor >= 0:
-            select.select([self._descriptor], [], [], END_LIMIT_S)
-        self.lost, self.returncode = True, -signal.SIGKILL
-
-
 class KeptTemplate:
     """A template of the keeper's, for one cell; see template.TemplateGuest."""
 
@@ -218,9 +164,9 @@ class KeptTemplate:
         self.memory_bytes: int | None = said["bytes"]
         self.returncode: int | None = said["returncode"]
         self.is_alive = self.returncode is None
-        self.forks: list[KeptFork] = []
+        self._descriptor: int | None = None
 
-    def fork(self, folder: Path, _core: int | None) -> KeptFork:
+    def fork(self, folder: Path, _core: int | None) -> Fork:
         """A child that works in a folder.
 
         Raises:
@@ -231,27 +177,52 @@ class KeptTemplate:
         if "running" not in said:
             self.is_alive = said.get("alive", False)
             raise TemplateError(said.get("refused", "the process that keeps templates ended, or does not answer"))
-        self.forks.append(KeptFork(self._link, said["running"]))
-        return self.forks[-1]
+        fork = Fork(self, said["running"])
+        with suppress(ProcessLookupError):
+            self._descriptor = os.pidfd_open(fork.pid)
+        threading.Thread(target=self._hear, args=(fork,), daemon=True).start()
+        return fork
+
+    def _hear(self, fork: Fork) -> None:
+        """Until the keeper says how a fork has ended, or has gone."""
+        said = self._link.receive(None)
+        if said.get("lost", True):
+            fork.lose()
+        else:
+            fork.ended(said["ended"])
+
+    def ask(self, _text: str) -> None:
+        """Asks the keeper to end the fork."""
+        self._link.send({"end": True})
+
+    def kill(self) -> None:
+        """Ends the fork, where the keeper does not."""
+        if self._descriptor is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+        self._link.hang_up()
 
     def close(self) -> None:
         """Ends it, and returns when it has ended."""
         self._link.send({"end": True})
         self._link.receive(2 * END_LIMIT_S)
 
+    def forget(self) -> None:
+        """Gives back what it has here."""
+        self._link.close()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
 
 class Kept:
     """What a command has of a keeper for one cell; see template.Held."""
 
     def __init__(self, link: Link, said: dict[str, Any]) -> None:
-        self._link = link
         self.folder, self.template = Path(said["folder"]), KeptTemplate(link, said)
 
     def close(self) -> None:
         """Gives it back."""
-        self._link.close()
-        for fork in self.template.forks:
-            fork.forget()
+        self.template.forget()
 
 
 class Keepers:

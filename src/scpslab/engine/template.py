@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from scpslab.core.errors import LabError
 from scpslab.engine.uml import Session
@@ -37,10 +38,20 @@ class TemplateError(LabError):
     """A template could not fork; the message says why."""
 
 
+class Parent(Protocol):
+    """What a fork has of its template."""
+
+    def ask(self, text: str) -> None:
+        """Sends a request."""
+
+    def kill(self) -> None:
+        """Ends it, and the fork."""
+
+
 class Fork:
     """A cell's guest: a child of a template's. `lost`: it ended because its template did."""
 
-    def __init__(self, template: TemplateGuest, pid: int) -> None:
+    def __init__(self, template: Parent, pid: int) -> None:
         self._template, self.pid = template, pid
         self.returncode: int | None = None
         self.lost = False

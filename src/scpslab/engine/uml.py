@@ -135,6 +135,10 @@ class UmlEngine(ProcessEngine):
     def _input_hash(self) -> str:
         return input_hash()
 
+    @cached_property
+    def _parts_facts(self) -> dict[str, PartFacts]:
+        return parts_facts(cache_dir())
+
     def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
         """Builds kernel, guest image, lab program and, if a plan needs it, the SCPS stack, unless they are in the
         cache.
@@ -196,7 +200,7 @@ class UmlEngine(ProcessEngine):
         """The parts by name: whether they are the published ones (null: none is published for the recipe), and where
         versions differ.
         """
-        return {"parts": parts_facts(cache_dir())}
+        return {"parts": self._parts_facts}
 
     def _compile(self, images: Images, lab: Path, cell: Path) -> None:
         tail = self.boot(images, lab, cell, COMPILE_LIMITS)

@@ -22,7 +22,7 @@ from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Mac
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
-from scpslab.engine.kept import InFolder, Keepers, Kept, KeptFork
+from scpslab.engine.kept import InFolder, Keepers, Kept
 from scpslab.engine.memory import can_hold_forks, choose, free_bytes
 from scpslab.engine.standstill import standstill
 from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool
@@ -104,7 +104,7 @@ class Forked:
             folder.move(held.folder / CELLS / secrets.token_hex(8))
             folder.console.touch()
             try:
-                lab: Fork | KeptFork | Over = held.template.fork(folder.path.resolve(), core)
+                lab: Fork | Over = held.template.fork(folder.path.resolve(), core)
             except TemplateError as error:
                 folder.console.write_text(f"{error}\n")
                 lab = Over(1, lost=not held.template.is_alive)
@@ -294,7 +294,7 @@ class VirtualEngine(UmlEngine):
 
     def is_lost(self, process: LabProcess) -> bool:
         """Whether its template, or its machine, has ended."""
-        return isinstance(process, Fork | KeptFork | Over | MachineCell) and process.lost
+        return isinstance(process, Fork | Over | MachineCell) and process.lost
 
     def _wait(self, process: LabProcess, wall_s: float) -> str:
         """See ProcessEngine. What a machine says of its cell's end comes with the cell."""
