@@ -219,8 +219,8 @@ def test_what_does_not_answer_is_passed_over(place, plans, tmp_path, obstacle, m
         if obstacle == "foreign file":
             (left / kept.name()).write_text("")
         else:
-            with kept.InFolder(left) as folder:
-                listener.bind(folder.address(kept.name()))
+            with kept.opened(left) as folder:
+                listener.bind(kept.address(folder, kept.name()))
         if obstacle == "deaf socket":
             listener.listen()
         assert is_completed(commands(plans, [tmp_path / "cells"])[0], plans)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.core.scratch import scratch
-from scpslab.engine.kept import InFolder, Link, keep_s
+from scpslab.engine.kept import Link, address, keep_s, opened
 from scpslab.engine.memory import NEEDED_BYTES, choose, free_bytes, machine_bytes
 from scpslab.engine.template import END_LIMIT_S, Fork, TemplateError, TemplateGuest, TemplatePool
 from scpslab.engine.uml import Guest
@@ -102,9 +102,8 @@ class Visit(threading.Thread):
             elif said:
                 self._run(template, Path(said["run"]), core)
             # The command hangs up when it has read what was left in a folder of the keeper's.
-            last = said
-            while last:
-                last = self._said.get()
+            while said and self._said.get():
+                pass
             if "run" in said:
                 shutil.rmtree(said["run"], ignore_errors=True)
 
@@ -166,7 +165,7 @@ def main() -> None:
     keeper = Keeper(place)
     signal.signal(signal.SIGTERM, lambda *_: keeper.stop())
     with scratch(place) as folder, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        with InFolder(folder) as opened:
-            listener.bind(opened.address(name))
+        with opened(folder) as descriptor:
+            listener.bind(address(descriptor, name))
         listener.listen()
         keeper.live(listener, folder / name)

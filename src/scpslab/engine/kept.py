@@ -30,10 +30,11 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from scpslab.core.digests import digest_of
 from scpslab.core.project import PACKAGE
@@ -82,9 +83,9 @@ class Link:
         """A connection to a keeper; None where there is none that answers."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         link = cls(connection)
-        with suppress(OSError), InFolder(path.parent) as folder:
+        with suppress(OSError), opened(path.parent) as folder:
             connection.settimeout(HELLO_LIMIT_S)
-            connection.connect(folder.address(path.name))
+            connection.connect(address(folder, path.name))
             if link.is_of_user() and link.receive(HELLO_LIMIT_S):
                 return link
         link.close()
@@ -104,20 +105,12 @@ class Link:
     def receive(self, limit_s: float | None) -> dict[str, Any]:
         """What is said next; nothing when there is nobody, when it is no message, or until the limit."""
         with suppress(OSError, ValueError):
-            if not self.waits(limit_s):
-                return {}
-            message = json.loads(self._connection.recv(LONGEST, socket.MSG_DONTWAIT))
-            return message if isinstance(message, dict) else {}
-        return {}
-
-    def waits(self, limit_s: float | None) -> bool:
-        """Whether something is said, or the end has come, within a limit."""
-        look = select.poll()
-        try:
+            look = select.poll()
             look.register(self._connection, select.POLLIN)
-        except ValueError:
-            return True
-        return bool(look.poll(None if limit_s is None else limit_s * 1000))
+            if look.poll(None if limit_s is None else limit_s * 1000):
+                message = json.loads(self._connection.recv(LONGEST, socket.MSG_DONTWAIT))
+                return message if isinstance(message, dict) else {}
+        return {}
 
     def hang_up(self) -> None:
         """Ends the connection for both, from another thread than the one that listens."""
@@ -129,30 +122,26 @@ class Link:
         self._connection.close()
 
 
-class InFolder:
-    """A folder that is open, and the user's alone.
+@contextmanager
+def opened(folder: Path) -> Iterator[int]:
+    """The descriptor of a folder that is the user's alone.
 
     Raises:
         OSError: it is not.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> Self:
-        self.descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        found = os.fstat(self.descriptor)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        found = os.fstat(descriptor)
         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-            os.close(self.descriptor)
-            raise PermissionError(str(self._folder))
-        return self
+            raise PermissionError(str(folder))
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
-    def __exit__(self, *_: object) -> None:
-        os.close(self.descriptor)
 
-    def address(self, name: str) -> str:
-        """The address of a socket in it: its path may be too long for one."""
-        return f"/proc/self/fd/{self.descriptor}/{name}"
+def address(folder: int, name: str) -> str:
+    """The address of a socket in an open folder: its path may be too long for one."""
+    return f"/proc/self/fd/{folder}/{name}"
 
 
 class KeptTemplate:
@@ -160,6 +149,7 @@ class KeptTemplate:
 
     def __init__(self, link: Link, said: dict[str, Any]) -> None:
         self._link = link
+        self.folder = Path(said["folder"])
         self.pid: int = said["pid"]
         self.memory_bytes: int | None = said["bytes"]
         self.returncode: int | None = said["returncode"]
@@ -214,17 +204,6 @@ class KeptTemplate:
             os.close(self._descriptor)
 
 
-class Kept:
-    """What a command has of a keeper for one cell; see template.Held."""
-
-    def __init__(self, link: Link, said: dict[str, Any]) -> None:
-        self.folder, self.template = Path(said["folder"]), KeptTemplate(link, said)
-
-    def close(self) -> None:
-        """Gives it back."""
-        self.template.forget()
-
-
 class Keepers:
     """The user's keeper, as a command finds or starts it. `place`: the folder for templates."""
 
@@ -240,7 +219,7 @@ class Keepers:
     def _name(self) -> str:
         return name()
 
-    def ask(self, guest: Guest, text: str, folder: Path, core: int | None, limit_s: float) -> Kept | None:
+    def ask(self, guest: Guest, text: str, folder: Path, core: int | None, limit_s: float) -> KeptTemplate | None:
         """The keeper's template for the cell of a folder, booted within a limit where there is none yet; None where
         there is no keeper.
 
@@ -265,7 +244,7 @@ class Keepers:
         with self._lock:
             self._links.discard(link)
         if "folder" in said:
-            return Kept(link, said)
+            return KeptTemplate(link, said)
         link.close()
         return None
 
@@ -281,8 +260,8 @@ class Keepers:
         if link := self._found():
             return link
         limit = time.monotonic() + START_LIMIT_S
-        with InFolder(private_folder(self._place)) as folder:
-            while not _locked(folder.descriptor):
+        with opened(private_folder(self._place)) as folder:
+            while not _locked(folder):
                 if time.monotonic() > limit:
                     return None
                 time.sleep(LOOK_S)

@@ -76,14 +76,13 @@ def of_groups(mount: Path = CONTROL_GROUPS, own: Path = OWN_GROUPS) -> Iterator[
             top, most, now, cached = mount, "memory.max", "memory.current", ""
         else:
             continue
-        for folder in (group := top / path.lstrip("/"), *group.parents):
+        names = Path(path).parts
+        for folder in (top.joinpath(*names[1:depth]) for depth in range(len(names), 0, -1)):
             # A group without a limit says so in words, and the top says nothing.
             with suppress(OSError, ValueError):
                 limit, used = (int((folder / name).read_text()) for name in (most, now))
                 said = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
                 yield limit, used - sum(int(said[f"{cached}{which}_file"]) for which in ("active", "inactive"))
-            if folder == top:
-                break
 
 
 def trouble(place: Path) -> str:

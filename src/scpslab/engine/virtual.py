@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -22,7 +22,7 @@ from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Mac
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
-from scpslab.engine.kept import InFolder, Keepers, Kept
+from scpslab.engine.kept import Keepers, KeptTemplate, opened
 from scpslab.engine.memory import can_hold_forks, choose, free_bytes
 from scpslab.engine.standstill import standstill
 from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool
@@ -93,28 +93,28 @@ class Forked:
         template = _template(folder)
         # Until a cell's own seed comes, random numbers come from what is set up.
         guest = replace(guest, seed=template.id)
-        with self._template(guest, template, folder, core) as held:
-            if held.template.memory_bytes is None:
+        with self._template(guest, template, folder, core) as (parent, place):
+            if parent.memory_bytes is None:
                 # At the limit it is still alive, and would be the next time.
-                returncode = held.template.returncode or 0
-                _leave_what_it_says(held, folder)
+                returncode = parent.returncode or 0
+                _leave_what_it_says(parent, place, folder)
                 yield Over(returncode, lost=returncode < 0)
                 return
             # Cells of several runs have the same names.
-            folder.move(held.folder / CELLS / secrets.token_hex(8))
+            folder.move(place / CELLS / secrets.token_hex(8))
             folder.console.touch()
             try:
-                lab: Fork | Over = held.template.fork(folder.path.resolve(), core)
+                lab: Fork | Over = parent.fork(folder.path.resolve(), core)
             except TemplateError as error:
                 folder.console.write_text(f"{error}\n")
-                lab = Over(1, lost=not held.template.is_alive)
+                lab = Over(1, lost=not parent.is_alive)
             yield lab
 
     @contextmanager
     def _template(
         self, guest: Guest, template: Template, folder: CellFolder, core: int | None
-    ) -> Iterator[Held | Kept]:
-        """A template for the time of a cell.
+    ) -> Iterator[tuple[TemplateGuest | KeptTemplate, Path]]:
+        """A template for the time of a cell, and its folder.
 
         Images of others run in it before anything is forked: it is not kept for the cells of other commands.
         """
@@ -122,13 +122,15 @@ class Forked:
         parent = self._parent()
         keepers = None if guest.images or not parent else self.keepers
         if keepers and (kept := keepers.ask(guest, text, folder.path, core, limit_s)):
-            with closing(kept):
-                yield kept
+            try:
+                yield kept, kept.folder
+            finally:
+                kept.forget()
             return
         place = parent or folder.path.parent
         key = (guest, place, core is None)
         with self.pool.use(key, lambda: new_template(guest, text, place, core), limit_s, memory_bytes(guest)) as held:
-            yield held
+            yield held.template, held.folder
 
     def stop(self) -> None:
         """Ends all templates, and whatever would begin."""
@@ -139,7 +141,7 @@ class Forked:
     def _parent(self) -> Path | None:
         if self.place is None:
             return None
-        with suppress(OSError), InFolder(private_folder(self.place)):
+        with suppress(OSError), opened(private_folder(self.place)):
             return self.place if os.access(self.place, os.W_OK | os.X_OK) else None
         return None
 
@@ -168,16 +170,16 @@ def new_template(guest: Guest, text: str, parent: Path, core: int | None) -> Hel
         return Held(booted, folder, stack.pop_all().close)
 
 
-def _leave_what_it_says(held: Held | Kept, folder: CellFolder) -> None:
+def _leave_what_it_says(template: TemplateGuest | KeptTemplate, place: Path, folder: CellFolder) -> None:
     """Gives a cell what its template has left instead of a network.
 
     That is status and logs, or what it was busy with at the limit.
     """
-    home = CellFolder(held.folder / HOME, folder.plan)
-    if held.template.is_alive:
-        limit_s, busy = folder.plan.cell.limits.wall_s, standstill(held.template.pid)
+    home = CellFolder(place / HOME, folder.plan)
+    if template.is_alive:
+        limit_s, busy = folder.plan.cell.limits.wall_s, standstill(template.pid)
         home.fail(f"the wall limit of {limit_s} s came before the network was up{busy}")
-    held.template.close()
+    template.close()
     sweep(home.out.path)
     shutil.copytree(home.out.path, folder.out.path, dirs_exist_ok=True)
     shutil.copyfile(home.console, folder.console)
