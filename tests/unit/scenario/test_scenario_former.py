@@ -34,7 +34,7 @@ FOLLOWING = (
     "np/vegas-start-ecn",
 )
 # Assignments whose later editions have other cases.
-REWRITTEN = ("assignments/ack-path/strategies.yaml", "assignments/space-transport/setting.yaml")
+REWRITTEN = ("assignments/ack-path/strategies.yaml", "assignments/space-transport/setting.yaml", "fp/outages")
 # What a plan draws, or draws from.
 DRAWN = ("rates_bps", "record_at", "stop_at")
 # Of each scenario and variant, the first and last of its cells are planned.

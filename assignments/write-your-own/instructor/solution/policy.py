@@ -1,9 +1,9 @@
 """A rate controller that measures the rate of the slowest hop by pairs of packets, and sends again what was overtaken.
 
-Rate: packets leave in pairs, back to back, at first in trains. The slowest hop pulls the two apart by the time that it takes for one
-packet, and so their answers. Loss: the path does not reorder. When the answer to a later packet arrives, an unanswered
-earlier one is lost, unless `below` and `holes` say that it arrived and only its answer was lost. Silence: after some
-round trips without an answer, one packet is sent from time to time until the path is back.
+Rate: packets leave in pairs, back to back, at first in trains. The slowest hop pulls the two apart by the time that it
+takes for one packet, and so their answers. Loss: the path does not reorder. When the answer to a later packet arrives,
+an unanswered earlier one is lost, unless `below` and `holes` say that it arrived and only its answer was lost.
+Silence: after some round trips without an answer, one packet is sent from time to time until the path is back.
 """
 
 from collections import deque
