@@ -68,7 +68,8 @@ def of_groups(mount: Path = CONTROL_GROUPS, own: Path = OWN_GROUPS) -> Iterator[
     """The limits of this process's control groups, and what is used there besides the files' cache, which makes room
     for others. Of both versions: cgroups(7). In a container the group may be the top of the mount.
     """
-    for line in own.read_text().splitlines():
+    # A kernel may have no control groups.
+    for line in own.read_text().splitlines() if own.exists() else ():
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):
             top, most, now, cached = mount / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"

@@ -39,6 +39,7 @@ def test_in_a_container_the_own_group_is_the_top(tmp_path):
 
 
 def test_groups_without_a_limit_or_that_cannot_be_read_limit_nothing(tmp_path):
+    assert list(of_groups(tmp_path / "mount", tmp_path / "none")) == []
     assert seen(tmp_path, VERSION_2) == []
     group(tmp_path / "mount" / "jobs" / "one", VERSION_2, "max", 500)
     assert seen(tmp_path, VERSION_2) == []
