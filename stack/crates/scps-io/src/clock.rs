@@ -56,6 +56,11 @@ impl Clock {
     }
 }
 
+/// True where a system call is a switch of processes.
+pub(crate) fn is_virtual() -> bool {
+    page().is_some()
+}
+
 fn page() -> Option<&'static AtomicU64> {
     static PAGE: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *PAGE.get_or_init(sys::clock_page)

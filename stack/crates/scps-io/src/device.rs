@@ -1,7 +1,9 @@
 //! What carries packets: a TUN interface, a UDP socket, a serial line; and devices that nest around any other.
 
+use crate::ring::Woken;
 use scps_sp::Sp;
 use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
+use scps_types::Duration;
 use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -64,6 +66,12 @@ pub trait Device: Debug {
     /// finds nothing.
     fn woke(&mut self) {}
 
+    /// Flushes, and waits until a packet comes or `others` is readable, no longer than `timeout`, all in one system call; `None` if that takes
+    /// more than one, and the device's descriptor is to be waited for. From the first wait on, whoever flushes waits before long.
+    fn wait(&mut self, _others: BorrowedFd<'_>, _timeout: Option<Duration>) -> io::Result<Option<Woken>> {
+        Ok(None)
+    }
+
     /// Counters.
     fn stats(&self) -> DeviceStats;
 
@@ -86,6 +94,15 @@ macro_rules! delegate {
     (@receive $self:ident, $inner:expr) => {
         fn receive(&mut $self, take: &mut $crate::device::Take<'_>) -> std::io::Result<bool> { $inner.receive(take) }
     };
+    (@wait $self:ident, $inner:expr) => {
+        fn wait(
+            &mut $self,
+            others: std::os::fd::BorrowedFd<'_>,
+            timeout: Option<scps_types::Duration>,
+        ) -> std::io::Result<Option<$crate::ring::Woken>> {
+            $inner.wait(others, timeout)
+        }
+    };
     (@woke $self:ident, $inner:expr) => { fn woke(&mut $self) { $inner.woke(); } };
     (@stats $self:ident, $inner:expr) => { fn stats(&$self) -> $crate::device::DeviceStats { $inner.stats() } };
     (@protection $self:ident, $inner:expr) => {
@@ -95,7 +112,7 @@ macro_rules! delegate {
 pub(crate) use delegate;
 
 impl<D: Device + ?Sized> Device for Box<D> {
-    delegate!(self, (**self); overhead fd carrier outbox queue is_full flush receive woke stats protection);
+    delegate!(self, (**self); overhead fd carrier outbox queue is_full flush receive wait woke stats protection);
 }
 
 /// Octets gathered before they are handed to the kernel: a few of its largest joined packets, which fit in the cache.

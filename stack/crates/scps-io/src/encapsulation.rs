@@ -25,7 +25,7 @@ impl<D: Device> IpEncapsulation<D> {
 }
 
 impl<D: Device> Device for IpEncapsulation<D> {
-    delegate!(self, self.inner; fd outbox is_full flush woke stats);
+    delegate!(self, self.inner; fd outbox is_full flush wait woke stats);
 
     fn overhead(&self) -> u16 {
         self.inner.overhead() + ipv4::HEADER_LEN as u16
@@ -87,7 +87,7 @@ impl<D: Device> NextHops<D> {
 }
 
 impl<D: Device> Device for NextHops<D> {
-    delegate!(self, self.inner; overhead fd outbox is_full flush receive woke stats);
+    delegate!(self, self.inner; overhead fd outbox is_full flush receive wait woke stats);
 
     fn queue(&mut self, packet: Transmit) -> usize {
         let hop = v4(packet.dst).and_then(|dst| self.tables.next_hop(self.tables.np_of(dst)));

@@ -2,7 +2,7 @@
 //!
 //! One thread, one epoll set. The loop sleeps until a packet, a timer or the caller's deadline: it never polls idly,
 //! because the lab runs it in a kernel whose time stands still while a process spins. This is the only crate that may
-//! read a clock or make system calls; unsafe code is confined to `sys.rs`.
+//! read a clock or make system calls; unsafe code is confined to `sys.rs` and `ring.rs`.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod byte_stream;
@@ -20,6 +20,7 @@ mod memory;
 mod places;
 mod protected;
 mod reactor;
+mod ring;
 mod sequence;
 mod serial;
 mod stack;
@@ -39,6 +40,7 @@ pub use forwarding::{Forwarder, Port, PortNotice};
 pub use gateway::{GatewayLoop, Passed};
 pub use protected::ProtectedDevice;
 pub use reactor::{Interest, Reactor};
+pub use ring::Woken;
 pub use sequence::SequenceRecord;
 pub use serial::SerialDevice;
 pub use stack::Stack;

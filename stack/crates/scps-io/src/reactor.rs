@@ -6,7 +6,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use scps_types::Duration;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What to wait for, or what a descriptor is ready for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -123,6 +123,22 @@ impl Driven {
         reactor.ask(self.place, self.device.fd(), Interest::default())
     }
 
+    /// Waits as the reactor does, with this device for the only one.
+    pub(crate) fn wait(
+        &mut self,
+        reactor: &mut Reactor,
+        timeout: Option<Duration>,
+    ) -> io::Result<Vec<(usize, Interest)>> {
+        let Some(woken) = self.device.wait(reactor.set.as_fd(), timeout)? else {
+            self.ask(reactor, true)?;
+            return reactor.wait(timeout);
+        };
+        if woken.others {
+            reactor.wait(Some(Duration::ZERO))?;
+        }
+        Ok(woken.packet.then_some((self.place, Interest::READ)).into_iter().collect())
+    }
+
     /// Takes note of room, and tells whether there is something to read after a wait that took `waited`.
     pub(crate) fn is_readable(&mut self, found: &[(usize, Interest)], waited: Duration) -> bool {
         let Some((_, found)) = found.iter().find(|(place, _)| *place == self.place) else { return false };
@@ -150,7 +166,6 @@ impl Driven {
 mod tests {
     use super::*;
     use rustix::io::write;
-    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
     const SHORT: Option<Duration> = Some(Duration::from_millis(50));

@@ -205,8 +205,7 @@ impl Stack {
         let before = self.events.len();
         self.collect_events();
         let wait = if self.events.len() == before { self.time_to_wait(deadline) } else { Some(Duration::ZERO) };
-        self.driven.ask(&mut self.reactor, true).map_err(IoError::system("epoll"))?;
-        let found = self.reactor.wait(wait).map_err(IoError::system("epoll"))?;
+        let found = self.driven.wait(&mut self.reactor, wait).map_err(IoError::system("wait"))?;
         let asleep = self.now;
         self.look();
         let now = self.now;

@@ -3,11 +3,15 @@
 //! With offload each packet carries a virtio header: the engine's segments leave without checksum, many as one packet which the
 //! kernel cuts if it must, and joined packets come back whole, their checksums vouched for.
 
+use crate::clock;
 use crate::device::{Device, DeviceStats, Take};
+use crate::ring::{Ring, Woken};
 use crate::sys::{self, VNET_HEADER_LEN};
 use crate::IoError;
 use scps_tp::{Carrier, Offload, SegmentBatch, Transmit, Trust};
+use scps_types::Duration;
 use scps_wire::{ipv4, tcp};
+use std::cell::OnceCell;
 use std::io::{self, IoSlice};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -38,6 +42,8 @@ pub struct TunDevice {
     sent: usize,
     inbox: Vec<u8>,
     is_woken: bool,
+    /// From the first wait on, what stands in for calls of one purpose each, where there is such a thing.
+    ring: OnceCell<Option<Ring>>,
     stats: DeviceStats,
 }
 
@@ -53,6 +59,8 @@ struct Queued {
 /// Packets read per turn of the loop, so that timers are not starved, and octets, so that they are still in the cache when they are sent on.
 const READS_MAX: usize = 64;
 const READ_OCTETS_MAX: usize = 256 * 1024;
+/// Octets of a packet.
+const PACKET_MAX: usize = 65_536;
 /// Segments that leave as one packet: of 1448 octets of data as many as a packet has room for.
 const JOINED_MAX: u16 = 44;
 /// The kernel completes the checksum (`VIRTIO_NET_HDR_F_NEEDS_CSUM`).
@@ -97,10 +105,40 @@ impl TunDevice {
             outbox: Vec::new(),
             packets: Vec::new(),
             sent: 0,
-            inbox: vec![0; 65_536 + VNET_HEADER_LEN],
+            inbox: vec![0; PACKET_MAX + VNET_HEADER_LEN],
             is_woken: false,
+            ring: OnceCell::new(),
             stats: DeviceStats::default(),
         })
+    }
+
+    fn ring(&mut self) -> Option<&mut Ring> {
+        self.ring.get_mut()?.as_mut()
+    }
+
+    /// Sends what is in the outbox by `how`, which tells how many packets were refused beside its own result.
+    fn send_by_ring<T>(
+        &mut self,
+        how: impl FnOnce(&mut Ring, &mut dyn ExactSizeIterator<Item = &[u8]>) -> io::Result<(T, u64)>,
+    ) -> io::Result<Option<T>> {
+        let Some(ring) = self.ring.get_mut().and_then(Option::as_mut) else { return Ok(None) };
+        let outbox = &self.outbox;
+        let mut packets = self.packets.iter().map(|packet| &outbox[packet.start..packet.start + packet.len]);
+        let (result, refused) = how(ring, &mut packets)?;
+        let count = self.packets.len() as u64;
+        self.stats.send_calls += u64::from(count > 0);
+        self.stats.sent += count - refused;
+        self.stats.refused += refused;
+        self.packets.clear();
+        self.outbox.clear();
+        Ok(Some(result))
+    }
+}
+
+impl Drop for TunDevice {
+    fn drop(&mut self) {
+        // Nobody waits any more. What cannot leave is lost like any packet.
+        let _ = self.send_by_ring(|ring, packets| Ok(((), ring.send(packets)?)));
     }
 }
 
@@ -132,6 +170,13 @@ impl Device for TunDevice {
     }
 
     fn flush(&mut self) -> io::Result<bool> {
+        if self.ring().is_some() {
+            // What is left leaves with the next wait.
+            if self.is_full() {
+                self.send_by_ring(|ring, packets| Ok(((), ring.send(packets)?)))?;
+            }
+            return Ok(true);
+        }
         while self.sent < self.packets.len() {
             let Queued { start, len, offload } = self.packets[self.sent];
             let count = offload.map_or(1, |offload| offload.segments(len) as u64);
@@ -153,6 +198,13 @@ impl Device for TunDevice {
     }
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
+        if let Some(ring) = self.ring.get_mut().and_then(Option::as_mut) {
+            let Some(packet) = ring.packet()? else { return Ok(false) };
+            self.stats.receive_calls += 1;
+            self.stats.received += 1;
+            take(packet, SegmentBatch::Packets(packet.len()), Trust::Check);
+            return Ok(true);
+        }
         let mut octets = 0;
         let reads_max = if std::mem::take(&mut self.is_woken) { 1 } else { READS_MAX };
         for i in 0..reads_max {
@@ -179,12 +231,20 @@ impl Device for TunDevice {
         Ok(true)
     }
 
+    fn wait(&mut self, others: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<Option<Woken>> {
+        let (fd, has_ring) = (self.fd.as_fd(), clock::is_virtual() && !self.offload);
+        self.ring.get_or_init(|| has_ring.then(|| Ring::start(fd, PACKET_MAX)).flatten());
+        self.send_by_ring(|ring, packets| ring.wait(packets, others, timeout))
+    }
+
     fn woke(&mut self) {
         self.is_woken = true;
     }
 
     fn stats(&self) -> DeviceStats {
-        self.stats
+        // What a ring has not yet handed over leaves at this instant all the same.
+        let leaving = if self.ring.get().is_some_and(Option::is_some) { self.packets.len() as u64 } else { 0 };
+        DeviceStats { sent: self.stats.sent + leaving, ..self.stats }
     }
 }
 
@@ -240,6 +300,7 @@ mod tests {
             sent: 0,
             inbox: vec![0; 70_000],
             is_woken: false,
+            ring: OnceCell::new(),
             stats: DeviceStats::default(),
         };
         (device, kernel)
@@ -398,6 +459,51 @@ mod tests {
             found.push((packets, device.stats().receive_calls - calls));
         }
         assert_eq!(found, [(1, 1), (2, 3), (0, 1)]);
+    }
+
+    #[test]
+    fn with_a_ring_packets_leave_with_the_wait_and_none_is_left_at_the_end() {
+        let (mut device, kernel) = device();
+        device.offload = false;
+        let ring = Ring::start(device.fd(), PACKET_MAX);
+        if ring.is_none() {
+            println!("SKIP: this kernel gives no io_uring");
+            return;
+        }
+        device.ring = OnceCell::from(ring);
+        let (others, _waker) = UnixDatagram::pair().unwrap();
+        let queue = |device: &mut TunDevice, len: usize| {
+            device.outbox().extend(vec![len as u8; len]);
+            device.queue(Transmit::new(DST, len));
+            assert!(device.flush().unwrap());
+        };
+        queue(&mut device, 40);
+        queue(&mut device, 41);
+        assert_eq!((read(&kernel).len(), device.stats().sent), (0, 2));
+        kernel.send(&[3; 30]).unwrap();
+        let woken = device.wait(others.as_fd(), None).unwrap();
+        assert_eq!(woken, Some(Woken { packet: true, others: false }));
+        assert_eq!(read(&kernel), [vec![40; 40], vec![41; 41]]);
+        let mut came = Vec::new();
+        for is_there in [true, false] {
+            let take = &mut |octets: &[u8], _, _| {
+                came.push(octets.to_vec());
+                None
+            };
+            assert_eq!(device.receive(take).unwrap(), is_there);
+        }
+        assert_eq!(came, [vec![3; 30]]);
+        while !device.is_full() {
+            device.outbox().extend(vec![7; 60_000]);
+            device.queue(Transmit::new(DST, 60_000));
+        }
+        assert!(device.flush().unwrap() && device.outbox().is_empty(), "a full outbox leaves without a wait");
+        let DeviceStats { sent, received, refused, send_calls, .. } = device.stats();
+        assert_eq!((sent + refused, received, send_calls), (2 + 5, 1, 2));
+        read(&kernel);
+        queue(&mut device, 50);
+        drop(device);
+        assert_eq!(read(&kernel), [vec![50; 50]]);
     }
 
     #[test]
