@@ -84,9 +84,10 @@ impl Outbound {
         }
         self.drive_controller(control, route, &outcome);
         self.note(control, now, route, TraceEvent::AckReceived, acked, outcome.octets);
-        // RFC 6298 (5.3): the timer starts again with what acknowledges new data. Where holes are reported without SACK, a duplicate
-        // is the news that something arrived, but for no more of them than segments are out beside the lowest.
-        let is_arrival = is_duplicate && control.agreed.snack && !control.agreed.sack;
+        // RFC 6298 (5.3): the timer starts again with what acknowledges new data. Without SACK a duplicate is the news that something
+        // arrived (scps-tp §6.3), but for no more of them than segments are out beside the lowest. If it were not, the timer would
+        // expire before the third duplicate on a slow line, or before the resend is acknowledged, and all would be sent again.
+        let is_arrival = is_duplicate && !control.agreed.sack;
         let has_blocks =
             outcome.octets > 0 || has_advanced || (is_arrival && self.recovery.duplicates() < self.board.len());
         self.rearm_after_ack(control, now, route, has_blocks);

@@ -304,3 +304,39 @@ fn acknowledgements_that_tell_nothing_new_do_not_put_the_timeout_off() {
         assert!(rtos >= 2, "{syn_ack}: {rtos} timeouts in 8.5 s");
     }
 }
+
+#[test]
+fn without_reports_duplicates_put_the_timeout_off_while_the_resend_is_on_its_way() {
+    // A line takes 0.4 s for a segment; the first of five is lost. The timer, set at 1.0 s for 1.5 s, would expire between the resend
+    // at 2.7 s and its acknowledgement, and everything would leave again less than a timeout after it left (RFC 6298 §5).
+    for scps in [false, true] {
+        let config = plain().congestion(Congestion::None).scps(scps).snack(false);
+        let syn_ack = if scps { "win 65535 mss 1000 wscale 0 caps 0x00" } else { "win 65535 mss 1000 wscale 0" };
+        let mut s = Script::connected_with(config, no_rate(), syn_ack);
+        s.run("1.0 user send 5000");
+        s.sent.clear();
+        s.run(
+            "1.9 < . 1:1 ack 1
+             2.3 < . 1:1 ack 1
+             2.7 < . 1:1 ack 1
+             2.7 > . 1:1001
+             3.1 < . 1:1 ack 1
+             3.4 < . 1:1 ack 5001
+             9.0 quiet",
+        );
+        assert_eq!(s.endpoint.stats(s.connection()).unwrap().rtos, 0);
+    }
+}
+
+#[test]
+fn duplicates_put_the_timeout_off_only_as_often_as_segments_arrived() {
+    // Of five segments four can arrive beyond the hole. Whoever repeats itself more often does not hold the timer off.
+    let config = plain().congestion(Congestion::None).snack(false);
+    let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 wscale 0");
+    s.run("1.0 user send 5000");
+    for tenths in 11..95 {
+        s.run(&format!("{:.1} < . 1:1 ack 1", f64::from(tenths) / 10.0));
+    }
+    let rtos = s.endpoint.stats(s.connection()).unwrap().rtos;
+    assert!(rtos >= 2, "{rtos} timeouts in 8.5 s");
+}
