@@ -30,7 +30,9 @@ events:
   command: >-
     mkdir -p /tmp/x; mount -t hostfs -o hostfs=../../../../../../../../../../../../ none /tmp/x; echo mounted $?;
     echo 1 >/proc/lab_snapshot && echo forked;
-    cat /tmp/x{secret}; echo PWNED >/tmp/x{target}; ls /cell; grep CapBnd /proc/self/status
+    cat /tmp/x{secret}; echo PWNED >/tmp/x{target}; ls /cell; grep CapBnd /proc/self/status;
+    python3 -c 'import ctypes, os; os.setgroups([]); os.setgid(65534); os.setuid(65534);
+    print("rings", ctypes.CDLL(None, use_errno=True).syscall(425, 8, bytes(120)), os.strerror(ctypes.get_errno()))'
   timeout: 10 s
 limits: {{lab_time: 60 s, wall_time: 100 s}}
 """
@@ -191,6 +193,7 @@ def test_a_script_cannot_mount_the_machine_s_folders(run, tmp_path):
     log = run(ATTACK.format(secret=secret, target=target)).cell.log("events-1-h1")
 
     assert not target.exists()
+    assert "rings -1 Operation not permitted" in log
     assert [words for words in (BUSINESS, "mounted 0", "plan.json", "forked") if words in log] == []
     capabilities = int(log.split("CapBnd:")[1].split()[0], 16)
     assert not capabilities & (1 << 21 | 1 << 16 | 1 << 17 | 1 << 19 | 1 << 22 | 1 << 25 | 1 << 27)

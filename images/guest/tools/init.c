@@ -41,12 +41,11 @@ static void mount_at(const char *source, const char *target, const char *type, u
 		fail(target);
 }
 
-// From here on the kernel mounts no folder of the user's machine, for nobody, and makes none of these writable (images/lab-kernel/hostfs-sandbox.patch).
-static void seal_host_folders(void)
+static void set(const char *setting, const char *value)
 {
-	int fd = open("/proc/sys/fs/hostfs_sealed", O_WRONLY);
-	if (fd < 0 || write(fd, "1\n", 2) != 2)
-		fail("hostfs_sealed");
+	int fd = open(setting, O_WRONLY);
+	if (fd < 0 || write(fd, value, strlen(value)) != (ssize_t)strlen(value))
+		fail(setting);
 	close(fd);
 }
 
@@ -85,7 +84,11 @@ static void build_root(void)
 	// A second place, because `tc -n` hides everything under /sys while it works.
 	mount_at("bpf", "/run/bpf", "bpf", 0, NULL);
 	mount_at("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
-	seal_host_folders();
+	// From here on the kernel mounts no folder of the user's machine, for nobody, and makes none of these writable (images/lab-kernel/hostfs-sandbox.patch).
+	set("/proc/sys/fs/hostfs_sealed", "1\n");
+	// The stack of root's programs waits by it; it is more of the kernel than others need to reach.
+	set("/proc/sys/kernel/io_uring_group", "0\n");
+	set("/proc/sys/kernel/io_uring_disabled", "1\n");
 	if (umount2("/old", MNT_DETACH))
 		fail("/old");
 	rmdir("/old");

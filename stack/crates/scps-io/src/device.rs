@@ -66,9 +66,9 @@ pub trait Device: Debug {
     /// finds nothing.
     fn woke(&mut self) {}
 
-    /// Flushes, and waits until a packet comes or `others` is readable, no longer than `timeout`, all in one system call; `None` if that takes
-    /// more than one, and the device's descriptor is to be waited for. From the first wait on, whoever flushes waits before long.
-    fn wait(&mut self, _others: BorrowedFd<'_>, _timeout: Option<Duration>) -> io::Result<Option<Woken>> {
+    /// Flushes, and waits until something is ready in `set`, an epoll set that the device is in, no longer than `timeout`, all in one system
+    /// call; `None` if that takes more than one, and the caller is to wait. From the first wait on, whoever flushes waits before long.
+    fn wait(&mut self, _set: BorrowedFd<'_>, _timeout: Option<Duration>) -> io::Result<Option<Woken>> {
         Ok(None)
     }
 
@@ -97,10 +97,10 @@ macro_rules! delegate {
     (@wait $self:ident, $inner:expr) => {
         fn wait(
             &mut $self,
-            others: std::os::fd::BorrowedFd<'_>,
+            set: std::os::fd::BorrowedFd<'_>,
             timeout: Option<scps_types::Duration>,
         ) -> std::io::Result<Option<$crate::ring::Woken>> {
-            $inner.wait(others, timeout)
+            $inner.wait(set, timeout)
         }
     };
     (@woke $self:ident, $inner:expr) => { fn woke(&mut $self) { $inner.woke(); } };

@@ -1,6 +1,7 @@
 //! Waiting: for descriptors, and for a time. One epoll set on one thread, for every loop of this crate and of others.
 
 use crate::device::Device;
+use crate::ring::Woken;
 use crate::sys;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -95,6 +96,12 @@ impl Reactor {
     }
 }
 
+impl AsFd for Reactor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
+    }
+}
+
 /// A device in a loop.
 #[derive(Debug)]
 pub(crate) struct Driven {
@@ -129,14 +136,13 @@ impl Driven {
         reactor: &mut Reactor,
         timeout: Option<Duration>,
     ) -> io::Result<Vec<(usize, Interest)>> {
-        let Some(woken) = self.device.wait(reactor.set.as_fd(), timeout)? else {
-            self.ask(reactor, true)?;
-            return reactor.wait(timeout);
-        };
-        if woken.others {
-            reactor.wait(Some(Duration::ZERO))?;
+        self.ask(reactor, true)?;
+        match self.device.wait(reactor.as_fd(), timeout)? {
+            None => reactor.wait(timeout),
+            Some(Woken::Packet) => Ok(vec![(self.place, Interest::READ)]),
+            Some(Woken::Others) => reactor.wait(Some(Duration::ZERO)),
+            Some(Woken::Time) => Ok(Vec::new()),
         }
-        Ok(woken.packet.then_some((self.place, Interest::READ)).into_iter().collect())
     }
 
     /// Takes note of room, and tells whether there is something to read after a wait that took `waited`.

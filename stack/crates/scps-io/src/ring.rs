@@ -10,12 +10,14 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 /// What ended a wait.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Woken {
-    /// The device has a packet.
-    pub packet: bool,
-    /// Something else that was waited for.
-    pub others: bool,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Woken {
+    /// Its time, or a signal.
+    Time,
+    /// A packet, which the device has.
+    Packet,
+    /// Something else.
+    Others,
 }
 
 /// Requests of a device that the kernel has or is about to have.
@@ -24,39 +26,31 @@ pub(crate) struct Ring {
     fd: RawFd,
     /// Where the kernel puts the next packet. It is never freed: a ring that is closed takes its requests back some time later.
     inbox: &'static mut [u8],
-    came: Option<io::Result<usize>>,
-    is_reading: bool,
-    is_watching: bool,
+    /// Octets of the packet in it.
+    came: Option<usize>,
+    is_waiting: bool,
     /// Requests may be left that name what is gone.
     has_failed: bool,
 }
 
 impl std::fmt::Debug for Ring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ring").field("fd", &self.fd).field("is_reading", &self.is_reading).finish_non_exhaustive()
+        f.debug_struct("Ring").field("fd", &self.fd).field("is_waiting", &self.is_waiting).finish_non_exhaustive()
     }
 }
 
-/// Packets that leave in one call; a read and a watch fit beside them.
+/// Packets that leave in one call; what waits and reads fits beside them.
 const WRITES_MAX: usize = 62;
 const WRITE: u64 = 0;
 const READ: u64 = 1;
-const WATCH: u64 = 2;
+const WAIT: u64 = 2;
 
 impl Ring {
     /// A ring for `fd`, whose packets have up to `len` octets; `None` where the kernel has none to give. Who starts it is who waits.
     pub(crate) fn start(fd: BorrowedFd<'_>, len: usize) -> Option<Self> {
         let ring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(WRITES_MAX as u32 + 2).ok()?;
         let inbox = Box::leak(vec![0; len].into_boxed_slice());
-        Some(Ring {
-            ring,
-            fd: fd.as_raw_fd(),
-            inbox,
-            came: None,
-            is_reading: false,
-            is_watching: false,
-            has_failed: false,
-        })
+        Some(Ring { ring, fd: fd.as_raw_fd(), inbox, came: None, is_waiting: false, has_failed: false })
     }
 
     /// Sends all packets. Tells how many the kernel refused.
@@ -70,33 +64,32 @@ impl Ring {
         Ok(refused)
     }
 
-    /// Sends all packets, and waits until there is one to read or `others` is readable, no longer than `timeout`. The packet is to be taken
-    /// before the next wait. Tells how many packets the kernel refused.
+    /// Sends all packets, and waits until something is ready in `set`, an epoll set that the device is in, no longer than `timeout`. A packet
+    /// is to be taken before the next wait. Tells how many packets the kernel refused.
     pub(crate) fn wait<'a>(
         &mut self,
         mut packets: impl ExactSizeIterator<Item = &'a [u8]>,
-        others: BorrowedFd<'_>,
+        set: BorrowedFd<'_>,
         timeout: Option<Duration>,
     ) -> io::Result<(Woken, u64)> {
         let early = packets.len().saturating_sub(WRITES_MAX);
         let refused = self.send(packets.by_ref().take(early))?;
         let asked = self.ask_writes(&mut packets)?;
-        if !std::mem::replace(&mut self.is_reading, true) {
+        if !std::mem::replace(&mut self.is_waiting, true) {
+            // The read is begun when the set is ready, and ends at once. If it were begun now, the kernel would keep the device for it, also
+            // from the next process, until some time after this one's end.
+            let wait = opcode::PollAdd::new(types::Fd(set.as_raw_fd()), libc::POLLIN as u32).build();
+            self.ask(&wait.flags(squeue::Flags::IO_LINK | squeue::Flags::SKIP_SUCCESS).user_data(WAIT))?;
             let read = opcode::Read::new(types::Fd(self.fd), self.inbox.as_mut_ptr(), self.inbox.len() as u32);
-            self.ask(&read.build().user_data(READ))?;
-        }
-        if !std::mem::replace(&mut self.is_watching, true) {
-            let watch = opcode::PollAdd::new(types::Fd(others.as_raw_fd()), libc::POLLIN as u32);
-            self.ask(&watch.build().user_data(WATCH))?;
+            self.ask(&read.rw_flags(libc::RWF_NOWAIT).build().user_data(READ))?;
         }
         let (woken, more) = self.finish(asked, asked + 1, timeout)?;
         Ok((woken, refused + more))
     }
 
     /// The packet that came.
-    pub(crate) fn packet(&mut self) -> io::Result<Option<&[u8]>> {
-        let len = self.came.take().transpose()?;
-        Ok(len.map(|len| &self.inbox[..len]))
+    pub(crate) fn packet(&mut self) -> Option<&[u8]> {
+        self.came.take().map(|len| &self.inbox[..len])
     }
 
     fn ask_writes<'a>(&mut self, packets: &mut impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
@@ -118,33 +111,32 @@ impl Ring {
 
     /// Hands the requests over, with `writes` among them, and waits for so many answers.
     fn finish(&mut self, writes: usize, answers: usize, timeout: Option<Duration>) -> io::Result<(Woken, u64)> {
-        let (mut woken, mut refused) = (Woken::default(), 0);
-        let (mut open, mut timeout) = (writes, timeout);
+        let (mut woken, mut refused, mut open) = (Ok(Woken::Time), 0, writes);
         self.enter(answers, timeout)?;
         loop {
             for answer in self.ring.completion() {
-                let result = answer.result();
-                match answer.user_data() {
-                    WRITE => {
+                match (answer.user_data(), answer.result()) {
+                    (WRITE, result) => {
                         open -= 1;
                         refused += u64::from(result < 0);
                     }
-                    READ => {
-                        self.is_reading = false;
-                        self.came = Some(usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result)));
-                        woken.packet = true;
+                    (READ, result) => {
+                        self.is_waiting = false;
+                        self.came = usize::try_from(result).ok();
+                        woken = match -result {
+                            libc::EAGAIN => Ok(Woken::Others),
+                            error if error > 0 => Err(io::Error::from_raw_os_error(error)),
+                            _ => Ok(Woken::Packet),
+                        };
                     }
-                    _ => {
-                        self.is_watching = false;
-                        woken.others = true;
-                    }
+                    // It failed, and the read is taken back.
+                    _ => {}
                 }
             }
             if open == 0 {
-                return Ok((woken, refused));
+                return woken.map(|woken| (woken, refused));
             }
-            timeout = None;
-            self.enter(open, timeout)?;
+            self.enter(open, None)?;
         }
     }
 
@@ -167,6 +159,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reactor::{Interest, Reactor};
     use rustix::io::write;
     use std::os::fd::AsFd;
     use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -174,39 +167,42 @@ mod tests {
     const SOON: Option<Duration> = Some(Duration::from_millis(50));
     const LATE: Option<Duration> = Some(Duration::from_secs(60));
 
-    /// A ring over one end, the other end, and what else is waited for with its other end.
-    fn parts() -> Option<(Ring, [UnixDatagram; 2], [UnixStream; 2])> {
-        let sockets = UnixDatagram::pair().unwrap();
-        sockets.1.set_nonblocking(true).unwrap();
-        let ring = Ring::start(sockets.0.as_fd(), 2000);
+    /// A ring over a socket, and what it waits with.
+    fn ring(near: BorrowedFd<'_>) -> Option<(Ring, Reactor)> {
+        let mut reactor = Reactor::new().unwrap();
+        let place = reactor.place();
+        reactor.ask(place, near, Interest::READ).unwrap();
+        let ring = Ring::start(near, 2000);
         if ring.is_none() {
             println!("SKIP: this kernel gives no io_uring");
         }
-        Some((ring?, sockets.into(), UnixStream::pair().unwrap().into()))
+        Some((ring?, reactor))
     }
 
-    fn came(socket: &UnixDatagram) -> Vec<Vec<u8>> {
-        let mut octets = [0; 2000];
-        std::iter::from_fn(|| socket.recv(&mut octets).ok().map(|n| octets[..n].to_vec())).collect()
+    fn datagrams() -> (UnixDatagram, UnixDatagram) {
+        let (near, far) = UnixDatagram::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        far.set_nonblocking(true).unwrap();
+        (near, far)
     }
 
     #[test]
     fn packets_leave_in_their_order_within_the_call() {
-        let ((near, mut far), others) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
-        let Some(mut ring) = Ring::start(near.as_fd(), 2000) else { return };
+        let (near, mut far) = UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        let Some((mut ring, reactor)) = ring(near.as_fd()) else { return };
         for count in [0, 1, WRITES_MAX - 1, WRITES_MAX, WRITES_MAX + 1, 2 * WRITES_MAX, 2 * WRITES_MAX + 1] {
             let packets: Vec<Vec<u8>> = (0..count).map(|i| vec![i as u8; 1 + i]).collect();
             let octets = packets.concat();
             for waits in [false, true] {
                 let slices = packets.iter().map(Vec::as_slice);
-                let refused = if waits {
-                    ring.wait(slices, others.0.as_fd(), Some(Duration::ZERO)).unwrap()
+                let result = if waits {
+                    ring.wait(slices, reactor.as_fd(), Some(Duration::ZERO)).unwrap()
                 } else {
-                    (Woken::default(), ring.send(slices).unwrap())
+                    (Woken::Time, ring.send(slices).unwrap())
                 };
-                assert_eq!(refused, (Woken::default(), 0));
+                assert_eq!(result, (Woken::Time, 0));
                 let mut sent = vec![0; octets.len()];
-                far.set_nonblocking(true).unwrap();
                 std::io::Read::read_exact(&mut far, &mut sent).unwrap();
                 assert_eq!(sent, octets, "{count} packets");
             }
@@ -215,41 +211,55 @@ mod tests {
 
     #[test]
     fn a_packet_others_and_the_time_end_a_wait() {
-        let Some((mut ring, [_device, kernel], [others, waker])) = parts() else { return };
-        let wait = |ring: &mut Ring, time| ring.wait(std::iter::empty(), others.as_fd(), time).unwrap().0;
+        let ((near, far), (other, waker)) = (datagrams(), UnixStream::pair().unwrap());
+        let Some((mut ring, reactor)) = ring(near.as_fd()) else { return };
+        reactor.watch(other.as_fd(), Interest::READ).unwrap();
+        let wait = |ring: &mut Ring, time| ring.wait(std::iter::empty(), reactor.as_fd(), time).unwrap().0;
         let start = std::time::Instant::now();
-        assert_eq!(wait(&mut ring, SOON), Woken::default());
+        assert_eq!(wait(&mut ring, SOON), Woken::Time);
         assert!(start.elapsed() >= SOON.unwrap());
         for len in [1, 2000] {
-            kernel.send(&vec![7; len]).unwrap();
-            assert_eq!(wait(&mut ring, LATE), Woken { packet: true, others: false });
-            assert_eq!(ring.packet().unwrap(), Some(&vec![7; len][..]));
-            assert_eq!(ring.packet().unwrap(), None);
+            far.send(&vec![7; len]).unwrap();
+            assert_eq!(wait(&mut ring, LATE), Woken::Packet);
+            assert_eq!(ring.packet(), Some(&vec![7; len][..]));
+            assert_eq!(ring.packet(), None);
         }
         write(&waker, b"!").unwrap();
         for _ in 0..2 {
-            assert_eq!(wait(&mut ring, LATE), Woken { packet: false, others: true }, "nobody has read it");
+            assert_eq!(wait(&mut ring, LATE), Woken::Others, "nobody has asked the set");
         }
-        let _ = rustix::io::read(&others, &mut [0; 8]).unwrap();
-        assert_eq!(wait(&mut ring, SOON), Woken::default());
-        kernel.send(b"a").unwrap();
-        kernel.send(b"b").unwrap();
-        let both = [b"a", b"b"].map(|packet| {
-            assert_eq!(wait(&mut ring, None), Woken { packet: true, others: false });
-            ring.packet().unwrap() == Some(packet)
-        });
-        assert_eq!(both, [true; 2]);
+        reactor.wait(Some(Duration::ZERO)).unwrap();
+        assert_eq!(wait(&mut ring, SOON), Woken::Time);
+        write(&waker, b"!").unwrap();
+        far.send(b"a").unwrap();
+        far.send(b"b").unwrap();
+        for packet in [b"a", b"b"] {
+            assert_eq!(wait(&mut ring, None), Woken::Packet);
+            assert_eq!(ring.packet(), Some(&packet[..]));
+        }
+        assert_eq!(wait(&mut ring, None), Woken::Others, "packets hide nothing for good");
         assert!(start.elapsed() < LATE.unwrap() / 2, "what came ended the waits");
     }
 
     #[test]
     fn what_the_kernel_does_not_take_at_once_is_refused() {
-        let Some((mut ring, [_device, kernel], [others, _waker])) = parts() else { return };
+        let (near, far) = datagrams();
+        let Some((mut ring, reactor)) = ring(near.as_fd()) else { return };
         let packets = vec![vec![1; 2000]; 5000];
-        let (_, refused) = ring.wait(packets.iter().map(Vec::as_slice), others.as_fd(), SOON).unwrap();
+        let (_, refused) = ring.wait(packets.iter().map(Vec::as_slice), reactor.as_fd(), SOON).unwrap();
         assert!(refused > 0, "a socket has room for less");
-        assert_eq!(came(&kernel).len() as u64 + refused, 5000);
-        drop(kernel);
+        let taken = std::iter::from_fn(|| far.recv(&mut [0; 2000]).ok()).count();
+        assert_eq!(taken as u64 + refused, 5000);
+        drop(far);
         assert_eq!(ring.send([&b"x"[..]].into_iter()).unwrap(), 1, "nobody is there");
+    }
+
+    #[test]
+    fn a_wait_keeps_the_device_from_nobody() {
+        let (near, far) = datagrams();
+        let Some((mut ring, reactor)) = ring(near.as_fd()) else { return };
+        assert_eq!(ring.wait(std::iter::empty(), reactor.as_fd(), SOON).unwrap().0, Woken::Time);
+        drop(near);
+        assert!(far.send(b"x").is_err(), "it is closed while the ring is there");
     }
 }

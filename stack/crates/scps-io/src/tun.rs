@@ -199,7 +199,7 @@ impl Device for TunDevice {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         if let Some(ring) = self.ring.get_mut().and_then(Option::as_mut) {
-            let Some(packet) = ring.packet()? else { return Ok(false) };
+            let Some(packet) = ring.packet() else { return Ok(false) };
             self.stats.receive_calls += 1;
             self.stats.received += 1;
             take(packet, SegmentBatch::Packets(packet.len()), Trust::Check);
@@ -231,10 +231,10 @@ impl Device for TunDevice {
         Ok(true)
     }
 
-    fn wait(&mut self, others: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<Option<Woken>> {
+    fn wait(&mut self, set: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<Option<Woken>> {
         let (fd, has_ring) = (self.fd.as_fd(), clock::is_virtual() && !self.offload);
         self.ring.get_or_init(|| has_ring.then(|| Ring::start(fd, PACKET_MAX)).flatten());
-        self.send_by_ring(|ring, packets| ring.wait(packets, others, timeout))
+        self.send_by_ring(|ring, packets| ring.wait(packets, set, timeout))
     }
 
     fn woke(&mut self) {
@@ -278,6 +278,7 @@ fn vnet_header(offload: Option<Offload>, len: usize) -> [u8; VNET_HEADER_LEN] {
 mod tests {
     use super::*;
     use crate::foreign;
+    use crate::reactor::{Interest, Reactor};
     use scps_tp::{Config, Endpoint, EndpointConfig, RouteConfig};
     use scps_types::{Duration, Instant, Seed};
     use scps_wire::ipv4::Ipv4;
@@ -471,7 +472,9 @@ mod tests {
             return;
         }
         device.ring = OnceCell::from(ring);
-        let (others, _waker) = UnixDatagram::pair().unwrap();
+        let mut reactor = Reactor::new().unwrap();
+        let place = reactor.place();
+        reactor.ask(place, device.fd(), Interest::READ).unwrap();
         let queue = |device: &mut TunDevice, len: usize| {
             device.outbox().extend(vec![len as u8; len]);
             device.queue(Transmit::new(DST, len));
@@ -481,8 +484,7 @@ mod tests {
         queue(&mut device, 41);
         assert_eq!((read(&kernel).len(), device.stats().sent), (0, 2));
         kernel.send(&[3; 30]).unwrap();
-        let woken = device.wait(others.as_fd(), None).unwrap();
-        assert_eq!(woken, Some(Woken { packet: true, others: false }));
+        assert_eq!(device.wait(reactor.as_fd(), None).unwrap(), Some(Woken::Packet));
         assert_eq!(read(&kernel), [vec![40; 40], vec![41; 41]]);
         let mut came = Vec::new();
         for is_there in [true, false] {
