@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 PPP_FLAG = 0x7E
-# The channel hands frames on whole: all but their last bytes are late by at most this many byte times, the end of a
-# frame never is.
-GRAIN_BYTES = 256
+# The channel hands frames on whole, when their end arrives: a receiver does nothing with a frame before. This is more
+# than a frame without escapes has; of a longer one, and of frames whose end is damaged, the beginning comes before.
+GRAIN_BYTES = 2048
 LEAST_LCP_RESTART_S = 3
 # Header, frame check and flags of PPP's longest frame of the set-up, with every character escaped.
 SET_UP_FRAME_BYTES = 200

@@ -62,6 +62,9 @@ pub struct Counters {
     pub most_waiting_bytes: u64,
 }
 
+/// As many bytes are asked for at a time, at most, when the buffer was full: what waits in the sender for room does not depend on the grain.
+const ROOM_BYTES: usize = 256;
+
 #[derive(Clone, Copy, Debug)]
 struct Byte {
     due: Instant,
@@ -109,7 +112,7 @@ impl Direction {
 
     /// When there will be room for a group of bytes; `None` if there is now.
     pub fn room_at(&self, now: Instant) -> Option<Instant> {
-        let wanted = self.config.grain_bytes.min(self.config.buffer_bytes);
+        let wanted = self.config.grain_bytes.min(self.config.buffer_bytes).min(ROOM_BYTES);
         if self.room(now) >= wanted {
             return None;
         }
