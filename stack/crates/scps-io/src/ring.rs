@@ -64,8 +64,8 @@ impl Ring {
         Ok(refused)
     }
 
-    /// Sends all packets, and waits until something is ready in `set`, an epoll set that the device is in, no longer than `timeout`. A packet
-    /// is to be taken before the next wait. Tells how many packets the kernel refused.
+    /// Sends all packets, and waits until something is ready in `set`, an epoll set that the device is in, no longer than `timeout`. While a
+    /// packet is there that nobody has taken, it does not wait. Tells how many packets the kernel refused.
     pub(crate) fn wait<'a>(
         &mut self,
         mut packets: impl ExactSizeIterator<Item = &'a [u8]>,
@@ -75,7 +75,8 @@ impl Ring {
         let early = packets.len().saturating_sub(WRITES_MAX);
         let refused = self.send(packets.by_ref().take(early))?;
         let asked = self.ask_writes(&mut packets)?;
-        if !std::mem::replace(&mut self.is_waiting, true) {
+        // A packet may have come with the answers of an earlier call.
+        if self.came.is_none() && !std::mem::replace(&mut self.is_waiting, true) {
             // The read is begun when the set is ready, and ends at once. If it were begun now, the kernel would keep the device for it, also
             // from the next process, until some time after this one's end.
             let wait = opcode::PollAdd::new(types::Fd(set.as_raw_fd()), libc::POLLIN as u32).build();
@@ -83,8 +84,8 @@ impl Ring {
             let read = opcode::Read::new(types::Fd(self.fd), self.inbox.as_mut_ptr(), self.inbox.len() as u32);
             self.ask(&read.rw_flags(libc::RWF_NOWAIT).build().user_data(READ))?;
         }
-        let (woken, more) = self.finish(asked, asked + 1, timeout)?;
-        Ok((woken, refused + more))
+        let (woken, more) = self.finish(asked, asked + usize::from(self.is_waiting), timeout)?;
+        Ok((if self.came.is_some() { Woken::Packet } else { woken }, refused + more))
     }
 
     /// The packet that came.
@@ -239,6 +240,24 @@ mod tests {
         }
         assert_eq!(wait(&mut ring, None), Woken::Others, "packets hide nothing for good");
         assert!(start.elapsed() < LATE.unwrap() / 2, "what came ended the waits");
+    }
+
+    #[test]
+    fn a_packet_that_comes_while_others_are_sent_is_not_written_over() {
+        let (near, far) = datagrams();
+        let Some((mut ring, reactor)) = ring(near.as_fd()) else { return };
+        let wait = |ring: &mut Ring, time| ring.wait(std::iter::empty(), reactor.as_fd(), time).unwrap().0;
+        assert_eq!(wait(&mut ring, SOON), Woken::Time);
+        far.send(b"a").unwrap();
+        assert_eq!(ring.send([&b"x"[..]].into_iter()).unwrap(), 0);
+        far.send(b"b").unwrap();
+        for packet in [b"a", b"b"] {
+            for _ in 0..2 {
+                assert_eq!(wait(&mut ring, LATE), Woken::Packet, "it waits for nothing while one is there");
+            }
+            assert_eq!(ring.packet(), Some(&packet[..]));
+        }
+        assert_eq!(wait(&mut ring, SOON), Woken::Time);
     }
 
     #[test]

@@ -112,8 +112,8 @@ impl TunDevice {
         })
     }
 
-    fn ring(&mut self) -> Option<&mut Ring> {
-        self.ring.get_mut()?.as_mut()
+    fn has_ring(&self) -> bool {
+        self.ring.get().is_some_and(Option::is_some)
     }
 
     /// Sends what is in the outbox by `how`, which tells how many packets were refused beside its own result.
@@ -170,7 +170,7 @@ impl Device for TunDevice {
     }
 
     fn flush(&mut self) -> io::Result<bool> {
-        if self.ring().is_some() {
+        if self.has_ring() {
             // What is left leaves with the next wait.
             if self.is_full() {
                 self.send_by_ring(|ring, packets| Ok(((), ring.send(packets)?)))?;
@@ -232,8 +232,8 @@ impl Device for TunDevice {
     }
 
     fn wait(&mut self, set: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<Option<Woken>> {
-        let (fd, has_ring) = (self.fd.as_fd(), clock::is_virtual() && !self.offload);
-        self.ring.get_or_init(|| has_ring.then(|| Ring::start(fd, PACKET_MAX)).flatten());
+        let (fd, is_wanted) = (self.fd.as_fd(), clock::is_virtual() && !self.offload);
+        self.ring.get_or_init(|| is_wanted.then(|| Ring::start(fd, PACKET_MAX)).flatten());
         self.send_by_ring(|ring, packets| ring.wait(packets, set, timeout))
     }
 
@@ -243,7 +243,7 @@ impl Device for TunDevice {
 
     fn stats(&self) -> DeviceStats {
         // What a ring has not yet handed over leaves at this instant all the same.
-        let leaving = if self.ring.get().is_some_and(Option::is_some) { self.packets.len() as u64 } else { 0 };
+        let leaving = if self.has_ring() { self.packets.len() as u64 } else { 0 };
         DeviceStats { sent: self.stats.sent + leaving, ..self.stats }
     }
 }
