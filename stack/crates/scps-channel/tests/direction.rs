@@ -105,6 +105,18 @@ fn a_full_buffer_takes_no_more_until_the_line_has_room() {
     assert_eq!(direction.room(room_at), 1);
 }
 
+/// When there is room in a full buffer depends on no grain beyond 256 octets.
+#[test]
+fn a_sender_is_asked_as_early_with_a_large_grain() {
+    let room_at = |grain_bytes, buffer_bytes| {
+        let mut direction = Direction::new(LineConfig { buffer_bytes, grain_bytes, ..line(10) });
+        direction.take(T0, &vec![0; buffer_bytes]);
+        direction.room_at(T0).map(|at| at.since(T0).as_secs())
+    };
+    assert_eq!([1, 255, 256, 257, 2048].map(|grain| room_at(grain, 4096)), [1, 255, 256, 256, 256].map(Some));
+    assert_eq!(room_at(2048, 100), Some(100));
+}
+
 #[test]
 fn a_group_is_handed_on_when_its_last_byte_is_due() {
     let mut direction = Direction::new(LineConfig { grain_bytes: 4, flush_byte: Some(0x7e), ..line(10) });
