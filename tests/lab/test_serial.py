@@ -1,7 +1,7 @@
 """Serial links: the channel and PPP against closed forms, and FTP over them. Tolerances are the published ones."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,15 @@ def sent(rate_bps: int, seconds: int, packet_bytes: int) -> dict[str, Any]:
 
 @pytest.fixture
 def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
-    """Runs a workload over sgls, captured at ground; `errors`: of the data direction; `route`: options of routes."""
+    """Runs a workload over sgls, captured at ground if not otherwise; `errors`: of the data direction; `route`: options of
+    routes.
+    """
 
     def run(
         workload: dict[str, Any],
         errors: dict[str, Any] | None = None,
         route: dict[str, int] | None = None,
+        probes: Sequence[dict[str, Any]] = (GROUND,),
         **parameters: object,
     ) -> Cell:
         network = schema.write(network_of("sgls", **parameters))
@@ -50,7 +53,7 @@ def run_serial(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
         impairments = [{"link": "serial", "direction": name, "errors": of_it} for name, of_it in ways.items()]
         for end in network["serial_links"][0]["ends"]:
             end["route"] |= route or {}
-        cell = {"workloads": [workload], "probes": [GROUND], "impairments": impairments}
+        cell = {"workloads": [workload], "probes": [*probes], "impairments": impairments}
         return run_network(engine, tmp_path, network, cell)
 
     return run
@@ -183,3 +186,18 @@ def test_every_way_of_ftp_delivers_the_file(run_serial, command, mode):
 
     file = cell.line("transfer", event="file")
     assert (file["bytes"], file["sha256"]) == (10_000, file["sent_sha256"])
+
+
+def test_a_capture_without_a_filter_has_the_bytes_of_tcpdump(run_serial):
+    """Both ends' packets, behind the header that Linux makes up where a link has none."""
+    lengths = (54, 96)
+    probes = [GROUND | {"name": f"without-{n}", "snaplen_bytes": n} for n in lengths]
+    probes += [GROUND | {"name": f"with-{n}", "snaplen_bytes": n, "filter": "ip or not ip"} for n in lengths]
+    cell = run_serial(ftp("put", "passive"), probes=probes).completed
+
+    for n in lengths:
+        without, with_ = (cell.folder / "captures" / f"{name}-{n}.pcap" for name in ("without", "with"))
+        assert cell.log(f"capture-without-{n}").startswith("labtool:")
+        assert cell.log(f"capture-with-{n}").startswith("tcpdump:")
+        assert len(without.read_bytes()) > 20 * (16 + n)
+        assert without.read_bytes() == with_.read_bytes()

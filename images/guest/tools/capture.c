@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `labtool capture --interface NAME --snapshot-length BYTES --file PATH`: every frame of an Ethernet interface into a pcap file with nanoseconds, until SIGTERM.
-// The bytes are those of `tcpdump -w`, whose two dozen libraries cost more to load than a short cell takes. Filters and other kinds of interfaces are tcpdump's.
+// `labtool capture --interface NAME --snapshot-length BYTES --file PATH`: everything of an interface into a pcap file with nanoseconds, until SIGTERM: frames of
+// Ethernet, packets of others (PPP) behind Linux's "cooked" header. The bytes are those of `tcpdump -w`, whose two dozen libraries cost more to load than a
+// short cell takes. Filters are tcpdump's.
 #define _GNU_SOURCE
 #include "labtool.h"
 
@@ -11,10 +12,12 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,7 +26,7 @@
 enum { BLOCKS = 8, BLOCK_BYTES = 1 << 18, BLOCK_MS = 1000 };
 // tcpdump's largest snapshot length, which is what its 0 stands for too.
 enum { LARGEST_SNAPSHOT_BYTES = 1 << 18 };
-enum { MAGIC_NANOSECONDS = 0xa1b23c4d, LINKTYPE_ETHERNET = 1, ADDRESSES_BYTES = 2 * ETH_ALEN, TAG_BYTES = 4, OUTPUT_BYTES = 1 << 16 };
+enum { MAGIC_NANOSECONDS = 0xa1b23c4d, LINKTYPE_ETHERNET = 1, LINKTYPE_LINUX_SLL = 113, ADDRESSES_BYTES = 2 * ETH_ALEN, TAG_BYTES = 4, OUTPUT_BYTES = 1 << 16 };
 
 struct file_header {
 	uint32_t magic;
@@ -33,6 +36,13 @@ struct file_header {
 
 struct record_header {
 	uint32_t seconds, nanoseconds, captured, whole;
+};
+
+// In network order: type of packet, type and length of the link's address, the address, type of the payload.
+struct cooked_header {
+	uint16_t packet_type, link_type, address_bytes;
+	unsigned char address[8];
+	uint16_t payload_type;
 };
 
 static struct {
@@ -100,21 +110,47 @@ static int put_frame(const struct tpacket3_hdr *frame, uint32_t snapshot_bytes)
 	       put(bytes + ADDRESSES_BYTES, behind - tag_bytes);
 }
 
-static int put_block(struct tpacket_block_desc *block, uint32_t snapshot_bytes)
+static int put_cooked(const struct tpacket3_hdr *frame, uint32_t snapshot_bytes)
+{
+	const struct sockaddr_ll *link = (const struct sockaddr_ll *)((const char *)frame + TPACKET_ALIGN(sizeof *frame));
+	struct cooked_header cooked = { htons(link->sll_pkttype), htons(link->sll_hatype), htons(link->sll_halen), { 0 }, link->sll_protocol };
+	struct record_header head = { frame->tp_sec, frame->tp_nsec, frame->tp_snaplen + sizeof cooked, frame->tp_len + sizeof cooked };
+
+	memcpy(cooked.address, link->sll_addr, sizeof cooked.address);
+	if (head.captured > snapshot_bytes)
+		head.captured = snapshot_bytes;
+	size_t front = head.captured < sizeof cooked ? head.captured : sizeof cooked;
+	return put(&head, sizeof head) || put(&cooked, front) || put((const char *)frame + frame->tp_net, head.captured - front);
+}
+
+static int put_block(struct tpacket_block_desc *block, uint32_t snapshot_bytes, int is_cooked)
 {
 	const char *at = (const char *)block + block->hdr.bh1.offset_to_first_pkt;
 
 	for (uint32_t i = 0; i < block->hdr.bh1.num_pkts; i++) {
 		const struct tpacket3_hdr *frame = (const struct tpacket3_hdr *)at;
-		if (put_frame(frame, snapshot_bytes))
+		if (is_cooked ? put_cooked(frame, snapshot_bytes) : put_frame(frame, snapshot_bytes))
 			return -1;
 		at += frame->tp_next_offset;
 	}
 	return 0;
 }
 
-// A socket whose ring gets every frame of the interface, cut to the snapshot length; negative when something failed, which has been said.
-static int open_ring(const char *interface, uint32_t snapshot_bytes, char **ring)
+// Negative when something failed, which has been said.
+static int is_other_than_ethernet(const char *interface)
+{
+	struct ifreq asked = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	strncpy(asked.ifr_name, interface, sizeof asked.ifr_name - 1);
+	if (fd < 0 || ioctl(fd, SIOCGIFHWADDR, &asked))
+		return -die(interface);
+	close(fd);
+	return asked.ifr_hwaddr.sa_family != ARPHRD_ETHER;
+}
+
+// A socket whose ring gets everything of the interface, cut to the snapshot length; negative when something failed, which has been said.
+static int open_ring(const char *interface, uint32_t snapshot_bytes, int is_cooked, char **ring)
 {
 	struct tpacket_req3 wanted = {
 		.tp_block_size = BLOCK_BYTES, .tp_block_nr = BLOCKS, .tp_frame_size = BLOCK_BYTES, .tp_frame_nr = BLOCKS, .tp_retire_blk_tov = BLOCK_MS,
@@ -125,7 +161,7 @@ static int open_ring(const char *interface, uint32_t snapshot_bytes, char **ring
 	struct packet_mreq promiscuous = { .mr_ifindex = address.sll_ifindex, .mr_type = PACKET_MR_PROMISC };
 	int version = TPACKET_V3;
 	// Of protocol 0: nothing arrives until everything is set.
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_PACKET, (is_cooked ? SOCK_DGRAM : SOCK_RAW) | SOCK_CLOEXEC, 0);
 
 	if (!address.sll_ifindex || fd < 0)
 		return -die(interface);
@@ -145,7 +181,7 @@ int capture_main(int argc, char **argv)
 	const char *interface = option(argc, argv, "interface", ""), *path = option(argc, argv, "file", "");
 	int64_t asked_bytes = option_number(argc, argv, "snapshot-length", 0);
 	uint32_t snapshot_bytes = asked_bytes ? (uint32_t)asked_bytes : LARGEST_SNAPSHOT_BYTES;
-	struct file_header head = { MAGIC_NANOSECONDS, 2, 4, 0, 0, snapshot_bytes, LINKTYPE_ETHERNET };
+	struct file_header head = { MAGIC_NANOSECONDS, 2, 4, 0, 0, snapshot_bytes, 0 };
 	struct sigaction action = { .sa_handler = end };
 	struct tpacket_stats_v3 counted = { 0 };
 	socklen_t size = sizeof counted;
@@ -162,9 +198,11 @@ int capture_main(int argc, char **argv)
 	sigaddset(&blocked, SIGTERM);
 	sigprocmask(SIG_BLOCK, &blocked, &open);
 	sigaction(SIGTERM, &action, NULL);
-	int fd = open_ring(interface, snapshot_bytes, &ring);
+	int is_cooked = is_other_than_ethernet(interface);
+	int fd = is_cooked < 0 ? -1 : open_ring(interface, snapshot_bytes, is_cooked, &ring);
 	if (fd < 0)
 		return 1;
+	head.link_type = is_cooked ? LINKTYPE_LINUX_SLL : LINKTYPE_ETHERNET;
 	output.fd = creat(path, 0644);
 	if (output.fd < 0 || put(&head, sizeof head))
 		return die(path);
@@ -177,7 +215,7 @@ int capture_main(int argc, char **argv)
 				return die(interface);
 			continue;
 		}
-		if (put_block(block, snapshot_bytes))
+		if (put_block(block, snapshot_bytes, is_cooked))
 			return die(path);
 		frames += block->hdr.bh1.num_pkts;
 		__atomic_store_n(&block->hdr.bh1.block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);

@@ -254,12 +254,6 @@ class LabNetwork:
         """The plan's setting of a node's kernel, or the kernel's default as the caller knows it."""
         return next((node.sysctls.get(setting, default) for node in self.plan.speaking if node.name == name), default)
 
-    def is_serial(self, name: str, interface: str) -> bool:
-        """Whether a node's interface is the end of a serial link."""
-        return any(
-            (end.node, end.interface) == (name, interface) for link in self.plan.serial_links for end in link.ends
-        )
-
     def change_delay(self, direction: DirectionStages, options: str) -> None:
         """Changes stage 2 of a direction while traffic flows."""
         subprocess.run(["tc", *self._delay_words(direction, options)], check=True, capture_output=True)

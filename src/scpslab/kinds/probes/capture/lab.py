@@ -1,5 +1,4 @@
-"""Everything that passes one interface, in a file: by `labtool capture`, or by tcpdump where there is a filter or the
-interface is a serial link's.
+"""Everything that passes one interface, in a file: by `labtool capture`, or by tcpdump where there is a filter.
 
 Either writes into memory; the cell copies the file out at its end, because a write to the user's machine in the middle
 of a run would change the packets' timing from run to run.
@@ -61,9 +60,9 @@ class Capture(Probe[planned.Capture]):
         spec = self.spec
         path = self.context.folders.captures / file_name(self.name, suffix=".pcap")
         argv = ["--interface", spec.interface, "--snapshot-length", str(spec.snaplen_bytes)]
-        if spec.filter_ or self.network.is_serial(spec.node, spec.interface):
-            filter_ = [spec.filter_] if spec.filter_ else []
-            return ["tcpdump", *argv, "-n", "-Z", "root", "--time-stamp-precision", "nano", "-w", str(path), *filter_]
+        if spec.filter_:
+            options = ["-n", "-Z", "root", "--time-stamp-precision", "nano"]
+            return ["tcpdump", *argv, *options, "-w", str(path), spec.filter_]
         return [LABTOOL, "capture", *argv, "--file", str(path)]
 
     def _exit(self, _code: int) -> None:
