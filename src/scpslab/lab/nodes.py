@@ -21,7 +21,7 @@ from scpslab.lab import bpf
 from scpslab.lab.docker import Container
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import from_anywhere, inside, without_ipv6
-from scpslab.lab.place import CGROUP, IS_ALONE, LABTOOL, PROGRAMS, WORK, WORK_OUTSIDE
+from scpslab.lab.place import CGROUP, IS_ALONE, LABTOOL, PROGRAMS, VIRTUAL, WORK, WORK_OUTSIDE
 from scpslab.plan import nodes as planned
 
 # The prompt of a node's shell, by which Mininet knows that a command has ended.
@@ -35,8 +35,8 @@ FORWARDING = {"net.ipv4.ip_forward": "1", **NO_REDIRECTS}
 class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
     """A host: `popen` runs a program inside, `cmd` types into its shell as in any Mininet node."""
 
-    # In a guest, random numbers come from the cell's seed and not from the processor.
-    exec_options: tuple[str, ...] = ("--random", str(PROGRAMS / "random-device.so")) if IS_ALONE else ()
+    # In a guest, random numbers come from the cell's seed and not from the processor, and the clock is read in a page.
+    exec_options: tuple[str, ...] = ("--preload", VIRTUAL) if IS_ALONE else ()
 
     def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
         """Makes the container; the shell itself waits for its first use."""

@@ -23,6 +23,8 @@ LAB_ID = os.environ.get("SCPSLAB_LAB", "lab")
 # The lab program, labtool and scps. Nodes see them under the same path, so the path is not in a node's private folders.
 PROGRAMS = Path(os.environ.get("SCPSLAB_PROGRAMS", "/opt/scpslab"))
 LABTOOL = str(PROGRAMS / "labtool")
+# What programs in virtual time preload (images/guest/tools/virtual.c).
+VIRTUAL = str(PROGRAMS / "virtual.so")
 # The cell's input and output.
 CELL = Path(os.environ.get("SCPSLAB_CELL", "/cell"))
 # The folder of CELL for results; in a guest, everything else in CELL is read-only.

@@ -21,6 +21,7 @@ from mininet.link import Intf, Link
 from mininet.node import Switch
 
 from scpslab.lab.netlink import Netlink, VethEnd, inside
+from scpslab.lab.place import IS_ALONE, VIRTUAL
 from scpslab.lab.stages import Stages
 from scpslab.lab.template import Space
 
@@ -145,10 +146,10 @@ class OpenVSwitch:
 
     @staticmethod
     def _daemon(argv: list[str], log: Path) -> subprocess.Popen[bytes]:
+        env = os.environ | ({"LD_PRELOAD": VIRTUAL} if IS_ALONE else {})
+        argv = [*argv, "-vconsole:warn", "--no-chdir"]
         with log.open("wb") as output:
-            return subprocess.Popen(
-                [*argv, "-vconsole:warn", "--no-chdir"], stdin=subprocess.DEVNULL, stdout=output, stderr=output
-            )
+            return subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     @staticmethod
     def wait_for_database() -> None:
