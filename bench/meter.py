@@ -19,7 +19,7 @@ from typing import Self
 from rich.console import Console
 
 from scpslab import scenario
-from scpslab.engine import CellRun, Engine
+from scpslab.engine import CellRun, Engine, kept
 from scpslab.plan import Plan
 from scpslab.scenario import planning
 
@@ -36,7 +36,7 @@ class Cost:
 
 
 class Meter:
-    """`cost` after the block is what the block and all processes that it left have taken."""
+    """`cost` after the block is what the block and all processes that it left have taken; wall time is the block's."""
 
     cost: Cost
 
@@ -47,10 +47,11 @@ class Meter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        wall_s = time.monotonic() - self._started_s
         with suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)
-        self.cost = Cost(_used_s() - self._before_s, time.monotonic() - self._started_s)
+        self.cost = Cost(_used_s() - self._before_s, wall_s)
 
 
 def plan_of(name: str, *overrides: str) -> Plan:
@@ -71,8 +72,11 @@ def console() -> Console:
     return Console(width=150)
 
 
-def take_in_orphans() -> None:
-    """This process becomes the parent of whatever below it loses its own."""
+def take_in_orphans(keep_s: int) -> None:
+    """This process becomes the parent of whatever below it loses its own. Keepers of templates are among it, and end
+    after so many seconds; with 0 there are none.
+    """
+    os.environ[kept.SETTING] = str(keep_s)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
