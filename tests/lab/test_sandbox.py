@@ -22,6 +22,8 @@ from scpslab.setup.images import PROJECT
 BUSINESS = "nobody's business"
 ESCAPE = Path(__file__).parent / "in_guest" / "escape.py"
 TOOLS = PROJECT / "images" / "guest" / "tools"
+# What init does to lock the machine's folders.
+SEALED = '\tset("/proc/sys/fs/hostfs_sealed", "1\\n");\n'
 LIMITS = {"memory_mib": 512, "wall_s": 120}
 ATTACK = """
 events:
@@ -170,9 +172,9 @@ def compile_to(program: Path, source: str) -> None:
 def unlocked(boot: Path, images: Images) -> Path:
     """A boot folder whose init locks nothing."""
     source = (TOOLS / "init.c").read_text()
-    assert source.count("\tseal_host_folders();\n") == 1
+    assert source.count(SEALED) == 1
     shutil.copytree(images.boot_dir, boot, copy_function=shutil.copyfile)
-    compile_to(boot / "init", source.replace("\tseal_host_folders();\n", ""))
+    compile_to(boot / "init", source.replace(SEALED, ""))
     return boot
 
 
