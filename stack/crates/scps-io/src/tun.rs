@@ -116,29 +116,28 @@ impl TunDevice {
         self.ring.get().is_some_and(Option::is_some)
     }
 
-    /// Sends what is in the outbox by `how`, which tells how many packets were refused beside its own result.
-    fn send_by_ring<T>(
-        &mut self,
-        how: impl FnOnce(&mut Ring, &mut dyn ExactSizeIterator<Item = &[u8]>) -> io::Result<(T, u64)>,
-    ) -> io::Result<Option<T>> {
+    /// Sends what is in the outbox by the ring, if there is one, and waits: for something in an epoll set, and no longer than that.
+    fn send_by_ring(&mut self, wait: Option<(BorrowedFd<'_>, Option<Duration>)>) -> io::Result<Option<Woken>> {
         let Some(ring) = self.ring.get_mut().and_then(Option::as_mut) else { return Ok(None) };
-        let outbox = &self.outbox;
-        let mut packets = self.packets.iter().map(|packet| &outbox[packet.start..packet.start + packet.len]);
-        let (result, refused) = how(ring, &mut packets)?;
+        let packets = self.packets.iter().map(|packet| &self.outbox[packet.start..packet.start + packet.len]);
+        let (woken, refused) = match wait {
+            Some((set, timeout)) => ring.wait(packets, set, timeout)?,
+            None => (Woken::Time, ring.send(packets)?),
+        };
         let count = self.packets.len() as u64;
         self.stats.send_calls += u64::from(count > 0);
         self.stats.sent += count - refused;
         self.stats.refused += refused;
         self.packets.clear();
         self.outbox.clear();
-        Ok(Some(result))
+        Ok(Some(woken))
     }
 }
 
 impl Drop for TunDevice {
     fn drop(&mut self) {
         // Nobody waits any more. What cannot leave is lost like any packet.
-        let _ = self.send_by_ring(|ring, packets| Ok(((), ring.send(packets)?)));
+        let _ = self.send_by_ring(None);
     }
 }
 
@@ -173,7 +172,7 @@ impl Device for TunDevice {
         if self.has_ring() {
             // What is left leaves with the next wait.
             if self.is_full() {
-                self.send_by_ring(|ring, packets| Ok(((), ring.send(packets)?)))?;
+                self.send_by_ring(None)?;
             }
             return Ok(true);
         }
@@ -234,7 +233,7 @@ impl Device for TunDevice {
     fn wait(&mut self, set: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<Option<Woken>> {
         let (fd, is_wanted) = (self.fd.as_fd(), clock::is_virtual() && !self.offload);
         self.ring.get_or_init(|| is_wanted.then(|| Ring::start(fd, PACKET_MAX)).flatten());
-        self.send_by_ring(|ring, packets| ring.wait(packets, set, timeout))
+        self.send_by_ring(Some((set, timeout)))
     }
 
     fn woke(&mut self) {
