@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `labtool exec [--user UID] [--preload LIBRARY] PID COMMAND…`: runs a command in the container whose first process is PID, with no more rights than that
-//   one can get: its mount, PID, network and UTS namespaces, its control group and its bounding set of capabilities. With a LIBRARY (random-device.c), C++
+//   one can get: its mount, PID, network and UTS namespaces, its control group and its bounding set of capabilities. With a LIBRARY (virtual.c), C++
 //   and OpenSSL leave the processor's random numbers alone, for they are no part of the cell's seed.
 // `labtool exec-net PID COMMAND…` enters its network namespace only.
 #define _GNU_SOURCE
