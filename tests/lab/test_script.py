@@ -101,6 +101,17 @@ for head in ("{TAGGED}", "{PLAIN}"):
 """
 
 
+def test_a_capture_goes_on_after_its_interface_was_down(run):
+    """Time passes meanwhile: the capture waits."""
+    down, ping = "ip link set h1-hop down; sleep 1; ip link set h1-hop up", "ping -c 3 10.0.0.2"
+    steps = [{"at": f"{at} s", "node": "h1", "command": command} for at, command in ((1, ping), (5, down), (8, ping))]
+    cell = run(f"events: {json.dumps(steps)}\nprobes: [{{kind: capture, node: h1}}]\n").cell.completed
+
+    # Of both pings requests and answers, and some of ARP; the analysis reads neither.
+    assert 12 <= cell.packets("h1").unread_packets <= 16
+    assert cell.log("capture-h1").endswith("0 packets dropped by kernel\n")
+
+
 def test_a_capture_without_a_filter_has_the_bytes_of_tcpdump(run):
     """Captures without a filter are taken by another program than those with one."""
     cell = run(TWO_PROGRAMS.format(command=json.dumps(f"python3 -c '{SEND}'"))).cell

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `labtool capture --interface NAME --snapshot-length BYTES --file PATH`: everything of an interface into a pcap file with nanoseconds, until SIGTERM: frames of
-// Ethernet, packets of others (PPP) behind Linux's "cooked" header. The bytes are those of `tcpdump -w`, whose two dozen libraries cost more to load than a
+// Ethernet, packets of PPP behind Linux's "cooked" header. The bytes are those of `tcpdump -w`, whose two dozen libraries cost more to load than a
 // short cell takes. Filters are tcpdump's.
 #define _GNU_SOURCE
 #include "labtool.h"
@@ -116,7 +116,8 @@ static int put_cooked(const struct tpacket3_hdr *frame, uint32_t snapshot_bytes)
 	struct cooked_header cooked = { htons(link->sll_pkttype), htons(link->sll_hatype), htons(link->sll_halen), { 0 }, link->sll_protocol };
 	struct record_header head = { frame->tp_sec, frame->tp_nsec, frame->tp_snaplen + sizeof cooked, frame->tp_len + sizeof cooked };
 
-	memcpy(cooked.address, link->sll_addr, sizeof cooked.address);
+	// Behind a shorter address is what an earlier packet has left.
+	memcpy(cooked.address, link->sll_addr, link->sll_halen < sizeof cooked.address ? link->sll_halen : sizeof cooked.address);
 	if (head.captured > snapshot_bytes)
 		head.captured = snapshot_bytes;
 	size_t front = head.captured < sizeof cooked ? head.captured : sizeof cooked;
@@ -176,6 +177,17 @@ static int open_ring(const char *interface, uint32_t snapshot_bytes, int is_cook
 	return fd;
 }
 
+// An interface that went down says so until it is asked, and every wait ends at once. The capture goes on when it is up again.
+static int has_failed(int fd)
+{
+	int error = 0;
+	socklen_t size = sizeof error;
+
+	if (!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
+		errno = error;
+	return errno && errno != ENETDOWN;
+}
+
 int capture_main(int argc, char **argv)
 {
 	const char *interface = option(argc, argv, "interface", ""), *path = option(argc, argv, "file", "");
@@ -211,7 +223,7 @@ int capture_main(int argc, char **argv)
 		struct tpacket_block_desc *block = (struct tpacket_block_desc *)(ring + (size_t)next * BLOCK_BYTES);
 		if (!(__atomic_load_n(&block->hdr.bh1.block_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER)) {
 			struct pollfd ready = { .fd = fd, .events = POLLIN };
-			if (ppoll(&ready, 1, NULL, &open) < 0 && errno != EINTR)
+			if ((ppoll(&ready, 1, NULL, &open) < 0 && errno != EINTR) || (ready.revents & POLLERR && has_failed(fd)))
 				return die(interface);
 			continue;
 		}
