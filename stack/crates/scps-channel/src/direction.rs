@@ -110,7 +110,7 @@ impl Direction {
         self.config.buffer_bytes.saturating_sub(self.waiting(now))
     }
 
-    /// When there will be room for a group of bytes; `None` if there is now.
+    /// When there will be room for a group of bytes, or for [`ROOM_BYTES`] of a longer one; `None` if there is now.
     pub fn room_at(&self, now: Instant) -> Option<Instant> {
         let wanted = self.config.grain_bytes.min(self.config.buffer_bytes).min(ROOM_BYTES);
         if self.room(now) >= wanted {

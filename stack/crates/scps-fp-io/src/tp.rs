@@ -242,6 +242,11 @@ impl Net for TpNet {
         self.stack.look();
     }
 
+    fn rest(&mut self) {
+        // A device that failed fails the next wait, too.
+        let _ = self.stack.send_now();
+    }
+
     fn unix_time(&self) -> u64 {
         unix_time()
     }

@@ -68,6 +68,8 @@ pub trait Net: Aside {
     fn now(&self) -> Instant;
     /// Makes `now` current again, for whoever was busy elsewhere since the last wait.
     fn look(&mut self) {}
+    /// Sends what waits for the next [`Net::wait`], which may be long in coming. What fails is told by that wait.
+    fn rest(&mut self) {}
     /// Seconds since 1970.
     fn unix_time(&self) -> u64;
     /// Listens; port 0 lets the transport choose. Returns the address in use.

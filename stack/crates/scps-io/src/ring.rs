@@ -130,8 +130,11 @@ impl Ring {
                             _ => Ok(Woken::Packet),
                         };
                     }
-                    // It failed, and the read is taken back.
-                    _ => {}
+                    // The poll failed; then its read has no answer.
+                    (_, result) => {
+                        self.is_waiting = false;
+                        woken = Err(io::Error::from_raw_os_error(-result));
+                    }
                 }
             }
             if open == 0 {

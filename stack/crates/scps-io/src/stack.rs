@@ -15,7 +15,7 @@ use scps_tp::{
 use scps_types::{Duration, Instant, Seed};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// A host's transport in operation. Calls never block but [`Stack::run_once`].
 #[derive(Debug)]
@@ -173,7 +173,14 @@ impl Stack {
             }
             self.run_once(Some(until))?;
         }
+        self.send_now()?;
         Ok(true)
+    }
+
+    /// Sends what a device keeps for its next wait, for whoever does not wait before long.
+    pub fn send_now(&mut self) -> Result<(), IoError> {
+        let sent = self.driven.device.wait(self.reactor.as_fd(), Some(Duration::ZERO));
+        sent.map(drop).map_err(IoError::system("send"))
     }
 
     /// Gives the connection up.

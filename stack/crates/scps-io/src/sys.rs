@@ -1,6 +1,6 @@
 //! System calls that neither the standard library nor rustix offers, and what is built of rustix's. Every `unsafe` of the
 //! workspace is here or in `ring.rs`, each with its reason.
-#![allow(unsafe_code, reason = "the one place where system calls are made")]
+#![allow(unsafe_code, reason = "one of two places where system calls are made")]
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;

@@ -119,17 +119,21 @@ impl TunDevice {
     /// Sends what is in the outbox by the ring, if there is one, and waits: for something in an epoll set, and no longer than that.
     fn send_by_ring(&mut self, wait: Option<(BorrowedFd<'_>, Option<Duration>)>) -> io::Result<Option<Woken>> {
         let Some(ring) = self.ring.get_mut().and_then(Option::as_mut) else { return Ok(None) };
-        let packets = self.packets.iter().map(|packet| &self.outbox[packet.start..packet.start + packet.len]);
-        let (woken, refused) = match wait {
-            Some((set, timeout)) => ring.wait(packets, set, timeout)?,
-            None => (Woken::Time, ring.send(packets)?),
+        // Before there was a ring some may have left.
+        let left = &self.packets[std::mem::take(&mut self.sent)..];
+        let packets = left.iter().map(|packet| &self.outbox[packet.start..packet.start + packet.len]);
+        let count = left.len() as u64;
+        let result = match wait {
+            Some((set, timeout)) => ring.wait(packets, set, timeout),
+            None => ring.send(packets).map(|refused| (Woken::Time, refused)),
         };
-        let count = self.packets.len() as u64;
+        // What a ring took before it failed does not leave again.
+        self.packets.clear();
+        self.outbox.clear();
+        let (woken, refused) = result?;
         self.stats.send_calls += u64::from(count > 0);
         self.stats.sent += count - refused;
         self.stats.refused += refused;
-        self.packets.clear();
-        self.outbox.clear();
         Ok(Some(woken))
     }
 }

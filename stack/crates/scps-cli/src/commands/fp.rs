@@ -205,6 +205,9 @@ struct Session<'s, 'c> {
 
 impl Session<'_, '_> {
     fn next_line(&mut self) -> Result<Option<String>, CliError> {
+        if !matches!(self.source, Source::Given(_)) {
+            self.client.rest();
+        }
         match &mut self.source {
             Source::Given(lines) => Ok(lines.next()),
             Source::Piped => Ok(self.keyboard.borrow_mut().next_line()),

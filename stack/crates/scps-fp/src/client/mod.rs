@@ -155,6 +155,11 @@ impl<'a> Client<'a> {
         self.cx.shows_commands = shows;
     }
 
+    /// The next command may be long in coming.
+    pub fn rest(&mut self) {
+        self.cx.net.rest();
+    }
+
     /// True if there is a control connection.
     pub fn is_connected(&self) -> bool {
         self.remote.as_ref().is_some_and(Remote::is_connected)
