@@ -42,7 +42,7 @@ def plot(
     Recipes of your own are in the folder figures/ beside your scenario. A scenario without a recipe gets the figures
     over-time and points. Exit code 1: a recipe could not be drawn; a warning names it.
 
-    Examples: scpslab plot last · scpslab plot last --figure fy97-a1 --cell "stack=cubic,ber=0,r1" · scpslab plot last
+    Examples: scpslab plot last · scpslab plot last --figure fy97-a01 --cell "stack=cubic,ber=0,r1" · scpslab plot last
     --format xpl
     """
     run_dir = find_run(run)

@@ -43,7 +43,7 @@ struct Cli {
 
 const EXIT_CODES: &str =
     "Exit codes: 0 done; 1 transfer failed, or malformed packets in a capture; 2 wrong command line \
-or settings file; 3 a file or device does not work; 127 not supported here; 130 ended by SIGINT, 143 by SIGTERM.
+or settings file; 3 a file or device does not work; 127 not supported here; 130 ended by SIGINT, 143 by SIGTERM (channel: 0).
 
 SIGINT and SIGTERM end a command early: its connections are reset, it waits up to 5 s until the resets have left, and it
 reports. A second signal ends it at once.";
