@@ -6,6 +6,7 @@ import random
 import pytest
 
 from scpslab.core.limited import WorkLimits, limited
+from scpslab.documents.yaml_lines import read_value
 from scpslab_course.course.answers import GivenError, interval, number
 from scpslab_course.grading import classwide, grader, submission
 from tests.unit.grading.test_classwide import made
@@ -50,6 +51,11 @@ def test_spaces_cost_no_time(text):
         return str(caught.value)
 
     assert "expected" in limited(refused, WorkLimits(cpu_s=5))
+
+
+def test_digits_cost_no_time():
+    text = f"{'9' * 200_000}e+5"
+    assert limited(lambda: str(read_value(text)), WorkLimits(cpu_s=5)) == "inf"
 
 
 def test_a_write_up_of_numbers_costs_seconds_in_a_class_of_60():

@@ -23,7 +23,7 @@ Problem = tuple[KeyPath, str]
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 # Above 0, as far as its digits say.
-TOO_SMALL = re.compile(r"^[-+]?[0-9.]*[1-9][0-9.]*(?:[eE]-[0-9]+)?$")
+TOO_SMALL = re.compile(r"^[-+]?[0.]*+[1-9][0-9.]*+(?:[eE]-[0-9]+)?$")
 LARGEST_BYTES = 64 << 20
 DEEPEST = 40
 # Each takes a kilobyte and some twenty microseconds.
