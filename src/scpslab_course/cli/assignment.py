@@ -18,7 +18,7 @@ from scpslab.cli.tables import plain_console, print_summary, table_console
 from scpslab.cli.terminal import harmless, printable, warn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, UsageError
-from scpslab.documents.yaml_lines import content_of
+from scpslab.core.scratch import replace_bytes
 from scpslab.running import RunOptions
 from scpslab_course.cli import check_out, now
 from scpslab_course.course import assignment as assignments
@@ -28,7 +28,7 @@ from scpslab_course.course.answers import GivenError, read_practice, read_predic
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
 from scpslab_course.course.check import State, check
 from scpslab_course.course.runs import run_variant
-from scpslab_course.course.variant import Variant, VariantError, fingerprint
+from scpslab_course.course.variant import fingerprint
 from scpslab_course.course.workspace import Workspace, find_workspace, open_workspace
 from scpslab_course.grading import submission
 
@@ -92,7 +92,8 @@ def start(
     first-steps.variant.json --out mine
     """
     loaded = load_assignment(find(name))
-    mine = _read_variant(variant) if variant is not None else read_practice(loaded).variant
+    expected = "expected the file from your instructor. Correct the path"
+    mine = folders.read_variant(variant, expected, "--variant ") if variant else read_practice(loaded).variant
     if key is not None and fingerprint(mine.key).replace(" ", "") != key.replace(" ", "").casefold():
         signed = f"the variant was signed with {fingerprint(mine.key)}"
         raise UsageError(f'--key: found "{key}"; {signed}. {variants.ASK}.')
@@ -227,7 +228,7 @@ def restore(
     Examples: scpslab assignment restore
     """
     folder = find_workspace(in_)
-    handed_out = folders.original(folders.read_variant(folder), from_)
+    handed_out = folders.original(folders.variant_of(folder), from_)
     lost = folders.changed_files(folder, handed_out)
     for name, content in lost.items():
         aside = folders.put_back(folder, name, content)
@@ -280,7 +281,7 @@ def submit(
     content = submission.pack(workspace)
     target = out or workspace.folder / submission.default_name(workspace)
     check_out(target)
-    target.write_bytes(content)
+    replace_bytes(target, content)
     typer.echo(f"{len(content)} bytes; hand this file in:", err=True)
     typer.echo(harmless(str(target)))
 
@@ -290,16 +291,6 @@ def _open(named: Path | None) -> Workspace:
     if named is None and folder != Path():
         typer.echo(harmless(f"in {folder}"), err=True)
     return open_workspace(folder)
-
-
-def _read_variant(path: Path) -> Variant:
-    try:
-        return variants.read(content_of(path))
-    except OSError as error:
-        expected = "expected the file from your instructor. Correct the path."
-        raise UsageError(f"--variant {path}: found {error.strerror}; {expected}") from error
-    except VariantError as error:
-        raise UsageError(f"--variant {path}: {error}.") from error
 
 
 def _say_start(workspace: Workspace, target: Path) -> None:

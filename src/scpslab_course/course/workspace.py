@@ -6,6 +6,7 @@ docs/teaching.md.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import re
@@ -268,9 +269,14 @@ class Workspace:
         Raises:
             ScenarioError: see `log`.
         """
-        self.log()
         path = self.folder / LOG
-        replace_bytes(path, appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states()))
+        # Two commands at once would each add their line to the same log. The lock is that of a file that no command
+        # replaces; NFS has none of folders.
+        with (self.folder / VARIANT).open("rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.log()
+            content = appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states())
+            replace_bytes(path, content)
 
 
 def plan_start(assignment: Assignment, variant: Variant) -> dict[str, bytes]:
@@ -321,7 +327,7 @@ def open_workspace(folder: Path) -> Workspace:
     Raises:
         ScenarioError: it is none, or a file of it was changed that must not be.
     """
-    variant = read_variant(folder)
+    variant = variant_of(folder)
     try:
         # The folder may have any name: the variant knows the assignment's.
         assignment = load_assignment(folder, variant.assignment)
@@ -333,21 +339,28 @@ def open_workspace(folder: Path) -> Workspace:
     return Workspace(folder, assignment, variant)
 
 
-def read_variant(folder: Path) -> Variant:
+def variant_of(folder: Path) -> Variant:
     """The variant of a student's folder.
 
     Raises:
         ScenarioError: there is none, or it was changed.
     """
-    path = folder / VARIANT
+    expected = "expected the folder of an assignment that you have started"
+    advice = 'Go there, or name it with --in; to begin: "scpslab assignment start"'
+    return read_variant(folder / VARIANT, f"{expected}. {advice}")
+
+
+def read_variant(path: Path, expected: str, option: str = "") -> Variant:
+    """The variant in a file. Messages name the option that names the file, and say what is expected of it.
+
+    Raises:
+        ScenarioError: there is none, or it was changed.
+    """
     try:
         return variants.read(content_of(path))
-    except OSError as error:
-        expected = "expected the folder of an assignment that you have started"
-        advice = 'Go there, or name it with --in; to begin: "scpslab assignment start".'
-        raise ScenarioError(f"{path}: found {error.strerror}; {expected}. {advice}") from error
-    except VariantError as error:
-        raise ScenarioError(f"{path}: {error}.") from error
+    except (OSError, VariantError) as error:
+        said = f"found {error.strerror}; {expected}" if isinstance(error, OSError) else f"{error}"
+        raise ScenarioError(f"{option}{path}: {said}.") from error
 
 
 def original(variant: Variant, folder: Path | None) -> Assignment:

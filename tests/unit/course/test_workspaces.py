@@ -2,10 +2,14 @@
 
 import os
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from scpslab.core.errors import UsageError
+from scpslab_course.cli import assignment as command
 from scpslab_course.course import check
 from scpslab_course.course import workspace as log
 from scpslab_course.course.answers import Expected, blank, read_answers, read_practice, write_practice
@@ -117,6 +121,34 @@ def test_a_log_that_was_changed_is_found():
     assert said == "line 1: found a list of 0; expected an object"
     # What a chain cannot show: its last lines are gone.
     assert len(log.read_log(b"".join(lines[:2]), "v")) == 2
+
+
+def test_two_commands_at_once_add_two_lines(started, monkeypatch):
+    def slowly(*words):
+        time.sleep(0.05)
+        return replace_bytes(*words)
+
+    replace_bytes = log.replace_bytes
+    monkeypatch.setattr(log, "replace_bytes", slowly)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda name: started.add(AT, "predict", name, "3 s"), ("time", "rates", "fastest")))
+    assert sorted(line.name for line in started.log()[1:]) == ["fastest", "rates", "time"]
+
+
+def test_a_full_disk_leaves_the_earlier_submission_whole(started, scpslab, monkeypatch, tmp_path):
+    def half(path, content):
+        with path.open("wb") as file:
+            file.write(content[:2])
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "mine.tar.gz"
+    out.write_bytes(b"earlier")
+    monkeypatch.setattr(command, "check", lambda _: [])
+    monkeypatch.setattr(command.submission, "pack", lambda _: b"later")
+    monkeypatch.setattr(Path, "write_bytes", half)
+    code, _, said = scpslab("assignment", "submit", "--in", started.folder, "--out", out)
+    assert (code != 0, "No space left" in said, out.read_bytes()) == (True, True, b"earlier")
+    assert list(tmp_path.glob(".mine*")) == []
 
 
 def test_a_log_without_the_line_of_the_start_is_told(started):
