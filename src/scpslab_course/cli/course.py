@@ -24,7 +24,7 @@ from scpslab_course.course import folder as folders
 from scpslab_course.course import picture
 from scpslab_course.course.answers import agree, expected, read_practice, write_practice, wrong_in
 from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
-from scpslab_course.course.folder import check_terms, load_course, read_roster
+from scpslab_course.course.folder import checked_term, load_course, read_roster
 from scpslab_course.course.formulas import Rows
 from scpslab_course.course.inginious import task_of
 from scpslab_course.course.instructors import opened
@@ -62,7 +62,6 @@ def new(
 
     Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps
     """
-    check_terms(term)
     asked = list(dict.fromkeys(assignment or ()))
     for one in asked:
         find(one)
@@ -101,8 +100,7 @@ def issue(
     """
     found = load_course(course)
     secret = found.secret()
-    wanted = term or found.file.term
-    check_terms(wanted)
+    wanted = checked_term(term or found.file.term)
     students = read_roster(roster)
     names = list(dict.fromkeys(assignment or found.file.assignments))
     if not names:
@@ -250,8 +248,7 @@ def gradescope(
     first-steps.zip
     """
     loaded = load_course(course)
-    wanted = term or loaded.file.term
-    check_terms(wanted)
+    wanted = checked_term(term or loaded.file.term)
     if name not in loaded.file.assignments:
         known = ", ".join(loaded.file.assignments) or "those that you add"
         raise UsageError(f'{course}: found no assignment "{name}" in course.yaml; expected one of {known}.')
@@ -290,8 +287,7 @@ def inginious(
     Examples: scpslab course inginious read-a-trace --course satnet --traces 20 --out tasks
     """
     found = load_course(course)
-    wanted = term or found.file.term
-    check_terms(wanted)
+    wanted = checked_term(term or found.file.term)
     files: dict[str, bytes] = {}
     reference, assignment, secret = _Reference(jobs), found.assignment(name), found.secret()
     with opened(instructors) as place:

@@ -38,7 +38,7 @@ from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Varian
 from scpslab_course.course.workspace import handed_out
 
 COLUMNS = ("student", "name", "email", "group")
-LARGEST_BYTES, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 5000, 200
+LARGEST_BYTES, LARGEST_LEDGER, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 64 << 20, 5000, 200
 Rows = list[tuple[int, dict[str, str]]]
 FILE, ISSUED, OWN, LEDGER = "course.yaml", "issued", "assignments", "issued.csv"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
@@ -402,7 +402,7 @@ def alike(issued: Sequence[Issued]) -> list[str]:
 
 
 def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace: bool = False) -> Path:
-    """Writes the files, and the list of all of them; returns that list's path.
+    """Writes the files, and the list of all that were issued; returns that list's path.
 
     A file that is there with other bytes is not touched, unless `replace`.
 
@@ -414,32 +414,38 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
         said = f"found another variant than the one of today's roster and assignment, as in {len(changed)} files"
         advice = "Students may have begun with theirs: issue another --term, or replace the files with --replace."
         raise UsageError(f"{changed[0]}: {said}; expected the same. {advice}")
+    ledger = course.folder / ISSUED / term / LEDGER
+    text = _ledger(issued, course.secret(), term, ledger)
     for one in issued:
         private_folder(one.path.parent)
         replace_text(one.path, variants.write(one.variant).decode(), private=True)
-    ledger = course.folder / ISSUED / term / LEDGER
-    replace_text(ledger, _ledger(issued, course.secret(), term), private=True)
+    replace_text(ledger, text, private=True)
     return ledger
 
 
-def _ledger(issued: Sequence[Issued], secret: Secret, term: str) -> str:
-    """One line per student and assignment, as a mail merge takes them.
+def _ledger(issued: Sequence[Issued], secret: Secret, term: str, path: Path) -> str:
+    """One line per student and assignment, as a mail merge takes them; lines at `path` of variants that are not issued
+    again stay, as long as their files are there.
 
     It holds everybody's parameters: it is for the instructor.
     """
     head = "student name email assignment drawn_for attempt parameters file sha256 attachment pseudonym"
-    rows: list[list[object]] = [[*head.split()]]
+    rows: dict[Path, list[object]] = {}
+    if path.exists():
+        _, earlier = read_csv(path, "the list of variants that this command writes", LARGEST_LEDGER)
+        lines = {path.parent / row.get("file", ""): [row.get(name, "") for name in head.split()] for _, row in earlier}
+        rows = {file: [*line] for file, line in lines.items() if file.is_file()}
     for one in issued:
         student, variant = one.student, one.variant
         parameters = "; ".join(f"{name} = {value}" for name, value in variant.parameters.items())
         row = [student.id, no_formula(student.name), no_formula(student.email), variant.assignment, variant.student]
         row += [f"{variant.attempt}", parameters, f"{one.path.parent.name}/{one.path.name}", variant.digest]
-        rows.append([*row, one.path.resolve(), secret.pseudonym(term, variant.student)])
-    return csv_text(rows)
+        rows[one.path] = [*row, one.path.resolve(), secret.pseudonym(term, variant.student)]
+    return csv_text([head.split(), *rows.values()])
 
 
-def check_terms(term: str) -> None:
-    """Refuses a term that is no folder's name.
+def checked_term(term: str) -> str:
+    """A term that is a folder's name.
 
     Raises:
         ScenarioError: it is none.
@@ -447,3 +453,4 @@ def check_terms(term: str) -> None:
     if not term or not term.replace("-", "").replace("_", "").isalnum() or not term.isascii() or len(term) > 40:
         expected = "expected letters, digits, - and _, such as 2026w. Correct the option."
         raise ScenarioError(f'--term: found "{term[:60]}"; {expected}')
+    return term

@@ -9,7 +9,6 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
 from statistics import mean
 
@@ -17,6 +16,7 @@ from scpslab import analysis as results
 from scpslab import scenario
 from scpslab.analysis.lost_packets import resend_columns
 from scpslab.analysis.run import open_run
+from scpslab.analysis.statistics import ResultRow
 from scpslab.core.errors import ResultError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
 from scpslab.documents.quantities import AxisValue
@@ -230,15 +230,11 @@ def _tried(one: Planned, reason: str, row: Row) -> tuple[float | None, str]:
     return None, f"the lab failed: {reason}; a person decides"
 
 
-def _numbers(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[str, float]]:
+def _numbers(rows: Sequence[ResultRow], columns: Sequence[str]) -> Iterator[tuple[str, float]]:
     """The means of columns over completed cells; a column of words has none."""
-    for column in columns if all(row["status"] == "completed" for row in rows) else ():
-        try:
-            value = mean(float(row.get(column, "")) for row in rows)
-        except ValueError:
-            continue
-        if isfinite(value):
-            yield column, value
+    for column in columns if all(row.has_completed for row in rows) else ():
+        if all(column in row.numbers for row in rows):
+            yield column, mean(row.numbers[column] for row in rows)
 
 
 def _share(one: Planned, row: Row) -> float:

@@ -230,6 +230,18 @@ def test_issuing_again_changes_nothing_and_replaces_nothing(course, issued, assi
     assert issued[0].path.read_bytes() == before[1]
 
 
+def test_issuing_a_part_of_a_class_keeps_the_lines_of_the_others(course, issued):
+    ledger = write_issue(course, "2026w", issued)
+    before = ledger.read_bytes()
+    write_issue(course, "2026w", issued[1:2])
+    assert ledger.read_bytes() == before
+    # Who removes a student's file removes the line.
+    issued[0].path.unlink()
+    write_issue(course, "2026w", issued[2:])
+    rows = csv.DictReader(io.StringIO(ledger.read_text()))
+    assert [(row["student"], row["assignment"]) for row in rows] == [("bo", "small"), ("di", "small")]
+
+
 def test_files_of_a_class_are_for_their_owner_alone(tmp_path, assignment, marking, no_runs):
     before = os.umask(0o022)
     try:
