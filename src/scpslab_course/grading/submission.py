@@ -20,6 +20,7 @@ from scpslab.core.archive import pack as pack_members
 from scpslab.core.errors import MemberError, ResultError, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import scratch
+from scpslab.documents.yaml_lines import content_of
 from scpslab.plan import schema
 from scpslab.plan.schema import PlanError, Range, Text
 from scpslab.plan.values import Label, Name, Seed
@@ -93,15 +94,9 @@ def packed_bytes(path: Path) -> bytes:
         ResultError: it is larger, or no ordinary file.
     """
     try:
-        if not path.is_file():
-            raise _refused(path, "found no ordinary file" if path.exists() else "found no such file", "a submission")
-        with path.open("rb") as file:
-            content = file.read(LARGEST_PACKED + 1)
+        return content_of(path, LARGEST_PACKED)
     except (OSError, ValueError) as error:
         raise _refused(path, f"found {getattr(error, 'strerror', None) or error}", "a submission") from error
-    if len(content) > LARGEST_PACKED:
-        raise _refused(path, f"found more than {LARGEST_PACKED} bytes", "a smaller file")
-    return content
 
 
 def read(path: Path, content: bytes | None = None) -> Submission:
