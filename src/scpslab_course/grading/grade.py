@@ -24,7 +24,8 @@ from scpslab_course.course.model import Item
 from scpslab_course.course.workspace import Line
 
 COLUMNS = ("submission", "student", "assignment", "part", "of", "points", "comment")
-DIGITS, LARGEST_BYTES = 12, 16 << 20
+# The length of a submission's name in files of version 0.4.0, which had twelve digits; and that of a file.
+OLD_KEY, LARGEST_BYTES = len("sha256-") + 12, 16 << 20
 # The part of a line that releases a held submission, and what stands there as points.
 HELD, ACCEPT = "held", "accept"
 
@@ -110,7 +111,8 @@ class Graded:
 class Grade:
     """The grade of one submission.
 
-    `waiting` counts the points that a person has not given yet. `texts` and `foreign`: see classwide.wrote.
+    `waiting` counts the points that a person has not given yet. `texts` and `foreign`: see classwide.wrote. `numbers`:
+    what is right for its variant, by which copies of others are found.
 
     `submitter` handed it in, as the platform says; `is_accepted`: a person has looked at what was found. `pseudonym`:
     on a leaderboard; "" without hidden trials, or without the course's secret.
@@ -219,20 +221,20 @@ class Marks:
 
     def applied(self, grade: Grade) -> Grade:
         """The grade with the points that a person has given."""
-        parts = tuple(self._part(grade, part) for part in grade.parts)
-        mark = self._lines.get((_key(grade), HELD))
+        mine = _of(grade, self._lines)
+        mark = mine.get(HELD)
         accepted = mark is not None and mark.points.casefold() == ACCEPT
         if mark is not None and mark.points and not accepted:
             expected = f'expected "{ACCEPT}", or nothing as long as it is held'
             self.problems[mark.line] = f"found {shown(mark.points)}; {expected}"
         known = {HELD, *(part.label for part in grade.parts)}
-        for (key, label), other in self._lines.items():
-            if key == _key(grade) and label not in known:
+        for label, other in mine.items():
+            if label not in known:
                 self.problems[other.line] = f"found the part {shown(label)}; {one_of(label, sorted(known))}"
+        parts = tuple(self._part(part, mine.get(part.label)) for part in grade.parts)
         return replace(grade, parts=parts, is_accepted=accepted)
 
-    def _part(self, grade: Grade, part: Graded) -> Graded:
-        mark = self._lines.get((_key(grade), part.label))
+    def _part(self, part: Graded, mark: Mark | None) -> Graded:
         if mark is None or not mark.points:
             return part
         try:
@@ -249,16 +251,18 @@ class Marks:
     def write(self, grades: Sequence[Grade]) -> int:
         """Adds a line for everything that waits and has none; returns how many parts of these grades wait.
 
-        Lines that are there stay.
+        Lines that are there stay, as they are now: a class is graded for minutes, while somebody marks. Those of the
+        beginning count where there is no file any more.
         """
-        waiting = [
+        lines = _read(self.path) or self._lines
+        waiting = [(grade, label, of) for grade in grades for label, of in _waiting(grade)]
+        added = [
             (_key(grade), grade.submitter or grade.student, grade.assignment, label, of, "", "")
-            for grade in grades
-            for label, of in _waiting(grade)
+            for grade, label, of in waiting
+            if label not in _of(grade, lines)
         ]
-        added = [row for row in waiting if (row[0], row[3]) not in self._lines]
         if added or not self.path.exists():
-            kept = [mark.row for mark in self._lines.values()]
+            kept = [mark.row for mark in lines.values()]
             text = csv_text([COLUMNS, *kept, *(map(no_formula, row) for row in added)])
             replace_text(self.path, text, private=True)
         return len(waiting)
@@ -273,7 +277,14 @@ def _waiting(grade: Grade) -> Iterator[tuple[str, str]]:
 
 def _key(grade: Grade) -> str:
     # No spreadsheet takes it for a number.
-    return f"sha256-{grade.sha256[:DIGITS]}"
+    return f"sha256-{grade.sha256}"
+
+
+def _of(grade: Grade, lines: Mapping[tuple[str, str], Mark]) -> dict[str, Mark]:
+    """The lines of a submission by their parts; one with the whole digest counts before one of version 0.4.0."""
+    key = _key(grade)
+    old, whole = ({mark.row[3]: mark for mark in lines.values() if mark.row[0] == one} for one in (key[:OLD_KEY], key))
+    return old | whole
 
 
 def _read(path: Path) -> dict[tuple[str, str], Mark]:

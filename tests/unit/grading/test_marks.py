@@ -74,6 +74,39 @@ def test_who_hands_in_again_is_marked_again_and_old_points_stay(tmp_path):
     assert [row["points"] for row in rows(path)] == ["4", "", "", ""]
 
 
+def test_points_that_are_written_while_a_class_is_graded_stay(tmp_path):
+    path = tmp_path / "marks.csv"
+    Marks(path).write([ANNA])
+    marks, of_another_grading = Marks(path), Marks(path)
+    fill(path, {("anna", "answer why"): "4"})
+    assert of_another_grading.write([HELD]) == 3
+    assert marks.write([replace(ANNA, sha256="00" * 32)]) == 2
+    assert [row["points"] for row in rows(path)] == ["4", *[""] * 6]
+    assert [row["student"] for row in rows(path)] == [*["anna"] * 2, *["bo"] * 3, *["anna"] * 2]
+
+
+def test_who_finds_two_files_with_the_same_first_digits_is_marked_for_each(tmp_path):
+    path = tmp_path / "marks.csv"
+    marked, other = (replace(ANNA, sha256=f"{'5c' * 6}{digit * 52}") for digit in "12")
+    Marks(path).write([marked])
+    fill(path, {("anna", "answer why"): "4"})
+
+    marks = Marks(path)
+    assert (marks.applied(marked).waiting, marks.applied(other).waiting) == (3, 7)
+
+
+def test_lines_of_version_0_4_0_count(tmp_path):
+    path = tmp_path / "marks.csv"
+    Marks(path).write([ANNA])
+    fill(path, {("anna", "answer why"): "4"})
+    path.write_text(path.read_text().replace(ANNA.sha256, ANNA.sha256[:12]))
+
+    marks = Marks(path)
+    assert marks.applied(ANNA).waiting == 3
+    assert marks.write([marks.applied(ANNA)]) == 1
+    assert [row["points"] for row in rows(path)] == ["4", ""]
+
+
 @pytest.mark.parametrize("points", ["5", "-1", "nan", "inf", "many"])
 def test_points_that_cannot_be_are_told_with_their_line_and_do_not_count(tmp_path, points):
     path = tmp_path / "marks.csv"
