@@ -182,9 +182,13 @@ def _words_of_program(text: str) -> list[str]:
 
 def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     """Texts that are another student's. Phrases that many of a class have are nobody's own."""
-    written = [(other.student, text) for other in others for text in other.texts.values()]
+    texts: dict[str, list[AbstractSet[str]]] = {}
+    for other in others:
+        texts.setdefault(other.student, []).extend(other.texts.values())
+    written = [(student, text) for student, some in texts.items() for text in some]
     for name, mine in one.texts.items():
-        owners = Counter(phrase for _, text in written for phrase in mine & text)
+        # However often one student hands in, they are one owner.
+        owners = Counter(phrase for some in texts.values() for phrase in set().union(*(mine & text for text in some)))
         own = {phrase for phrase in mine if owners[phrase] <= MOST_OWNERS}
         if alike := [student for student, text in written if mine == text or _is_mostly(own, text, name)]:
             yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")

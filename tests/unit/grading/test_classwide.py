@@ -145,6 +145,14 @@ def test_a_text_with_other_numbers_and_words_here_and_there_is_still_the_other_s
     assert list(classwide.findings(di, [anna, bo, di])) == []
 
 
+def test_who_hands_in_ten_times_can_be_copied_from():
+    edited = " ".join(f"{word} really" if number % 9 == 8 else word for number, word in enumerate(COPIED.split()))
+    anna, bo = [wrote("anna", finding=COPIED) for _ in range(10)], wrote("bo", finding=edited)
+
+    (found,) = classwide.findings(bo, [*anna, bo])
+    assert found.says == 'finding: found mostly the text of "anna"; expected one\'s own'
+
+
 def test_what_half_of_a_class_writes_is_nobody_s_own():
     numbers = "The product is {0} kB, the round trip is {0} ms, the time was {0} s and the goodput was {0} kbit/s."
     class_ = [
