@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from scpslab.analysis.statistics import ResultRow
 from scpslab.core.names import shown
 from scpslab.documents.quantities import AxisValue
 from scpslab_course.course import answers
@@ -56,8 +57,8 @@ def numbers(right: Expected, parameters: Mapping[str, AxisValue], *results: Rows
     values = {f"parameter {name}": value for name, value in based.items() if isinstance(value, float)}
     values |= {f"prediction {name}": value for name, value in right.predictions.items() if isinstance(value, float)}
     values |= {f"answer {name}": one.value for name, one in right.answers.items() if one.kind == "number"}
-    cells = ((name, row) for rows in results for name, of_run in rows.items() for row in of_run)
-    values |= {f"{name} {row.get('cell')} {column}": _number(row[column]) for name, row in cells for column in row}
+    cells = ((f"{name} {row.get('cell')}", ResultRow(row)) for rows in results for name in rows for row in rows[name])
+    values |= {f"{cell} {column}": value for cell, row in cells for column, value in row.numbers.items()}
     return {name: value for name, value in values.items() if math.isfinite(value) and value}
 
 
@@ -228,9 +229,7 @@ def _predicted(grade: Grade) -> dict[str, str]:
 
 
 def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
-    answered = ("prediction", "answer")
-    numbers = ((name, value, other.student) for other in others for name, value in other.numbers.items())
-    theirs = _Index((value, student) for name, value, student in numbers if name.startswith(answered))
+    theirs = _Index((value, other.student) for other in others for value in other.numbers.values())
     shared: dict[str, list[str]] = {other.student: [] for other in others}
     for text in one.foreign:
         for student in theirs.rounded_to(text):
@@ -293,13 +292,6 @@ def _is_rounded(text: str, written: float, exact: float) -> bool:
     places = len(text.partition(".")[2])
     scale = 10.0 ** (3 * round(math.log10(written / exact) / 3))
     return abs(written - exact * scale) <= 0.501 * 10.0**-places
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
 
 
 def _names(students: Sequence[str]) -> str:

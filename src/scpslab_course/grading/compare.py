@@ -138,10 +138,12 @@ def rerun_alike(first: Mapping[str, Rerun], second: Mapping[str, Rerun]) -> None
 
 
 def against_plans(runs: Mapping[str, ArchivedRun], plans: Plans) -> Iterator[Concern]:
-    """Runs that are not those of the variant: missing ones, and plans that differ from the grader's.
+    """Runs that are not those of the variant: missing ones, others, and plans that differ from the grader's.
 
     Nothing is run for it.
     """
+    for name in sorted(runs.keys() - plans.keys()):
+        yield Concern(Code.SWAPPED_PLAN, f"found a run of {shown(name)}; expected the assignment's scenarios alone")
     for name, mine in plans.items():
         run = runs.get(name)
         if run is None:
@@ -169,7 +171,7 @@ def against_rerun(
         if run is None:
             continue
         differing = sorted(_differing(run, mine))
-        rows = _differing_rows(submitted.get(name, []), mine)
+        rows = _differing_rows(submitted.get(name, []), mine, run.plans)
         if (differing or rows) and (
             said := other_vectors(run.manifest.program, run.plans.values()) or _other_version(run, mine)
         ):
@@ -216,7 +218,7 @@ def _differing(run: ArchivedRun, mine: Rerun) -> Iterator[str]:
     yield from (path for path in differing if PurePosixPath(path).name != PLAN)
 
 
-def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
+def _differing_rows(submitted: list[dict[str, str]], mine: Rerun, cells: Mapping[str, Plan]) -> list[str]:
     differences = []
     by_cell = {row.get("cell", ""): row for row in submitted}
     for row in mine.rows:
@@ -224,12 +226,12 @@ def _differing_rows(submitted: list[dict[str, str]], mine: Rerun) -> list[str]:
         if other is None:
             differences.append(f"no line of cell {row['cell']}")
             continue
-        # Without the other cells of the scenario, columns that only these fill are missing here.
-        for column in (column for column in row if other.get(column) != row[column]):
-            said = f"{column} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']}"
-            differences.append(f"{said} (a run gives {row[column]})")
-    if mine.is_whole and len(submitted) != len(mine.rows):
-        differences.append(f"{len(submitted)} lines for {len(mine.rows)} cells")
+        # Without the other cells of the scenario, columns that only these fill are missing here; there they are empty.
+        for column in (column for column in {**row, **other} if other.get(column) != row.get(column, "")):
+            said = f"{shown(column)[1:-1]} = {shown(other.get(column, ''))[1:-1]} in cell {row['cell']}"
+            differences.append(f"{said} (a run gives {row.get(column, 'no such column')})")
+    if len(submitted) != (known := len(by_cell.keys() & cells.keys())):
+        differences.append(f"{len(submitted)} lines for {known} cells")
     return differences
 
 

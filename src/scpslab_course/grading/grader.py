@@ -25,15 +25,7 @@ from scpslab.running.events import Listener
 from scpslab.runs.archive import ArchivedRun
 from scpslab_course.course import answers as written
 from scpslab_course.course import variant as variants
-from scpslab_course.course.answers import (
-    Expected,
-    GivenError,
-    RightNumber,
-    RightWord,
-    Score,
-    read_answers,
-    read_given,
-)
+from scpslab_course.course.answers import Expected, GivenError, RightNumber, RightWord, Score, read_answers, read_given
 from scpslab_course.course.assignment import STARTER, Assignment, Marking
 from scpslab_course.course.folder import Course
 from scpslab_course.course.model import Answer, HiddenTrial, MarkedText, Prediction, Whose
@@ -305,14 +297,16 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
         numbers=classwide.numbers(right, variant.parameters, opened.submitted, for_formulas),
     )
     found = classwide.wrote(found, handed_in.write_up, bound.known)
-    return replace(found, findings=(*found.findings, *classwide.from_solution(found, bound.known)))
+    published = classwide.from_solution(found, bound.known)
+    # Others are compared with what is right for this variant, and with nothing that its student could have written.
+    return replace(found, numbers=classwide.numbers(right, {}), findings=(*found.findings, *published))
 
 
 def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters: Mapping[Path, str]) -> list[Grade]:
     """The grades with what only a look at the whole class shows.
 
-    Two submissions of one variant are a question where the platform has not said whose they are, and where two members
-    of one group have handed in different ones.
+    Of two submissions of one variant, one is a question if the platform has not said whose it is; both are where two
+    members of one group have handed in different ones.
     """
     same: dict[str, list[Path]] = {}
     for path, variant in bound.items():
