@@ -24,7 +24,7 @@ from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format, line
 from scpslab_course.grading.grade import Grade, Marks, Status
 from scpslab_course.grading.leaderboard import write_leaderboard
-from scpslab_course.grading.review import write_review
+from scpslab_course.grading.review import review_folder, write_review
 
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
@@ -45,8 +45,7 @@ def grade(
     term: IssuedTerm = None,
     format_: Annotated[str, choice("--format", FORMATS, HELP)] = "table",
     out: Annotated[
-        Path | None,
-        _written("PATH", "The file to write; with several submissions, a folder for formats of one each."),
+        Path | None, _written("PATH", "The file to write; with several submissions, a folder for formats of one each.")
     ] = None,
     student: Annotated[
         str | None, typer.Option(metavar="ID", help="The student's id on your platform. For one submission.")
@@ -71,8 +70,7 @@ def grade(
     marks: Annotated[
         Path | None,
         _written(
-            "FILE",
-            "A file for points that a person gives: the command adds a line for each open item, and reads them.",
+            "FILE", "A file for points that a person gives: the command adds a line for each open item, and reads them."
         ),
     ] = None,
     sample: Annotated[
@@ -110,6 +108,8 @@ def grade(
     if is_folder and (out is None or out.is_file()):
         expected = "expected one, or --out FOLDER for a file each."
         raise UsageError(f"--format {format_}: found {len(submission)} submissions; {expected}")
+    if review is not None:
+        review_folder(review)
     target = None if out is None else _Target(out, is_folder=is_folder)
 
     def facts() -> Facts:
@@ -130,17 +130,15 @@ def grade(
         grades = grader.grade(submission, settings, [_note], told)
     if given is not None:
         grades = [given.applied(one) for one in grades]
-    if review is not None:
-        typer.echo(harmless(str(write_review(grades, facts(), review))), err=True)
-    if leaderboard is not None:
-        typer.echo(harmless(str(write_leaderboard(grades, facts(), leaderboard))), err=True)
     if target is None:
         typer.echo(harmless(kind.write(grades, facts())), nl=False)
     else:
         # What a look at the class has shown is in them now.
-        target.write(grades, kind, facts(), first=0)
+        target.write(grades, kind, facts(), is_whole=True)
         typer.echo(harmless(str(target.path)))
     _say_waiting(grades, given)
+    # Last: a page that cannot be written costs no grade.
+    _write_pages(grades, facts(), review, leaderboard)
     if any(one.status is not Status.GRADED for one in grades) or (given is not None and given.problems):
         raise typer.Exit(FAILED_EXIT)
 
@@ -160,12 +158,15 @@ def _secret(course: Course, leaderboard: Path | None) -> Secret | None:
 
 def _submitters(submissions: list[Path], student: str | None, file: Path | None) -> Mapping[Path, str]:
     """The students by the files that they handed in, as the platform knows them."""
-    if student is None:
-        return read_submitters(file, submissions) if file is not None else {}
-    if len(submissions) > 1 or file is not None:
+    if student is not None and (len(submissions) > 1 or file is not None):
         said = "found several submissions, or --submitters; expected one submission"
         raise UsageError(f"--student: {said}. Use --submitters FILE for many.")
-    return {submissions[0]: student}
+    if file is None:
+        return {submissions[0]: student} if student is not None else {}
+    known = read_submitters(file, submissions)
+    for one in (path for path in submissions if path not in known):
+        warn(f"{file}: found no line of {one}; expected one, because only your platform knows whose it is. Add it.")
+    return known
 
 
 def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
@@ -180,6 +181,14 @@ def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
     waiting = given.write(grades)
     advice = "; fill in points, and repeat the command" if waiting else ""
     typer.echo(harmless(f"{given.path}: {waiting or 'nothing'} to decide{advice}"), err=True)
+
+
+def _write_pages(grades: list[Grade], facts: Facts, review: Path | None, leaderboard: Path | None) -> None:
+    """Writes the pages that were asked for, and says where they are."""
+    if review is not None:
+        typer.echo(harmless(str(write_review(grades, facts, review))), err=True)
+    if leaderboard is not None:
+        typer.echo(harmless(str(write_leaderboard(grades, facts, leaderboard))), err=True)
 
 
 def _note(event: Event) -> None:
@@ -205,13 +214,19 @@ class _Target:
         else:
             check_out(path)
 
-    def write(self, grades: list[Grade], kind: Format, facts: Facts, first: int = -1) -> None:
-        """Writes the grades that there are; into a folder those from `first` on, which is the last one unless it is
-        given.
+    def write(self, grades: list[Grade], kind: Format, facts: Facts, *, is_whole: bool = False) -> None:
+        """Writes the grades that there are; into a folder the last one, or all of them where they are the whole class.
+
+        Files of an earlier grading are removed then: their numbers, and the grades in them, may be others.
         """
         if not self._is_folder:
             replace_text(self.path, kind.write(grades, facts), private=True)
             return
-        for number, one in list(enumerate(grades, start=1))[first:]:
-            name = file_name(f"{number:03}", file_label(one.student or one.path.name), suffix=kind.suffix)
-            replace_text(self.path / name, kind.write([one], facts), private=True)
+        written = set()
+        for number, one in list(enumerate(grades, start=1))[0 if is_whole else -1 :]:
+            path = self.path / file_name(f"{number:03}", file_label(one.student or one.path.name), suffix=kind.suffix)
+            replace_text(path, kind.write([one], facts), private=True)
+            written.add(path)
+        for left in self.path.glob(f"[0-9][0-9][0-9]-*{kind.suffix}") if is_whole else ():
+            if left not in written and left.is_file():
+                left.unlink()

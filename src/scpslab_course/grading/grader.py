@@ -317,7 +317,7 @@ def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters
     def is_question(mine: Path, theirs: Path) -> bool:
         whose = submitters.get(mine), submitters.get(theirs)
         if None in whose:
-            return mine != theirs and whose == (None, None)
+            return mine != theirs and whose[0] is None
         return whose[0] != whose[1] and digests[mine] != digests[theirs]
 
     twice = {mine: other for paths in same.values() for mine in paths for other in paths if is_question(mine, other)}

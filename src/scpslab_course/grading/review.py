@@ -111,15 +111,25 @@ def _time(text: str) -> dt.datetime:
         return dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
+def review_folder(folder: Path) -> Path:
+    """The folder for the pages, which is made if it is missing.
+
+    Raises:
+        UsageError: it cannot be one.
+    """
+    try:
+        return private_folder(folder)
+    except OSError as error:
+        raise UsageError(f"--review {folder}: found {error.strerror}; expected a folder. Name another.") from error
+
+
 def write_review(grades: Sequence[Grade], facts: Facts, folder: Path) -> Path:
     """Writes the pages into a folder; returns that of the class.
 
     Raises:
-        UsageError: the folder cannot be one.
+        UsageError: see `review_folder`.
     """
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--review {folder}: found a file; expected a folder. Name another.")
-    private_folder(folder)
+    review_folder(folder)
     for name, text in pages(grades, facts).items():
         replace_text(folder / name, text, private=True)
     return folder / INDEX

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from scpslab_course.cli.grade import _Target
 from scpslab_course.course.folder import Student
 from scpslab_course.grading.formats import FORMATS, Facts
 from scpslab_course.grading.grade import Code, Concern, Grade, Graded, Status
@@ -239,3 +240,19 @@ def test_no_format_has_points_for_who_has_no_grade(name, grade):
     if name in ("table", "junit"):
         assert grade.status in text
     assert grade.status is not Status.GRADED
+
+
+def test_a_folder_has_no_grade_of_an_earlier_grading(tmp_path):
+    kind, folder = FORMATS["gradescope"], tmp_path / "grades"
+    bo = replace(GRADED, student="bo", members=("bo",))
+    _Target(folder, is_folder=True).write([GRADED, bo], kind, FACTS, is_whole=True)
+    others = ["notes.json", "02-bo.json", "002-bo.txt", "2026-bo.json"]
+    for name in others:
+        (folder / name).touch()
+
+    again = _Target(folder, is_folder=True)
+    again.write([bo], kind, FACTS)
+    # As long as a class is graded, nothing is removed.
+    assert {path.name for path in folder.iterdir()} == {"001-anna.json", "001-bo.json", "002-bo.json", *others}
+    again.write([bo], kind, FACTS, is_whole=True)
+    assert {path.name for path in folder.iterdir()} == {"001-bo.json", *others}

@@ -4,9 +4,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
+from scpslab_course.cli import grade as command
 from scpslab_course.course.folder import Student
 from scpslab_course.course.model import Item
 from scpslab_course.course.workspace import Line
+from scpslab_course.grading import grader
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Code, Concern, Grade, Graded
 from scpslab_course.grading.review import overview, pages, write_review
@@ -117,3 +121,34 @@ def test_the_overview_counts_only_what_is_graded():
 
 def test_an_empty_class_has_a_page():
     assert "Nothing was found" in pages([], FACTS)["index.html"]
+
+
+@pytest.fixture
+def graded(monkeypatch):
+    """The calls of the grader, which gives a class."""
+    calls = []
+    monkeypatch.setattr(grader, "grade", lambda *words: calls.append(words) or CLASS[:1])
+    return calls
+
+
+def test_a_place_that_cannot_have_pages_is_refused_before_a_class_is_graded(course, graded, scpslab, tmp_path):
+    file = tmp_path / "review"
+    file.touch()
+    places = (("--review", file), ("--review", file / "below"), ("--leaderboard", tmp_path))
+    for option, place in places:
+        code, _, said = scpslab("grade", "anna.tar.gz", "--course", course.folder, option, place)
+        assert (code, f"{option} {place}: found " in said) == (2, True)
+    assert graded == []
+
+
+def test_pages_that_cannot_be_written_cost_no_grade(course, graded, scpslab, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(command, "write_review", full)
+    out, marks = tmp_path / "grades.csv", tmp_path / "marks.csv"
+    words = ("grade", "anna.tar.gz", "--course", course.folder, "--review", tmp_path / "review", "--out", out)
+    code, _, said = scpslab(*words, "--marks", marks)
+    assert (code != 0, "No space left" in said) == (True, True)
+    assert "anna.tar.gz" in out.read_text()
+    assert "answer why" in marks.read_text()

@@ -6,16 +6,18 @@ import json
 import os
 import pickle
 import tarfile
+from pathlib import Path
 
 import pytest
 
+from scpslab_course.cli.grade import _submitters
 from scpslab_course.course import variant
 from scpslab_course.course.assignment import load_marking
 from scpslab_course.course.folder import practice_variant
 from scpslab_course.course.variant import Secret
 from scpslab_course.grading import grader, submission
 from scpslab_course.grading.formats import FORMATS, Facts
-from scpslab_course.grading.grade import Status
+from scpslab_course.grading.grade import Code, Grade, Status
 from tests.unit.grading.conftest import entry
 
 FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z")
@@ -133,3 +135,30 @@ def test_yaml_that_grows_is_refused(settings, members, hand_in, without_runs):
         found = graded(hand_in(members | {"answers.yaml": bomb}), settings)
         assert found.status is Status.UNGRADED, bomb[:40]
         assert "answers.yaml" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("known", "held"),
+    [({}, ["a", "b"]), ({"a": "anna"}, ["b"]), ({"b": "anna"}, ["a"]), ({"a": "anna", "b": "anna"}, [])],
+)
+def test_of_two_with_one_variant_those_of_nobody_known_are_held(issued, known, held):
+    paths = [Path("a"), Path("b")]
+    submitters = {Path(file): student for file, student in known.items()}
+    grades = [Grade(path, sha256=path.name * 64) for path in paths]
+
+    found = grader._compared(grades, dict.fromkeys(paths, issued("anna")), submitters)
+
+    assert [one.path.name for one in found if one.status is Status.HELD] == held
+    assert {finding.code for one in found for finding in one.findings} <= {Code.OTHER_VARIANT}
+
+
+def test_a_file_without_a_line_among_the_submitters_is_named(tmp_path, capsys):
+    who = tmp_path / "who.csv"
+    who.write_text("file,student\na.tar.gz,anna\n")
+    anna, nobody = tmp_path / "a.tar.gz", tmp_path / "b.tar.gz"
+
+    assert _submitters([anna, nobody], None, who) == {anna: "anna"}
+
+    said = capsys.readouterr().err
+    assert f"warning: {who}: found no line of {nobody}; expected one" in said
+    assert str(anna) not in said
