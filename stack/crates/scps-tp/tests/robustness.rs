@@ -199,3 +199,20 @@ fn the_same_inputs_give_the_same_packets() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn a_fin_waits_for_all_data_where_the_window_is_short_of_a_segment() {
+    let config = plain().mss(None).congestion(Congestion::Vj);
+    let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1460 caps 0x40");
+    s.run("1.0 user send 1460\n1.0 > P. 1:1461");
+    s.deliver(&icmp(3, 4, 576, s.our_iss() + 1));
+    s.run("1.5 < . 1:1 ack 1461");
+    // A window of one segment of 536 octets is left when the report is forgotten and segments have 1460 again.
+    s.endpoint.source_quench(s.now, s.connection());
+    s.advance(Instant::from_secs(700));
+    s.sent.clear();
+    let id = s.connection();
+    s.endpoint.send(s.now, id, &[1; 1000]).unwrap();
+    s.endpoint.close(s.now, id);
+    s.run("700.0 > . 1461:1997\n700.4 < . 1:1 ack 1997\n700.4 > FP. 1997:2461");
+}

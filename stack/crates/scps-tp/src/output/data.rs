@@ -111,6 +111,8 @@ impl Outbound {
             return None;
         }
         let segment = len.min(cwnd.max(1));
+        // A congestion window short of a segment leaves data behind, and the FIN goes with the last octet.
+        let fin = fin && segment == len;
         let segments = if is_full && segment == len && !fin { self.joinable(control, sending, segment) } else { 1 };
         len = segment * u64::from(segments);
         if flight + len + segment > cwnd {
