@@ -91,6 +91,17 @@ fn a_skipped_hole_is_reported_before_what_follows() {
 }
 
 #[test]
+fn bets_gives_up_nothing_that_the_receiver_cannot_pass_over() {
+    for (window, then) in [(65_535, "user close"), (1000, "user send 2000")] {
+        let syn_ack = format!("win {window} mss 1000 caps 0xc0");
+        let mut s = Script::connected_with(bets(), no_rate(), &syn_ack);
+        s.run(&format!("0.6 user send 1000\n0.6 {then}"));
+        s.advance(Instant::from_secs(120));
+        assert_eq!(s.endpoint.bets_send_holes(s.connection()), Ok(vec![]), "{then}");
+    }
+}
+
+#[test]
 fn bets_needs_both_sides() {
     // Item 100.
     let s = Script::connected_with(bets(), no_rate(), "win 65535 mss 1000 caps 0x40");

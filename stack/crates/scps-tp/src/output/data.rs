@@ -53,8 +53,8 @@ impl Outbound {
         if control.agreed.bets
             && lost.start == self.sender.una()
             && u32::from(lost.transmissions) > control.config.bets_policy.retransmissions_max
-            && (self.board.len() > 1 || self.sender.data().end() > lost.end)
-            && !lost.fin
+            // A receiver passes over a hole when later data came. A FIN is no data, nor is what its window does not take.
+            && self.sender.data().end().min(self.sender.edge()) > lost.end
         {
             self.abandon_front(control, now, route);
             return None;
