@@ -2,13 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_gateway::{GatewayConfig, SetUp, SideConfig};
-use scps_sim::{LinkConfig, Program, Transfer, ENDS};
+use scps_sim::{LinkConfig, Outcome, Program, Transfer, ENDS};
 use scps_tp::{Config, Congestion, RouteConfig, Stats};
 use scps_types::{Duration, Instant, Seed};
 
-/// Sends half as much again as the buffers hold to a reader that begins after two hours; the sender's counters then, and whether all
-/// came.
-fn pause(config: &Config, gateways: Option<&GatewayConfig>) -> (Stats, bool) {
+/// Sends half as much again as the buffers hold to a reader that begins after two hours; the sender's counters then, and the end.
+fn pause(config: &Config, gateways: Option<&GatewayConfig>) -> (Stats, Outcome) {
     let link = LinkConfig { delay: Duration::from_millis(10), ..LinkConfig::default() };
     let buffers = config.receive_buffer + gateways.map_or(0, |gateway| 2 * gateway.octets_per_connection());
     let transfer = Transfer {
@@ -29,8 +28,7 @@ fn pause(config: &Config, gateways: Option<&GatewayConfig>) -> (Stats, bool) {
     network.run(Instant::from_secs(7200), |_| false);
     let id = network[ENDS[0]].connection().unwrap();
     let stats = network[ENDS[0]].endpoint.stats(id).unwrap();
-    let outcome = transfer.finish(&mut network);
-    (stats, outcome.is_complete)
+    (stats, transfer.finish(&mut network))
 }
 
 #[test]
@@ -42,12 +40,14 @@ fn a_reader_that_pauses_for_two_hours_gets_everything() {
         let side = SideConfig::default().connection(config.clone()).route(RouteConfig::default().rate(None));
         let gateways = GatewayConfig::transparent(side.clone(), side, SetUp::ConnectFirst);
         for gateways in [None, Some(&gateways)] {
-            let (stats, is_whole) = pause(&config, gateways);
+            let (stats, outcome) = pause(&config, gateways);
             let case = format!("{congestion:?}, {receive_buffer}, through gateways: {}", gateways.is_some());
-            assert!(is_whole, "{case}: {stats:?}");
+            assert!(outcome.is_complete, "{case}: {stats:?}");
             // A closed window is no loss: it is probed, a minute apart in the end, and nothing is sent again.
             assert_eq!((stats.rtos, stats.resends_total()), (0, 0), "{case}");
             assert!((100..200).contains(&stats.probes_sent), "{case}: {}", stats.probes_sent);
+            // The octet that probed was refused, and is sent when the window opens.
+            assert_eq!(outcome.sent.rtos, 0, "{case}");
         }
     }
 }

@@ -168,7 +168,11 @@ impl Connection {
             self.answer_unacceptable(now, tcp, len as usize);
             if len > 0 {
                 self.control.stats.duplicate_segments += 1;
-                self.inbound.note_duplicate(&self.control, position, len);
+                // What begins below the next octet had come; the rest is refused, like the octet that probes a closed window.
+                let known = len.min(self.inbound.receiver.next() as i64 - position);
+                if known > 0 {
+                    self.inbound.note_duplicate(&self.control, position, known);
+                }
             }
             if tcp.flags.has(Flags::ACK) && self.is_at_the_window(tcp, position, len) && self.is_ack_acceptable(tcp) {
                 self.control.probing.on_heard(now);

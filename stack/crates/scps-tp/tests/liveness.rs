@@ -354,3 +354,13 @@ fn a_peer_that_answers_probes_keeps_its_closed_window_as_long_as_it_likes() {
         s.run("6100.0 < . 2:2 ack 1001 win 60000\n6200.0 < . 2:2 ack 6001\n6200.0 state flight 0");
     }
 }
+
+#[test]
+fn a_probe_of_a_closed_window_is_not_reported_as_received() {
+    // RFC 2018 §3: a block names what came.
+    let config = plain().sack(true).receive_buffer(2000);
+    let mut s = Script::accepted(config, "mss 1000 sackok yes caps 0x40 win 65535");
+    s.run("1.0 < . 1:1001 ack 1\n1.0 < . 1001:2001 ack 1\n1.0 > . 1:1 ack 2001 win 0");
+    s.run("6.0 < . 2001:2002 ack 1\n6.0 > . 1:1 ack 2001 win 0");
+    s.run("6.5 < . 1001:2002 ack 1\n6.5 > . 1:1 ack 2001 win 0 sack 1001:2001");
+}
