@@ -202,7 +202,7 @@ impl Connection {
         }
         if let (true, Some(t)) = (self.control.agreed.timestamps, tcp.options.timestamps) {
             // RFC 7323 §4.3: only segments not beyond the last acknowledgement sent are echoed.
-            if self.control.clock.is_current(t.val) && position <= self.inbound.receiver.acknowledged() as i64 {
+            if self.control.clock.is_current(t.val, now) && position <= self.inbound.receiver.acknowledged() as i64 {
                 self.control.clock.accept(t.val, now);
             }
         }

@@ -4,6 +4,8 @@ use scps_types::{Duration, Instant};
 
 /// How long a stored timestamp stays comparable: 24 days (RFC 7323 §5.5).
 const RECENT_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
+/// The same for a peer that counts microseconds: half of its range is 35 minutes.
+const RECENT_LIFETIME_OF_MICROSECONDS: Duration = Duration::from_secs(30 * 60);
 /// A peer whose clock gains this many ticks per millisecond counts microseconds, as the reference does; PAWS would take
 /// its segments for old after 35 minutes (scps-tp §2.9).
 const MICROSECOND_TICKS_PER_MS: u64 = 100;
@@ -46,14 +48,15 @@ impl TimestampClock {
         self.recent_at = now;
     }
 
-    /// True if `val` is not older than the last one accepted.
-    pub fn is_current(&self, val: u32) -> bool {
-        self.recent.is_none_or(|r| val.wrapping_sub(r) as i32 >= 0)
+    /// True if `val` is not older than the last one accepted, or if that one is too old to compare: it is replaced (RFC 7323 §5.5).
+    pub fn is_current(&self, val: u32, now: Instant) -> bool {
+        let lifetime = if self.is_peer_microsecond { RECENT_LIFETIME_OF_MICROSECONDS } else { RECENT_LIFETIME };
+        self.recent.is_none_or(|r| val.wrapping_sub(r) as i32 >= 0) || now.since(self.recent_at) >= lifetime
     }
 
     /// True if PAWS refuses a segment with this TSval (RFC 7323 §5.3).
     pub fn is_old(&self, val: u32, now: Instant) -> bool {
-        !self.is_current(val) && !self.is_peer_microsecond && now.since(self.recent_at) < RECENT_LIFETIME
+        !self.is_current(val, now) && !self.is_peer_microsecond
     }
 
     /// True if an echo is older than the timestamp of a segment that left at `left_at`.

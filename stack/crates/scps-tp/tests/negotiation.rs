@@ -4,7 +4,7 @@
 mod common;
 use common::{no_rate, plain, Script, PEER, US};
 use scps_tp::{Config, RouteConfig};
-use scps_types::Duration;
+use scps_types::{Duration, Instant};
 use scps_wire::options::Options;
 
 fn syn(config: Config, route: RouteConfig) -> Options {
@@ -250,4 +250,21 @@ fn the_cached_fallback_ends() {
     s.advance(s.now + Duration::from_secs(601));
     s.sent.clear();
     s.run("700.0 user connect\n700.0 > S 0:0 caps 0x40");
+}
+
+#[test]
+fn a_timestamp_too_old_to_compare_is_replaced() {
+    let config = plain().timestamps(true);
+    // 25 days in milliseconds; 40 minutes in microseconds, of a peer known to count them.
+    for (before, at, val) in [("", 2_160_000, 2_160_001_000u32), ("1.0 < . 1:101 ack 1 ts 501000", 2401, 2_400_501_000)]
+    {
+        let mut s = Script::connected_with(config.clone(), no_rate(), "win 65535 mss 1000 caps 0x40 ts 1000");
+        s.run(before);
+        s.advance(Instant::from_secs(at));
+        s.sent.clear();
+        let from = if before.is_empty() { 1 } else { 101 };
+        s.run(&format!("{at}.0 < . {from}:{} ack 1 ts {val}", from + 100));
+        s.advance(Instant::from_secs(at + 1));
+        assert_eq!(s.sent.pop_front().unwrap().tcp.options.timestamps.unwrap().ecr, val);
+    }
 }
