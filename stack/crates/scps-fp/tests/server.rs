@@ -664,6 +664,14 @@ fn an_announced_size_is_waited_for() {
 }
 
 #[test]
+fn what_is_announced_of_a_text_is_not_compared_with_the_wire() {
+    let (mut peer, folders) = connect(quick());
+    assert_eq!((peer.code("TYPE A"), peer.code("ALLO 8")), (200, 200));
+    assert!(peer.store("STOR f", b"one\r\ntwo\r\n").contains("226 "));
+    assert_eq!(fs::read(folders.server.join("f")).unwrap(), b"one\ntwo\n");
+}
+
+#[test]
 fn login_is_needed_and_given() {
     let folders = folders();
     let users = common::users(&folders.server, &["ann"]);

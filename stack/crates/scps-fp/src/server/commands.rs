@@ -356,8 +356,9 @@ impl Session {
         let size = (shared.mib.file_size_max > 0).then_some(shared.mib.file_size_max);
         let bounds = Bounds { quota: store.quota().cloned(), size };
         let partial = Partial::begin(&folder, &name, base, self.file_type, bounds)?;
-        // What is announced counts the whole file, an appended one has no announced size.
-        let declared = self.prepared.declared.filter(|_| base != Base::End);
+        // What is announced are octets of the whole file (RFC 959 §4.1.3): what is appended is a part, and a text has others on the wire.
+        let is_comparable = base != Base::End && self.file_type == FileType::Image;
+        let declared = self.prepared.declared.filter(|_| is_comparable);
         Ok(Plan { flow: Flow::Receive(partial), opening, count: store.count()?, declared, may_be_best_effort: true })
     }
 }
