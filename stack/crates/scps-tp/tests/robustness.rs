@@ -216,3 +216,15 @@ fn a_fin_waits_for_all_data_where_the_window_is_short_of_a_segment() {
     s.endpoint.close(s.now, id);
     s.run("700.0 > . 1461:1997\n700.4 < . 1:1 ack 1997\n700.4 > FP. 1997:2461");
 }
+
+#[test]
+fn a_last_record_that_is_cut_leaves_room_for_its_mark() {
+    let mut s = Script::connected(plain().congestion(Congestion::None), no_rate());
+    s.advance(Instant::from_secs(1));
+    let id = s.connection();
+    assert_eq!(s.endpoint.send_record(s.now, id, &[1; 536]), Ok(true));
+    s.endpoint.close(s.now, id);
+    s.run("1.0 > FP. 1:537 rb yes");
+    s.deliver(&icmp(3, 4, 576, s.our_iss() + 1));
+    assert_eq!(s.ranges_until(1.2), ["1:533", "533:537"]);
+}

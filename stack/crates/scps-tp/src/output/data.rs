@@ -64,9 +64,10 @@ impl Outbound {
             self.arm_persist(control, now, route);
             return None;
         }
-        let ends_record = self.sender.data().record_end_after(lost.start) == Some(lost.end);
+        let data_end = lost.end - u64::from(lost.fin);
+        let ends_record = self.sender.data().record_end_after(lost.start) == Some(data_end);
         let max = self.max_data(control, route, ends_record);
-        let data_len = lost.end - lost.start - u64::from(lost.fin);
+        let data_len = data_end - lost.start;
         if data_len > max {
             self.board.split(lost.start, max);
             let piece = self.board.next_lost()?;
