@@ -82,11 +82,13 @@ impl Inbound {
         }
     }
 
-    /// A window that opens from below a segment to a segment or more is announced (scps-tp §6.1).
+    /// A window that opens from below a segment to a segment or more is announced (scps-tp §6.1); half of the buffer is enough where that
+    /// is less (RFC 1122 §4.2.3.3).
     fn update_window_after_read(&mut self, control: &Control, mss: u64) {
         let before = self.receiver.edge() - self.receiver.next();
         let after = self.window_room(&control.config);
-        let is_opening = before < mss && after >= mss;
+        let useful = mss.min((control.config.receive_buffer as u64 / 2).max(1));
+        let is_opening = before < useful && after >= useful;
         // A quarter of the buffer is worth an acknowledgement too: a fast reader keeps a fast sender going.
         let is_large = after.saturating_sub(before) >= (control.config.receive_buffer as u64 / 4).max(mss);
         if control.state.may_receive() && (is_opening || is_large) {

@@ -340,3 +340,9 @@ fn duplicates_put_the_timeout_off_only_as_often_as_segments_arrived() {
     let rtos = s.endpoint.stats(s.connection()).unwrap().rtos;
     assert!(rtos >= 2, "{rtos} timeouts in 8.5 s");
 }
+
+#[test]
+fn a_window_smaller_than_a_segment_is_announced_when_it_opens() {
+    let mut s = Script::accepted(plain().receive_buffer(500), "mss 1000 caps 0x40 win 65535");
+    s.run("1.0 < P. 1:501 ack 1\n1.2 > . 1:1 ack 501 win 0\n1.3 user read 1000\n1.3 > . 1:1 ack 501 win 500");
+}
