@@ -95,13 +95,14 @@ impl Connection {
         if !tcp.flags.has(Flags::SYN) {
             return Verdict::Dropped(DropReason::OutOfWindow);
         }
-        self.on_peer_syn(now, route, tcp);
         if acks_syn {
+            self.on_peer_syn(now, route, tcp);
             self.establish(now, route);
             self.inbound.ack.want_now();
         } else {
-            // Simultaneous open (RFC 793 §3.4): answer with a SYN-ACK of our own.
+            // Simultaneous open (RFC 793 §3.4): answer with a SYN-ACK of our own. It has the options that count: our SYN may not have left.
             self.set_state(now, route, State::SynReceived);
+            self.on_peer_syn(now, route, tcp);
             self.control.opening.repeat_syn();
         }
         Verdict::Accepted

@@ -4,7 +4,7 @@
 mod common;
 use common::{no_rate, plain, Script, PEER, US};
 use scps_tp::{Config, RouteConfig};
-use scps_types::{Duration, Instant};
+use scps_types::{Bitrate, Duration, Instant};
 use scps_wire::options::Options;
 
 fn syn(config: Config, route: RouteConfig) -> Options {
@@ -267,4 +267,19 @@ fn a_timestamp_too_old_to_compare_is_replaced() {
         s.advance(Instant::from_secs(at + 1));
         assert_eq!(s.sent.pop_front().unwrap().tcp.options.timestamps.unwrap().ecr, val);
     }
+}
+
+#[test]
+fn a_syn_that_waits_for_credit_agrees_on_what_its_answer_says() {
+    // Another connection waits before it, so its SYN is not even written when the peer's comes.
+    let mut s = Script::new(plain(), RouteConfig::default().rate(Some(Bitrate::from_bps(8000))));
+    assert!(s.endpoint.charge(Instant::ZERO, 7500), "all credit");
+    s.endpoint.connect(s.now, (US.0, US.1 + 1), PEER, plain()).unwrap();
+    s.run("0.0 quiet\n0.0 user connect\n0.01 quiet\n0.02 < S 0:0 mss 1000 wscale 0 caps 0x40");
+    s.advance(Instant::from_millis(500));
+    let said = s.sent.iter().rfind(|seen| seen.tcp.src_port == US.1).unwrap().tcp.options;
+    s.run("0.6 < . 1:1 ack 1\n0.6 state is Established");
+    let agreed = s.endpoint.agreed(s.connection()).unwrap();
+    let offered = (said.capabilities.is_some(), said.window_scale.is_some());
+    assert_eq!((agreed.scps, agreed.window_scale.is_some()), offered);
 }
