@@ -1,11 +1,11 @@
 //! Replies: written by the server, read by the client (scps-fp §1.1, §1.2).
 
-use crate::line::{Line, LineReader};
+use crate::line::{Line, LineReader, LINE_MAX};
 
 /// Octets of one reply after which the server is no longer believed (scps-fp §17 item 19).
 pub const REPLY_MAX: usize = 64 * 1024;
-/// Longest text the server writes in one line.
-const TEXT_MAX: usize = 1024;
+/// Longest text the server writes in one line: a path as long as a command line, with its quotes doubled, and words.
+const TEXT_MAX: usize = 2 * LINE_MAX + 64;
 
 /// Replies whose text a peer needs; suppression leaves them whole (scps-fp §1.2).
 const NEVER_STRIPPED: [u16; 10] = [211, 213, 214, 215, 216, 220, 227, 229, 256, 257];

@@ -190,6 +190,15 @@ fn type_a_is_lines_on_the_wire_and_size_counts_them_there() {
 }
 
 #[test]
+fn a_long_path_does_not_push_the_size_out_of_its_reply() {
+    let (mut peer, folders) = connect(quick());
+    let folder = vec!["d".repeat(200); 6].join("/");
+    fs::create_dir_all(folders.server.join(&folder)).unwrap();
+    fs::write(folders.server.join(&folder).join("f"), b"12345").unwrap();
+    assert!(peer.say(&format!("SIZE {folder}/f")).trim_end().ends_with("SIZE 5"));
+}
+
+#[test]
 fn a_marker_beyond_32_bits_of_sign_is_a_position() {
     let (mut peer, folders) = connect(quick());
     let file = fs::File::create(folders.server.join("big")).unwrap();
