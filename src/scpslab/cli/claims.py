@@ -20,7 +20,7 @@ from scpslab.analysis.claims import (
     scoreboard,
 )
 from scpslab.analysis.claims.evaluate import extended
-from scpslab.analysis.claims.extension import campaign, needs, report
+from scpslab.analysis.claims.extension import affordable, campaign, needs, report
 from scpslab.analysis.claims.load import strange_words
 from scpslab.cli.options import split
 from scpslab.cli.tables import Format, FormatOption, as_table, print_report, print_table, table_console
@@ -106,7 +106,9 @@ def claims(
         later = Evidence.of_runs(runs_of(extension), warn).beyond(evidence)
         if not later.rows:
             raise UsageError("--extension: found no cell that the runs lack; expected some. Name the runs before it.")
-        verdicts = extended(verdicts, evaluate(chosen, later))
+        # What the rule leaves undecided stays so, though another claim's extension may have run some of its cells.
+        undecided = [need.verdict for need in affordable(needs(verdicts, evidence, Measured.of(RUNS).wall_s))]
+        verdicts = extended(verdicts, evaluate(chosen, later), undecided)
         evidence = Evidence([*evidence.rows, *later.rows], evidence.changed)
     if extend:
         found = needs(verdicts, evidence, Measured.of(RUNS).wall_s)

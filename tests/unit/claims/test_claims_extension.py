@@ -1,7 +1,10 @@
 """The one extension of undecided claims: how many repeats, of which cells, by which of them, and how often it errs."""
 
+import csv
+import io
 import json
 import random
+import shutil
 import statistics as numbers
 from functools import cache
 
@@ -146,7 +149,7 @@ def whole_procedure(paper, rows, first, draw):
     if repeats > MOST:
         return Outcome.UNDECIDED
     later = Evidence([*before.rows, *cells(repeats, first + 1)]).beyond(before)
-    return extended(verdicts, evaluate([paper], later))[0].outcome()
+    return extended(verdicts, evaluate([paper], later), verdicts)[0].outcome()
 
 
 @pytest.mark.slow
@@ -190,7 +193,7 @@ def test_the_extension_decides_by_its_own_cells_and_only_what_was_undecided(pape
     assert [row.values["repeat"] for row in later.rows] == ["4", "5", "6"]
     assert [one.outcome() for one in verdicts] == [Outcome.UNDECIDED, Outcome.REPRODUCED]
     assert evaluate(papers, Evidence(cells))[0].outcome() is Outcome.UNDECIDED
-    found = extended(verdicts, evaluate(papers, later))
+    found = extended(verdicts, evaluate(papers, later), verdicts[:1])
     assert [one.outcome() for one in found] == [Outcome.NOT_REPRODUCED, Outcome.REPRODUCED]
     assert found[0].results[0].deciding.text == "-9.1 [-9.348, -8.852], n = 3"
 
@@ -200,7 +203,7 @@ def test_a_claim_that_was_not_extended_stays_undecided(paper, rows):
     other = Evidence(rows("reno", {"ber": "1e-05"}, [5.0, 5.0])).beyond(before)
     verdicts = evaluate([paper(BOUND)], before)
 
-    (found,) = extended(verdicts, evaluate([paper(BOUND)], other))
+    (found,) = extended(verdicts, evaluate([paper(BOUND)], other), verdicts)
     assert (found.outcome(), found.results[0].deciding.text[-5:]) == (Outcome.UNDECIDED, "n = 3")
 
 
@@ -265,6 +268,23 @@ def test_the_extension_is_a_campaign_of_the_points_that_are_undecided(run, tmp_p
     words = " ".join(shown.split())
     assert "1 of 2 undecided claims are extended (at most 14 new cells, 0." in words
     assert "more than 10000" in words
+
+
+def test_a_claim_that_needs_too_many_repeats_stays_undecided_where_some_were_run(run, tmp_path, monkeypatch, scpslab):
+    """For another claim, perhaps: both have the same new cells here, which would decide both."""
+    monkeypatch.chdir(tmp_path)
+    more = run.with_name("fy97-fig04-demo-0002")
+    shutil.copytree(run, more)
+    head, *lines = (run / "results.csv").read_text().splitlines()
+    later = [
+        line.replace(f",{n},1997", f",{n + 3 * times},1997") for times in (1, 2) for n, line in enumerate(lines[:3], 1)
+    ]
+    later += [line.replace(",fy97-reno,", ",scps-rate,") for line in later]
+    (more / "results.csv").write_text("\n".join([head, *later]).replace(",10", ",110.") + "\n")
+
+    code, said, _ = scpslab("claims", run, "--file", "mine.yaml", "--extension", more, "--format", "csv")
+    assert code == 0
+    assert [line["outcome"] for line in csv.DictReader(io.StringIO(said))] == ["reproduced", "undecided"]
 
 
 def test_where_nothing_is_to_be_repeated_there_is_no_campaign(run, tmp_path, monkeypatch, scpslab):

@@ -109,14 +109,10 @@ def evaluate(papers: Sequence[Paper], evidence: Evidence) -> list[Verdict]:
     ]
 
 
-def extended(verdicts: Sequence[Verdict], extension: Sequence[Verdict]) -> list[Verdict]:
-    """Verdicts after an extension: where a claim is undecided, its findings are those of the extension's own cells, if
-    it has any.
-    """
+def extended(verdicts: Sequence[Verdict], extension: Sequence[Verdict], undecided: Sequence[Verdict]) -> list[Verdict]:
+    """Verdicts after an extension: the findings of those of `undecided` are those of its own cells, if it has any."""
     return [
-        Verdict(old.paper, old.claim, tuple(map(_later, old.results, new.results)))
-        if old.outcome() is Outcome.UNDECIDED
-        else old
+        Verdict(old.paper, old.claim, tuple(map(_later, old.results, new.results))) if old in undecided else old
         for old, new in zip(verdicts, extension, strict=True)
     ]
 

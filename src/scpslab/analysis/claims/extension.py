@@ -143,9 +143,14 @@ def _again(
         yield entry, Cost.of(plans.values(), partial(wall_s, name))
 
 
+def affordable(found: Iterable[Need]) -> list[Need]:
+    """Those that are extended."""
+    return [need for need in found if need.repeats <= MOST]
+
+
 def campaign(found: Iterable[Need]) -> dict[str, Any]:
     """The extension, as a campaign's file says it."""
-    entries = (entry for need in found for entry in need.entries if need.repeats <= MOST)
+    entries = (entry for need in affordable(found) for entry in need.entries)
     runs = [entry.model_dump(mode="json", exclude_defaults=True) for entry in entries]
     return {"kind": "campaign", "version": 1, "title": "More repeats for undecided claims", "runs": runs}
 
@@ -153,7 +158,7 @@ def campaign(found: Iterable[Need]) -> dict[str, Any]:
 def report(found: Sequence[Need]) -> Report:
     """What each undecided claim needs; those last that stay undecided."""
     columns = [Column(name, folds=True) for name in ("undecided claim", "number [95 % interval]", "band")]
-    wanted = [need for need in found if need.repeats <= MOST]
+    more = affordable(found)
     rows: list[Row] = []
     for need in sorted(found, key=lambda need: need.repeats > MOST):
         verdict, number = need.verdict, need.repeats
@@ -162,10 +167,8 @@ def report(found: Sequence[Need]) -> Report:
         if number > SAFETY * LARGEST:
             size = [f"more than {SAFETY * LARGEST}", NOTHING, NOTHING]
         said = [f"{verdict.paper.name}/{verdict.claim.id}", finding.text, band(result.check)]
-        rows.append(Row([*said, *size], begins_section=len(rows) == len(wanted)))
-    total, busy_s = (sum(need.repeats * getattr(need.one, name) for need in wanted) for name in ("cells", "busy_s"))
+        rows.append(Row([*said, *size], begins_section=len(rows) == len(more)))
+    total, busy_s = (sum(need.repeats * getattr(need.one, name) for need in more) for name in ("cells", "busy_s"))
     cost = f"at most {total} new cells, {busy_s / HOUR_S:.2g} hours of a core: what several need runs once"
-    note = (
-        f"{len(wanted)} of {len(found)} undecided claims are extended ({cost}); more than {MOST} repeats are not run."
-    )
+    note = f"{len(more)} of {len(found)} undecided claims are extended ({cost}); more than {MOST} repeats are not run."
     return Report("", [*columns, *numbers("new repeats", "cells", "hours of a core")], rows, [note], [], {})
