@@ -20,6 +20,7 @@ from scpslab.core.scratch import private_folder, remove_dead, scratch
 from scpslab.engine import kept
 from scpslab.engine.kept import end_keepers, sockets
 from scpslab.engine.virtual import TEMPLATES
+from scpslab.plan.cell import LONGEST_S
 from scpslab.setup import cache_dir
 from tests.lab.forks import Statuses, is_completed, meanwhile, plans_of, prepared, processes_in, run, seen
 from tests.lab.ran import digests
@@ -123,6 +124,16 @@ def test_a_template_that_does_not_come_up_is_told_of_before_its_folder_goes(plac
         statuses = run(engine, {"c0": plan}, tmp_path / "cells")
     assert "came before the network was up" in statuses["c0"]
     seen(lambda: [] if list(place.glob("scpslab-*/home")) or templates_of(place) else [True])
+
+
+@pytest.mark.parametrize("kept_s", [KEEP_S, 0], ids=["in the keeper", "in the command"])
+def test_the_longest_wall_limit_that_a_plan_may_have_can_be_waited_for(place, plans, tmp_path, monkeypatch, kept_s):
+    monkeypatch.setenv(kept.SETTING, str(kept_s))
+    cell = plans["c0"].cell
+    plan = replace(plans["c0"], cell=replace(cell, limits=replace(cell.limits, wall_s=LONGEST_S)))
+    with prepared({"c0": plan}) as engine:
+        statuses = run(engine, {"c0": plan}, tmp_path / "cells")
+    assert is_completed(statuses, ["c0"]), statuses
 
 
 @pytest.mark.parametrize("victim", ["keeper", "template", "stopped keeper", "told"])

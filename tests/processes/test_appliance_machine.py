@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from scpslab.engine.appliance import machine as machine_module
 from scpslab.engine.appliance.machine import Job, Machine, MachineCell, Machines, Parts, copy_program
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.uml import no_network
+from scpslab.plan.cell import LONGEST_S
 
 PLAN = no_network({"wall_s": 5, "memory_mib": 64})
 # What every script begins with: `folder` is where the machine's exchange is.
@@ -121,6 +123,11 @@ def test_a_cell_comes_back_with_its_files_and_nothing_but_files(tmp_path, machin
         assert folder.console.read_text() == "from the console"
     made.close()
     assert not made.is_alive
+
+
+def test_the_longest_wall_limit_that_a_plan_may_have_can_be_waited_for(tmp_path, machine):
+    cell = machine(ANSWERS).start(filled(tmp_path / "one"), lambda number: replace(job(number), wall_s=20 * LONGEST_S))
+    assert cell.wait(LONGEST_S) == 3
 
 
 def test_a_machine_that_runs_on_leads_to_no_file_of_the_host(tmp_path, machine):

@@ -47,6 +47,8 @@ from scpslab.lab.template import FILE
 SETTING, KEEP_S = "SCPSLAB_KEEP_TEMPLATES", "600"
 START_LIMIT_S, HELLO_LIMIT_S, LOOK_S = 10.0, 5.0, 0.02
 LONGEST = 1 << 16
+# poll(2) waits no longer.
+MOST_MS = (1 << 31) - 1
 # The keeper is nobody's child: no command waits for it, or must know of its end.
 PROGRAM = "import os; os.fork() and os._exit(0); from scpslab.engine.keeper import main; main()"
 
@@ -107,7 +109,7 @@ class Link:
         with suppress(OSError, ValueError):
             look = select.poll()
             look.register(self._connection, select.POLLIN)
-            if look.poll(None if limit_s is None else limit_s * 1000):
+            if look.poll(None if limit_s is None else min(limit_s * 1000, MOST_MS)):
                 message = json.loads(self._connection.recv(LONGEST, socket.MSG_DONTWAIT))
                 return message if isinstance(message, dict) else {}
         return {}

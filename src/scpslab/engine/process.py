@@ -156,7 +156,7 @@ class ProcessEngine(Engine):
             # The lab started after `stop` had looked for running labs.
             process.kill()
         try:
-            process.wait(timeout=wall_s)
+            process.wait(timeout=min(wall_s, threading.TIMEOUT_MAX))
         except subprocess.TimeoutExpired:
             return f"the cell did not end within its wall limit of {wall_s} s{self.hanging(process)}"
         finally:

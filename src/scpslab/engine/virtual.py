@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -118,7 +119,7 @@ class Forked:
 
         Images of others run in it before anything is forked: it is not kept for the cells of other commands.
         """
-        text, limit_s = template.text(), folder.plan.cell.limits.wall_s
+        text, limit_s = template.text(), min(folder.plan.cell.limits.wall_s, threading.TIMEOUT_MAX)
         parent = self._parent()
         keepers = None if guest.images or not parent else self.keepers
         if keepers and (kept := keepers.ask(guest, text, folder.path, core, limit_s)):

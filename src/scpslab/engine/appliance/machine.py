@@ -347,7 +347,7 @@ class MachineCell:
         The machine keeps the job's limit itself: only one that does not answer any more passes the timeout.
         """
         if self.returncode is None:
-            answer = self._machine.wait(None if timeout is None else self._job.wall_s + GRACE_S)
+            answer = self._machine.wait(timeout and min(self._job.wall_s + GRACE_S, threading.TIMEOUT_MAX))
             if answer is None or answer.id != self._job.id:
                 self.lost, self.returncode = True, min(self._machine.returncode(), 0)
                 self._folder.console.write_text(f"{self._machine.last_words()}\nthe machine of {QEMU} has ended\n")
