@@ -128,6 +128,7 @@ def verify(
     Raises:
         ResultError: the archive cannot be read, its results are measurements that no run repeats, or a cell has a
             longer wall limit.
+        UsageError: `keep` has a folder of the run already, which may be the one that is verified.
         CapabilityError: this machine cannot run labs.
     """
     # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its
@@ -137,13 +138,22 @@ def verify(
     archived = _read(path, longest_wall_s)
     found = _within(path, limits, lambda: [contradictions(run, is_trusted=options.trust) for run in archived])
     folder = path if path.is_dir() else None
-    chosen = {
-        run.digest.run: tuple(sample.of(list(run.plans), secrets.token_bytes(32))) if sample else tuple(run.plans)
-        for run in archived
-    }
     with scratch() if keep is None else nullcontext(keep) as out:
-        pairs = zip(archived, found, strict=True)
-        return [_one(run, chosen[run.digest.run], options, listeners, out, folder, wrong) for run, wrong in pairs]
+        again = [_again(run, sample, options, out) for run in archived]
+        for there in (run.folder.path for run in again if run.folder.path.exists()):
+            raise UsageError(f"{there}: found a folder; expected none yet. Choose another folder with --keep.")
+        each = zip(archived, again, found, strict=True)
+        return [_one(run, plan, listeners, folder, wrong, options) for run, plan, wrong in each]
+
+
+def _again(archived: ArchivedRun, sample: Sample | None, options: RunOptions, out: Path) -> RunPlan:
+    """An archive's run, or a sample of its cells, as it is run again."""
+    digest, plans = archived.digest, archived.plans
+    chosen = sample.of(list(plans), secrets.token_bytes(32)) if sample else plans
+    mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
+    return RunPlan(
+        digest.scenario, digest.seed, archived.resolved, {cell: plans[cell] for cell in chosen}, mine, archived.own
+    )
 
 
 def _within(path: Path, limits: WorkLimits, work: Callable[[], Any]) -> Any:
@@ -208,18 +218,14 @@ def _check_vectors(path: Path, run: ArchivedRun) -> None:
 
 def _one(
     archived: ArchivedRun,
-    chosen: tuple[str, ...],
-    options: RunOptions,
+    run: RunPlan,
     listeners: Sequence[Listener],
-    out: Path,
     folder: Path | None,
     found_contradictions: Sequence[str],
+    options: RunOptions,
 ) -> Verification:
     """`folder`: where the run is, if it is not in an archive; its results.csv is then derived again too."""
-    digest = archived.digest
-    mine = RunOptions(engine=digest.engine, jobs=options.jobs, use_cache=False, out=out)
-    plans = {cell: archived.plans[cell] for cell in chosen}
-    run = RunPlan(digest.scenario, digest.seed, archived.resolved, plans, mine, archived.own)
+    digest, chosen = archived.digest, tuple(run.plans)
     with stored_vectors(archived):
         again = execute(run, listeners).folder
     found, expected = digests_of(again), digest.files
@@ -245,7 +251,7 @@ def _one(
         tuple(_not_run(archived)) if not options.trust else (),
         chosen,
         len(archived.plans),
-        other_vectors(archived.manifest.program, plans.values()) or not_promised(plans.values()),
+        other_vectors(archived.manifest.program, run.plans.values()) or not_promised(run.plans.values()),
     )
 
 

@@ -200,6 +200,14 @@ def test_a_sample_finds_the_bytes_of_a_liar(in_this_process, run_fake, tmp_path)
     assert "results.csv" in different.different
 
 
+def test_nothing_is_run_again_into_the_run_that_is_verified(in_this_process, run_fake):
+    folder = run_fake().folder
+    before = contents(folder)
+    with pytest.raises(UsageError, match=r"found a folder; expected none yet\. Choose another folder with --keep\."):
+        verify(folder, RunOptions(jobs=1), keep=folder.parent, sample=Sample.parse("1"))
+    assert contents(folder) == before
+
+
 @pytest.mark.parametrize("text", ["", "0", "0%", "101%", "1.5", "x", "-1"])
 def test_a_sample_that_is_none_is_refused(text):
     with pytest.raises(UsageError, match="--sample: found"):
