@@ -88,7 +88,7 @@ def read_members(source: Path | bytes, wanted: Collection[str], limits: ArchiveL
     limits = limits or OF_RUNS
     members = Members()
     kept = 0
-    with _described(), io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as raw:
+    with described(), io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as raw:
         for name, entry, file in _members(raw, limits):
             if file is None:
                 continue
@@ -139,7 +139,7 @@ def is_member_name(name: str) -> bool:
 
 
 @contextmanager
-def _described() -> Iterator[None]:
+def described() -> Iterator[None]:
     """Whatever is wrong with an archive, as a MemberError."""
     try:
         yield
@@ -153,7 +153,7 @@ def _described() -> Iterator[None]:
 
 
 def _block(file: IO[bytes]) -> bytes:
-    with _described():
+    with described():
         return file.read(CHUNK_BYTES)
 
 
@@ -197,7 +197,7 @@ def _members(raw: BinaryIO, limits: ArchiveLimits, opened: Opener = _gunzipped) 
     """
     seen: set[str] = set()
     with (
-        _described(),
+        described(),
         opened(raw) as unpacked,
         tarfile.open(fileobj=_Limited(raw, unpacked, limits.bytes), mode="r|", tarinfo=_Header) as archive,
     ):

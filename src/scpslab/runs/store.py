@@ -8,7 +8,6 @@ cut short is never a result.
 
 from __future__ import annotations
 
-import errno
 import gzip
 import hashlib
 import io
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scpslab import plan as plans
-from scpslab.core.archive import CHUNK_BYTES, pack, unpack_members
+from scpslab.core.archive import CHUNK_BYTES, described, pack, unpack_members
 from scpslab.core.errors import MemberError, ResultError, UsageError
 from scpslab.core.names import UNFINISHED
 from scpslab.plan import Plan
@@ -102,14 +101,20 @@ class Store:
         """Unpacks the result for `key` to `folder`, whole or not at all; returns false if there is none.
 
         Raises:
-            ResultError: there was one, and it was damaged; it has been removed.
+            ResultError: there was one that could not be read; a damaged one has been removed.
+            OSError: the folder cannot be written.
         """
         path = self._path(key)
         try:
-            with path.open("rb") as file:
-                unpack(file, folder)
+            file = path.open("rb")
         except FileNotFoundError:
             return False
+        except OSError as error:
+            what = f"found {error.strerror}; expected a result that you may read"
+            raise ResultError(f"{path}: {what}. It stays where it is, and the cell runs again.") from error
+        try:
+            with file:
+                unpack(file, folder)
         except MemberError as error:
             self.forget(key)
             then = f"{'It stays where it is' if self.is_only_read else 'It is removed'}, and the cell runs again"
@@ -155,13 +160,9 @@ class Store:
 
     def forget(self, key: str) -> None:
         """Removes a result, as far as this user may."""
-        if self.is_only_read:
-            return
-        try:
-            self._path(key).unlink(missing_ok=True)
-        except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-                raise
+        if not self.is_only_read:
+            with suppress(OSError):
+                self._path(key).unlink(missing_ok=True)
 
     def entries(self, suffix: str = SUFFIX) -> Iterator[Entry]:
         """Every result that is kept, or every row. Others may remove results meanwhile."""
@@ -226,9 +227,11 @@ def unpack(file: BinaryIO, folder: Path) -> None:
 
 def _check(file: BinaryIO) -> None:
     """Compares an entry with its digest, and leaves the file behind the digest."""
-    expected, digest = file.read(DIGEST_BYTES), hashlib.sha256()
-    while chunk := file.read(CHUNK_BYTES):
-        digest.update(chunk)
+    digest = hashlib.sha256()
+    with described():
+        expected = file.read(DIGEST_BYTES)
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)
     if digest.hexdigest().encode() != expected:
         raise MemberError("found other bytes than its digest says")
     file.seek(DIGEST_BYTES)

@@ -83,6 +83,35 @@ def test_a_full_disk_is_no_damage_of_what_was_kept(tmp_path, cell, monkeypatch):
     assert entry(store).is_file()
 
 
+class Stale(io.RawIOBase):
+    """A file whose server has gone."""
+
+    def read(self, size=-1):
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+
+@pytest.mark.parametrize("when", ["opened", "read"])
+def test_an_entry_that_cannot_be_read_costs_no_run(run_fake, tmp_path, monkeypatch, when):
+    """As another user's, or one on a server that has gone."""
+    (tmp_path / "shared").mkdir()
+    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "shared"))
+    run_fake()
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "another"))
+    opened = Path.open
+
+    def stale(path, *rest, **named):
+        if path.suffix == ".cell" and when == "opened":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return Stale() if path.suffix == ".cell" else opened(path, *rest, **named)
+
+    monkeypatch.setattr(Path, "open", stale)
+    events = []
+    run_fake(out=tmp_path / "there", listeners=[events.append])
+    assert [event.cached for event in events if isinstance(event, CellDone)] == [False] * 3
+    words = "found Permission denied" if when == "opened" else "found Stale file handle"
+    assert any(words in event.text for event in events if isinstance(event, Note))
+
+
 def test_many_writers_and_readers_share_a_store(tmp_path, cell):
     store, wrong = Store(tmp_path / "store"), []
 
