@@ -129,6 +129,19 @@ def test_a_status_that_no_lab_writes_fails_its_cell_alone(tmp_path, written):
     assert ("status.json" in status.reason, "expected" in status.reason) == (True, True)
 
 
+@pytest.mark.parametrize("name", ["logs", "records", "captures", "status.json", "plan.json", "logs/console.log"])
+def test_what_a_lab_leaves_in_the_place_of_something_else_costs_its_cell_alone(tmp_path, name):
+    """A Mininet script, which is a stranger's, can make folders where files belong, and files where folders do."""
+    makes = f'os.makedirs("out/{name}/inside")' if "." in name else f'open("out/{name}", "w").close()'
+    script = f'import os; {makes}; "{name}" == "status.json" or {WRITES_STATUS}'
+    status, files = run(ScriptEngine(script), tmp_path)
+    assert status == files.status()
+    assert (status.status, status.reason.rpartition(": ")[2]) == ("failed", name.rpartition("/")[2])
+    assert "left files where folders belong, or folders where files do" in status.reason
+    assert files.plan.is_file()
+    assert files.log("console").is_file()
+
+
 def test_a_lab_that_hangs_is_ended_at_its_limit_and_the_engine_says_what_hangs(tmp_path, monkeypatch):
     status, _ = run(ScriptEngine(WAITS_FOR_EVER), tmp_path, SHORT)
     assert status.reason == "the cell did not end within its wall limit of 0.1 s"

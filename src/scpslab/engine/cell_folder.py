@@ -90,7 +90,9 @@ class CellFolder:
         `ended` says why the engine ended the lab, "" if the lab ended by itself; `lab` is the name of the lab in
         messages.
         """
-        status = self._status(ended, lab)
+        misplaced = ", ".join(self._misplaced())
+        found = f"{lab} left files where folders belong, or folders where files do: {misplaced}" if misplaced else ""
+        status = self._status(ended or found, lab)
         self.out.make_folders()
         shutil.copyfile(CellFiles(self.inside).plan, self.out.plan)
         if status.status == "failed" or self.plan.cell.mininet:
@@ -105,6 +107,14 @@ class CellFolder:
             shutil.copytree(self.out.path, aside)
             aside.rename(target)
         return status
+
+    def _misplaced(self) -> Iterator[str]:
+        """Removes files in the places of folders, and folders in those of files."""
+        out = self.out
+        for path in (out.logs, out.records, out.captures, out.plan, out.status_file, out.log("console")):
+            if path.exists() and path.is_dir() == bool(path.suffix):
+                (shutil.rmtree if path.suffix else Path.unlink)(path)
+                yield path.name
 
     def console_tail(self) -> str:
         """The last lines of the console."""
