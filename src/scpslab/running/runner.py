@@ -416,7 +416,7 @@ class _Work:
         for folder in self.folder.cells.iterdir():
             if folder.is_symlink():
                 folder.unlink()
-            elif folder.name not in self.run.plans:
+            elif folder.is_dir() and folder.name not in self.run.plans:
                 shutil.rmtree(folder)
         for listed in (self.manifest.cells, self.manifest.took_s):
             for cell_id in listed.keys() - self.run.plans.keys():

@@ -50,6 +50,17 @@ def test_a_damaged_run_is_mended_by_running_again(run_fake, tmp_path, damage):
         assert json.loads((result.folder / "manifest.json").read_text())["status"] == "completed"
 
 
+def test_a_file_among_the_cells_is_left_and_costs_nothing(run_fake, tmp_path):
+    folder = run_fake().folder
+    before = contents(tmp_path)
+    (folder / "cells" / ".DS_Store").write_bytes(b"of a file manager")
+
+    assert run_fake().folder == folder
+    assert contents(tmp_path) == before | {
+        f"{folder.relative_to(tmp_path).as_posix()}/cells/.DS_Store": b"of a file manager"
+    }
+
+
 def test_measurements_are_not_thrown_away_for_a_damaged_manifest(run_fake, tmp_path):
     folder = run_fake(repeats=False).folder
     (folder / "manifest.json").write_bytes(b"")
