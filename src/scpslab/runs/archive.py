@@ -220,7 +220,7 @@ def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
 
 
 def _files_of_cells(run: Path) -> list[Path]:
-    return sorted(path for path in RunFolder(run).cells.rglob("*") if is_own(run, path))
+    return sorted(path for path in RunFolder(run).cells.glob("*/**/*") if is_own(run, path))
 
 
 def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> ArchivedRun:

@@ -113,10 +113,20 @@ CARRIED = (*PARTS, STACK, APPLIANCE)
 
 
 def cache_dir() -> Path:
-    """The folder of all built parts and cached results."""
+    """The folder of all built parts and cached results.
+
+    Raises:
+        CapabilityError: nobody says where it is.
+    """
     if named := os.environ.get("SCPSLAB_CACHE"):
         return Path(named).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "scpslab"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "scpslab"
+    except RuntimeError as error:
+        advice = "Set HOME or SCPSLAB_CACHE."
+        raise CapabilityError(
+            f"HOME: found none; expected the user's folder, in which results are. {advice}"
+        ) from error
 
 
 def system_cache() -> Path | None:
@@ -462,7 +472,8 @@ def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
         for name, image in images.items():
             link_or_copy(image, work / name)
 
-    name = "-".join(part.parent.name for part in (*images.values(), programs))
+    # By what is in them: the same recipes give other bytes with another compiler.
+    name = "-".join(_content_hash(part)[:16] for part in (*images.values(), programs))
     if not (cache / "boot" / name).exists() and (shared := _shared_boot_dir(cache, programs, images, name)):
         return shared
     return whole_folder(cache / "boot" / name, fill)

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from scpslab.core.errors import ResultError, ScpslabError
+from scpslab.runs.archive import digests_of
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +59,9 @@ def test_a_file_among_the_cells_is_left_and_costs_nothing(run_fake, tmp_path):
     assert run_fake().folder == folder
     assert contents(tmp_path) == before | {
         f"{folder.relative_to(tmp_path).as_posix()}/cells/.DS_Store": b"of a file manager"
+    }
+    assert set(digests_of(folder)) == {name.partition(f"{folder.name}/")[2] for name in before if "/cells/" in name} | {
+        "results.csv"
     }
 
 

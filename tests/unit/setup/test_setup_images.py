@@ -32,6 +32,31 @@ def test_a_changed_recipe_is_built_anew_and_alone(recipes):
     assert after.hash != before.hash
 
 
+def test_a_part_of_the_same_recipe_with_other_bytes_is_the_one_that_starts(recipes):
+    """Another compiler made it, or `make images WHEEL=FILE.whl`."""
+    before = images.ensure(silent)
+    place = images.place(images.PARTS[1], images.cache_dir())
+    for file in place.iterdir():
+        file.unlink()
+    (place / "guest.erofs").write_text("of another compiler")
+    after = images.ensure(silent)
+    assert after.hash != before.hash
+    assert (after.boot_dir / "guest.erofs").read_text() == "of another compiler"
+
+
+def test_without_a_home_the_error_says_what_to_set(monkeypatch):
+    """As in a container that runs as a user of no name."""
+    for name in ("HOME", "XDG_CACHE_HOME", "SCPSLAB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def nobody(_uid):
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.raises(CapabilityError, match=r"^HOME: found none; expected .*\. Set HOME or SCPSLAB_CACHE\.$"):
+        images.cache_dir()
+
+
 def test_two_at_once_build_once(recipes):
     _, built, _ = recipes
     with ThreadPoolExecutor(4) as threads:
