@@ -92,6 +92,24 @@ RATE_BPS, MTU_BYTES = 2_000_000, 1500
 CAPTURE_NS = 10_000
 # SOL_UDP and UDP_SEGMENT: with each datagram that is sent (17, 103), then for the socket; the last packet of a piece is
 # shorter.
+TWO_OF_A_PORT = """
+topology: star
+parameters: {terminals: 2}
+hosts: {t1: {send_buffer: 10 kB}}
+workloads:
+  - {kind: bulk, name: small, from: t1, to: server, size: 50 kB, port: 5001, segment: 512 B}
+  - {kind: bulk, name: large, from: server, to: t2, size: 100 kB, port: 5001, segment: 512 B}
+probes: [{kind: tcp_info, node: server}, {kind: tcp_info, node: t1}]
+"""
+
+
+def test_the_send_buffer_of_one_host_is_not_that_of_another_s_transfer_to_the_same_port(run):
+    cell = run(TWO_OF_A_PORT).cell.completed
+    windows = {line["local"]: line["cwnd_segments"] for line in cell.records("tcp-t1")}
+    others = [line["cwnd_segments"] for line in cell.records("tcp-server") if line["remote"] == "10.1.2.1:5001"]
+    assert max(windows.values()) <= 10_000 // 512 < max(others)
+
+
 SEND = """import socket, struct
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.connect(("10.0.0.2", 5000))

@@ -16,9 +16,12 @@
 #define ETHERNET_HEADER_BYTES 14
 #define NS_PER_S 1000000000ULL
 // Bounds that the kernel's verifier needs. 512 packets can leave a queue between two arrivals without its emptying; a packet
-// can have 512 bit errors (1500 bytes at a bit error rate of 4 %), and what is beyond counts against the next packet.
+// can have 512 bit errors (1500 bytes at a bit error rate of 4 %), and what is beyond counts against the next packet. A packet
+// passes over 128 * 128 * 128 windows, more than a plan may have.
 #define MAX_EXPIRIES 512
 #define MAX_ERRORS_PER_PACKET 512
+#define MAX_STEPS 128
+#define FOR_EVER_NS (1ULL << 62) // the end of a window that a person or an event has begun, before the epoch too
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static uint64_t (*ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
@@ -63,7 +66,7 @@ struct arrival {
 	uint64_t gap_offset, gap_count; // count 0: no bit errors; else at least 2
 	uint64_t window_offset, window_count;
 	uint64_t drop_offset, drop_count, drop_min_bytes;
-	uint64_t epoch_ns; // windows count from here, on the monotonic clock
+	uint64_t epoch_ns; // windows count from here, on the monotonic clock; 0: it has not begun
 	uint64_t log;      // 1: verdicts go to the log
 	uint64_t duplicate_below; // a draw below this doubles the packet; 0: never
 	// state
@@ -203,23 +206,37 @@ static inline __attribute__((always_inline)) uint32_t walk_errors(struct __sk_bu
 	return (uint32_t)arrival->packet_errors;
 }
 
+// Passes over windows that have ended, some at once; their ends ascend.
+static inline __attribute__((always_inline)) void pass_windows(struct arrival *arrival, uint64_t t_ns, uint64_t step)
+{
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MAX_STEPS; i++) {
+		uint64_t last = arrival->window_at + step - 1;
+		uint32_t at = (uint32_t)(arrival->window_offset + last);
+		struct window *window = map_lookup(&windows, &at);
+		if (!window || last >= arrival->window_count || t_ns < window->to_ns)
+			return;
+		arrival->window_at += step;
+	}
+}
+
+// No window is used up before the epoch.
 static inline __attribute__((always_inline)) int in_outage(struct arrival *arrival, uint64_t now)
 {
-	if (!arrival->window_count || arrival->window_at >= arrival->window_count)
+	if (arrival->window_at >= arrival->window_count)
 		return 0;
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < 16; i++) {
-		uint32_t at = (uint32_t)(arrival->window_offset + arrival->window_at);
-		struct window *window = map_lookup(&windows, &at);
-		if (!window || arrival->window_at >= arrival->window_count)
-			return 0;
-		if (now < arrival->epoch_ns + window->from_ns)
-			return 0;
-		if (now < arrival->epoch_ns + window->to_ns)
-			return 1;
-		arrival->window_at += 1;
+	int has_begun = arrival->epoch_ns && now >= arrival->epoch_ns;
+	uint64_t t_ns = has_begun ? now - arrival->epoch_ns : 0;
+	if (has_begun) {
+		pass_windows(arrival, t_ns, MAX_STEPS * MAX_STEPS);
+		pass_windows(arrival, t_ns, MAX_STEPS);
+		pass_windows(arrival, t_ns, 1);
 	}
-	return 0;
+	uint32_t at = (uint32_t)(arrival->window_offset + arrival->window_at);
+	struct window *window = map_lookup(&windows, &at);
+	if (!window || arrival->window_at >= arrival->window_count)
+		return 0;
+	return window->to_ns == FOR_EVER_NS || (has_begun && t_ns >= window->from_ns);
 }
 
 // Whether the drop list names this packet; the list is ascending.
@@ -310,13 +327,13 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 #define SOL_TCP_LEVEL 6
 #define SEND_CEILING_OPTION 1002 // TCP_BPF_SNDCWND_CLAMP
 
-// Gives a new connection's congestion window the ceiling stated for its remote port, in segments.
+// Gives a new connection's congestion window the ceiling stated for its remote address and port, in segments.
 SEC("sockops/established") int established(struct bpf_sock_ops *ops)
 {
 	if (ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
 		return 1;
-	uint32_t port = __builtin_bswap32(ops->remote_port) & 0xffff;
-	uint32_t *ceiling = map_lookup(&send_ceilings, &port);
+	uint64_t to = (uint64_t)ops->remote_ip4 << 32 | (__builtin_bswap32(ops->remote_port) & 0xffff);
+	uint32_t *ceiling = map_lookup(&send_ceilings, &to);
 	if (ceiling && *ceiling) {
 		int segments = (int)*ceiling;
 		set_sockopt(ops, SOL_TCP_LEVEL, SEND_CEILING_OPTION, &segments, sizeof segments);

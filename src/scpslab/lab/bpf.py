@@ -58,15 +58,15 @@ class ArrayMap:
 
 
 class HashMap:
-    """A BPF hash of u32 to u32."""
+    """A BPF hash of eight bytes to u32."""
 
     def __init__(self, name: str, entries: int) -> None:
-        attr = struct.pack("=IIIII", MAP_HASH, 4, 4, entries, 0)
+        attr = struct.pack("=IIIII", MAP_HASH, 8, 4, entries, 0)
         self.fd = _bpf(MAP_CREATE, attr.ljust(28, b"\0") + name.encode()[:15].ljust(16, b"\0"), f"map {name}")
 
-    def put(self, key: int, value: int) -> None:
+    def put(self, key: bytes, value: int) -> None:
         """Stores one value."""
-        key_buffer, value_buffer = (ctypes.create_string_buffer(struct.pack("=I", number)) for number in (key, value))
+        key_buffer, value_buffer = map(ctypes.create_string_buffer, (key, struct.pack("=I", value)))
         attr = struct.pack("=IxxxxQQQ", self.fd, ctypes.addressof(key_buffer), ctypes.addressof(value_buffer), 0)
         _bpf(MAP_UPDATE, attr, "map entry")
 

@@ -152,8 +152,10 @@ class Settings:
         gap_count = len(self.gaps) - gap_offset
         first_error = self.gaps[gap_offset] - 1 if gap_count else 0
         window_offset = len(self.windows) // 2
-        for start, end in errors.outages if errors else ():
-            self.windows.extend((start, end))
+        for start, end in sorted(errors.outages) if errors else ():
+            # One within another would end before it.
+            if len(self.windows) == 2 * window_offset or end > self.windows[-1]:
+                self.windows.extend((start, end))
         drop_offset = len(self.drops)
         drawn = self._vectors / file_name(direction.link, direction.name, suffix=".drops")
         listed = array("Q", errors.drop_packets if errors else ())
@@ -253,6 +255,10 @@ class Stages:
         counters = dict(zip(ENTRY_COUNTERS, struct.unpack_from("=6Q", entry, ENTRY_COUNTERS_AT), strict=True))
         counters |= dict(zip(ARRIVAL_COUNTERS, struct.unpack_from("=14Q", arrival, ARRIVAL_COUNTERS_AT), strict=True))
         return counters
+
+    def followed(self, direction: DirectionStages) -> int:
+        """Of how many packets in a direction's queue the lab knows when they leave: more drop packets too early."""
+        return self.ring_places[direction.entering][1]
 
     def pieces(self, direction: DirectionStages) -> int:
         """How often a program gave the direction several packets in one piece."""

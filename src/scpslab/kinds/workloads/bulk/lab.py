@@ -5,8 +5,10 @@ apparatus M-01, and the user's own).
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socket import inet_aton
 
 from scpslab.core.strict_json import JsonObject, section, whole
 from scpslab.lab import scps_end
@@ -27,7 +29,7 @@ class Bulk(Workload[planned.Bulk]):
     """
 
     def prepare(self) -> None:
-        """Starts the receiver, and states the send window's ceiling for its port where the kernel sends."""
+        """Starts the receiver, and states the send window's ceiling for its place where the kernel sends."""
         spec = self.spec
         self.listening = False
         self.ends: dict[str, JsonObject] = {}
@@ -56,7 +58,7 @@ class Bulk(Workload[planned.Bulk]):
             self.run_tool(spec.to, "bulk-recv", options, self._line, self._exit)
         if spec.send_window_bytes:
             segments = max(1, spec.send_window_bytes // spec.segment_bytes)
-            self.network.stages.send_ceilings.put(spec.port, segments)
+            self.network.stages.send_ceilings.put(struct.pack("=I", spec.port) + inet_aton(spec.to_ip), segments)
         self.context.loop.run_until(lambda: self.listening or self.left < 2)
 
     def start(self) -> None:
