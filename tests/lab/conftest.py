@@ -98,15 +98,19 @@ def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
         queue: dict[str, Any] | None = None,
         data: dict[str, Any] | None = None,
         disorder: dict[str, Any] | None = None,
+        events: list[dict[str, Any]] | None = None,
+        services: list[dict[str, Any]] | None = None,
         **parameters: str,
     ) -> Cell:
         network = schema.write(network_of("point_to_point", **parameters))
         directions = network["links"][0]["directions"]
         directions[0] |= data or {}
-        directions[0]["queue"] |= queue or {}
+        if queue:
+            directions[0]["queue"] |= queue
         impairments = [{"link": "hop", "direction": way["name"], "errors": ERRORS} for way in directions]
         impairments[0] |= {"errors": ERRORS | (errors or {})} | (disorder or {})
         cell = {"workloads": workloads, "probes": list(probes), "impairments": impairments}
+        cell |= {"events": events or [], "services": services or []}
         return run_network(engine, tmp_path, network, cell)
 
     return run

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import struct
 from itertools import pairwise
 
@@ -186,6 +187,59 @@ def test_outage_takes_what_arrives_in_it(run_link):
     account = run_link([datagrams(80_000, 4, 1000)], errors=errors, **line).account()
     assert account["outage_packets"] == 10
     assert account["delivered_packets"] == account["offered_packets"] - 10
+
+
+def test_a_packet_after_many_outages_meets_the_one_that_lasts(run_link):
+    """20,000 in which nothing is sent come before it, one of them within another."""
+    past = [[n * 40_000, n * 40_000 + 20_000] for n in range(20_000)]
+    errors = {"outages": [*past, [900_000_000, 2_000_000_000], [10_000, 15_000]]}
+    line = {"data_rate": "10 Mbit/s", "data_delay": "1 ms"}
+    account = run_link([datagrams(80_000, 4, 1000)], errors=errors, **line).account()
+    assert account["outage_packets"] == 10
+    assert account["delivered_packets"] == account["offered_packets"] - 10
+
+
+READY = {
+    "name": "ready",
+    "kind": "command",
+    "node": "h1",
+    "command": "sleep 1000",
+    "ready_command": "ping -c 1 -W 1 10.0.0.2",
+    "timeout_ns": 3_000_000_000,
+}
+
+
+def test_outages_begin_with_the_epoch(run_link):
+    """What a service sends before is not lost to one, and uses none up."""
+    errors = {"outages": [[n * 10**9, n * 10**9 + 999_999_999] for n in range(1, 100)]}
+    account = run_link([datagrams(80_000, 4, 1000)], errors=errors, services=[READY]).account()
+    assert account["outage_packets"] == 40
+    assert account["delivered_packets"] == account["offered_packets"] - 40 > 0
+
+
+def test_a_queue_of_more_packets_than_the_lab_can_follow_fails_the_cell(run_link):
+    """Departures of 65,536 packets are known; drops after that would come too early."""
+    load, queue = datagrams(80_000_000, 1, 100), {"limit_bytes": None, "limit_packets": 80_000}
+    cell = run_link([load], queue=queue, data_rate="8 Mbit/s")
+    assert cell.status == "failed"
+    assert re.search(r"hop\.forward: found \d+ packets in the queue; expected at most 65536", cell.reason)
+
+
+# 2.5 MB at one instant: more than the ring of a capture holds, which has no turn meanwhile.
+BURST = """import socket
+to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+to.setsockopt(socket.SOL_SOCKET, 32, 1 << 28)  # SO_SNDBUFFORCE
+for _ in range(1800):
+    to.sendto(bytes(1400), ("10.0.0.2", 9))
+"""
+
+
+def test_a_capture_that_lost_packets_fails_the_cell(run_link):
+    command = f"python3 -c '{BURST}'"
+    step = {"t_ns": 10**9, "do": "run", "node": "h1", "command": command, "timeout_ns": 60 * 10**9, "required": True}
+    cell = run_link([], capture("h1") | {"snaplen_bytes": 2000}, events=[step], data={"rate_bps": None, "queue": None})
+    assert cell.status == "failed"
+    assert re.search(r"capture h1: found \d+ packets that the kernel dropped; expected none", cell.reason)
 
 
 def test_flipped_bits_are_found_by_the_checksum(run_link):

@@ -72,6 +72,11 @@ class Accounts:
                     f"{direction.link}.{direction.name}: found that all losses drawn for it had happened before the "
                     "end; expected some left. Send fewer packets, or use bit errors, which repeat"
                 )
+            elif (counters["most_packets"] or 0) > (most := self.network.stages.followed(direction)):
+                still_open.append(
+                    f"{direction.link}.{direction.name}: found {counters['most_packets']} packets in the queue; "
+                    f"expected at most {most}, of which the lab knows when they leave. Lower the queue's limit"
+                )
             elif missing:
                 still_open.append(
                     f"{direction.link}.{direction.name}: offered {counters['offered_packets']}, {missing} "

@@ -169,6 +169,7 @@ class Running:
         self.context.rest(max((probe.settle_ns for probe in self.probes), default=0))
         for probe in self.probes:
             probe.stop()
+            overload = overload or probe.broken
         for link in self.lab.serial_links:
             routers = [router for router in self.prepared.routers if link.name in router.counted]
             link.close(self.lab.folders.records, {router.node: router.counted[link.name] for router in routers})

@@ -16,9 +16,11 @@ Sampled = TypeVar("Sampled", bound=Sampling)
 
 
 class Probe(Generic[Planned]):
-    """Base of the kinds. `settle_ns`: how long it needs after the last packet before it can be stopped."""
+    """Base of the kinds. `settle_ns`: how long it needs after the last packet before it can be stopped. `broken`: why
+    what it wrote cannot be believed; "" where it can.
+    """
 
-    settle_ns = 0
+    settle_ns, broken = 0, ""
 
     def __init__(self, spec: Planned, context: Context) -> None:
         self.spec, self.context, self.name = spec, context, spec.name

@@ -14,7 +14,7 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
     network = SimpleNamespace(
         directions=[SimpleNamespace(link="hop", name="forward", plan=plan, arriving=1)],
         managed_queues=dict,
-        stages=SimpleNamespace(account=lambda _: dict(counters), pieces=lambda _: pieces),
+        stages=SimpleNamespace(account=lambda _: dict(counters), pieces=lambda _: pieces, followed=lambda _: 0),
     )
     settled = SimpleNamespace(drawn=frozenset())
     folders = SimpleNamespace(records=tmp_path)

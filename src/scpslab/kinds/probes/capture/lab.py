@@ -72,6 +72,10 @@ class Capture(Probe[planned.Capture]):
         """Lets the program write its last packets."""
         self.process.send_signal(signal.SIGTERM)
         self.context.loop.run_until(lambda: self.ended)
+        for lost in (line.split()[0] for line in self.said if line.endswith("packets dropped by kernel")):
+            if lost != "0":
+                found = f"capture {self.name}: found {lost} packets that the kernel dropped; expected none"
+                self.broken = f"{found}. Capture fewer bytes of each packet (snaplen), or lower the rates"
         with (self.context.folders.logs / file_name("capture", self.name, suffix=".log")).open("w") as log:
             log.writelines(line + "\n" for line in self.said)
 
