@@ -5,7 +5,6 @@ For engines whose lab is a process.
 
 from __future__ import annotations
 
-import errno
 import re
 import shutil
 from collections.abc import Iterator
@@ -97,15 +96,12 @@ class CellFolder:
         shutil.copyfile(CellFiles(self.inside).plan, self.out.plan)
         if status.status == "failed" or self.plan.cell.mininet:
             self.out.log("console").write_bytes(self.said())
-        shutil.rmtree(target, ignore_errors=True)
-        try:
-            self.out.path.rename(target)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            aside = target.with_name(target.name + UNFINISHED)
-            shutil.copytree(self.out.path, aside)
-            aside.rename(target)
+        # On another file system it is copied, and is there whole or not at all.
+        aside = target.with_name(f"{target.name}-whole{UNFINISHED}")
+        for old in (target, aside):
+            shutil.rmtree(old, ignore_errors=True)
+        shutil.move(self.out.path, aside)
+        aside.rename(target)
         return status
 
     def _misplaced(self) -> Iterator[str]:

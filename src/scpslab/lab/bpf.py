@@ -76,11 +76,7 @@ class ObjectFile:
 
     def __init__(self, path: Path) -> None:
         self.data = path.read_bytes()
-        table, count, names = (
-            struct.unpack_from("<40xQ", self.data)[0],
-            *struct.unpack_from("<60xH", self.data),
-            *struct.unpack_from("<62xH", self.data),
-        )
+        table, count, names = struct.unpack_from("<40xQ12xHH", self.data)
         self.headers = [struct.unpack_from("<IIQQQQIIQQ", self.data, table + 64 * i) for i in range(count)]
         self.names = [self._text(self.headers[names][4] + header[0]) for header in self.headers]
 

@@ -7,32 +7,25 @@ from __future__ import annotations
 
 import math
 import random
+import signal
 import struct
 import subprocess
 from array import array
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
 
 from scpslab.core import units
+from scpslab.core.names import file_name
+from scpslab.lab.context import Context
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.network import LabNetwork
+from scpslab.lab.records import Records
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of
 from scpslab.lab.template import GAPS_KEPT
 from scpslab.plan.error_models import Errors
-from scpslab.plan.links import Link
-
-if TYPE_CHECKING:
-    from scpslab.lab.network import LabNetwork
-
-
-import signal
-from functools import partial
-
-from scpslab.core.names import file_name
-from scpslab.lab.context import Context
-from scpslab.lab.records import Records
 from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
+from scpslab.plan.links import Link
 
 FOR_EVER_NS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
@@ -307,47 +300,37 @@ class Events:
             self.records.close()
 
     def _do(self, number: int, step: Step) -> None:
+        said: dict[str, str | float]
+        if isinstance(step, RunStep):
+            self._run(number, step)
+            return
         if isinstance(step, LinkStep):
             seeds = step.seeds or ("",) * len(step.directions)
             for name, seed in zip(step.directions, seeds, strict=True):
                 self.changes.change(step.link, name, step.change, step.value, seed)
-            self.records.write(
-                t_s=self.context.epoch.now_s(), step=number, link=step.link, change=step.change, value=step.value
-            )
-            self.left -= 1
-        elif isinstance(step, ServiceStep):
+            said = {"link": step.link, "change": step.change, "value": step.value}
+        else:
             service = self.context.services.named(step.service)
             service.kill() if step.signal == "kill" else service.stop()
-            self.records.write(t_s=self.context.epoch.now_s(), step=number, service=step.service, signal=step.signal)
-            self.left -= 1
-        else:
-            self._run(number, step)
+            said = {"service": step.service, "signal": step.signal}
+        self.records.write(t_s=self.context.epoch.now_s(), step=number, **said)
+        self.left -= 1
 
     def _run(self, number: int, step: RunStep) -> None:
         start_t_s = self.context.epoch.now_s()
         with (self.context.folders.logs / file_name("events", str(number), step.node, suffix=".log")).open("wb") as log:
-            node = self.context.network.node(step.node)
-            process = node.start(
-                ["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp"
-            )
+            start = self.context.network.node(step.node).start
+            process = start(["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
         self.processes.append(process)
 
         def ended(code: int) -> None:
             if not self.records.closed:
-                self.records.write(
-                    t_s=start_t_s,
-                    step=number,
-                    node=step.node,
-                    command=step.command,
-                    end_t_s=self.context.epoch.now_s(),
-                    exit_code=code,
-                )
+                said: dict[str, str | float] = {"t_s": start_t_s, "step": number, "node": step.node}
+                said |= {"command": step.command, "end_t_s": self.context.epoch.now_s(), "exit_code": code}
+                self.records.write(**said)
             self.left -= step.required
-            if code == NOT_FOUND:
-                self.broken = (
-                    self.broken
-                    or f"event {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
-                )
+            if code == NOT_FOUND and not self.broken:
+                self.broken = f"event {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
 
         def give_up() -> None:
             if process.poll() is None:

@@ -320,14 +320,12 @@ def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, lis
     """
     plan = direction.plan
     entering, arriving = names[direction.entering], names[direction.arriving]
-    lines: dict[str, list[str]] = {"entering": [], "relay": [], "arriving": []}
-    lines["entering"] += [
-        f"qdisc add dev {entering} clsact",
-        f"filter add dev {entering} egress prio 1 bpf direct-action object-pinned {PINS}/entering",
-    ]
-    lines["arriving"].append(
-        f"filter add dev {arriving} ingress prio 1 bpf direct-action object-pinned {PINS}/arriving"
-    )
+    pinned = f"prio 1 bpf direct-action object-pinned {PINS}"
+    lines: dict[str, list[str]] = {
+        "entering": [f"qdisc add dev {entering} clsact", f"filter add dev {entering} egress {pinned}/entering"],
+        "relay": [],
+        "arriving": [f"filter add dev {arriving} ingress {pinned}/arriving"],
+    }
     queue, rate = plan.queue, plan.rate_bps
     paced_at_relay = ""
     if rate and queue:

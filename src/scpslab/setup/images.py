@@ -223,11 +223,8 @@ def ensure(say: Say, with_docker: bool = False) -> Images:
     """
     with writing() as cache:
         products = {part.name: _have(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
-        boot = _boot_dir(
-            cache,
-            products["tools"],
-            {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products},
-        )
+        in_boot = {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products}
+        boot = _boot_dir(cache, products["tools"], in_boot)
         names = ("kernel", "guest", "tools", *(["docker"] if with_docker else []))
         every = "".join(_content_hash(products[name]) for name in names)
     return Images(products["kernel"], boot, products["tools"], hashlib.sha256(every.encode()).hexdigest()[:16])
@@ -484,14 +481,14 @@ def _shared_boot_dir(cache: Path, programs: Path, images: dict[str, Path], name:
     give a second name.
     """
     folder = system_cache()
-    if folder is None or folder == cache or not (folder / "boot" / name / "init").is_file():
+    if folder is None or folder == cache:
         return None
     found = folder / "boot" / name
+    if not all((found / part).is_file() for part in ("init", *images)):
+        return None
     if (found / "init").read_bytes() != (programs / "init").read_bytes():
         return None
     for image, product in images.items():
-        if not (found / image).is_file():
-            return None
         if not (found / image).samefile(product):
             trust.check_shared(found / image, cache, _content_hash(product), _digest)
     trust.check(found / "init")

@@ -171,14 +171,8 @@ def can_virtualise(device: Path) -> bool:
 
 def command(parts: Parts, folder: Path, memory_mib: int, accelerated: bool) -> list[str]:
     """QEMU's command line. It has no network, no disks, and nothing of the host but the named folders."""
-    shares = {
-        BOOT: parts.boot,
-        LAB: parts.lab,
-        KERNEL: parts.kernel.parent,
-        TOOLS: parts.tools,
-        PROGRAM: folder / PROGRAM,
-        EXCHANGE: folder / EXCHANGE,
-    }
+    shares = {BOOT: parts.boot, LAB: parts.lab, KERNEL: parts.kernel.parent, TOOLS: parts.tools}
+    shares |= {name: folder / name for name in (PROGRAM, EXCHANGE)}
     words = [*WITH_PARENT, str(os.getpid())] if shutil.which(WITH_PARENT[0]) else []
     words += [find_qemu(), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
     words += ["-M", "q35,hpet=off", "-cpu", "qemu64"]
@@ -249,11 +243,9 @@ class Machine:
             shutil.copytree(folder.path / LAB, given / LAB)
         # Filled where the machine does not reach it: it could put a link in the way.
         given.rename(place)
+        limit_s = ACCELERATED_START_LIMIT_S if self.accelerated else START_LIMIT_S
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._is_ready or self._is_over,
-                ACCELERATED_START_LIMIT_S if self.accelerated else START_LIMIT_S,
-            )
+            self._changed.wait_for(lambda: self._is_ready or self._is_over, limit_s)
             self._answer, self._console = None, folder.console
         if not self._is_ready:
             self.kill()
