@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from scpslab.analysis.output import csv_text, no_formula
@@ -18,13 +20,11 @@ from scpslab_course.course.folder import Student
 from scpslab_course.grading.grade import Grade, Graded, Status
 
 LONGEST = 2000
-# Key of Classroom 50's result to the variable that it sets.
+# Key of Classroom 50's result to the variable that its runner sets.
 FROM_ENVIRONMENT = {
-    "classroom": "CLASSROOM",
-    "assignment": "ASSIGNMENT",
-    "owner": "OWNER",
+    **{name: name.upper() for name in ("classroom", "assignment", "owner")},
+    **{name: f"{name.upper()}_URL" for name in ("commit", "release", "review")},
     "submission": "SUBMISSION_TAG",
-    "commit": "GITHUB_SHA",
 }
 # PrairieLearn takes 1 MB.
 LONGEST_TEXT, MOST_TESTS = 1000, 200
@@ -146,13 +146,20 @@ def github_classroom(grades: Sequence[Grade], _: Facts) -> str:
 
 
 def classroom50(grades: Sequence[Grade], facts: Facts) -> str:
-    """Classroom 50's result.json (classroom50/result/v1). Scores are hundredths of points."""
+    """Classroom 50's result.json (classroom50/result/v1). Scores are hundredths of points.
+
+    It refuses a result without links: what its runner does not set is made as the runner makes it.
+    """
     (grade,) = grades
-    given = {key: facts.environment.get(name, "") for key, name in FROM_ENVIRONMENT.items()}
-    given["assignment"] = given["assignment"] or grade.assignment
+    set_ = defaultdict(str, {"GITHUB_SERVER_URL": "https://github.com", **facts.environment})
+    where = f"{set_['GITHUB_SERVER_URL']}/{set_['GITHUB_REPOSITORY']}"
+    commit = set_["COMMIT_URL"] or f"{where}/commit/{set_['GITHUB_SHA']}"
+    release = f"{where}/releases/tag/{quote(set_['SUBMISSION_TAG'], safe='')}"
+    made = {"assignment": grade.assignment, "commit": commit, "review": commit, "release": release}
+    given = {key: set_[name] or made.get(key, "") for key, name in FROM_ENVIRONMENT.items()}
     kind = "group" if len(grade.members) > 1 else "individual"
     found: dict[str, object] = {"schema": "classroom50/result/v1", **given, "assignment_type": kind}
-    found |= {"release": "", "review": "", "datetime": facts.at, "graded_at": facts.at}
+    found |= {"datetime": facts.at, "graded_at": facts.at}
     if grade.status is Status.GRADED:
         found |= {"score": _hundredths(grade.score), "max-score": _hundredths(grade.most)}
         found["tests"] = [
@@ -262,8 +269,7 @@ def junit(grades: Sequence[Grade], facts: Facts) -> str:
             elif part.earned < part.points:
                 said = f"{_points(part.earned)} of {part.points:g}: {line(part.comment)}"
                 ET.SubElement(case, "failure", message=said)
-        for counted in ("failure", "error", "skipped"):
-            plural = counted if counted == "skipped" else f"{counted}s"
+        for counted, plural in {"failure": "failures", "error": "errors", "skipped": "skipped"}.items():
             suite.set(plural, f"{len(suite.findall(f'testcase/{counted}'))}")
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=False) + "\n"

@@ -33,7 +33,7 @@ HELD = replace(GRADED, findings=(Concern(Code.EDITED_RESULTS, f"found {HOSTILE};
 UNGRADED = Grade(Path("x.tar.gz"), reason=f"x.tar.gz: found {HOSTILE}; expected a submission.")
 SAYING = replace(GRADED, parts=tuple(replace(part, given=HOSTILE, comment=HOSTILE) for part in PARTS))
 STUDENTS = {"anna": Student("anna", "=HYPERLINK(1), Anna", "@anna")}
-VARIABLES = {"OWNER": "anna-b", "CLASSROOM": "sat", "SUBMISSION_TAG": "submit-1"}
+VARIABLES = {"OWNER": "anna-b", "CLASSROOM": "sat", "SUBMISSION_TAG": "submit/2026-1"}
 FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z", STUDENTS, VARIABLES)
 
 
@@ -95,12 +95,46 @@ def test_classroom50_has_the_keys_of_its_schema():
     named = "schema classroom assignment assignment_type owner submission commit release review datetime graded_at"
     assert {*named.split(), "score", "max-score", "tests"} <= set(found)
     said = [found[key] for key in ("schema", "owner", "classroom", "submission")]
-    assert said == ["classroom50/result/v1", "anna-b", "sat", "submit-1"]
+    assert said == ["classroom50/result/v1", "anna-b", "sat", "submit/2026-1"]
     assert (found["score"], found["max-score"]) == (250, 800)
     for test in found["tests"]:
         assert {"test-name", "passed", "score", "max-score"} <= set(test)
         assert isinstance(test["score"], int)
         assert isinstance(test["passed"], bool)
+
+
+OF_GITHUB = {"GITHUB_REPOSITORY": "cs/sat-small-anna-b", "GITHUB_SHA": "5c5c"}
+LINKS = {"COMMIT_URL": "https://x/commit", "RELEASE_URL": "https://x/release", "REVIEW_URL": "https://x/compare"}
+
+
+def refused_by_classroom50(found):
+    """Why its runner and its collector do not take a result (foundation50/classroom50, validate_result)."""
+    if not str(found["submission"]).startswith("submit/"):
+        return "submission"
+    empty = [key for key in ("commit", "release", "review", "datetime") if not found[key]]
+    whole = all(type(found[key]) is int and found[key] >= 0 for key in ("score", "max-score"))
+    return ", ".join(empty) or ("" if whole and found["score"] <= found["max-score"] else "score")
+
+
+@pytest.mark.parametrize(
+    ("more", "links"),
+    [
+        (
+            OF_GITHUB,
+            [
+                *["https://github.com/cs/sat-small-anna-b/commit/5c5c"] * 2,
+                "https://github.com/cs/sat-small-anna-b/releases/tag/submit%2F2026-1",
+            ],
+        ),
+        ({**OF_GITHUB, **LINKS}, ["https://x/commit", "https://x/compare", "https://x/release"]),
+    ],
+    ids=["made", "set by the runner"],
+)
+def test_classroom50_takes_the_result(more, links):
+    found = json.loads(write("classroom50", GRADED, facts=replace(FACTS, environment={**VARIABLES, **more})))
+
+    assert refused_by_classroom50(found) == ""
+    assert [found[key] for key in ("commit", "review", "release")] == links
 
 
 def test_prairielearn_has_a_share_and_is_not_gradable_without_a_grade():
