@@ -2,16 +2,24 @@
 the wheel does not have.
 """
 
+import random
 import re
+from pathlib import Path
 
 import pytest
 
+from scpslab import scenario
+from scpslab.analysis.statistics import ResultRow
+from scpslab.analysis.table import Results, report, summarise
 from scpslab.cli.docs import LEFT_OUT
 from scpslab.core.project import ROOT
+from scpslab.scenario import planning
 from scpslab_course.course import picture
+from scpslab_course.course.answers import Evaluation, RightNumber, score_answer
 from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, find, load_assignment, names
 from scpslab_course.course.folder import load_course, make_course, plan_publication
 from scpslab_course.course.workspace import handed_out
+from tests.unit.course.claims import both
 
 SECTIONS = (
     "After this assignment you can",
@@ -94,6 +102,50 @@ def test_a_handout_leads_to_nothing_but_files_beside_it_and_pages_of_scpslab_doc
         assert page.split("/")[0] not in LEFT_OUT
     for command in re.findall(r"scpslab assignment predict (\w+)", text):
         assert command in load_assignment(find(name)).file.predictions
+
+
+RATIOS = {
+    "three-papers": ("near_ratio", "far_ratio", "itc_ratio", "aero_ratio", "jzus_ratio", "yardstick"),
+    "space-transport": ("fast_ratio", "slow_ratio", "snack_ratio"),
+}
+
+
+def transfers(name, draws):
+    """Made-up transfer times of all cells of an assignment, by scenario."""
+    for one in both(name)[0].scenario_names:
+        cells = planning.plans(scenario.cells(scenario.load(str(FOLDER / name / f"{one}.yaml")))).values()
+        axes = tuple(next(iter(cells)).cell.axes)
+        rows = [{axis: str(plan.cell.axes[axis]) for axis in axes} for plan in cells]
+        times = {"status": "completed", "topology": "x"}
+        made = tuple(ResultRow({**row, **times, "transfer_s": f"{draws.uniform(30, 90):.6f}"}) for row in rows)
+        yield one, Results(Path(one), (), axes, ("transfer_s",), made)
+
+
+def means(results, format_):
+    """What `scpslab results` shows of these: a line for each point, with the mean as the format has it."""
+    shown = report(summarise(results, metrics=("transfer_s",)))
+    for row, record in zip(shown.rows, shown.records[1:], strict=True):
+        named = dict(zip(shown.records[0], record, strict=True))
+        mean = named["transfer_s_mean"] if format_ == "csv" else row.cells[len(results.axes)].split()[0]
+        yield {**{axis: named[axis] for axis in results.axes}, "status": "completed", "transfer_s": str(mean)}
+
+
+@pytest.mark.parametrize("name", RATIOS)
+def test_who_takes_means_as_the_handout_says_has_all_points_for_each_ratio(name):
+    """A table rounds a mean to two digits of its interval, or of its range: that is up to a percent."""
+    asked = re.search(r"`scpslab results RUN[^`]*--format (\w+)`", sections(name)[1]["Tasks"])
+    (assignment, marking), draws, wrong = both(name), random.Random(1), []
+    for _ in range(100):
+        runs = dict(transfers(name, draws))
+        told = {one: list(means(results, asked[1] if asked else "table")) for one, results in runs.items()}
+        by_rows = [Evaluation(marking, {}, rows) for rows in ({one: r.rows for one, r in runs.items()}, told)]
+        for ratio in RATIOS[name]:
+            right, found = (one.number(("answers", ratio, "expected")) for one in by_rows)
+            distance = marking.file.answers[ratio].relative * right
+            near = RightNumber(kind="number", value=right, distance=distance, partial=(), wrong=())
+            if score_answer(assignment.file.answers[ratio], near, f"{found:.3g}").share < 1:
+                wrong.append((ratio, right, found))
+    assert wrong == []
 
 
 def test_a_published_course_has_every_drawing(tmp_path):
