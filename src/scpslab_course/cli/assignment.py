@@ -68,19 +68,14 @@ def start(
     ],
     variant: Annotated[
         Path | None,
-        typer.Option(
-            help="Your variant, NAME.variant.json from your instructor. Default: "
-            "the practice variant, whose answers are public."
-        ),
+        typer.Option(help="Your instructor's NAME.variant.json. Default: the practice variant with public answers."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="The folder to make. Default: NAME in this folder.")
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(
-            help="The fingerprint of the course's key, as your instructor announced it: it must be the variant's."
-        ),
+        typer.Option(help="The fingerprint of the course's key, as announced: it must be the variant's."),
     ] = None,
 ) -> None:
     """Make a folder with everything that you need for an assignment.
@@ -212,11 +207,7 @@ def check_(jobs: Jobs = None, in_: In = None) -> None:
 def restore(
     from_: Annotated[
         Path | None,
-        typer.Option(
-            "--from",
-            metavar="FOLDER",
-            help="The folder of the assignment, if you were given one. Default: the project's assignment.",
-        ),
+        typer.Option("--from", metavar="FOLDER", help="The assignment's folder. Default: the project's assignment."),
     ] = None,
     in_: In = None,
 ) -> None:
@@ -250,9 +241,7 @@ def submit(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            callback=printable,
-            help="The file to write. Default: NAME-STUDENT.submission.tar.gz in the folder.",
+            metavar="FILE", callback=printable, help="The file to write. Default: NAME-STUDENT.submission.tar.gz."
         ),
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Pack runs that the grader will hold, too.")] = False,

@@ -219,16 +219,11 @@ def gradescope(
     out: Annotated[Path, typer.Option(metavar="FILE.zip", callback=printable, help="The archive to write.")],
     wheel: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE",
-            help='The wheel of scpslab: from which you have installed, or what "make wheel" makes in a clone.',
-        ),
+        typer.Option(metavar="FILE", help='The wheel from which you have installed, or that "make wheel" makes.'),
     ],
     roster: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE", help="The roster, with the column email: Gradescope identifies students by e-mail."
-        ),
+        typer.Option(metavar="FILE", help="The roster with e-mail addresses, by which Gradescope knows students."),
     ],
     course: CourseFolder = Path(),
     term: IssuedTerm = None,

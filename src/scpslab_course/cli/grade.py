@@ -63,23 +63,16 @@ def grade(
     leaderboard: Annotated[
         Path | None,
         _written(
-            "FILE.html",
-            "Write a page for the class: points of hidden trials, by pseudonym. It needs the course's secret.",
+            "FILE.html", "Write a page for the class: points of hidden trials, by pseudonym. It needs the secret."
         ),
     ] = None,
     marks: Annotated[
         Path | None,
-        _written(
-            "FILE", "A file for points that a person gives: the command adds a line for each open item, and reads them."
-        ),
+        _written("FILE", "Points that a person gives: the command adds a line for each open item, and reads them."),
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            metavar="NUMBER",
-            help="Number of cells to choose from each submission and run again. Default: marking.yaml's regrade.",
-        ),
+        typer.Option(min=0, metavar="NUMBER", help="Cells to choose and run again. Default: marking.yaml's regrade."),
     ] = None,
     instructors: Instructors = None,
     jobs: Jobs = None,

@@ -59,16 +59,10 @@ OF_RESULTS = ("best", "cells", "completed", "highest", "lowest", "mean", "nth", 
 
 
 MATHEMATICS: dict[str, Function] = {
-    "abs": abs,
+    **{one.__name__: one for one in (abs, max, min, math.exp, math.log, math.log10, math.sqrt)},
     "ceil": lambda number: float(math.ceil(number)),
-    "exp": math.exp,
     "floor": lambda number: float(math.floor(number)),
-    "log": math.log,
-    "log10": math.log10,
-    "max": max,
-    "min": min,
     "round": lambda number, digits=0.0: round(number, int(digits)),
-    "sqrt": math.sqrt,
 }
 NAMES = (*MATHEMATICS, *OF_RESULTS, "drawn")
 

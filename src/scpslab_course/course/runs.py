@@ -209,12 +209,8 @@ def carry_out(one: Planned, content: bytes | None, options: RunOptions, listener
     tried = {cell: _tried(one, ended[cell].reason, rows[cell]) for cell in plans}
     shares = [share for share, _ in tried.values() if share is not None]
     says = "; ".join(f"{cell}: {said}" if len(tried) > 1 else said for cell, (_, said) in tried.items())
-    return Outcome(
-        mean(shares) if len(shares) == len(tried) else None,
-        says,
-        ran,
-        dict(_numbers([rows[cell] for cell in plans], trial.shows)),
-    )
+    share = mean(shares) if len(shares) == len(tried) else None
+    return Outcome(share, says, ran, dict(_numbers([rows[cell] for cell in plans], trial.shows)))
 
 
 def _tried(one: Planned, reason: str, row: Row) -> tuple[float | None, str]:
