@@ -6,6 +6,7 @@ cannot be told from honest work, and `says` says why.
 
 from __future__ import annotations
 
+import ast
 import csv
 import dataclasses
 import gzip
@@ -16,6 +17,7 @@ import re
 import shutil
 import tarfile
 from collections.abc import Mapping
+from itertools import count, cycle
 from typing import ClassVar
 
 from scpslab.running import RunOptions
@@ -302,6 +304,20 @@ class RenamedProgram(Cheat):
         return renamed(Student(self.made, self.other, self.other).deliverable(name))
 
 
+class PaddedProgram(RenamedProgram):
+    says = "hands in another student's program with a statement without effect behind every sixth"
+
+    def deliverable(self, name: str) -> bytes:
+        return padded(super().deliverable(name))
+
+
+class WrappedProgram(RenamedProgram):
+    says = "hands in another student's program as a text that is executed"
+
+    def deliverable(self, name: str) -> bytes:
+        return wrapped(super().deliverable(name))
+
+
 class PublishedProgram(Cheat):
     says, named = "hands in the program of the published solution with other names and comments", Code.EQUAL_TEXTS
 
@@ -406,6 +422,8 @@ CHEATS: dict[str, type[Cheat]] = {
     "reworded-text": RewordedText,
     "published-text": PublishedText,
     "renamed-program": RenamedProgram,
+    "padded-program": PaddedProgram,
+    "wrapped-program": WrappedProgram,
     "published-program": PublishedProgram,
     "endless-program": EndlessProgram,
     "greedy-program": GreedyProgram,
@@ -447,6 +465,23 @@ def renamed(content: bytes) -> bytes:
         text = re.sub(rf"\bself\.{name}\b(?!\()", f"self.mine_{number}", text)
     text = re.sub(r"\b2\b", "3", text)
     return "\n".join(f"{line}  # {number}" if line else line for number, line in enumerate(text.split("\n"))).encode()
+
+
+def padded(content: bytes) -> bytes:
+    """A program with a statement without effect behind every sixth."""
+    tree, number = ast.parse(content), count()
+    for node in ast.walk(tree):
+        for name, block in ast.iter_fields(node):
+            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+                idle = (ast.parse(text).body for text in cycle(("assert True", "pass", "1 + 1", "'so'")))
+                more = [[one, *(next(idle) if next(number) % 6 == 5 else ())] for one in block]
+                setattr(node, name, [one for some in more for one in some])
+    return ast.unparse(tree).encode()
+
+
+def wrapped(content: bytes) -> bytes:
+    """A program as a text that is executed."""
+    return f"exec({content.decode()!r})\n".encode()
 
 
 def members_of(content: bytes) -> dict[str, bytes]:

@@ -7,12 +7,14 @@ student's own variant explains them.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import keyword
 import math
 import re
 import tokenize
+import warnings
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +47,8 @@ PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, TEXT_SHARE, PROGRAM_SHARE
 MOST_OWNERS = 9
 TEXT, PROGRAM, NUMBERS_COUNT = ".md", ".py", (".csv", ".yaml")
 MOST_COMPARED = 64 << 10
+# Of a text in a program; and what in an expression may have an effect.
+LONGEST_TEXT, EFFECTS = 200, (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 # Predictions are rounded to three digits or more.
 ALIKE = 0.01
 
@@ -167,18 +171,41 @@ def _words(text: str, *, numbers_count: bool) -> list[str]:
 
 
 def _words_of_program(text: str) -> list[str]:
-    """What a program does, word by word: without comments, texts and spaces, and with one word for every name and
-    number.
+    """What a program does, word by word: without comments, texts, spaces and statements without effect, and with one
+    word for every name and number. A long text in it that is a program, such as one for `exec`, is a part of it.
     """
-    words = []
+    parsed = _parsed(text)
+    inside = (node.value for node in ast.walk(parsed[0]) if isinstance(node, ast.Constant)) if parsed else ()
+    programs = [one for one in inside if isinstance(one, str) and len(one) > LONGEST_TEXT and _parsed(one)]
+    words = [word for one in programs for word in _words_of_program(one)]
     # What is no program is compared as far as it is one.
     with suppress(tokenize.TokenError, SyntaxError):
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        for token in tokenize.generate_tokens(io.StringIO(parsed[1] if parsed else text).readline):
             if token.type == tokenize.OP or keyword.iskeyword(token.string):
                 words.append(token.string)
             elif token.type in (tokenize.NAME, tokenize.NUMBER):
                 words.append("0")
     return words
+
+
+def _parsed(text: str) -> tuple[ast.Module, str] | None:
+    """A program without statements that have no effect, and its text; None for what is no program."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            for name, block in ast.iter_fields(node):
+                if isinstance(block, list):
+                    setattr(node, name, [one for one in block if not _is_idle(one)])
+        return tree, ast.unparse(tree)
+    return None
+
+
+def _is_idle(node: object) -> bool:
+    """Whether it is a statement that calls and keeps nothing: such ones between others tear phrases apart."""
+    if not isinstance(node, ast.Pass | ast.Expr | ast.Assert):
+        return False
+    return not any(isinstance(one, EFFECTS) for one in ast.walk(node))
 
 
 def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:

@@ -4,6 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from scpslab_course.course.workspace import BLANK_WRITE_UP
 from scpslab_course.grading import classwide
 from scpslab_course.grading.classwide import _Index, _is_rounded
 from scpslab_course.grading.grade import Code, Grade, Graded
+from tests.lab.cheats import padded, wrapped
 
 EXPECTED = Expected(predictions={}, answers={})
 SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
@@ -108,6 +110,29 @@ def test_the_published_solution_is_named_whatever_is_changed_or_added_in_it():
     more = "I thought about this for a long time before I wrote it down, and then I slept over it. " * 9
     changed = {"policy.py": "\n".join(lines), "write-up.md": write_up.upper() + more, "finding": f"Well. {finding}"}
     assert from_solution(**changed) == list(texts)
+    for change in (
+        padded,
+        wrapped,
+        lambda content: wrapped(wrapped(content)),
+        lambda content: wrapped(padded(content)),
+    ):
+        assert from_solution(**{"policy.py": change(policy.encode()).decode()}) == ["policy.py"]
+
+
+def test_a_long_text_in_a_program_is_no_program_unless_it_is_one():
+    said = "It keeps the median of nine answers, and waits if the queue is full, or if nothing came in time; " * 9
+    anna, bo = (
+        wrote(name, **{"policy.py": f"{said!r}\nSAID = {said!r}\n{name} = {number}\n"})
+        for number, name in enumerate(("anna", "bo"))
+    )
+    assert (anna.texts, list(classwide.findings(bo, [anna, bo]))) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["-" * 60_000 + "1", "(" * 60_000, "1" + "+1" * 30_000, "\0", "'\\d'", "x = " + "[" * 90]
+)
+def test_a_text_that_is_hard_to_parse_is_compared_as_far_as_it_can_be(text):
+    assert wrote("anna", **{"policy.py": text}).parts
 
 
 def test_a_text_of_ones_own_and_what_was_handed_out_are_not_the_published_solution():
