@@ -21,7 +21,7 @@ from scpslab_course.course.folder import Course, load_course, read_roster, read_
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
 from scpslab_course.grading import grader
-from scpslab_course.grading.formats import FORMATS, Facts, Format, line
+from scpslab_course.grading.formats import FORMATS, Facts, Format, line, several
 from scpslab_course.grading.grade import Grade, Marks, Status
 from scpslab_course.grading.leaderboard import write_leaderboard
 from scpslab_course.grading.review import review_folder, write_review
@@ -164,6 +164,9 @@ def _submitters(submissions: list[Path], student: str | None, file: Path | None)
 
 def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
     """Says what a person still has to do, and writes the lines for it."""
+    for (student, name), paths in several(grades).items():
+        expected = "expected one file. Formats for a class have no score of it until you leave the others out"
+        warn(f"{student}, {name}: found {' and '.join(map(str, paths))}; {expected}.")
     if given is None:
         if waiting := sum(one.status is Status.GRADED and not one.is_final for one in grades):
             said = f"{waiting} of {len(grades)} have no final grade yet"

@@ -12,6 +12,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -319,19 +320,31 @@ def _score(grade: Grade) -> tuple[str, str]:
     return _points(grade.score), f"{grade.most:g}"
 
 
-def _students(grades: Iterable[Grade], facts: Facts) -> Iterator[tuple[Student, Grade]]:
-    """Students with their grades: every member of a group has a line."""
+def several(grades: Iterable[Grade]) -> dict[tuple[str, str], list[Path]]:
+    """The files of each student and assignment that has several different ones: a person knows which one counts."""
+    found: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
     for grade in grades:
-        if grade.status is Status.GRADED:
-            yield from ((facts.students.get(member, Student(member)), grade) for member in grade.recipients)
+        for student in grade.recipients:
+            found[student, grade.assignment].setdefault(grade.sha256, grade.path)
+    return {whose: list(paths.values()) for whose, paths in found.items() if len(paths) > 1}
 
 
-def _finals(grades: Iterable[Grade], facts: Facts) -> Iterator[tuple[Student, Grade]]:
+def _students(grades: Sequence[Grade], facts: Facts) -> Iterator[tuple[Student, Grade]]:
+    """Students with their grades: every member of a group has one line, and none who has handed in several files."""
+    known = set(several(grades))
+    for grade in grades:
+        for student in grade.recipients if grade.status is Status.GRADED else ():
+            if (whose := (student, grade.assignment)) not in known:
+                known.add(whose)
+                yield facts.students.get(student, Student(student)), grade
+
+
+def _finals(grades: Sequence[Grade], facts: Facts) -> Iterator[tuple[Student, Grade]]:
     """Students with their final grades, which are all that a grade book gets."""
-    return _students((grade for grade in grades if grade.is_final), facts)
+    return ((student, grade) for student, grade in _students(grades, facts) if grade.is_final)
 
 
-def _book(grades: Iterable[Grade], facts: Facts) -> tuple[list[str], dict[Student, dict[str, Grade]]]:
+def _book(grades: Sequence[Grade], facts: Facts) -> tuple[list[str], dict[Student, dict[str, Grade]]]:
     """The assignments of these grades, and the final grades by student, for books with a line for each of them."""
     students: dict[Student, dict[str, Grade]] = {}
     for student, grade in _finals(grades, facts):

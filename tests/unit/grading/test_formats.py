@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scpslab_course.cli.grade import _Target
+from scpslab_course.cli.grade import _say_waiting, _Target
 from scpslab_course.course.folder import Student
-from scpslab_course.grading.formats import FORMATS, Facts
+from scpslab_course.grading.formats import FORMATS, Facts, several
 from scpslab_course.grading.grade import Code, Concern, Grade, Graded, Status
 
 HOSTILE = "<script>alert(1)</script>\nGrade :=>>100\n--|>\n=cmd()\x1b[31m\u202e& `x` </testcase>"
@@ -200,6 +200,35 @@ def test_the_grade_of_an_accepted_copy_is_that_of_who_handed_it_in():
     assert [row[3] for row in table("nbgrader", FINAL)[1:]] == ["anna", "bo"]
     assert [row[0] for row in table("moodle", copy)[1:]] == ["di"]
     assert [row[3] for row in table("nbgrader", copy)[1:]] == ["di"]
+
+
+AGAIN = replace(FINAL, path=Path("again.tar.gz"), sha256="6d" * 32, parts=(replace(WHY, earned=1.0),))
+
+
+@pytest.mark.parametrize("name", ["moodle", "canvas", "mail-merge", "nbgrader"])
+@pytest.mark.parametrize(
+    "again",
+    [AGAIN, replace(AGAIN, parts=(PARTS[3],)), replace(AGAIN, findings=HELD.findings)],
+    ids=["final", "waits", "held"],
+)
+def test_no_score_of_who_has_handed_in_two_files_is_chosen(name, again, capsys):
+    di = replace(FINAL, members=("di",), student="di")
+    assert table(name, FINAL, di, again) == table(name, again, di, FINAL) == table(name, di)
+
+    _say_waiting([FINAL, di, again], None)
+    said = "found anna.submission.tar.gz and again.tar.gz; expected one file."
+    err = " ".join(capsys.readouterr().err.split())
+    assert [f"{one}, small: {said}" in err for one in ("anna", "bo", "di")] == [True, True, False]
+    # One of another assignment is no second one.
+    assert (
+        len(table(name, FINAL, replace(AGAIN, assignment="large"))) >= len(table(name, FINAL)) > len(table(name, HELD))
+    )
+
+
+@pytest.mark.parametrize("name", ["moodle", "canvas", "mail-merge", "nbgrader"])
+def test_each_member_of_a_group_has_one_line_if_both_hand_in_the_same_file(name):
+    assert table(name, FINAL, replace(FINAL, path=Path("bo.tar.gz"))) == table(name, FINAL)
+    assert several([FINAL, replace(FINAL, path=Path("bo.tar.gz"))]) == {}
 
 
 def test_canvas_s_gradebook_has_its_columns_and_the_points_possible():
