@@ -36,7 +36,7 @@ COMMAND = Path(__file__).resolve().parents[3] / "scpslab"
 In = Annotated[
     Path | None,
     typer.Option(
-        "--in", metavar="FOLDER", help="The folder that `start` has made. Default: this one, or the only one below it."
+        "--in", metavar="FOLDER", help="The folder from `start`. Default: this one, or the only one below it."
     ),
 ]
 
@@ -102,9 +102,7 @@ def predict(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The name of the prediction.")],
     value: Annotated[
         str,
-        typer.Argument(
-            metavar="VALUE", help='Your prediction, with a unit if you like: "12 s". An interval: "10..20 s".'
-        ),
+        typer.Argument(metavar="VALUE", help='Your prediction, also with a unit: "12 s". An interval: "10..20 s".'),
     ],
     in_: In = None,
 ) -> None:
@@ -241,7 +239,7 @@ def submit(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", callback=printable, help="The file to write. Default: NAME-STUDENT.submission.tar.gz."
+            metavar="FILE", callback=printable, help="Default: NAME-STUDENT.submission.tar.gz, in the folder."
         ),
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Pack runs that the grader will hold, too.")] = False,

@@ -92,9 +92,10 @@ def issue(
 ) -> None:
     """Draw and sign the variants of a roster: issued/TERM/STUDENT/ASSIGNMENT.variant.json.
 
-    Students with the same group share a variant. The same roster, term and assignments give the same files again, and a
-    new student changes nobody's. Give every student the files of their own folder. issued.csv is for you: it lists all
-    parameters, and names, addresses and files for a mail merge.
+    Students with the same group share a variant. The same roster, term and assignments give the same files again. A new
+    student changes nobody's but those of the own group; --replace writes these, and work that was begun stays valid.
+    Give every student the files of their own folder. issued.csv is for you: it lists all parameters, and names,
+    addresses and files for a mail merge.
 
     Examples: scpslab course issue --course satnet --roster roster.csv
     """

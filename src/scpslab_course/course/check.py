@@ -115,11 +115,9 @@ def _answers(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.folder / answers.FILE
     try:
         written = read_answers(content_of(path), path)
-    except OSError as error:
-        yield Finding(MISSING, answers.FILE, f"found {error.strerror}; expected your answers")
-        return
-    except ScenarioError as error:
-        yield Finding(MISSING, answers.FILE, str(error))
+    except (OSError, ScenarioError) as error:
+        said = f"found {error.strerror}; expected your answers" if isinstance(error, OSError) else str(error)
+        yield Finding(MISSING, answers.FILE, said)
         return
     for said in written.complaints(workspace.assignment.file):
         if "which is no question" in said:

@@ -8,6 +8,7 @@ Variants are made as values first, then written. They depend on nothing but the 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import unicodedata
 from collections import Counter
@@ -371,7 +372,8 @@ def plan_issue(
             whose = Whose(term, assignment.name, party.name)
             attempt, parameters = draw_within_bands(secret, whose, assignment, marking, reference)
             assignment.check_settings(parameters)
-            members = tuple(student.id for student in party.members)
+            # The order of a roster's lines is nobody's business: the same group has the same variant.
+            members = tuple(sorted(student.id for student in party.members))
             unsigned = variants.unsigned(whose, course.file.title, material, members, attempt, parameters)
             made = variants.signed(unsigned, secret)
             try:
@@ -409,11 +411,13 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
     Raises:
         UsageError: variants were issued already, and they were others.
     """
-    changed = [one.path for one in issued if one.path.exists() and content_of(one.path) != variants.write(one.variant)]
+    changed = [one for one in issued if one.path.exists() and content_of(one.path) != variants.write(one.variant)]
     if changed and not replace:
         said = f"found another variant than the one of today's roster and assignment, as in {len(changed)} files"
         advice = "Students may have begun with theirs: issue another --term, or replace the files with --replace."
-        raise UsageError(f"{changed[0]}: {said}; expected the same. {advice}")
+        if all(map(_is_drawn_alike, changed)):
+            advice = "Only its members or the course's title differ: begun work stays valid. Add --replace."
+        raise UsageError(f"{changed[0].path}: {said}; expected the same. {advice}")
     ledger = course.folder / ISSUED / term / LEDGER
     text = _ledger(issued, course.secret(), term, ledger)
     for one in issued:
@@ -421,6 +425,16 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
         replace_text(one.path, variants.write(one.variant).decode(), private=True)
     replace_text(ledger, text, private=True)
     return ledger
+
+
+def _is_drawn_alike(one: Issued) -> bool:
+    """Whether a student's file differs from what is issued now in names alone."""
+    try:
+        there = variants.read(content_of(one.path))
+    except VariantError:
+        return False
+    own = one.variant
+    return dataclasses.replace(there, course=own.course, members=own.members, signature=own.signature) == own
 
 
 def _ledger(issued: Sequence[Issued], secret: Secret, term: str, path: Path) -> str:

@@ -17,6 +17,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
@@ -28,21 +29,17 @@ from scpslab.documents.quantities import AxisValue
 Value = float | str
 Function = Callable[..., Value]
 LONGEST, MOST_NODES, DEEPEST, LONGEST_TEXT = 500, 200, 30, 200
+# Operators that the modules ast and operator call alike.
+ALIKE = ("Add", "Sub", "Mod", "Pow", "Eq", "Lt", "Gt")
 OPERATIONS: dict[type[ast.AST], Callable[..., Value]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
+    **{getattr(ast, name): getattr(operator, name.lower()) for name in ALIKE},
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
     ast.Not: operator.not_,
-    ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
     ast.LtE: operator.le,
-    ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
 ALLOWED = (
@@ -237,11 +234,9 @@ def base_value(value: AxisValue) -> Value:
 def kind_of(text: str) -> str | None:
     """The kind of quantity that a text is: rate, duration or size; None for any other text."""
     for kind in units.KINDS:
-        try:
+        with suppress(units.UnitError):
             units.parse(kind, text)
-        except units.UnitError:
-            continue
-        return kind
+            return kind
     return None
 
 
@@ -336,9 +331,6 @@ def _numbers(found: Sequence[Row], scenario: Value, column: Value, where: tuple[
 
 
 def _same(found: str, wanted: str) -> bool:
-    if found == wanted:
-        return True
-    try:
-        return float(found) == float(wanted)
-    except ValueError:
-        return False
+    with suppress(ValueError):
+        return found == wanted or float(found) == float(wanted)
+    return False

@@ -313,9 +313,7 @@ def _digits(text: str) -> int:
 
 
 def _is_rounded(text: str, written: float, exact: float) -> bool:
-    """Whether a number is another one, rounded to its digits; in whatever power of ten a unit gives."""
-    if written <= 0 or exact <= 0:
-        return False
+    """Whether a number is another one, rounded to its digits; in whatever power of ten a unit gives. Neither is 0."""
     places = len(text.partition(".")[2])
     scale = 10.0 ** (3 * round(math.log10(written / exact) / 3))
     return abs(written - exact * scale) <= 0.501 * 10.0**-places

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -308,10 +309,11 @@ def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters
     Of two submissions of one variant, one is a question if the platform has not said whose it is; both are where two
     members of one group have handed in different ones.
     """
-    same: dict[str, list[Path]] = {}
+    # Not by their digests: a group whose members changed has two variants, with the same numbers.
+    same: dict[tuple[str, str, str], list[Path]] = {}
     for path, variant in bound.items():
         if path not in submitters or submitters[path] in variant.members:
-            same.setdefault(variant.digest, []).append(path)
+            same.setdefault((variant.assignment, variant.term, variant.student), []).append(path)
     digests = {one.path: one.sha256 for one in grades}
 
     def is_question(mine: Path, theirs: Path) -> bool:
@@ -412,21 +414,16 @@ def right_value(value: float | str, asked: Answer | Prediction, right: RightNumb
 
 
 def _is_inside(asked: Prediction, given: str, truth: float | str) -> bool | None:
-    if asked.kind != "interval" or isinstance(truth, str):
-        return None
-    try:
-        found = read_given(asked, given)
-    except GivenError:
-        return None
-    return found[0] <= truth <= found[1] if isinstance(found, tuple) else None
+    with suppress(GivenError):
+        if isinstance(found := read_given(asked, given), tuple) and not isinstance(truth, str):
+            return found[0] <= truth <= found[1]
+    return None
 
 
 def _text(given: object) -> str:
     """What stands in answers.yaml, as text."""
-    if given is None:
-        return ""
     try:
-        return f"{given}"
+        return "" if given is None else f"{given}"
     except ValueError:
         # Python writes no number of thousands of digits.
         return "a number of thousands of digits"

@@ -230,6 +230,32 @@ def test_issuing_again_changes_nothing_and_replaces_nothing(course, issued, assi
     assert issued[0].path.read_bytes() == before[1]
 
 
+def test_a_group_has_the_same_variant_however_its_lines_stand(course, issued, assignment, marking, no_runs):
+    write_issue(course, "2026w", issued)
+    moved = parties(reversed(STUDENTS))
+    again = plan_issue(course, course.secret(), "2026w", moved, [(assignment, marking)], no_runs)
+    assert {one.path: one.variant for one in again} == {one.path: one.variant for one in issued}
+    write_issue(course, "2026w", again)
+
+
+def test_a_group_with_other_members_is_told_that_begun_work_stays_valid(course, issued, assignment, marking, no_runs):
+    def planned(*students):
+        return plan_issue(course, course.secret(), "2026w", parties(students), [(assignment, marking)], no_runs)
+
+    write_issue(course, "2026w", issued)
+    for students in ((*STUDENTS, Student("eva", group="g1")), STUDENTS[:2]):
+        again = planned(*students)
+        said = refusal(write_issue, course, "2026w", again, error=UsageError)
+        assert said.startswith(f"{issued[1].path}: found another variant")
+        assert said.endswith("Only its members or the course's title differ: begun work stays valid. Add --replace.")
+        assert again[1].variant.parameters == issued[1].variant.parameters
+    # What was begun is still one of this course.
+    assert variants.verify(variants.write(issued[1].variant), course.file.public_key) == issued[1].variant
+    # Other numbers are no matter of names.
+    other = [dataclasses.replace(issued[1], variant=dataclasses.replace(issued[1].variant, attempt=9))]
+    assert "begun work" not in refusal(write_issue, course, "2026w", other, error=UsageError)
+
+
 def test_issuing_a_part_of_a_class_keeps_the_lines_of_the_others(course, issued):
     ledger = write_issue(course, "2026w", issued)
     before = ledger.read_bytes()

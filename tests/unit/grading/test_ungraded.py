@@ -152,6 +152,16 @@ def test_of_two_with_one_variant_those_of_nobody_known_are_held(issued, known, h
     assert {finding.code for one in found for finding in one.findings} <= {Code.OTHER_VARIANT}
 
 
+def test_a_variant_of_a_group_before_and_after_its_members_changed_is_one(issued):
+    paths = [Path("a"), Path("b")]
+    before, after = (dataclasses.replace(issued("g1"), members=ids) for ids in (("bo", "di"), ("bo", "di", "eva")))
+    grades = [Grade(path, sha256=path.name * 64) for path in paths]
+
+    found = grader._compared(grades, {paths[0]: before, paths[1]: after}, dict(zip(paths, ("bo", "eva"), strict=True)))
+
+    assert [one.status for one in found] == [Status.HELD] * 2
+
+
 def test_a_file_without_a_line_among_the_submitters_is_named(tmp_path, capsys):
     who = tmp_path / "who.csv"
     who.write_text("file,student\na.tar.gz,anna\n")
