@@ -14,6 +14,7 @@ import keyword
 import math
 import re
 import tokenize
+import unicodedata
 import warnings
 from bisect import bisect_left
 from collections import Counter
@@ -47,6 +48,10 @@ PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, TEXT_SHARE, PROGRAM_SHARE
 MOST_OWNERS = 9
 TEXT, PROGRAM, NUMBERS_COUNT = ".md", ".py", (".csv", ".yaml")
 MOST_COMPARED = 64 << 10
+# Letters of Cyrillic and Greek, and the Latin ones that they look like.
+LOOK_ALIKE = str.maketrans(
+    "АВСЕНІЈКМОРЅТХУаеіјорсѕухԛԝһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορ", "ABCEHIJKMOPSTXYaeijopcsyxqwhdABEZHIKMNOPTYXavop"
+)
 # Of a text in a program; and what in an expression may have an effect.
 LONGEST_TEXT, EFFECTS = 200, (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 # Predictions are rounded to three digits or more.
@@ -158,10 +163,17 @@ def _suffix(name: str) -> str:
 
 def _phrases(text: str, suffix: str) -> set[str]:
     """The digests of the phrases of a text, or of a program, as the suffix of its name says."""
+    text = _seen(text)
     words = _words_of_program(text) if suffix == PROGRAM else _words(text, numbers_count=suffix in NUMBERS_COUNT)
     length = PROGRAM_PHRASE if suffix == PROGRAM else PHRASE
     phrases = {" ".join(words[first : first + length]) for first in range(len(words) - length + 1)}
     return {hashlib.blake2b(phrase.encode(), digest_size=6).hexdigest() for phrase in phrases}
+
+
+def _seen(text: str) -> str:
+    """A text as it looks: without invisible letters, and with Latin ones for those that look like them."""
+    letters = (one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) not in ("Cf", "Mn"))
+    return "".join(letters).translate(LOOK_ALIKE)
 
 
 def _words(text: str, *, numbers_count: bool) -> list[str]:
@@ -299,7 +311,7 @@ def _written(grade: Grade, write_up: str) -> Iterator[str]:
     asked = " ".join(part.question for part in grade.parts)
     known = set(NUMBER.findall(asked))
     texts = [write_up, *(part.given for part in grade.parts if part.kind == "answer" and part.earned != part.points)]
-    for text in texts:
+    for text in map(_seen, texts):
         yield from (found for found in NUMBER.findall(text) if found not in known)
 
 

@@ -170,6 +170,35 @@ def test_a_text_with_other_numbers_and_words_here_and_there_is_still_the_other_s
     assert list(classwide.findings(di, [anna, bo, di])) == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", "\u200b"),
+        ("o", "\N{CYRILLIC SMALL LETTER O}"),
+        ("e", "\N{CYRILLIC SMALL LETTER IE}"),
+        ("a", "\N{GREEK SMALL LETTER ALPHA}"),
+        ("t", "t\N{SOFT HYPHEN}"),
+        ("s", "\N{FULLWIDTH LATIN SMALL LETTER S}"),
+        ("n", "n\N{COMBINING GRAPHEME JOINER}"),
+    ],
+)
+def test_a_text_that_looks_like_the_other_s_is_the_other_s(old, new):
+    anna, bo = wrote("anna", finding=COPIED), wrote("bo", finding=COPIED.replace(old, new))
+    assert ['"anna"' in found.says for found in classwide.findings(bo, [anna, bo])] == [True]
+
+    numbers = {"answer bdp": 62.504, "prediction time": 7.8125}
+    di = made("di", {"answer bdp": 81.37}, "It was 62.50 kB and 7.8125 s.".replace(".", f".{new}" if not old else "."))
+    assert [found.code for found in classwide.findings(di, [made("anna", numbers), di])] == [Code.COPIED_NUMBERS]
+
+
+def test_texts_in_other_alphabets_are_compared_as_they_are():
+    said = "Медленный старт удваивает окно за каждый круг, и потому первые сегменты идут почти одни; {} очередь."
+    anna, bo = (wrote(name, finding=said.format(name) * 2) for name in ("anna", "bo"))
+    di = wrote("di", finding="Η ουρά γεμίζει σε λίγα δευτερόλεπτα, και μετά χάνονται πολλά πακέτα μαζί, όπως είδα εδώ.")
+    assert ['"anna"' in found.says for found in classwide.findings(bo, [anna, bo, di])] == [True]
+    assert list(classwide.findings(di, [anna, bo, di])) == []
+
+
 def test_who_hands_in_ten_times_can_be_copied_from():
     edited = " ".join(f"{word} really" if number % 9 == 8 else word for number, word in enumerate(COPIED.split()))
     anna, bo = [wrote("anna", finding=COPIED) for _ in range(10)], wrote("bo", finding=edited)
