@@ -18,6 +18,9 @@ Instructors = Annotated[
         help="The instructors' archive, or the folder in it. Assignments with a folder instructor/ need none.",
     ),
 ]
+AnAssignment = Annotated[
+    str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of another one.")
+]
 CourseFolder = Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")]
 IssuedTerm = Annotated[
     str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")

@@ -20,7 +20,7 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, UsageError
 from scpslab.core.scratch import replace_bytes
 from scpslab.running import RunOptions
-from scpslab_course.cli import check_out, now
+from scpslab_course.cli import AnAssignment, check_out, now
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import variant as variants
 from scpslab_course.course import workspace as folders
@@ -62,10 +62,7 @@ def list_() -> None:
 
 
 def start(
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="An assignment of this project, or the folder of one that you were given."),
-    ],
+    name: AnAssignment,
     variant: Annotated[
         Path | None,
         typer.Option(help="Your instructor's NAME.variant.json. Default: the practice variant with public answers."),

@@ -19,7 +19,7 @@ from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
 from scpslab_course import autograder
-from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
+from scpslab_course.cli import AnAssignment, CourseFolder, Instructors, IssuedTerm
 from scpslab_course.course import folder as folders
 from scpslab_course.course import picture
 from scpslab_course.course.answers import agree, expected, read_practice, write_practice, wrong_in
@@ -119,9 +119,7 @@ def issue(
 
 
 def practice(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of your own.")
-    ],
+    name: AnAssignment,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; fail if practice.json is not what the assignment gives.")
     ] = False,
@@ -160,9 +158,7 @@ def practice(
 
 
 def draw(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of your own.")
-    ],
+    name: AnAssignment,
 ) -> None:
     """Draw the network of an assignment's first scenario: network.svg in its folder, for the handout.
 

@@ -16,7 +16,7 @@ from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
-from scpslab_course.cli import Instructors, IssuedTerm, check_out, now
+from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm, check_out, now
 from scpslab_course.course.folder import Course, load_course, read_roster, read_submitters
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
@@ -38,10 +38,7 @@ def grade(
     submission: Annotated[
         list[Path], typer.Argument(metavar="SUBMISSION...", help='Files that "scpslab assignment submit" wrote.')
     ],
-    course: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", help="The course's folder. Its secret is used if it is there, and not needed."),
-    ] = Path(),
+    course: CourseFolder = Path(),
     term: IssuedTerm = None,
     format_: Annotated[str, choice("--format", FORMATS, HELP)] = "table",
     out: Annotated[

@@ -101,12 +101,9 @@ def _runs(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
             advice = "put the run's own back: scpslab assignment restore"
             yield Finding(LOOK, what, f"other bytes than the run gave in {found}; {advice}", holds=True)
         elif folders.recorded_results(lines, name) != state.results:
-            is_interrupted = folders.was_interrupted(lines, name)
-            said = "the log records no run with these results"
-            if is_interrupted:
-                said = "it was interrupted before its end was in the log"
-            says = f"{said}; repeat: scpslab assignment run {name}"
-            yield Finding(LOOK, what, says, holds=not is_interrupted)
+            is_cut = folders.was_interrupted(lines, name)
+            said = "the log lacks its end" if is_cut else "the log records no run with these results"
+            yield Finding(LOOK, what, f"{said}; repeat: scpslab assignment run {name}", holds=not is_cut)
         else:
             yield Finding(DONE, what, f"{len(run.cells)} cell{'' if len(run.cells) == 1 else 's'}")
 

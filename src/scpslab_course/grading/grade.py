@@ -142,8 +142,12 @@ class Grade:
         """Whether the score counts."""
         if self.reason:
             return Status.UNGRADED
-        is_held = not self.is_accepted and any(finding.holds for finding in self.findings)
-        return Status.HELD if is_held else Status.GRADED
+        return Status.HELD if self.holding and not self.is_accepted else Status.GRADED
+
+    @property
+    def holding(self) -> set[str]:
+        """The names of what was found and holds the grade, whether or not a person has accepted it."""
+        return {finding.code for finding in self.findings if finding.holds}
 
     @property
     def is_final(self) -> bool:
@@ -208,6 +212,13 @@ class Mark:
         """The points as they are written."""
         return self.row[5].strip()
 
+    def lacks(self, grade: Grade) -> str:
+        """What holds a grade and is not named in its line `held`: it was found since. Lines of older versions name
+        nothing, and are about everything.
+        """
+        known = self.row[4].split()
+        return ", ".join(sorted(grade.holding.difference(known))) if known else ""
+
 
 class Marks:
     """The lines of a file, which is made if it is missing.
@@ -223,10 +234,11 @@ class Marks:
         """The grade with the points that a person has given."""
         mine = _of(grade, self._lines)
         mark = mine.get(HELD)
-        accepted = mark is not None and mark.points.casefold() == ACCEPT
+        since = mark.lacks(grade) if mark is not None else ""
+        accepted = mark is not None and not since and mark.points.casefold() == ACCEPT
         if mark is not None and mark.points and not accepted:
-            expected = f'expected "{ACCEPT}", or nothing as long as it is held'
-            self.problems[mark.line] = f"found {shown(mark.points)}; {expected}"
+            found = f"found {shown(mark.points)}" + (f", and {since} since then" if since else "")
+            self.problems[mark.line] = f'{found}; expected "{ACCEPT}", or nothing as long as it is held'
         known = {HELD, *(part.label for part in grade.parts)}
         for label, other in mine.items():
             if label not in known:
@@ -255,6 +267,10 @@ class Marks:
         beginning count where there is no file any more.
         """
         lines = _read(self.path) or self._lines
+        # The line of a grade that is held for more than it names begins anew.
+        for grade in grades:
+            if (mark := _of(grade, lines).get(HELD)) is not None and mark.lacks(grade):
+                del lines[mark.key]
         waiting = [(grade, label, of) for grade in grades for label, of in _waiting(grade)]
         added = [
             (_key(grade), grade.submitter or grade.student, grade.assignment, label, of, "", "")
@@ -269,9 +285,9 @@ class Marks:
 
 
 def _waiting(grade: Grade) -> Iterator[tuple[str, str]]:
-    """What a person decides about a submission, each with the most points for it."""
+    """What a person decides about a submission, each with the most points for it, or with what holds it."""
     if grade.status is Status.HELD:
-        yield HELD, ""
+        yield HELD, " ".join(sorted(grade.holding))
     yield from ((part.label, f"{part.points:g}") for part in grade.parts if part.earned is None)
 
 

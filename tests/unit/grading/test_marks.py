@@ -43,7 +43,7 @@ def test_points_of_a_person_make_a_final_grade(tmp_path, delimiter):
     assert [(row["student"], row["part"], row["of"]) for row in rows(path)] == [
         ("anna", "answer why", "4"),
         ("anna", "write-up write-up.md", "3"),
-        ("bo", "held", ""),
+        ("bo", "held", "edited-results"),
         ("bo", "answer why", "4"),
         ("bo", "write-up write-up.md", "3"),
     ]
@@ -105,6 +105,44 @@ def test_lines_of_version_0_4_0_count(tmp_path):
     assert marks.applied(ANNA).waiting == 3
     assert marks.write([marks.applied(ANNA)]) == 1
     assert [row["points"] for row in rows(path)] == ["4", ""]
+
+
+def held_line(path):
+    return next((row["of"], row["points"]) for row in rows(path) if row["part"] == "held")
+
+
+def test_who_was_accepted_is_held_again_for_what_is_found_later(tmp_path):
+    path = tmp_path / "marks.csv"
+    Marks(path).write([HELD])
+    fill(path, {("bo", "held"): "accept", ("bo", "answer why"): "4"})
+    more = replace(HELD, findings=(*HELD.findings, Concern(Code.OTHER_VARIANT, "found the same variant in x")))
+
+    marks = Marks(path)
+    assert marks.applied(HELD).status is Status.GRADED
+    again = marks.applied(more)
+    assert (again.status, again.waiting) == (Status.HELD, 3)
+    assert marks.problems[2].startswith('found "accept", and other-variant since then; expected "accept"')
+    marks.write([again])
+    assert [row["points"] for row in rows(path) if row["part"] == "answer why"] == ["4"]
+    assert held_line(path) == ("edited-results other-variant", "")
+
+    fill(path, {("bo", "held"): "accept"})
+    for grade in (more, HELD):
+        assert Marks(path).applied(grade).status is Status.GRADED
+    # Remarks hold nobody, and were never accepted.
+    remarked = replace(HELD, findings=(*HELD.findings, Concern(Code.EQUAL_TEXTS, "found mostly the text of anna")))
+    assert Marks(path).applied(remarked).status is Status.GRADED
+
+
+def test_an_accepted_line_without_names_counts_as_before(tmp_path):
+    path = tmp_path / "marks.csv"
+    Marks(path).write([HELD])
+    path.write_text(path.read_text().replace(",held,edited-results,", ",held,,accept"))
+    marks = Marks(path)
+    grade = marks.applied(HELD)
+    assert (grade.status, marks.problems, held_line(path)) == (Status.GRADED, {}, ("", "accept"))
+    marks.write([grade])
+    assert held_line(path) == ("", "accept")
 
 
 @pytest.mark.parametrize("points", ["5", "-1", "nan", "inf", "many"])
