@@ -79,7 +79,7 @@ def issue(
     ],
     course: CourseFolder = Path(),
     term: Annotated[
-        str | None, typer.Option(help="Another term than course.yaml's; it gives everybody other variants.")
+        str | None, typer.Option(help="Another term than course.yaml's, for a trial: `grade` needs it, too.")
     ] = None,
     assignment: Annotated[
         list[str] | None, typer.Option(help="Only this assignment; repeat the option. Default: all of course.yaml.")
@@ -101,7 +101,9 @@ def issue(
     """
     found = load_course(course)
     secret = found.secret()
-    wanted = checked_term(term or found.file.term)
+    if (wanted := checked_term(term or found.file.term)) != found.file.term:
+        expected = f"expected that of {course / folders.FILE}, {found.file.term}, by which `grade` works"
+        warn(f"--term: found {wanted}; {expected}. For a new term change `term:` there.")
     students = read_roster(roster)
     names = list(dict.fromkeys(assignment or found.file.assignments))
     if not names:
