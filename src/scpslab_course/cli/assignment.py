@@ -163,10 +163,9 @@ def run(
     missing = [key for key, before in workspace.unpredicted().items() if before & set(scenario or known)]
     if missing and not unpredicted:
         expected = "expected them before the run, because afterwards they have no points"
+        said = f"found no prediction of {', '.join(missing)}; {expected}"
         advice = f"Predict: scpslab assignment predict {missing[0]} VALUE. To run without them: --unpredicted."
-        raise UsageError(
-            f"{workspace.assignment.name}: found no prediction of {', '.join(missing)}; {expected}. {advice}"
-        )
+        raise UsageError(f"{workspace.assignment.name}: {said}. {advice}")
     console = table_console(stderr=True)
     options = RunOptions(jobs=jobs, out=workspace.runs, trust=trust)
     for name in scenario or known:

@@ -465,6 +465,5 @@ def checked_term(term: str) -> str:
         ScenarioError: it is none.
     """
     if not term or not term.replace("-", "").replace("_", "").isalnum() or not term.isascii() or len(term) > 40:
-        expected = "expected letters, digits, - and _, such as 2026w. Correct the option."
-        raise ScenarioError(f'--term: found "{term[:60]}"; {expected}')
+        raise ScenarioError(f'--term: found "{term[:60]}"; expected {TERM.means}. Correct the option.')
     return term

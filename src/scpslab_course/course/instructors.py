@@ -54,10 +54,8 @@ def _check_version(path: Path, file: Path) -> None:
     except (OSError, ValueError, ScpslabError) as error:
         raise _refused(path, f"found no {VERSION_FILE}") from error
     if found != version():
-        advice = "Take the archive of the same release."
-        raise UsageError(
-            f"{path}: found the instructors' parts of version {shown(found)}; expected {version()}. {advice}"
-        )
+        expected = f"expected {version()}. Take the archive of the same release."
+        raise UsageError(f"{path}: found the instructors' parts of version {shown(found)}; {expected}")
 
 
 def _refused(path: Path, found: str) -> UsageError:

@@ -135,9 +135,8 @@ def from_solution(grade: Grade, known: Known) -> Iterator[Concern]:
 
 def _published(solution: Path) -> dict[str, str]:
     """The texts of a solution's answers by question, and its other files by name."""
-    files = {
-        path.name: path.read_text(encoding="utf-8", errors="replace") for path in solution.glob("*") if path.is_file()
-    }
+    there = (path for path in solution.glob("*") if path.is_file())
+    files = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in there}
     path = solution / answers.FILE
     given = answers.read_answers(path.read_bytes(), path).given if answers.FILE in files else {}
     return files | {name: str(text) for name, text in given.items()}

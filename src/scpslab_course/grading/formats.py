@@ -11,7 +11,7 @@ import json
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -21,6 +21,7 @@ from scpslab_course.course.folder import Student
 from scpslab_course.grading.grade import Grade, Graded, Status
 
 LONGEST = 2000
+UNSEEN = "a path that you have not seen: numbers are not shown"
 # Key of Classroom 50's result to the variable that its runner sets.
 FROM_ENVIRONMENT = {
     **{name: name.upper() for name in ("classroom", "assignment", "owner")},
@@ -102,7 +103,7 @@ def gradescope(grades: Sequence[Grade], _: Facts) -> str:
 
     No test is hidden: one hidden test hides the total. Points that a person gives are given there, by the rubric.
     """
-    (grade,) = grades
+    grade = _only(grades)
     codes = [finding.code for finding in grade.findings]
     extra = {"status": grade.status, "sha256": grade.sha256, "findings": codes, "cells": list(grade.cells)}
     found = {"output": comment(grade), "extra_data": extra, "execution_time": round(grade.seconds)}
@@ -132,7 +133,7 @@ def github_classroom(grades: Sequence[Grade], _: Facts) -> str:
     Without a grade the status is `error`, and the exit code of the command fails the step. The most points are 0 then:
     otherwise GitHub's reporter adds up points that are not there, and reports no number.
     """
-    (grade,) = grades
+    grade = _only(grades)
     unused = {"test_code": "", "filename": "", "line_no": 0, "duration": 0}
     tests: list[dict[str, object]] = []
     for part, earned in _marked(grade):
@@ -151,7 +152,7 @@ def classroom50(grades: Sequence[Grade], facts: Facts) -> str:
 
     It refuses a result without links: what its runner does not set is made as the runner makes it.
     """
-    (grade,) = grades
+    grade = _only(grades)
     set_ = defaultdict(str, {"GITHUB_SERVER_URL": "https://github.com", **facts.environment})
     where = f"{set_['GITHUB_SERVER_URL']}/{set_['GITHUB_REPOSITORY']}"
     commit = set_["COMMIT_URL"] or f"{where}/commit/{set_['GITHUB_SHA']}"
@@ -178,7 +179,7 @@ def classroom50(grades: Sequence[Grade], facts: Facts) -> str:
 
 def prairielearn(grades: Sequence[Grade], _: Facts) -> str:
     """PrairieLearn's results.json of an external grader. Without a grade it is not gradable: no attempt is lost."""
-    (grade,) = grades
+    grade = _only(grades)
     said = comment(grade).translate(MARKUP)
     if grade.status is not Status.GRADED:
         return _json({"gradable": False, "format_errors": [said], "message": said})
@@ -196,7 +197,7 @@ def vpl(grades: Sequence[Grade], facts: Facts) -> str:
 
     Without a line `Grade :=>>` Moodle proposes none. Every line of the comment begins with an indent.
     """
-    (grade,) = grades
+    grade = _only(grades)
     lines = comment(grade).splitlines()
     for part in grade.parts:
         points = "a person decides" if part.earned is None else f"{_points(part.earned)} of {part.points:g}"
@@ -297,6 +298,15 @@ def _row(grade: Grade) -> tuple[str, ...]:
     return grade.status, *numbers, line(grade.submitter or grade.student or "-", 60), line(str(grade.path), 200)
 
 
+def _only(grades: Sequence[Grade]) -> Grade:
+    """The one grade of a platform that shows it at once, without what hidden trials have measured: otherwise every
+    upload would measure their paths. A program may put its numbers into an error, too.
+    """
+    (grade,) = grades
+    parts = (part if part.numbers is None else replace(part, comment=UNSEEN) for part in grade.parts)
+    return replace(grade, parts=tuple(parts))
+
+
 def _marked(grade: Grade) -> list[tuple[Graded, float]]:
     """The parts that have points, with these points."""
     return [(part, part.earned) for part in grade.parts if part.earned is not None]
@@ -359,10 +369,8 @@ def _cell(text: str) -> str:
 
 def _feedback(grade: Grade) -> str:
     """The points and comments of all parts in one cell, for grade books and letters."""
-    parts = (part for part in grade.parts if part.points)
-    said = (
-        f"{part.label}: {_points(part.earned or 0)} of {part.points:g}, {line(part.comment, 300)}" for part in parts
-    )
+    of = (part for part in grade.parts if part.points)
+    said = (f"{one.label}: {_points(one.earned or 0)} of {one.points:g}, {line(one.comment, 300)}" for one in of)
     return _cell("; ".join([*said, *_on_leaderboard(grade)]))
 
 

@@ -305,6 +305,22 @@ def test_no_format_has_points_for_who_has_no_grade(name, grade):
     assert grade.status is not Status.GRADED
 
 
+@pytest.mark.parametrize("name", [name for name, kind in FORMATS.items() if kind.of_one])
+@pytest.mark.parametrize(("earned", "points"), [(3.05, 5), (None, 5), (0.0, 0)])
+def test_what_students_see_at_once_has_no_numbers_of_a_hidden_trial(name, earned, points):
+    """Each upload would measure the path, which is the same for everybody of a term."""
+    says, numbers = "61% (goodput_bps 1.235e+05)", {"goodput_bps": 123_456.7}
+    hidden = Graded("trial", "noisy", "On a noisy path.", points, earned, says, "policy.py", numbers=numbers)
+    broken = replace(hidden, name="full", comment="0%, not completed: ValueError: 1.235e+05", numbers={})
+    seen = replace(hidden, name="seen", earned=1.0, points=2, numbers=None, comment="50% (goodput_bps 777)")
+    text = write(name, replace(GRADED, parts=(*PARTS[:3], hidden, broken, seen)))
+    text = base64.b64decode(text).decode() if name == "github-classroom" else text
+    assert "1.235e+05" not in text
+    assert "50% (goodput_bps 777)" in text
+    # Whoever marks sees them.
+    assert "ValueError" in write("mail-merge", replace(GRADED, parts=(replace(broken, earned=0.0, points=2),)))
+
+
 def test_a_folder_has_no_grade_of_an_earlier_grading(tmp_path):
     kind, folder = FORMATS["gradescope"], tmp_path / "grades"
     bo = replace(GRADED, student="bo", members=("bo",))
