@@ -573,7 +573,7 @@ def score_lines(right: RightLines, content: bytes) -> Score:
         head, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         names = [name.strip().casefold() for name in head]
         key, column = names.index(right.key), names.index(right.column)
-        given = [(row[key].strip(), row[column].strip()) for row in rows if row]
+        given = [(row[key].strip(), row[column].strip()) for row in rows if "".join(row).strip()]
     except (csv.Error, ValueError, IndexError):
         said = f"found no CSV with the columns {right.key} and {right.column} in every line."
         return Score(0, said, is_readable=False)

@@ -252,6 +252,9 @@ LINES = RightLines(key="frame", column="cause", values={"7": "queue", "9": "corr
         ("frame,cause\n7,queue\n12,queue\n", 2 / 3),
         ("frame,cause\n7,queue\n9,queue\n12,queue\n", 2 / 3),
         ("frame,cause\n7,queue\n9,corrupt\n12,queue\n13,queue\n", 3 / 4),
+        # A spreadsheet saves rows without text, too.
+        ("frame,cause,\n,,\n7,queue,\n9,corrupt,\n12,queue,\n,,\n , ,\n,,\n\n", 1),
+        ("frame,cause\n7,queue\n9,corrupt\n12,queue\n13,\n", 3 / 4),
         # Whoever lists all four causes of a frame has listed three wrong ones.
         ("frame,cause\n" + "".join(f"7,{cause}\n" for cause in ("corrupt", "outage", "superfluous", "queue")), 1 / 4),
         ("frame,cause\n", 0),
