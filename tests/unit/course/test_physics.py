@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from scpslab_course.course.answers import read_practice
+from scpslab_course.course.answers import Evaluation, _right_number, read_practice, score_answer
 from scpslab_course.course.assignment import HANDOUT, names
 from scpslab_course.course.runs import run_of
 from tests.unit.course.claims import (
@@ -49,6 +49,13 @@ ACKS, PAPERS, OWN, SPACE = "ack-path", "three-papers", "write-your-own", "space-
 SPLIT, HANDOVER, DEEP, BUILD = "split-tcp", "hand-over", "deep-space", "build-a-transport"
 FRAME_S = 1505 * 10 / 115_200
 SGLS_S = 0.0233
+
+
+def echo_s(v, payload):
+    """The round-trip time of an echo request with IP's and ICMP's headers, on an idle link of the same rate back."""
+    return rtt(v) + 2 * (payload + 28) * 8 / v.rate
+
+
 CLAIMS = [
     Claim(FIRST, "handout", r"satellite is ([\d,]+) km", fixed(round(GEO_M / 1e3, -3))),
     Claim(FIRST, "handout", r"needs at least (\d+) ms up and down", fixed(2 * GEO_M / LIGHT_M_PER_S * 1e3)),
@@ -66,6 +73,12 @@ CLAIMS = [
         "notes",
         r"are (\d\.\d+) s of payload, (\d\.\d+) s of headers",
         of_practice(lambda v: v.size * 8 / v.rate, lambda v: v.size / 1400 * 52 * 8 / v.rate),
+    ),
+    Claim(
+        FIRST,
+        "marking",
+        r"time of small packets gives (\d\.\d) to (\d\.\d) % less",
+        bounds(lambda v: 100 * (1 - echo_s(v, 56) / echo_s(v, 1472))),
     ),
     Claim(FIRST, "marking", r"headers, (\d+) of the (\d+) bytes of a packet", fixed(20 + 20 + 12, 1400 + 52)),
     Claim(FIRST, "marking", r"second cause: (\d\.\d) % of the bytes", fixed(100 * 52 / 1452)),
@@ -588,6 +601,20 @@ def test_the_table_of_what_is_marked_has_all_points(name):
         answers = part.replace("`", "").split(", ")
         if set(answers) <= set(file.answers):
             assert sum(file.answers[one].points for one in answers) == int(points), part
+
+
+def test_the_product_is_as_right_for_every_variant_as_the_marking_says():
+    """With full packets' time, small ones', and twice the delay; with three digits, of times as `ping` shows them."""
+    assignment, marking = both(FIRST)
+    shares = set()
+    for v in drawable(FIRST):
+        times = {payload: round(1000 * echo_s(v, payload)) for payload in (1472, 56)}
+        rows = [{"payload": f"{one} B", "rtt_mean_ms": str(ms), "status": "completed"} for one, ms in times.items()]
+        evaluation = Evaluation(marking, vars(v), {"round-trip": rows})
+        right = _right_number(evaluation, ("answers", "bdp"), marking.file.answers["bdp"])
+        given = (f"{v.rate * ms / 8e6:.3g}" for ms in (times[1472], times[56], 1000 * rtt(v)))
+        shares.add(tuple(score_answer(assignment.file.answers["bdp"], right, one).share for one in given))
+    assert shares == {(1, 0.7, 0.7)}
 
 
 def test_codels_settings_have_the_shares_that_the_handout_gives():
