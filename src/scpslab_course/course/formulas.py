@@ -29,10 +29,8 @@ from scpslab.documents.quantities import AxisValue
 Value = float | str
 Function = Callable[..., Value]
 LONGEST, MOST_NODES, DEEPEST, LONGEST_TEXT = 500, 200, 30, 200
-# Operators that the modules ast and operator call alike.
-ALIKE = ("Add", "Sub", "Mod", "Pow", "Eq", "Lt", "Gt")
 OPERATIONS: dict[type[ast.AST], Callable[..., Value]] = {
-    **{getattr(ast, name): getattr(operator, name.lower()) for name in ALIKE},
+    **{getattr(ast, name): getattr(operator, name.lower()) for name in ("Add", "Sub", "Mod", "Pow", "Eq", "Lt", "Gt")},
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.UAdd: operator.pos,
