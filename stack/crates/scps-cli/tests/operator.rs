@@ -5,10 +5,14 @@
 mod fp_common;
 
 use fp_common::wait_until;
+use scps_types::SeqNum;
+use scps_wire::ipv4::Ipv4;
+use scps_wire::options::Options;
+use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::UdpSocket;
-use std::os::unix::net::UnixStream;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{channel, Receiver};
@@ -28,7 +32,7 @@ impl Daemon {
         let file = folder.path().join("settings.json");
         fs::write(&file, settings).unwrap();
         let mut daemon = Command::new(env!("CARGO_BIN_EXE_scps"));
-        daemon.args([command.as_ref(), file.as_os_str()]).args(more);
+        daemon.args([command.as_ref(), file.as_os_str()]).args(more).stdout(Stdio::null());
         Daemon::spawn(daemon, folder)
     }
 
@@ -36,7 +40,7 @@ impl Daemon {
         let ready = folder.path().join("ready");
         let place = format!("unix:{}", folder.path().join("metrics").display());
         command.args(["--metrics", &place]).arg("--ready-file").arg(&ready);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (sender, log) = channel();
         std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
@@ -112,6 +116,115 @@ fn gateway(ports: [u16; 4], wan: &str, more: &str) -> String {
     let lan = side(ports[0], ports[1], "");
     let wan = side(ports[2], ports[3], wan);
     format!(r#"{{"lan": {lan}, "wan": {wan}{more}}}"#)
+}
+
+/// Asks the gateway's LAN for a connection, and refuses it at the WAN.
+fn refused_connection(ends: &[UdpSocket; 2], gateway: [u16; 2], port: u16) {
+    let [client, server] = ends;
+    let syn = segment(port, 80, Flags::SYN, SeqNum(0), [10, 1, 0, 1].into(), [10, 2, 0, 1].into());
+    client.send_to(&syn, ("127.0.0.1", gateway[0])).unwrap();
+    let mut came = [0; 2048];
+    let n = server.recv(&mut came).unwrap();
+    let (ip, payload) = Ipv4::parse(&came[..n]).unwrap();
+    let (tcp, _) = Tcp::parse(payload, ip.src, ip.dst, Verify::Checksum(&[6, 105])).unwrap();
+    let flags = Flags::RST.with(Flags::ACK);
+    let reset = segment(tcp.dst_port, tcp.src_port, flags, tcp.seq + 1, ip.dst, ip.src);
+    server.send_to(&reset, ("127.0.0.1", gateway[1])).unwrap();
+    // The client is told when the connection is accounted for.
+    client.recv(&mut came).unwrap();
+}
+
+fn segment(src_port: u16, dst_port: u16, flags: Flags, ack: SeqNum, src: Ipv4Addr, dst: Ipv4Addr) -> Vec<u8> {
+    let (seq, options) = (SeqNum(1), Options::default());
+    let tcp = Tcp { src_port, dst_port, seq, ack, flags, window: 60_000, urgent: 0, options };
+    let mut packet = vec![0; 20 + tcp.emit_len()];
+    let (head, segment) = packet.split_at_mut(20);
+    tcp.emit(segment, src, dst, 6);
+    let payload_len = segment.len() as u16;
+    Ipv4 { src, dst, protocol: 6, tos: 0, ttl: 64, id: 1, dont_fragment: true, is_fragment: false, payload_len }
+        .emit(head);
+    packet
+}
+
+fn bound() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket
+}
+
+#[test]
+fn a_full_disk_costs_a_gateway_its_account_and_no_connection() {
+    let (ends, own) = ([bound(), bound()], [free_port(), free_port()]);
+    let [client, server] = [0, 1].map(|i: usize| ends[i].local_addr().unwrap().port());
+    let settings = gateway([own[0], client, own[1], server], SLOW, "");
+    let daemon = Daemon::start("gateway", &settings, &["--counters", "/dev/full", "--counters-every", "0.05"]);
+    for port in 4000..4005 {
+        refused_connection(&ends, own, port);
+    }
+    let metrics = daemon.metrics();
+    assert!(metrics.contains("\nscps_gateway_broken 5\n"), "{metrics}");
+    let log = daemon.end();
+    let about_disk: Vec<_> = log.iter().filter(|line| line.contains("/dev/full")).collect();
+    assert_eq!(about_disk.len(), 1, "{log:?}");
+    assert!(about_disk[0].ends_with("; lines are lost until it can be written."), "{log:?}");
+}
+
+#[test]
+fn an_account_goes_on_in_a_line_of_its_own_when_there_is_room_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, settings) = (folder.path().join("counters"), folder.path().join("settings.json"));
+    fs::write(&settings, gateway([(); 4].map(|()| free_port()), SLOW, "")).unwrap();
+    // Files may have one block, as on a disk that is full then: the second line does not fit.
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"trap "" XFSZ; ulimit -S -f 1; exec "$0" "$@""#, env!("CARGO_BIN_EXE_scps")]);
+    command.arg("gateway").arg(&settings).arg("--counters").arg(&file).stdout(Stdio::null());
+    let daemon = Daemon::spawn(command, folder);
+    let octets = || fs::metadata(&file).map_or(0, |about| about.len());
+    let mut before = None;
+    while before != Some(octets()) {
+        before = Some(octets());
+        daemon.signal("-USR1");
+        // Metrics are answered after what was asked for before.
+        daemon.metrics();
+        daemon.metrics();
+    }
+    assert!(daemon.line().ends_with("; lines are lost until it can be written."));
+    let freed = Command::new("prlimit").args(["--pid", &daemon.child.id().to_string(), "--fsize=unlimited"]).status();
+    assert!(freed.unwrap().success());
+    daemon.signal("-USR1");
+    wait_until("the account goes on", || Some(octets()) != before);
+    let text = fs::read_to_string(&file).unwrap();
+    let lines: Vec<bool> = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()).collect();
+    // The one that is torn has its place still.
+    assert_eq!(lines.iter().filter(|is_whole| !**is_whole).count(), 1, "{text}");
+    assert_eq!(lines.last(), Some(&true), "{text}");
+    assert_eq!(daemon.end(), [""; 0]);
+}
+
+#[test]
+fn a_router_whose_output_nobody_takes_forwards_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = ["one", "two"].map(|name| (name, UnixListener::bind(folder.path().join(name)).unwrap()));
+    let interface = |(hop, (name, _)): (usize, &(&str, UnixListener))| {
+        let line = folder.path().join(name);
+        let carrier = format!(r#"{{"kind": "serial", "line": "unix:{}"}}"#, line.display());
+        format!(r#"{{"name": "{name}", "carrier": {carrier}, "neighbours": ["127.0.1.{hop}"]}}"#)
+    };
+    let interfaces = lines.iter().enumerate().map(interface).collect::<Vec<_>>().join(", ");
+    let settings = folder.path().join("settings.json");
+    fs::write(&settings, format!(r#"{{"address": "10.8.0.9", "tables": {{}}, "interfaces": [{interfaces}]}}"#))
+        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
+    command.arg("router").arg(&settings).stdout(Stdio::piped());
+    let mut daemon = Daemon::spawn(command, folder);
+    drop(daemon.child.stdout.take());
+    let hang_up = |(_, listener): &(&str, UnixListener)| drop(listener.accept().unwrap());
+    hang_up(&lines[0]);
+    assert!(daemon.line().contains("interface one is down"));
+    assert!(daemon.line().ends_with("; lines are lost until it can be written."));
+    hang_up(&lines[1]);
+    assert!(daemon.line().contains("interface two is down"));
+    assert!(daemon.metrics().contains("\nscps_router_interfaces_sent{interface=\"two\"} 0\n"));
 }
 
 const SLOW: &str = r#""rate": "2 Mbit/s", "rtt_ms": 500"#;
@@ -222,6 +335,7 @@ fn file_server(users: &str) -> (Daemon, std::net::SocketAddr) {
     fs::write(folder.path().join("settings.json"), users).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
     command.args(["fpd", "--transport", "tcp", "--port", "0", "--users"]).arg(folder.path().join("settings.json"));
+    command.stdout(Stdio::null());
     let daemon = Daemon::spawn(command, folder);
     let address = fs::read_to_string(daemon.folder.path().join("ready")).unwrap().trim().parse().unwrap();
     (daemon, address)
@@ -280,6 +394,7 @@ fn the_log_level_leaves_out_what_matters_less() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
     command.args(["fpd", "--transport", "tcp", "--port", "0", "--open"]).arg(folder.path()).env("SCPS_LOG", "warn");
+    command.stdout(Stdio::null());
     let daemon = Daemon::spawn(command, folder);
     let ready: &Path = &daemon.folder.path().join("ready");
     let address: std::net::SocketAddr = fs::read_to_string(ready).unwrap().trim().parse().unwrap();

@@ -19,7 +19,7 @@ use scps_wire::protocol;
 use serde::Serialize;
 use signal_hook::consts::SIGUSR1;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -162,9 +162,15 @@ struct Ready {
 
 /// Where counters go.
 struct Counters {
-    file: Option<(BufWriter<File>, PathBuf)>,
+    file: Option<(File, PathBuf)>,
     every: Option<Duration>,
     next_at: Option<Instant>,
+    /// What the file does not have yet.
+    lines: Vec<u8>,
+    /// The last lines could not be written, which the operator knows.
+    is_lost: bool,
+    /// The file ends within a line.
+    is_torn: bool,
 }
 
 impl GatewayArgs {
@@ -216,7 +222,7 @@ impl GatewayArgs {
                 gateway.reconfigure(new.config, new.is_metered).map_err(|error| wrong(&error))?;
                 Ok(words)
             });
-            counters.follow(&mut gateway, &mut wish, &operator)?;
+            counters.follow(&mut gateway, &mut wish, &operator);
             if let Some(cause) = operator.cause() {
                 break cause;
             }
@@ -224,8 +230,8 @@ impl GatewayArgs {
         if !gateway.stop(RESETS_MAX)? {
             warn_of_resets();
         }
-        counters.note_ends(&mut gateway, &operator)?;
-        counters.note_all(&mut gateway)?;
+        counters.note_ends(&mut gateway, &operator);
+        counters.note_all(&mut gateway, &operator);
         say::record(&totals(&mut gateway))?;
         Ok(cause.exit_code())
     }
@@ -275,73 +281,95 @@ fn fixed(settings: &GatewaySettings) -> Fixed {
 
 impl Counters {
     fn open(path: Option<&Path>, every_s: f64, now: Instant) -> Result<Self, CliError> {
-        let open = |path: &Path| Ok::<_, CliError>((BufWriter::new(append_to(path)?), path.to_owned()));
+        let open = |path: &Path| Ok::<_, CliError>((append_to(path)?, path.to_owned()));
         let file = path.map(open).transpose()?;
         let every = (every_s > 0.0 && file.is_some()).then(|| Duration::from_secs_f64(every_s.clamp(0.01, 1e9)));
-        Ok(Counters { file, every, next_at: every.map(|every| now + every) })
+        let next_at = every.map(|every| now + every);
+        Ok(Counters { file, every, next_at, lines: Vec::new(), is_lost: false, is_torn: false })
     }
 
     /// Goes on in the file that has the name now: the one of before may have been put aside.
     fn reopen(&mut self) -> Result<(), CliError> {
         if let Some((file, path)) = &mut self.file {
-            *file = BufWriter::new(append_to(path)?);
+            *file = append_to(path)?;
+            self.is_torn &= file.metadata().is_ok_and(|about| about.len() > 0);
         }
         Ok(())
     }
 
     /// Writes what is due.
-    fn follow(&mut self, gateway: &mut GatewayLoop, wish: &mut Request, operator: &Operator) -> Result<(), CliError> {
-        self.note_ends(gateway, operator)?;
+    fn follow(&mut self, gateway: &mut GatewayLoop, wish: &mut Request, operator: &Operator) {
+        self.note_ends(gateway, operator);
         let now = gateway.now();
         let is_due = self.next_at.is_some_and(|at| at <= now);
         if is_due {
             self.next_at = self.every.map(|every| now + every);
         }
         if wish.came() || is_due {
-            self.note_all(gateway)?;
+            self.note_all(gateway, operator);
         }
-        Ok(())
     }
 
-    fn note_ends(&mut self, gateway: &mut GatewayLoop, operator: &Operator) -> Result<(), CliError> {
+    fn note_ends(&mut self, gateway: &mut GatewayLoop, operator: &Operator) {
         let now = gateway.now();
-        let mut is_new = false;
         while let Some(report) = gateway.gateway_mut().poll_report() {
             if operator.hears(Level::Debug) {
                 operator.tell(Level::Debug, in_words(&report));
             }
-            self.write(&ended(now, &report))?;
-            is_new = true;
+            self.add(&ended(now, &report));
         }
-        if is_new {
-            self.flush()?;
-        }
-        Ok(())
+        self.write(operator);
     }
 
     /// A line for each open connection, and one for all.
-    fn note_all(&mut self, gateway: &mut GatewayLoop) -> Result<(), CliError> {
+    fn note_all(&mut self, gateway: &mut GatewayLoop, operator: &Operator) {
         if self.file.is_none() {
-            return Ok(());
+            return;
         }
         for id in gateway.gateway().connections() {
             if let Some(accounts) = gateway.gateway().account(id) {
-                self.write(&still_open(gateway.now(), id, accounts))?;
+                self.add(&still_open(gateway.now(), id, accounts));
             }
         }
-        self.write(&totals(gateway))?;
-        self.flush()
+        self.add(&totals(gateway));
+        self.write(operator);
     }
 
-    fn write(&mut self, line: &impl Serialize) -> Result<(), CliError> {
-        let Some((file, path)) = &mut self.file else { return Ok(()) };
-        let text = say::json(line)?;
-        writeln!(file, "{text}").map_err(CliError::file(path))
+    fn add(&mut self, line: &impl Serialize) {
+        if let (Some(_), Ok(text)) = (&self.file, say::json(line)) {
+            self.lines.extend(text.bytes().chain([b'\n']));
+        }
     }
 
-    fn flush(&mut self) -> Result<(), CliError> {
-        let Some((file, path)) = &mut self.file else { return Ok(()) };
-        file.flush().map_err(CliError::file(path))
+    /// Hands the lines on. Where they cannot be written, as on a full disk, they are lost: the connections do not wait for them.
+    fn write(&mut self, operator: &Operator) {
+        let Some((file, path)) = self.file.as_mut().filter(|_| !self.lines.is_empty()) else { return };
+        if self.is_torn {
+            self.lines.insert(0, b'\n');
+        }
+        let mut rest = &self.lines[..];
+        let written = loop {
+            match file.write(rest) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+                Ok(0) => break Err(ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    self.is_torn = rest[n - 1] != b'\n';
+                    rest = &rest[n..];
+                    if rest.is_empty() {
+                        break Ok(());
+                    }
+                }
+            }
+        };
+        self.lines.clear();
+        let was_lost = std::mem::replace(&mut self.is_lost, written.is_err());
+        if let Some(error) = written.err().filter(|_| !was_lost) {
+            operator.tell(
+                Level::Warn,
+                format_args!("{}: {error}; lines are lost until it can be written.", path.display()),
+            );
+        }
     }
 }
 

@@ -108,13 +108,19 @@ impl RouterArgs {
         for wakeup in operator.wakeups() {
             forwarder.watch(wakeup)?;
         }
+        let mut is_output_lost = false;
         let cause = loop {
             forwarder.run_once()?;
             operator.answer(|| counts(&forwarder, &names));
             while let Some(notice) = forwarder.poll_notice() {
                 let interface = names[notice.port];
                 operator.tell(Level::Warn, format_args!("interface {interface} is down: {}.", notice.error));
-                say::record(&InterfaceDown { event: "interface_down", interface, reason: notice.error.to_string() })?;
+                let reason = notice.error.to_string();
+                let said = say::record(&InterfaceDown { event: "interface_down", interface, reason });
+                let was_lost = std::mem::replace(&mut is_output_lost, said.is_err());
+                if let Some(error) = said.err().filter(|_| !was_lost) {
+                    operator.tell(Level::Warn, format_args!("{error}; lines are lost until it can be written."));
+                }
             }
             operator.reload(&[Some(&self.config)], || {
                 let new = RouterSettings::read(&self.config)?;
