@@ -285,6 +285,11 @@ impl Network {
         matches!(self.kind, Kind::Ipv4(_))
     }
 
+    /// True if routers cut a packet that is too long for the next link, where it may be.
+    pub fn routers_cut(&self) -> bool {
+        matches!(self.kind, Kind::Ipv4(_))
+    }
+
     /// The most octets that a packet has around a segment of `envelope`.
     pub fn overhead(&self, envelope: &Envelope) -> usize {
         #[cfg(feature = "sp")]

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 const LIFETIME: Duration = Duration::from_secs(600);
 /// What every host takes (RFC 791 §3.1). Links of less are rare, and forged reports of less would make headers the most of the
 /// traffic; so less is believed only where our own link has less, else packets of this size may be fragmented (as Linux's
-/// `min_pmtu` does).
+/// `min_pmtu` does). Where routers cannot cut, less has to be believed: nothing else would arrive.
 const FLOOR: u16 = 576;
 /// Destinations that are remembered.
 const KNOWN_MAX: usize = 1024;
@@ -35,15 +35,17 @@ impl PathMtus {
         self.known.get(&dst).copied().filter(|path| now < path.until)
     }
 
-    /// A packet to `dst` was too big for a link of `mtu`; what its path takes, and whether that is news.
+    /// A packet to `dst` was too big for a link of `mtu`; what its path takes, and whether that is news. `is_cut` is whether routers
+    /// cut what may be fragmented.
     pub(crate) fn on_report(
         &mut self,
         now: Instant,
         dst: Ipv4Addr,
         mtu: u16,
         of_route: u16,
+        is_cut: bool,
     ) -> Option<(PathMtu, bool)> {
-        let may_fragment = mtu < FLOOR && of_route >= FLOOR;
+        let may_fragment = is_cut && mtu < FLOOR && of_route >= FLOOR;
         let path = PathMtu { mtu: if may_fragment { FLOOR } else { mtu }, until: now + LIFETIME, may_fragment };
         if let Some(known) =
             self.to(dst, now).filter(|known| (known.mtu, !known.may_fragment) <= (path.mtu, !may_fragment))
@@ -72,8 +74,9 @@ mod tests {
     #[test]
     fn a_report_lowers_one_destination_for_ten_minutes() {
         let mut paths = PathMtus::default();
-        let lower =
-            |paths: &mut PathMtus, t, mtu| paths.on_report(T(t), DST, mtu, 1500).map(|(p, is_news)| (p.mtu, is_news));
+        let lower = |paths: &mut PathMtus, t, mtu| {
+            paths.on_report(T(t), DST, mtu, 1500, true).map(|(p, is_news)| (p.mtu, is_news))
+        };
         assert_eq!(lower(&mut paths, 0, 1500), None);
         assert_eq!([lower(&mut paths, 0, 1280), lower(&mut paths, 9, 1400)], [Some((1280, true)), Some((1280, false))]);
         assert_eq!(paths.to(DST, T(599)).map(|p| p.mtu), Some(1280));
@@ -84,18 +87,20 @@ mod tests {
     #[test]
     fn less_than_576_is_believed_of_routes_that_have_less() {
         let mut paths = PathMtus::default();
-        let path = paths.on_report(T(0), DST, 68, 1500).map(|(p, _)| (p.mtu, p.may_fragment));
+        let path = paths.on_report(T(0), DST, 68, 1500, true).map(|(p, _)| (p.mtu, p.may_fragment));
         assert_eq!(path, Some((576, true)));
-        let path = PathMtus::default().on_report(T(0), DST, 128, 296).map(|(p, _)| (p.mtu, p.may_fragment));
+        let path = PathMtus::default().on_report(T(0), DST, 128, 296, true).map(|(p, _)| (p.mtu, p.may_fragment));
         assert_eq!(path, Some((128, false)));
-        assert_eq!(PathMtus::default().on_report(T(0), DST, 68, 576).map(|(p, _)| p.mtu), Some(576));
+        assert_eq!(PathMtus::default().on_report(T(0), DST, 68, 576, true).map(|(p, _)| p.mtu), Some(576));
+        let uncut = PathMtus::default().on_report(T(0), DST, 128, 1500, false).map(|(p, _)| (p.mtu, p.may_fragment));
+        assert_eq!(uncut, Some((128, false)));
     }
 
     #[test]
     fn the_oldest_of_too_many_is_forgotten() {
         let mut paths = PathMtus::default();
         for i in 0..=KNOWN_MAX as u32 {
-            paths.on_report(T(i.into()), Ipv4Addr::from(i), 1000, 1500);
+            paths.on_report(T(i.into()), Ipv4Addr::from(i), 1000, 1500, true);
         }
         assert_eq!(paths.known.len(), KNOWN_MAX);
         assert!(!paths.known.contains_key(&Ipv4Addr::from(0)) && paths.known.contains_key(&Ipv4Addr::from(1)));

@@ -182,9 +182,8 @@ impl Connections {
     pub(super) fn on_too_big(&mut self, now: Instant, place: u32, mtu: u16) {
         let Some(c) = self.table.at(place) else { return };
         let (dst, route) = (c.control.remote.0, c.outbound.path.route());
-        let Some((path, is_news)) = self.path_mtus.on_report(now, dst, mtu, self.routes[route].config().mtu) else {
-            return;
-        };
+        let (of_route, is_cut) = (self.routes[route].config().mtu, self.network.routers_cut());
+        let Some((path, is_news)) = self.path_mtus.on_report(now, dst, mtu, of_route, is_cut) else { return };
         let concerned = if is_news { self.table.places() } else { place..place + 1 };
         for place in concerned {
             let Some(c) = self.table.at_mut(place).filter(|c| c.control.remote.0 == dst) else { continue };
