@@ -1,7 +1,7 @@
 //! The header (scps-np §1): reading it from any octets, writing it in the shortest form, and what a router changes in it.
 
 use crate::address::{Address, Addresses};
-use crate::profile::Dialect;
+use crate::profile::{Dialect, FirstOctet};
 use scps_types::Precedence;
 use scps_wire::checksum::Checksum;
 
@@ -219,9 +219,15 @@ impl<'a> Datagram<'a> {
     }
 
     /// Reads the beginning of a datagram that a control message quotes: its length field tells of more than is there, and its
-    /// checksum may be of another hop. Returns what is there of the user data.
+    /// checksum may be of another hop, as may its profile: routers do not write a message anew that crosses a border. Returns what
+    /// is there of the user data.
     pub fn parse_quote(quote: &'a [u8], dialect: Dialect) -> Result<(Header, &'a [u8]), BadDatagram> {
-        let (header, layout) = Header::parse(quote, dialect)?;
+        let profile = match quote.first().map(|octet| FirstOctet::of(*octet)) {
+            Some(Some(FirstOctet::Np(profile))) => profile,
+            Some(_) => return Err(BadDatagram::Version),
+            None => return Err(BadDatagram::Length),
+        };
+        let (header, layout) = Header::parse(quote, Dialect { profile, ..dialect })?;
         Ok((header, &quote[layout.header_len..]))
     }
 

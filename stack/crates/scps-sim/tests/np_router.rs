@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_net::{NetworkConfig, NpConfig};
-use scps_np::{Address, Counter, Dialect, QueueConfig, Router, RouterConfig, RouterLink, ScmpCounter, SpRule, Tables};
+use scps_np::{
+    Address, Counter, Dialect, NpProfile, QueueConfig, Router, RouterConfig, RouterLink, ScmpCounter, SpRule, Tables,
+};
 use scps_sim::{At, Host, Impairment, Link, LinkConfig, Network, Program, RouterNode, PORT};
 use scps_tp::{Config, Congestion, ConnectionId, RouteConfig};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
@@ -197,4 +199,59 @@ fn a_loop_of_routes_ends_what_has_no_hop_count() {
     // As the protocol has it: once for each crossing of 20 ms, for ever.
     let (circling, ended) = forwarded(None, true);
     assert!(circling > 40 && ended == 0, "{circling} {ended}");
+}
+
+/// Two hosts of the reference's profile, and two routers with a CCSDS link between them; the second host's link carries 600 octets.
+fn across_a_border() -> (Network, [At<Host>; 2]) {
+    let routers = [ROUTER, (Ipv4Addr::new(10, 0, 0, 98), 0x7202)];
+    let known = |own: Ipv4Addr| {
+        let mut tables = Tables::of(own);
+        for (ip, np) in [host(0), host(1)].into_iter().chain(routers) {
+            tables.add_host(ip, Address::Basic(np)).unwrap();
+        }
+        tables
+    };
+    let node = |i: usize| {
+        let mut tables = known(routers[i].0);
+        let (near, far) = (host(i).0, routers[1 - i].0);
+        for (np, via) in [(host(i).1, near), (host(1 - i).1, far), (routers[1 - i].1, far)] {
+            tables.add_next_hop(Address::Basic(np), via).unwrap();
+        }
+        let link = |profile, mtu, hop| RouterLink {
+            dialect: Dialect { profile, ..Dialect::default() },
+            mtu,
+            neighbours: vec![hop],
+            queue: QueueConfig::default(),
+            sp: SpRule::default(),
+        };
+        let to_host = link(NpProfile::Ri, [1500, 600][i], near);
+        // Links are in the order of the chain.
+        let mut links = vec![to_host, link(NpProfile::Ccsds, 1500, far)];
+        links.rotate_left(i);
+        Router::new(RouterConfig::default(), tables, links, Seed::from_u64(5), Instant::ZERO)
+    };
+    let mut network = Network::default();
+    let hosts = [0, 1].map(|i| {
+        let np = NpConfig::with_tables(known(host(i).0));
+        let route = RouteConfig::default().rate(None);
+        network.add(Host::new(host(i).0, route, NetworkConfig::Np(Box::new(np)), Seed::from_u64(i as u64)))
+    });
+    let routers = [0, 1].map(|i| network.add(RouterNode::new(node(i))));
+    let links = ["first", "border", "last"].map(|name| {
+        let (rate, delay) = (Some(Bitrate::from_bps(2_000_000)), Duration::from_millis(20));
+        let link = LinkConfig { rate, delay, ..LinkConfig::default() };
+        network.add(Link::new([link.clone(), link], Seed::from_u64(11), [name, name]))
+    });
+    let [first, border, last] = links.map(Into::into);
+    network.chain(&[hosts[0].into(), first, routers[0].into(), border, routers[1].into(), last, hosts[1].into()]);
+    (network, hosts)
+}
+
+#[test]
+fn a_report_from_beyond_a_profile_border_is_understood() {
+    let (mut network, hosts) = across_a_border();
+    network[hosts[1]].listen(PORT, Config::default());
+    network[hosts[0]].connect(Instant::ZERO, (host(1).0, PORT), Config::default(), Program::sending(vec![7; 40_000]));
+    // Nothing longer than 600 octets arrives, which only the router behind the border can tell: its report quotes a datagram as it was there.
+    assert!(network.run(Instant::from_secs(60), |n| n[hosts[0]].has_sent_all_to(&n[hosts[1]])));
 }
