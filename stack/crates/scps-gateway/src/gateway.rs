@@ -415,7 +415,7 @@ impl Gateway {
     /// Refuses a half that has no other.
     fn drop_half(&mut self, now: Instant, side: Side, half: ConnectionId) {
         let endpoint = self.sides.of_mut(side);
-        endpoint.abort(now, half);
+        endpoint.dismiss(now, half);
         endpoint.release(now, half);
     }
 
@@ -436,7 +436,12 @@ impl Gateway {
         }
         let halves = pair.halves;
         for side in Side::BOTH {
-            self.sides.of_mut(side).abort(now, *halves.of(side));
+            let (endpoint, half) = (self.sides.of_mut(side), *halves.of(side));
+            match end {
+                // Whoever stops waits until the resets have left.
+                End::Stopped => endpoint.abort(now, half),
+                _ => endpoint.dismiss(now, half),
+            }
         }
         self.finish(now, id, end);
     }

@@ -38,17 +38,17 @@ pub fn question(
     write(now, network, envelope, mtu, &bare(src_port, dst_port, (seq, ack, Flags::ACK)))
 }
 
-/// The RST that ends a connection whose SYN somebody answered, up to `ack`.
+/// The RST that ends a connection whose SYN somebody answered, up to `ack`, or is about to.
 pub fn refusal(
     now: Instant,
     network: &mut Network,
     envelope: &Envelope,
     mtu: u16,
     (src_port, dst_port): (u16, u16),
-    ack: SeqNum,
+    (seq, ack): (SeqNum, SeqNum),
 ) -> Result<Vec<u8>, Unsent> {
     let flags = Flags::RST.with(Flags::ACK);
-    write(now, network, envelope, mtu, &bare(src_port, dst_port, (SeqNum(0), ack, flags)))
+    write(now, network, envelope, mtu, &bare(src_port, dst_port, (seq, ack, flags)))
 }
 
 fn bare(src_port: u16, dst_port: u16, (seq, ack, flags): (SeqNum, SeqNum, Flags)) -> Tcp {

@@ -4,9 +4,9 @@ use crate::chain::{content, gateway_config, lan, plain, satellite, Chain, CLIENT
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use scps_gateway::{End, Gateway, SetUp, Side};
-use scps_sim::{Impairment, Program};
+use scps_sim::{Impairment, Node, Program};
 use scps_tp::{CloseReason, Config, Endpoint, EndpointConfig, RouteConfig, Trust};
-use scps_types::{Duration, Instant, Rng, Seed};
+use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
 use scps_wire::icmp;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::protocol;
@@ -289,16 +289,55 @@ fn more_connections_than_the_limit_are_reset() {
 
 /// SYNs of clients that do not exist.
 fn flood(chain: &mut Chain, count: u32) {
+    forge(chain, (SERVER, PORT), count, Chain::inject);
+}
+
+fn forge(chain: &mut Chain, to: (Ipv4Addr, u16), count: u32, mut inject: impl FnMut(&mut Chain, &[u8])) {
     let route = RouteConfig::default().rate(None);
     let mut forger = Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(666), chain.now());
     for i in 0..count {
         let address = Ipv4Addr::from(0xac10_0000 + i);
-        forger.connect(chain.now(), (address, 1024), (SERVER, PORT), Config::default().scps(false)).unwrap();
+        forger.connect(chain.now(), (address, 1024), to, Config::default().scps(false)).unwrap();
     }
     let mut packet = Vec::new();
     while forger.poll_transmit(chain.now(), &mut packet).is_some() {
-        chain.inject(&packet);
+        inject(chain, &packet);
         packet.clear();
+    }
+}
+
+/// SYNs that a gateway refuses, because it is full or because nobody listens where they go, wait for no rate credit.
+#[test]
+fn refused_syns_from_the_link_are_not_kept() {
+    for (set_up, is_full) in [(SetUp::ConnectFirst, true), (SetUp::ConnectFirst, false), (SetUp::Early, false)] {
+        let case = format!("{set_up:?}, full: {is_full}");
+        let mut config = gateway_config(set_up);
+        config.wan.route.rate = Some(Bitrate::from_bps(64_000));
+        config.limits.connections = if is_full { 3 } else { 100_000 };
+        config.limits.buffered = usize::MAX;
+        for side in [&mut config.lan, &mut config.wan] {
+            side.endpoint.half_open_max = 100_000;
+        }
+        let mut chain = Chain::new(&config, &[lan(), satellite(0.0), lan()], 5);
+        let data = content(50_000, 1);
+        let ports = [4000, 4001, 4002];
+        for port in ports {
+            chain.open(port, Program::sending(data.clone()), Program::default());
+        }
+        chain.run_for(Duration::from_secs(3));
+        let mut most = 0;
+        for _ in 0..20 {
+            forge(&mut chain, (CLIENT, 9), 1000, |chain, syn| {
+                let now = chain.now();
+                chain.gateway_node(0).handle(now, 1, syn);
+            });
+            chain.run_for(Duration::from_millis(100));
+            most = most.max(chain.gateway(0).endpoint(Side::Wan).connection_count());
+        }
+        assert!(most < 100, "{case}: {most}");
+        // What is left of the transfers takes 20 s of the link, and the resets had their share of it.
+        chain.run_for(Duration::from_secs(40));
+        assert!(ports.iter().all(|port| chain.server_program(*port).unwrap().received == data), "{case}");
     }
 }
 

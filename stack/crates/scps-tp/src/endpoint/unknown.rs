@@ -3,10 +3,12 @@
 //! answer and reset may be lost, so it is asked again until it says that it does not have the connection.
 
 use super::replies::REPLIES_MAX;
-use super::Endpoint;
+use super::{envelope_of, Endpoint};
 use crate::config::RouteConfig;
+use crate::event::CloseReason;
 use crate::names::{carried, AddressPort, ConnectionId};
 use crate::reply;
+use crate::state::State;
 use scps_net::{Envelope, Quote, Services};
 use scps_types::{Duration, Instant, SeqNum};
 use scps_wire::tcp::{Flags, Tcp};
@@ -117,7 +119,7 @@ impl Endpoint {
         }
         let guess = self.seed.keyed_hash("stranger", &name);
         let written = match answers_syn {
-            Some(ack) => reply::refusal(now, &mut self.connections.network, &envelope, mtu, ports, ack),
+            Some(ack) => reply::refusal(now, &mut self.connections.network, &envelope, mtu, ports, (SeqNum(0), ack)),
             None => reply::question(now, &mut self.connections.network, &envelope, mtu, ports, guess),
         };
         if let Ok(packet) = written {
@@ -134,6 +136,23 @@ impl Endpoint {
         self.replies.queue(now, &mut self.connections, quote.src.0, packet);
         self.ignore(now, id);
         true
+    }
+
+    /// As [`Endpoint::abort`], but a peer that is not connected yet is reset only if that has room among the answers to strangers: there may be
+    /// any number of them, as whoever sends SYNs decides. One that is not told asks again.
+    pub fn dismiss(&mut self, now: Instant, id: ConnectionId) {
+        let Some(c) = self.connections.get(id).filter(|c| c.control.state == State::SynReceived) else {
+            return self.abort(now, id);
+        };
+        let (local, remote) = (c.control.local, c.control.remote);
+        let numbers = (c.outbound.sender.seq(c.outbound.sender.next()), c.inbound.receiver.start() + 1);
+        let RouteConfig { mtu, protocol, .. } = *self.connections.routes[c.outbound.path.route()].config();
+        let envelope = Envelope { protocol, ..envelope_of(local, remote, &c.control.config) };
+        let (network, ports) = (&mut self.connections.network, (local.1, remote.1));
+        if let Ok(packet) = reply::refusal(now, network, &envelope, mtu, ports, numbers) {
+            self.replies.queue(now, &mut self.connections, remote.0, packet);
+        }
+        self.connections.with(now, id, |c, _| c.control.finish(CloseReason::Aborted));
     }
 
     pub(super) fn note_unknown(&mut self, local: AddressPort, remote: AddressPort, tcp: &Tcp) {
