@@ -5,7 +5,7 @@
 //! no packet waiting.
 
 use crate::error::CliError;
-use scps_io::Clock;
+use scps_io::{listen_unix, Clock};
 use scps_types::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,6 @@ use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,9 +67,7 @@ impl Metrics {
             Place::Address(address) => {
                 (TcpListener::bind(address).map(Socket::from), None, format!("--metrics {address}"))
             }
-            Place::File(path) => {
-                (UnixListener::bind(path).map(Socket::from), Some(path.clone()), path.display().to_string())
-            }
+            Place::File(path) => (listen_unix(path).map(Socket::from), Some(path.clone()), path.display().to_string()),
         };
         let listener = listener
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))

@@ -299,6 +299,37 @@ fn readers_that_dawdle_or_flood_keep_nobody_out_for_long() {
     daemon.end();
 }
 
+#[test]
+fn metrics_have_their_socket_file_again_after_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
+        let settings = folder.path().join("settings.json");
+        fs::write(&settings, gateway([(); 4].map(|()| free_port()), SLOW, "")).unwrap();
+        let place = format!("unix:{}", folder.path().join("metrics").display());
+        command.arg("gateway").arg(settings).args(["--metrics", &place]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let is_ready = |child: &mut Child| {
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        line.contains("ready")
+    };
+    let mut killed = start();
+    assert!(is_ready(&mut killed));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let mut again = start();
+    let is_again = is_ready(&mut again);
+    // One that lives keeps its place.
+    let second = start().wait_with_output().unwrap();
+    again.kill().unwrap();
+    again.wait().unwrap();
+    assert!(is_again);
+    let error = String::from_utf8(second.stderr).unwrap();
+    assert!(second.status.code() == Some(3) && error.contains("metrics: Address already in use"), "{error}");
+}
+
 fn router(port: u16, next_hops: &str, interface: &str) -> String {
     let tables = format!(r#""tables": {{"hosts": [{{"ip": "10.8.0.1", "np": "7290"}}], "next_hops": [{next_hops}]}}"#);
     let udp = format!(r#"{{"kind": "udp", "local": "127.0.0.1:{port}"}}"#);

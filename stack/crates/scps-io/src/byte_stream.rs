@@ -4,11 +4,12 @@ use crate::reactor::{Interest, Reactor};
 use crate::{sys, sys_tty, IoError};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::SigId;
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -105,7 +106,7 @@ impl ByteEnd {
     fn try_open(address: &EndAddress, signals: &Signals) -> io::Result<Option<Self>> {
         match address {
             EndAddress::UnixListen(path) => {
-                let listener = UnixListener::bind(path)?;
+                let listener = listen_unix(path)?;
                 if !signals.wait_before(listener.as_fd())? {
                     std::fs::remove_file(path)?;
                     return Ok(None);
@@ -212,6 +213,28 @@ impl Drop for ByteEnd {
     }
 }
 
+/// Listens at a path. A socket that a killed program left there, so that nobody answers at it, is replaced; whatever else has this place is
+/// not ours.
+pub fn listen_unix(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_over(path) => {}
+        result => return result,
+    }
+    std::fs::remove_file(path)?;
+    UnixListener::bind(path)
+}
+
+fn is_left_over(path: &Path) -> bool {
+    let asks = || {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        // Who lives and is busy is not waited for.
+        socket.set_nonblocking(true)?;
+        socket.connect(&SockAddr::unix(path)?)
+    };
+    path.symlink_metadata().is_ok_and(|about| about.file_type().is_socket())
+        && asks().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
 fn open_device(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK).open(path)
 }
@@ -307,4 +330,28 @@ impl Drop for Signals {
 /// Lets waits of this thread end at their time instead of up to 50 µs later.
 pub fn exact_timers() -> Result<(), IoError> {
     sys::exact_timers().map_err(IoError::system("timer slack"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_is_replaced_that_nobody_listens_at_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let in_use = |path: &Path| listen_unix(path).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse);
+        let first = listen_unix(&path).unwrap();
+        assert!(in_use(&path), "somebody lives there");
+        drop(first);
+        let again = listen_unix(&path).unwrap();
+        assert!(UnixStream::connect(&path).is_ok());
+        drop(again);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "of somebody").unwrap();
+        assert!(in_use(&link) && in_use(&file), "no socket");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "of somebody");
+    }
 }

@@ -30,7 +30,7 @@ mod sys_tty;
 mod tun;
 mod udp;
 
-pub use byte_stream::{exact_timers, ByteEnd, EndAddress, ReadOutcome, Signal, Signals};
+pub use byte_stream::{exact_timers, listen_unix, ByteEnd, EndAddress, ReadOutcome, Signal, Signals};
 pub use capture::{CaptureKind, Direction, LineWriter, Observed, Observer, PcapWriter};
 pub use clock::Clock;
 pub use device::{Device, DeviceStats};
