@@ -115,10 +115,10 @@ def _contradicted(
     if not hosts:
         return None
     without, having = copy.deepcopy(dict(before)), copy.deepcopy(dict(before))
-    set_value(having, one.path, copy.deepcopy(one.value), network)
+    set_value(having, one.path, one.value, network)
     for data in (without, having):
         for path, setting in settings.items():
-            set_value(data, path, copy.deepcopy(setting), network)
+            set_value(data, path, setting, network)
     for host in dict.fromkeys(map(str, hosts)):
         its, mine = (_settled((data.get("hosts") or {}).get(host)) for data in (without, having))
         for name, was in its.items():

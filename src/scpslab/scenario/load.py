@@ -296,7 +296,7 @@ def _apply_variant(data: Data, name: str, whole: ScenarioFile, network: Network,
     wrong: list[tuple[KeyPath, str]] = []
     for key, value in variant.set.items():
         try:
-            changed = set_value(data, key, copy.deepcopy(_as_lists(value)), network)
+            changed = set_value(data, key, _as_lists(value), network)
             places = places.set_from(places.of((*here, "set", key)), changed)
         except PathError as error:
             wrong.append(((*here, "set", key), f"{error}. Correct the path."))

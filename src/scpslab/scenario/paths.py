@@ -155,7 +155,7 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
     if isinstance(here, dict):
         for key in stars.keys(done) if part == "*" else [part]:
             if not left:
-                here[key] = value
+                here[key] = copy.deepcopy(value)
                 changed.append((*done, key))
                 continue
             if here.get(key) is None:

@@ -51,6 +51,25 @@ def test_items_of_a_list_that_have_no_names_are_counted_from_one(load):
     )
 
 
+def test_a_setting_that_is_a_mapping_belongs_to_one_cell_and_one_place(load):
+    stacks = "stack: {cases: {a: {hosts.h1: {preset: fy97-reno}}, b: {hosts.h1: {preset: reno}}}}"
+    tweaks = "tweak: {cases: {iw: {hosts.h1.initial_window: 9}, plain: {hosts.h2.preset: modern}}}"
+    loaded = load(bare(more=f"sweep: {{{stacks}, {tweaks}}}\n"))
+    before = loaded.model.model_dump()
+    windows = {cell.id: cell.model.hosts["h1"].initial_window for cell in scenario.cells(loaded)}
+    assert [windows[f"stack={stack},tweak={tweak},r1"] for stack in "ab" for tweak in ("iw", "plain")] == [9, None] * 2
+    assert loaded.model.model_dump() == before
+
+
+def test_what_a_star_sets_can_be_changed_at_one_of_its_places(load):
+    hosts = load(bare(), "hosts.*={preset: fy97-reno}", "hosts.h1.initial_window=4").model.hosts
+    assert {name: host.initial_window for name, host in hosts.items()} == {"h1": 4, "h2": None}
+    errors = '"links.hop.*.errors": {model: independent, ber: 1e-6}, links.hop.return.errors.ber: 0'
+    (cell,) = scenario.cells(load(bare(more=f"sweep: {{errors: {{cases: {{a: {{{errors}}}}}}}}}\n")))
+    rates = {name: direction.errors.settings.ber for name, direction in cell.model.links["hop"].items()}
+    assert rates == {"forward": 1e-6, "return": 0}
+
+
 @each(
     "override expected",
     """
