@@ -269,3 +269,43 @@ def test_a_crossover_that_may_lie_beyond_the_points_has_an_open_interval(rows, v
     assert (found.number, found.high) == (math.inf, math.inf)
     assert 10_000 < found.low < 100_000
     assert found.outcome is Outcome.UNDECIDED
+
+
+def curve(rows, *values):
+    """Cells whose ratio is one of these at the first and the last rate; its spread is that of the values."""
+    found = []
+    for rate, repeats in zip(("10 kbit/s", "100 kbit/s"), values, strict=True):
+        found += [*rows("reno", {"rate": rate}, repeats), *rows("scps", {"rate": rate}, [1] * len(repeats))]
+    return found
+
+
+# With an interval that reaches from below 2 to above 2.
+BELOW, ABOVE = [1.5, 1.8, 2.1], [1.9, 2.2, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("values", "band", "interval", "outcome"),
+    [
+        ([BELOW, BELOW], "at_least: 20", (0, math.inf), Outcome.UNDECIDED),
+        ([ABOVE, ABOVE], "at_most: 0.5", (0, math.inf), Outcome.UNDECIDED),
+        ([[1, 1, 1], [1, 1, 1]], "at_least: 20", (math.inf, math.inf), Outcome.REPRODUCED),
+        ([[3, 3, 3], [3, 3, 3]], "at_most: 0.5", (0, 0), Outcome.REPRODUCED),
+        ([BELOW, [4, 4, 4]], "at_most: 90000", (0, "between"), Outcome.REPRODUCED),
+        ([[1, 1, 1], ABOVE], "at_most: 100000", ("between", math.inf), Outcome.UNDECIDED),
+        ([[1, 1, 1], ABOVE], "at_least: 20000", ("between", math.inf), Outcome.REPRODUCED),
+        # A curve that falls below the threshold ends there, wherever it was before.
+        ([[4, 4, 4], [1, 1, 1]], "at_least: 20", (math.inf, math.inf), Outcome.REPRODUCED),
+        ([[4, 4, 4], BELOW], "at_least: 20", (0, math.inf), Outcome.UNDECIDED),
+        # One repeat has no interval.
+        ([[1], [1]], "at_least: 20", (None, None), Outcome.UNDECIDED),
+        ([[3], [3]], "at_most: 0.5", (None, None), Outcome.UNDECIDED),
+        ([[3], [3, 3]], "at_most: 0.5", (None, None), Outcome.UNDECIDED),
+    ],
+)
+def test_the_interval_of_a_crossover_is_that_of_the_curves_at_the_ends_of_the_ratio(
+    rows, verdict, values, band, interval, outcome
+):
+    check = f"kind: crossover, metric: transfer_s, along: rate, of: tcp, to: tp, ratio: 2, {band}, because: Why."
+    found = verdict(curve(rows, *values), check).results[0].deciding
+    ends = [("between" if end and 10_000 < end < 100_000 else end) for end in (found.low, found.high)]
+    assert (tuple(ends), found.outcome) == (interval, outcome)

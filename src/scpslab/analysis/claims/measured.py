@@ -214,16 +214,13 @@ def crossover(check: Crossover, cells: Cells) -> Measured:
         short = (operand for operand in (check.of, check.to) if len(cells.along(operand, check.along)) < 2)
         raise MissingError(f"{cells.absent(next(short, check.of))} at least at two values of {check.along}")
     crossing, first, last = (
-        _crossing([(number, end) for number, found in points if (end := getattr(found, name)) is not None], check.ratio)
-        for name in ENDS
+        _place([(number, getattr(found, name)) for number, found in points], check.ratio) for name in ENDS
     )
-    if crossing is not None:
-        return _said(Estimate(crossing, first, last), samples)
+    estimate = Estimate(crossing or 0.0, first, last)
+    if 0 < estimate.number < math.inf:
+        return _said(estimate, samples)
     curve = ", ".join(f"{number:g}: {found.number:.3g}" for number, found in points)
-    if points[-1][1].number >= check.ratio:
-        side, estimate = f"below {points[0][0]:g}", Estimate(0.0, 0.0, last or 0.0)
-    else:
-        side, estimate = f"above {points[-1][0]:g}", Estimate(math.inf, first or math.inf, math.inf)
+    side = f"above {points[-1][0]:g}" if crossing else f"below {points[0][0]:g}"
     return Measured(f"if anywhere, {side}; the ratio by {check.along}: {curve}", estimate)
 
 
@@ -325,14 +322,17 @@ def _relation(samples: Sequence[Measurements], steps: Sequence[Step], between: s
     return Measured(f"{between.join(map(shown, means))}, {_repeats(samples)}, {worst}", ends, steps=tuple(steps))
 
 
-def _crossing(points: Sequence[tuple[float, float]], threshold: float) -> float | None:
-    """The place where the curve, straight between points on logarithmic axes, rises above the threshold for good; None
-    if it does not.
+def _place(points: Sequence[tuple[float, float | None]], threshold: float) -> float | None:
+    """The place where the curve, straight between points on logarithmic axes, rises above the threshold for good: 0 if
+    it is nowhere below, infinite if it ends below; None if a point has no number.
     """
-    for (x_before, before), (x_after, after) in reversed(list(pairwise(points))):
-        if after < threshold:
-            return None
+    known = [(x, y) for x, y in points if y is not None]
+    if len(known) < len(points):
+        return None
+    if known[-1][1] < threshold:
+        return math.inf
+    for (x_before, before), (x_after, after) in reversed(list(pairwise(known))):
         if before < threshold:
             share = math.log(threshold / before) / math.log(after / before)
             return float(x_before * (x_after / x_before) ** share)
-    return None
+    return 0.0
