@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,8 +18,10 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.documents import Form, Part, key, read
 from scpslab.documents import load as load_document
+from scpslab.documents.document import as_tuples
 from scpslab.documents.parts import Version
 from scpslab.documents.quantities import Name, PathText, value_text
+from scpslab.documents.yaml_lines import read_value
 from scpslab.scenario.load import FOLDER, RENAMED, Scenario, base_label, current_name, load, names, variants_of
 from scpslab.scenario.topologies import Topologies
 
@@ -186,9 +190,19 @@ def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str | None:
 
 
 def _as_text(value: Any) -> str:
-    """A value as --set reads it: YAML in flow style."""
+    """A value as --set reads it: YAML in flow style; as JSON where plain words would be read as something else."""
+    plain = _plain(value)
+    with suppress(ValueError):
+        if as_tuples(read_value(plain)) == as_tuples(value):
+            return plain
+    # YAML takes some characters by their number only.
+    quoted = json.dumps(value, ensure_ascii=False, default=str)
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in quoted)
+
+
+def _plain(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_as_text(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_plain(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(map(_as_text, value)) + "]"
+        return "[" + ", ".join(map(_plain, value)) + "]"
     return value_text(value)

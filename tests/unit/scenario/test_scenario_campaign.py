@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scpslab import scenario
-from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
+from scpslab.documents.yaml_lines import read_value
+from scpslab.scenario.campaign import Member, campaign_names, is_campaign, load_campaign
+from scpslab.scenario.paths import read_override
 from tests.cases import each, refusal
 
 pytestmark = pytest.mark.slow
@@ -53,6 +57,45 @@ def test_overrides_reach_the_scenario(campaign):
     assert model.repeats == 7
     assert model.limits.memory.text == "256 MiB"
     assert len(scenario.cells(loaded.members[0].load())) == 14
+
+
+def as_read(value):
+    """A value of a campaign as the scenario's --set has it."""
+    return read_override(Member.of("x", {"k": value}).overrides[0])[1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["echo a # b", "a: b", "5", None, "", "a\nb", "2024-01-01", "!tcp", "null", "true", "1e-5", " a", "---", "\x7f\u2028😀",
+     ["a, b", {"a: b": "5", "": None}]],
+)  # fmt: skip
+def test_a_value_that_plain_words_would_change_is_quoted(value):
+    assert as_read(value) == value
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)  # fmt: skip
+
+
+@given(VALUES)
+@settings(max_examples=300, deadline=None)
+def test_every_value_of_a_campaign_is_read_as_it_is(value):
+    assert as_read(value) == value
+
+
+@each(
+    "value text",
+    """
+1 Mbit/s | 1 Mbit/s
+echo a, b | echo a, b
+[10 kbit/s, 1e-06, true] | [10 kbit/s, 1e-06, true]
+{model: independent, ber: 1e-06} | {model: independent, ber: 1e-06}
+""",
+)
+def test_ordinary_values_stand_as_people_write_them(value, text):
+    assert Member.of("x", {"k": read_value(value)}).overrides == (f"k={text}",)
 
 
 def test_a_scenario_twice_is_run_once(campaign):
