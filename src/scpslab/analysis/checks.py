@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from scpslab.analysis.collect import OWN_COLUMNS, columns_of
+from scpslab.analysis.collect import OWN_COLUMNS, columns_by_workload, columns_of, shapes_of
+from scpslab.analysis.run import cell_folders, open_cell
 from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import read_results
 from scpslab.core import units
@@ -37,17 +39,19 @@ class CheckVerdict:
         return f"check {self.words}: not {len(self.missed)} of {self.cells} cells ({named}{more})"
 
 
-def evaluate(run_dir: Path, checks: Iterable[Check]) -> list[CheckVerdict]:
+def evaluate(run_dir: Path, checks: Collection[Check]) -> list[CheckVerdict]:
     """The verdict on every check. A cell that did not complete does not hold it.
 
     Raises:
         ResultError: results.csv has no such column, or a bound is not in the column's unit.
     """
     rows = read_results(run_dir).rows
-    return [_verdict(check, rows) for check in checks]
+    cells = map(open_cell, cell_folders(run_dir)) if any(check.of for check in checks) else ()
+    columns = {cell.id: columns_by_workload(cell.plan) for cell in cells}
+    return [_verdict(check, rows, columns) for check in checks]
 
 
-def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[KeyPath, str]]:
+def misfits(scenario: ScenarioFile, plans: Collection[Plan]) -> Iterator[tuple[KeyPath, str]]:
     """Axes with the name of a column, metrics that no cell of these plans can have, bounds in another unit or crossed;
     known before anything runs.
     """
@@ -57,24 +61,29 @@ def misfits(scenario: ScenarioFile, plans: Iterable[Plan]) -> Iterator[tuple[Key
             found = f'found the axis "{axis}", which is a column of results.csv'
             yield ("sweep", axis), f"{found}; expected a name of its own. Rename the axis."
     for index, check in enumerate(scenario.checks):
-        column = _column(check, columns)
-        if column is None:
-            yield ("checks", index, "metric"), f'found "{check.metric}"; {one_of(check.metric, columns)}'
+        of_workloads = (pair for plan in shapes_of(plans) for pair in columns_by_workload(plan))
+        own = dict.fromkeys(metric for workload, metric in of_workloads if workload == check.of)
+        known = columns if check.of is None else tuple(own)
+        if check.metric not in known:
+            yield ("checks", index, "metric"), f'found "{check.metric}"; {one_of(check.metric, known)}'
             continue
         bounds = []
         for key in ("at_least", "at_most"):
             try:
-                bounds.append(_bound(column, getattr(check, key)))
+                bounds.append(_bound(check.metric, getattr(check, key)))
             except units.UnitError as error:
-                yield ("checks", index, key), f"{column}: {error}. Correct the bound."
+                yield ("checks", index, key), f"{check.metric}: {error}. Correct the bound."
         match bounds:
             case [float() | int() as least, float() | int() as most] if least > most:
                 found = f'found "{check.at_most}", below at_least "{check.at_least}"'
                 yield ("checks", index, "at_most"), f"{found}; expected more. Correct a bound."
 
 
-def _verdict(check: Check, rows: Sequence[ResultRow]) -> CheckVerdict:
-    column = _column(check, rows[0] if rows else {})
+def _verdict(check: Check, rows: Sequence[ResultRow], columns: Mapping[str, Mapping[Any, str]]) -> CheckVerdict:
+    """`columns`: those of each cell by workload and metric, where a check names a workload."""
+    names = [columns[row["cell"]].get((check.of, check.metric), "") if check.of else check.metric for row in rows]
+    of_rows = list(zip(rows, names, strict=True))
+    column = next((name for row, name in of_rows if name in row), None)
     if column is None:
         raise ResultError(
             f"checks: found the metric {check.metric}; expected a column of results.csv (docs/columns.md lists "
@@ -89,12 +98,10 @@ def _verdict(check: Check, rows: Sequence[ResultRow]) -> CheckVerdict:
         for sign, bound in ((">=", check.at_least), ("<=", check.at_most))
         if bound is not None
     )
-    missed = [(row["cell"], row[column] or row["status"]) for row in rows if not _holds(row, column, least, most)]
+    missed = [
+        (row["cell"], row.get(name) or row["status"]) for row, name in of_rows if not _holds(row, name, least, most)
+    ]
     return CheckVerdict(words, len(rows), tuple(missed))
-
-
-def _column(check: Check, columns: Container[str]) -> str | None:
-    return next((name for name in (f"{check.of}_{check.metric}", check.metric) if name in columns), None)
 
 
 def _bound(column: str, bound: float | str | None) -> float | None:
@@ -107,7 +114,7 @@ def _bound(column: str, bound: float | str | None) -> float | None:
 
 
 def _holds(row: ResultRow, column: str, least: float | None, most: float | None) -> bool:
-    text = row[column]
+    text = row.get(column)
     if not row.has_completed or not text:
         return False
     value = WORDS.get(text, row.numbers.get(column))

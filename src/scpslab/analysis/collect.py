@@ -6,7 +6,7 @@ of their families. A cell that did not complete keeps its row with empty metrics
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,14 +72,33 @@ def collect(run_dir: Path, warn: Callable[[str], None] = lambda _: None, row: Ca
     return path
 
 
-def columns_of(plans: Iterable[Plan]) -> tuple[str, ...]:
-    """The metrics that the table of these cells has, in its order."""
+def shapes_of(plans: Iterable[Plan]) -> Collection[Plan]:
+    """One plan of each shape, in their order: their cells have the same columns."""
     # Cells of one shape share their network, and differ in errors and draws only, which have no columns of their own.
     shapes: dict[tuple[int, tuple[str, ...]], Plan] = {}
     for plan in plans:
         names = [workload.name for workload in plan.cell.workloads] + [service.name for service in plan.cell.services]
         shapes.setdefault((id(plan.network), tuple(names)), plan)
-    return tuple(_merged([_columns(plan) for plan in shapes.values()]))
+    return shapes.values()
+
+
+def columns_of(plans: Iterable[Plan]) -> tuple[str, ...]:
+    """The metrics that the table of these cells has, in its order."""
+    return tuple(_merged([_columns(plan) for plan in shapes_of(plans)]))
+
+
+def columns_by_workload(plan: Plan) -> dict[tuple[str, str], str]:
+    """From each workload of a cell and metric that it has to the column: the bare name for the first workload in the
+    plan that has the metric, `<workload>_<metric>` for the others.
+    """
+    place = {workload.name: number for number, workload in enumerate(plan.cell.workloads)}
+    owners: dict[str, str] = {}
+    names: dict[tuple[str, str], str] = {}
+    for family, workload in sorted(_pairs(plan), key=lambda pair: place[pair[1].name]):
+        own = workload.name
+        for metric in (column.name for column in family.columns):
+            names[own, metric] = metric if owners.setdefault(metric, own) == own else f"{own}_{metric}"
+    return names
 
 
 def rows_as_csv(rows_of_cells: Iterable[Row], warn: Callable[[str], None] = lambda _: None) -> str:
@@ -108,11 +127,11 @@ def measure(cell: RunCell) -> dict[str, Value]:
     """All metrics of one cell by column name, of captures that are read once."""
     cell = cell.in_memory()
     values: dict[str, Value] = {}
-    owners = _owners(cell.plan)
+    names = columns_by_workload(cell.plan)
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
     for family, workload in _pairs(cell.plan):
         for metric, value in family.measure(subjects[workload.name]).items():
-            values[_name(owners, workload, metric)] = value
+            values[names[workload.name, metric]] = value
     for of_plan in OF_PLANS:
         values |= of_plan.measure(cell)
     return values
@@ -156,29 +175,12 @@ def _pairs(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
     ]
 
 
-def _owners(plan: Plan) -> dict[str, str]:
-    """From each metric to the first workload in the plan that has it."""
-    place = {workload.name: number for number, workload in enumerate(plan.cell.workloads)}
-    owners: dict[str, str] = {}
-    for family, workload in sorted(_pairs(plan), key=lambda pair: place[pair[1].name]):
-        for column in family.columns:
-            owners.setdefault(column.name, workload.name)
-    return owners
-
-
-def _name(owners: Mapping[str, str], workload: Traffic, metric: str) -> str:
-    """A workload's column: the bare name for the first workload that has the metric, `<workload>_<metric>` for the
-    others.
-    """
-    return metric if owners[metric] == workload.name else f"{workload.name}_{metric}"
-
-
 def _columns(plan: Plan) -> Columns:
     """Metric columns of a cell: those of each family in their fixed order, then those of the cell."""
-    owners, pairs = _owners(plan), _pairs(plan)
+    names, pairs = columns_by_workload(plan), _pairs(plan)
     families = [
         tuple(
-            (_name(owners, workload, column.name), column)
+            (names[workload.name, column.name], column)
             for measuring, workload in pairs
             if measuring is family
             for column in family.columns

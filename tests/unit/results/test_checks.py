@@ -1,13 +1,19 @@
 """Checks of a scenario against results.csv."""
 
+import json
+
 import pytest
 from rich.console import Console
 
-from scpslab.analysis.checks import evaluate
+from scpslab import plan as plans
+from scpslab import scenario
+from scpslab.analysis.checks import evaluate, misfits
 from scpslab.cli import run
 from scpslab.core.errors import ResultError
 from scpslab.running.runner import RunResult
+from scpslab.scenario import planning
 from scpslab.scenario.model import Check
+from tests.cases import each
 
 ROWS = """scenario,topology,cell,status,reason,transfer_s,payload_match,second_transfer_s
 ,,a,completed,,10.5,true,1.0
@@ -38,9 +44,9 @@ def test_a_bound_may_have_a_unit(run_dir):
     ("keys", "missed"),
     [
         ({"metric": "payload_match", "at_least": 1}, ["b", "c"]),
-        ({"metric": "transfer_s", "of": "second", "at_least": 0.5, "at_most": 5}, ["c"]),
+        ({"metric": "second_transfer_s", "at_least": 0.5, "at_most": 5}, ["c"]),
     ],
-    ids=["yes counts as one", "of names the workload"],
+    ids=["yes counts as one", "a column of the second workload"],
 )
 def test_cells_that_miss_a_bound_are_named(run_dir, keys, missed):
     assert [cell for cell, _ in verdict(run_dir, **keys).missed] == missed
@@ -66,3 +72,51 @@ def test_a_check_that_cannot_be_made_does_not_keep_the_figures(golden, monkeypat
     said = capsys.readouterr()
     assert "drawn.png" in said.out
     assert "warning: checks: found the metric wrong; expected a column of results.csv" in said.err
+
+
+TWO = """kind: scenario
+version: 1
+title: Two
+topology: point_to_point
+workloads:
+  - {kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}
+  - {kind: bulk, name: second, from: h1, to: h2, size: 100 kB, port: 5002}
+  - {kind: ping, name: echo, from: h1, to: h2}
+probes: [{kind: capture, node: h2}]
+sweep: {first: {cases: {both: {workloads.echo.count: 3}, one: {workloads.transfer: off}}}}
+"""
+
+
+def test_of_means_the_column_that_the_workload_has_in_a_cell(cells, tmp_path):
+    """The second transfer is the first that has the metric where the first is off, and has the bare name there."""
+    rows = ["scenario,topology,cell,status,reason,transfer_s,second_transfer_s"]
+    for cell, numbers in zip(cells(TWO), ("9,1", "1,"), strict=True):
+        folder = tmp_path / "cells" / cell.id
+        folder.mkdir(parents=True)
+        (folder / "plan.json").write_text(plans.text(planning.plan(cell)))
+        (folder / "status.json").write_text(json.dumps({"status": "completed"}))
+        rows.append(f',,"{cell.id}",completed,,{numbers}')
+    (tmp_path / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "two", "status": "completed"}))
+    (tmp_path / "results.csv").write_text("\n".join([*rows, ""]))
+    assert verdict(tmp_path, metric="transfer_s", of="second", at_most=5).missed == ()
+    assert verdict(tmp_path, metric="transfer_s", of="transfer", at_most=5).missed == (
+        ("first=both,r1", "9"),
+        ("first=one,r1", "completed"),
+    )
+    assert verdict(tmp_path, metric="transfer_s", at_most=20).missed == ()
+
+
+@each(
+    "check found",
+    """
+{metric: utilization, of: echo, at_least: 0.1} | found "utilization"; expected one of
+{metric: rtt_mean_ms, of: second, at_least: 0.1} | found "rtt_mean_ms"; expected one of
+{metric: second_transfer_s, of: second, at_least: 0.1} | found "second_transfer_s"; expected one of
+""",
+)
+def test_a_metric_that_its_workload_has_not_is_refused(load, check, found):
+    loaded = load(f"{TWO}checks: [{check}]\n")
+    planned = planning.plans(scenario.cells(loaded))
+    ((at, said),) = misfits(loaded.model, planned.values())
+    assert at == ("checks", 0, "metric")
+    assert said.startswith(found)
