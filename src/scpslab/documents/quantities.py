@@ -134,8 +134,8 @@ def _queue_limit(value: object) -> Size | Packets:
     if isinstance(value, Size | Packets):
         return value
     if isinstance(value, str) and (match := PACKETS.match(value)):
-        if int(match[1]) == 0:
-            raise ValueError(f'found "{value}"; expected at least "1 packet"')
+        if not 0 < int(match[1]) <= units.LARGEST:
+            raise ValueError(f'found "{value}"; expected at least "1 packet", and at most {units.LARGEST}')
         return Packets(match[1])
     try:
         size_bytes = units.parse("size", value)

@@ -242,7 +242,7 @@ def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
         raise _RefusedError(
             node.start_mark.line,
             (
-                f"{dotted(at) or 'top level'}: found half of a surrogate pair; expected a character. "
+                f"{dotted(at) or 'top level'}: found half of a surrogate pair, or NUL; expected a character. "
                 "Write the character itself"
             ),
         )
@@ -272,12 +272,11 @@ def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
 
 
 def _is_text(value: str) -> bool:
-    """Whether a text can be written: YAML has escapes for halves of characters, too."""
+    """Whether a text can be written: YAML has escapes for halves of characters and for NUL, too."""
     try:
-        value.encode()
+        return b"\0" not in value.encode()
     except UnicodeEncodeError:
         return False
-    return True
 
 
 def _walk(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from scpslab.plan.links import delay_problems, rate_problems
+from scpslab.plan.links import rate_problems
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
 from scpslab.plan.schema import DependsOn, Items, Kinds
@@ -36,7 +36,10 @@ class LinkStep:
             if link.via is None:
                 found = f"found a delay of {self.link}, which has no relay"
                 yield "value", f"{found}; expected a link that goes through a switch. Choose another link."
-            yield from delay_problems("value", int(self.value))
+            for direction in (one for one in link.directions if one.name in self.directions):
+                changed = replace(direction, delay_ns=int(self.value), delay_table=None)
+                wrong = changed.problems(has_relay=True)
+                yield from (("value", text) for key, text in wrong if key in ("delay_ns", "jitter_ns"))
         if link is not None and self.change == "rate":
             queues = [direction.queue for direction in link.directions if direction.name in self.directions]
             if any(queue is None or not queue.serialises for queue in queues):

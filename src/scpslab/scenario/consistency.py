@@ -23,7 +23,6 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import LAN
 from scpslab.plan.paths import NoPathError
-from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.services import SERVICES, misplaced
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import WordError
@@ -136,11 +135,8 @@ def _links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
         if name not in known:
             continue
         names = [direction.name for direction in known[name].directions]
-        for direction, given in directions.items():
-            at: KeyPath = ("links", name, direction)
-            yield from _unknown(at, direction, names)
-            if direction in names and isinstance(known[name], SerialLink):
-                yield from (((*at, *key), text) for key, text in _serial_keys(given))
+        for direction in directions:
+            yield from _unknown(("links", name, direction), direction, names)
     yield from _planned_links(model, network)
 
 
@@ -173,7 +169,7 @@ def _placed(model: ScenarioFile, place: tuple[str, str], key: KeyPath, text: str
 
 def _serial_keys(given: Direction) -> Iterator[Problem]:
     """A serial line has no packets before PPP finds them: only its rate, delay, bit errors and outages can be said."""
-    for key in ("overhead", "queue"):
+    for key in ("overhead", "queue", "jitter", "duplicate"):
         if getattr(given, key) is not None:
             found = f"found {key} on a serial link"
             yield (key,), f"{found}; expected rate, delay and errors only. Use the topology's parameters."
@@ -182,10 +178,12 @@ def _serial_keys(given: Direction) -> Iterator[Problem]:
 
 
 def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> Iterator[Problem]:
-    """Everything that does not fit of the errors of links; `folder` has their data files."""
+    """Everything that does not fit of the errors of links, and on serial links; `folder` has their data files."""
     serial = [link.name for link in network.serial_links]
     for link, directions in model.links.items():
         for direction, given in directions.items():
+            if link in serial:
+                yield from ((("links", link, direction, *key), text) for key, text in _serial_keys(given))
             if (errors := given.errors) is None:
                 continue
             at: KeyPath = ("links", link, direction, "errors")

@@ -2,11 +2,13 @@
 line.
 """
 
+import json
 import os
 
 import pytest
 import yaml
 
+from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.core import folders
 from scpslab.scenario import planning
@@ -54,6 +56,16 @@ def place(tmp_path, monkeypatch):
 
 def load(place, overrides=(), **options):
     return scenario.load(str(place / "rover.yaml"), overrides, OnDisk(**options))
+
+
+def test_jitter_of_a_topology_is_drawn(place):
+    """A plan without a seed for it would be refused."""
+    text = RELAY.replace('limit_bytes=64000), p["delay"])', 'limit_bytes=64000), p["delay"], jitter_ns=1000)', 1)
+    (place / "relay.py").write_text(text)
+    (cell,) = scenario.cells(load(place))
+    planned = planning.plan(cell)
+    assert [(one.direction, one.seed is not None) for one in planned.cell.impairments] == [("data", True)]
+    assert plans.read(json.loads(plans.text(planned))) == planned
 
 
 def complaint(place, **options):

@@ -97,6 +97,12 @@ workloads | [] | neither workloads nor events
 workloads[0].from | h3 | found "h3"; expected one of h1, h2
 workloads[0].to | r2 | found "r2"; expected one of h1, h2
 workloads[0].to | h1 | found "h1" at both ends
+HOP.errors.mean_errors_per_burst | {HOP.errors: {model: clustered, ber: 0, mean_errors_per_burst: 1.0e+16}} | at most 1e+15
+HOP.errors.mean_gap_in_burst | {HOP.errors: {model: clustered, ber: 0, mean_gap_in_burst: 1.0e+16}} | at most 1e+15
+QUEUE.limit | 99999999999999999999 packets | at least "1 packet", and at most
+events[0].command | {events: [{at: 1 s, node: h1, command: "a\\0b"}]} | or NUL; expected a character
+events[0].delay | {HOP.jitter: 20 ms, events: [{at: 1 s, link: hop, delay: 10 ms}]} | jitter of 20 ms; expected at most the delay of 10 ms
+events[0].delay | {HOP.jitter: 20 ms, events: [{at: 1 s, link: hop, direction: forward, delay: 10 ms}]} | jitter of 20 ms
 workloads[0].segment | 1460 B | at most the 1448 B
 workloads[0].segment | 50 B | parameter mtu to 102 B
 workloads[0].port | 70000 | found 70000; expected at most 65535
@@ -149,6 +155,9 @@ limits | null | found nothing; expected keys with values
 SERIAL_CASES = """
 LINE.queue | {LINE.queue.limit: 10 kB} | rate, delay and errors only
 LINE.overhead | 4 B | rate, delay and errors only
+LINE.jitter | 1 ms | rate, delay and errors only
+LINE.duplicate | 0.01 | rate, delay and errors only
+sweep.twice | {sweep: {twice: {cases: {a: {LINE.delay: 1 ms}, b: {LINE.delay: 1 ms, LINE.duplicate: 0.01}}}}} | found duplicate
 LINE.errors.drop_packets | [3] | bytes only
 LINE.errors.model | {LINE.errors: {model: packet, loss: 0.01}} | bytes only
 probes[0].link | {probes: [{kind: losses, link: serial, direction: forward}]} | found

@@ -157,17 +157,16 @@ def _np(network: NetworkPlan, cell: Cell, scps: ScpsAddresses, routers: list[str
 
 
 def _impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
-    """What the scenario says that goes wrong, direction by direction."""
+    """What goes wrong, direction by direction."""
     impairments = []
     names = cell.surveyed.topology.stream_names
     for link in network.all_links:
         for direction in link.directions:
-            given = cell.model.links.get(link.name, {}).get(direction.name)
-            if given is None:
-                continue
+            given = cell.model.links.get(link.name, {}).get(direction.name) or model.Direction()
             at = link.name, direction.name
             place = link.name, names.get(at, direction.name)
-            is_drawn = given.jitter is not None or bool(given.duplicate)
+            # A topology may have jitter of its own; a serial link has none.
+            is_drawn = getattr(direction, "jitter_ns", 0) > 0 or bool(given.duplicate)
             if given.errors is not None or is_drawn:
                 impairments.append(
                     Impairment(

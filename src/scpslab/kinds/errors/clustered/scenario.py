@@ -26,10 +26,15 @@ class ClusteredModel(BitErrorRate):
         4.0,
         says="clustered: mean number of bit errors in an error event; 4 fits the FY97 measurements.",
         least=1,
+        most=1e15,
         example=4.0,
     )
     mean_gap_in_burst: float = key(
-        3.0, says="clustered: mean distance from one error of an event to the next, in bits.", least=1, example=3.0
+        3.0,
+        says="clustered: mean distance from one error of an event to the next, in bits.",
+        least=1,
+        most=1e15,
+        example=3.0,
     )
 
     def incomplete(self) -> str | None:
