@@ -110,6 +110,12 @@ ALTERED = {
     "parameters.framing=5 B": "framing 5 bytes instead of 4 bytes",
     "links.hop.return.errors.drop_packets=[7]": "other influences 1 packet dropped by order instead of none",
     "links.hop.forward.jitter=1 ms": "other influences packets out of order or doubled instead of none",
+    'links.hop.forward.delay_table=[{"at": "0 s", "delay": "264 ms"}]': (
+        "round trip 529 ms instead of 530 ms, other influences changing delay instead of none"
+    ),
+    'events=[{"at": "1 s", "link": "hop", "direction": "return", "rate": "1 Mbit/s"}]': (
+        "other influences link changes while it runs instead of none"
+    ),
     "links.hop.forward.queue.discipline=codel": "other influences queue codel instead of none",
     f"workloads=[{TRANSFER}, {LOAD}]": "congestion level 150 % instead of 100 %",
 }

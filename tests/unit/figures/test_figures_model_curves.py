@@ -52,6 +52,17 @@ def with_errors(run_dir, name, model):
     path.write_text(json.dumps(plan))
 
 
+def test_a_delay_in_steps_counts_as_it_begins(run_dir):
+    name = "stack=reno,ber=1e-05,r1"
+    cell = open_cell(run_dir / "cells" / name)
+    path = cell.folder / "plan.json"
+    plan = json.loads(path.read_text())
+    (hop,) = (link for link in plan["network"]["links"] if link["name"] == "hop")
+    hop["directions"][0]["delay_table"] = [[0, 165_000_000], [10**9, 365_000_000]]
+    path.write_text(json.dumps(plan))
+    assert path_of(cell).rtt_s - path_of(open_cell(cell.folder)).rtt_s == pytest.approx(0.1)
+
+
 @pytest.mark.parametrize(
     ("model", "loss"),
     [("independent", 1 - (1 - 1e-5) ** (8 * 1456)), ("clustered", 1 - (1 - 0.25e-5) ** (8 * 1456 + 9))],

@@ -19,6 +19,7 @@ from scpslab.documents.quantities import Duration, Probability, Rate, Size, Size
 from scpslab.plan import Plan
 from scpslab.plan.disciplines import DEFAULT
 from scpslab.plan.error_models import NO_MODEL, Errors
+from scpslab.plan.events import LinkStep
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import ways
@@ -156,7 +157,7 @@ def facts_of(plan: Plan) -> Facts:
         transport=_transport(plan, transfer),
         rates_bps=(rate_bps, narrow_back.direction.rate_bps if narrow_back else None),
         is_serial=bool(narrow and isinstance(narrow.link, SerialLink)),
-        delays_ns=(_delay_ns(there), _delay_ns(back)),
+        delays_ns=(sum(hop.delay_ns for hop in there), sum(hop.delay_ns for hop in back)),
         framing_bytes=narrow.direction.overhead_bytes if narrow and isinstance(narrow.direction, Direction) else None,
         ber=(_ber(errors[0]), _ber(errors[1])),
         models=tuple(dict.fromkeys(one.model for way in errors for one in way)),
@@ -201,10 +202,6 @@ def _transport_at(plan: Plan, transfer: Traffic, name: str) -> str:
     )
 
 
-def _delay_ns(hops: Way) -> int:
-    return sum(hop.direction.delay_ns for hop in hops)
-
-
 def _errors(plan: Plan, hops: Way) -> list[Errors]:
     """The errors on a way."""
     errors = (plan.cell.errors(*hop.place) for hop in hops)
@@ -228,7 +225,8 @@ def _level(loads_bps: Sequence[int], rate_bps: int | None) -> float:
 
 def _disturbances(plan: Plan, hop: Hop) -> list[str]:
     direction, impairment = hop.direction, plan.cell.impairment(*hop.place)
-    causes: dict[str, object] = {}
+    steps = (step for step in plan.cell.events if isinstance(step, LinkStep) and step.link == hop.link.name)
+    causes: dict[str, object] = {"link changes while it runs": any(direction.name in step.directions for step in steps)}
     if impairment and (errors := impairment.errors) is not None:
         dropped = len(errors.drop_packets)
         causes[f"{dropped} packet{'s' if dropped > 1 else ''} dropped by order"] = dropped

@@ -138,7 +138,7 @@ def _seconds(hop: Hop, ip_bytes: int) -> float:
     sending_s = (
         (ip_bytes + hop.direction.overhead_bytes) * 8 / hop.direction.rate_bps if hop.direction.rate_bps else 0.0
     )
-    return hop.direction.delay_ns / 1e9 + sending_s
+    return hop.delay_ns / 1e9 + sending_s
 
 
 def _loss(cell: RunCell, hop: Hop, ip_bytes: int) -> float:
