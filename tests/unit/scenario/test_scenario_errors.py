@@ -119,6 +119,10 @@ services[0].kind | {services: [{COMMAND, kind: daemon}]} | found "daemon"; expec
 workloads[0].name | ../transfer | expected a name
 workloads[0] | {workloads.0: {FLOW, kind: iperf3}} | found neither of duration and size
 workloads[0].duration | {workloads.0: {FLOW, kind: iperf3, duration: 1500 ms}} | whole seconds
+workloads[0].payload | {workloads.0: {FLOW, kind: ping, payload: 15 B}} | found "15 B"; expected 16 B to 65507 B
+workloads[0].payload | {workloads.0: {FLOW, kind: ping, payload: 65508 B}} | expected 16 B to 65507 B
+workloads[0].interval | {workloads.0: {FLOW, kind: ping, interval: 2500 us}} | found "2500 us"; expected whole milliseconds
+workloads[0].interval | {workloads.0: {FLOW, kind: ping, interval: 400 us}} | expected whole milliseconds
 workloads[0] | {workloads.0: {FLOW, kind: background}} | neither of level and max_rate
 workloads[0].level | {workloads.0: {FLOW, kind: background, level: 50}} | at least 100
 workloads[0].packet | {workloads.0: {FLOW, kind: background, level: 150, packet: 2 kB}} | MTU of 1500 B
