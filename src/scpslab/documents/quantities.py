@@ -177,7 +177,7 @@ def _two(value: object) -> object:
     return value
 
 
-def _share(value: object) -> object:
+def as_share(value: Any) -> Any:
     """The probability that a percentage is, to the last digit: 0.7 % is 0.007."""
     match = PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
     return value if match is None else float(Decimal(match[1]) / 100)
@@ -212,7 +212,7 @@ Seed = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=0, le=
 Port = Annotated[int, Field(ge=1, le=65535)]
 Probability = Annotated[
     float,
-    BeforeValidator(_share),
+    BeforeValidator(as_share),
     Field(ge=0, le=1),
     WithJsonSchema(
         {

@@ -18,7 +18,7 @@ from scpslab.analysis.traces import Flow, flow_of
 from scpslab.analysis.viewpoints import capture_at, capture_near
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.units import KINDS, UnitError, parse
-from scpslab.documents.quantities import as_several, value_text
+from scpslab.documents.quantities import as_several, as_share, value_text
 from scpslab.runs import CellFiles
 
 if TYPE_CHECKING:
@@ -175,9 +175,11 @@ def fits(values: Mapping[str, str], wanted: Mapping[str, object], *, skips_unkno
 
 
 def axis_number(text: str) -> float | None:
-    """The number in an axis value such as "1e-06", "150 %" or "2 Mbit/s"; None for a word."""
+    """The number in an axis value such as "1e-06", "2 Mbit/s" or "1 %", which is 0.01 as in scenarios; None for a
+    word.
+    """
     try:
-        return float(text.strip().removesuffix("%"))
+        return float(as_share(text))
     except ValueError:
         pass
     for kind in KINDS:
