@@ -45,6 +45,16 @@ def test_each_repeat_is_a_dot_in_the_row_of_its_point(run_dir, drawn):
     assert figure.axes[0].get_xlim()[1] > max(max(values) for values in dots if values)
 
 
+def test_values_below_zero_are_in_the_picture(run_dir, drawn):
+    path = run_dir / "results.csv"
+    table = read_results(run_dir)
+    first = next(row["transfer_s"] for row in table.rows if row["transfer_s"])
+    path.write_text(path.read_text().replace(f",{first},", ",-5000.0,", 1))
+    low, high = drawn("points", metric="transfer_s").axes[0].get_xlim()
+    assert low < -5000
+    assert high > 0
+
+
 def test_another_metric_can_be_named_and_one_that_is_not_there_is_refused(drawn):
     figure = drawn("points", metric="goodput_bps")
     (axes,) = figure.axes

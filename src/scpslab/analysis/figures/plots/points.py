@@ -23,7 +23,7 @@ from scpslab.documents import key
 ROW_SHARE = 0.22  # height of a row, as a share of a panel
 MOST_ROWS = 40  # more would make a picture that no screen shows
 LONGEST_LABEL = 70
-ROOM = 1.05  # the axis ends this much right of the largest value
+ROOM = 1.05  # the axis ends this much beyond the largest value, and the least one below 0
 UNITS = {"_s": "s", "_bps": "bit/s", "_pct": "%", "_ms": "ms", "_bytes": "bytes", "_packets": "packets"}
 
 
@@ -58,7 +58,7 @@ class Points(Recipe):
             axes.set_yticks([])
             axes.grid(visible=False, axis="y")
             axes.spines["left"].set_visible(False)
-            axes.set_xlim(0, ROOM * max(axes.dataLim.x1, 1e-9))
+            axes.set_xlim(ROOM * min(axes.dataLim.x0, 0), ROOM * max(axes.dataLim.x1, 1e-9))
             unit = next((unit for suffix, unit in UNITS.items() if metric.endswith(suffix)), "number")
             axes.set_xlabel(f"{metric} ({unit})")
         return figure
