@@ -24,6 +24,8 @@ Problem = tuple[KeyPath, str]
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 # Above 0, as far as its digits say.
 TOO_SMALL = re.compile(r"^[-+]?[0.]*+[1-9][0-9.]*+(?:[eE]-[0-9]+)?$")
+# YAML 1.1 has octal and sexagesimal numbers, too: 010 is 8, and 1:30 is 90.
+OTHER_WHOLE, OTHER_FLOAT = re.compile(r"[-+]?+(?!(0|[1-9][0-9]*)$).+"), re.compile(r".*[_:].*")
 LARGEST_BYTES = 64 << 20
 DEEPEST = 40
 # Each takes a kilobyte and some twenty microseconds.
@@ -65,6 +67,12 @@ class _Loader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(
                 problem="found a whole number of hundreds of digits", problem_mark=node.start_mark
             )
+        other = {"tag:yaml.org,2002:int": OTHER_WHOLE, "tag:yaml.org,2002:float": OTHER_FLOAT}.get(node.tag)
+        if other and other.fullmatch(node.value):
+            said = (
+                f"found {node.value[:60]}; expected a number. Write it in decimal digits, or in quotes if it is a text"
+            )
+            raise _RefusedError(node.start_mark.line, said)
         if node.tag == "tag:yaml.org,2002:float" and TOO_SMALL.match(node.value) and float(node.value) == 0:
             said = (
                 f"found {node.value[:60]}, so small that a computer holds it as 0; expected 0, or a larger number. "

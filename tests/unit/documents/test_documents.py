@@ -13,6 +13,7 @@ from scpslab import scenario
 from scpslab.analysis.claims.load import load as load_claims
 from scpslab.analysis.figures.plots import load as load_recipe
 from scpslab.documents import load
+from scpslab.documents.yaml_lines import read_value
 from scpslab.scenario.campaign import load_campaign
 from scpslab_course.course.assignment import FORM as ASSIGNMENT_FORM
 from scpslab_course.course.assignment import MARKING_FORM
@@ -245,11 +246,19 @@ NO_VALUES = ["!!bool x", '!!float ""', '!!bool ""', '!!int "-"', "!!int 1:x", "!
 TOO_LONG = [f"0x{'f' * 6000}", f"-0b1{'0' * 2000}", f"1{':1' * 3000}", "9" * 5000]
 
 
+# YAML 1.1 makes other numbers of these than people do.
+OTHER = ["010", "1:30", "1_0", "0x1F", "0b11", "-07", "00", "1_0.5", "1:30.5"]
+
+
 @each_kind
 @pytest.mark.parametrize(
     ("more", "says"),
     [
         *((f"more: {value}\n", "found ") for value in NO_VALUES),
+        *(
+            (f"more: {value}\n", f"found {value}; expected a number. Write it in decimal digits, or in")
+            for value in OTHER
+        ),
         *((f"more: {value}\n", "found a whole number of hundreds of digits") for value in TOO_LONG),
         ('more: !!int ""\n', 'found "", of which the tag int makes no value; expected YAML. Correct the line.'),
         (
@@ -274,6 +283,11 @@ def test_what_is_no_plain_yaml_is_refused_with_its_line(kind, path, more, says):
     assert says in said
     first = kind.right.count("\n") + 1
     assert re.match(rf"{re.escape(str(path))}:({first}|{first + 1}): ", said)
+
+
+def test_plain_numbers_are_numbers():
+    values = [read_value(text) for text in ("0", "-5", "+7", "10", "1.50", "1e-5", "-.5", "12:3x", "08", "'010'")]
+    assert values == [0, -5, 7, 10, 1.5, 1e-5, -0.5, "12:3x", "08", "010"]
 
 
 @each_kind

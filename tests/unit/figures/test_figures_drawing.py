@@ -76,7 +76,16 @@ def test_a_damaged_capture_is_an_error_even_when_nobody_asked_for_the_figure(run
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("1e-06", 1e-6), ("150 %", 1.5), ("1 %", 0.01), ("0.7%", 0.007), ("150", 150), ("2 Mbit/s", 2e6), ("250 ms", 250e6), ("reno", None)],
+    [
+        ("1e-06", 1e-6),
+        ("150 %", 1.5),
+        ("1 %", 0.01),
+        ("0.7%", 0.007),
+        ("150", 150),
+        ("2 Mbit/s", 2e6),
+        ("250 ms", 250e6),
+        ("reno", None),
+    ],
 )
 def test_axis_values_are_read_as_numbers_with_or_without_units(text, number):
     assert axis_number(text) == number
