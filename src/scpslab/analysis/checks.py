@@ -85,22 +85,16 @@ def _verdict(check: Check, rows: Sequence[ResultRow], columns: Mapping[str, Mapp
     of_rows = list(zip(rows, names, strict=True))
     column = next((name for row, name in of_rows if name in row), None)
     if column is None:
-        raise ResultError(
-            f"checks: found the metric {check.metric}; expected a column of results.csv (docs/columns.md lists "
-            "them). Correct the scenario."
-        )
+        expected = "expected a column of results.csv (docs/columns.md lists them)"
+        raise ResultError(f"checks: found the metric {check.metric}; {expected}. Correct the scenario.")
     try:
         least, most = _bound(column, check.at_least), _bound(column, check.at_most)
     except units.UnitError as error:
         raise ResultError(f"checks: {column}: {error}. Correct the scenario.") from error
-    words = " and ".join(
-        f"{column} {sign} {bound}"
-        for sign, bound in ((">=", check.at_least), ("<=", check.at_most))
-        if bound is not None
-    )
-    missed = [
-        (row["cell"], row.get(name) or row["status"]) for row, name in of_rows if not _holds(row, name, least, most)
-    ]
+    bounds = ((">=", check.at_least), ("<=", check.at_most))
+    words = " and ".join(f"{column} {sign} {bound}" for sign, bound in bounds if bound is not None)
+    missing = [(row, name) for row, name in of_rows if not _holds(row, name, least, most)]
+    missed = [(row["cell"], row.get(name) or row["status"]) for row, name in missing]
     return CheckVerdict(words, len(rows), tuple(missed))
 
 

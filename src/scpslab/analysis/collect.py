@@ -178,16 +178,13 @@ def _pairs(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
 def _columns(plan: Plan) -> Columns:
     """Metric columns of a cell: those of each family in their fixed order, then those of the cell."""
     names, pairs = columns_by_workload(plan), _pairs(plan)
-    families = [
-        tuple(
-            (names[workload.name, column.name], column)
-            for measuring, workload in pairs
-            if measuring is family
-            for column in family.columns
-        )
-        for family in FAMILIES
-    ]
-    return (*families, tuple((column.name, column) for of_plan in OF_PLANS for column in of_plan.columns(plan)))
+
+    def of(family: Family[Any]) -> tuple[tuple[str, MetricColumn], ...]:
+        mine = [workload.name for measuring, workload in pairs if measuring is family]
+        return tuple((names[name, column.name], column) for name in mine for column in family.columns)
+
+    of_plans = tuple((column.name, column) for of_plan in OF_PLANS for column in of_plan.columns(plan))
+    return (*map(of, FAMILIES), of_plans)
 
 
 def _merged(cells: Sequence[Columns]) -> dict[str, MetricColumn]:

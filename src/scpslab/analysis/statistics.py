@@ -77,11 +77,8 @@ class Mean:
         """
         if self.mean is None or not self.ci95_half or self.least is None or self.most is None:
             return False
-        return (
-            self.n < ENOUGH
-            or self.least >= 0 > self.mean - self.ci95_half
-            or self.most <= self.ceiling < self.mean + self.ci95_half
-        )
+        low, high = self.mean - self.ci95_half, self.mean + self.ci95_half
+        return self.n < ENOUGH or self.least >= 0 > low or self.most <= self.ceiling < high
 
 
 @dataclass(frozen=True)
@@ -203,10 +200,8 @@ def spread_of(values: Sequence[float]) -> Estimate | None:
         return None
     degrees = mean.n - 1
     number = mean.sd / abs(mean.mean)
-    ends = [
-        math.sqrt(degrees / _chi_square_quantile(degrees, tail))
-        for tail in (0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2)
-    ]
+    tails = (0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2)
+    ends = [math.sqrt(degrees / _chi_square_quantile(degrees, tail)) for tail in tails]
     return Estimate(number, number * ends[0], number * ends[1])
 
 

@@ -138,12 +138,9 @@ def _queue_limit(value: object) -> Size | Packets:
             raise ValueError(f'found "{value}"; expected at least "1 packet", and at most {units.LARGEST}')
         return Packets(match[1])
     try:
-        size_bytes = units.parse("size", value)
-    except units.UnitError as error:
+        return Size.of_file(value)
+    except ValueError as error:
         raise ValueError(f'{error} or a number of packets such as "50 packets"') from error
-    if size_bytes == 0:
-        raise ValueError(f'found "{value}"; expected a limit above 0, such as "132.5 kB" or "50 packets"')
-    return Size(value)
 
 
 def limit_of(limit: Size | Packets) -> tuple[int | None, int | None]:

@@ -163,10 +163,7 @@ def load_campaign(name: str) -> Campaign:
 
 
 def _path(name: str) -> Path | None:
-    for path in (Path(name), FOLDER / f"{name}.yaml"):
-        if path.is_file():
-            return path
-    return None
+    return next(filter(Path.is_file, (Path(name), FOLDER / f"{name}.yaml")), None)
 
 
 def _fitting(entry: Entry, beside: Path) -> list[str]:

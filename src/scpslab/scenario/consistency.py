@@ -34,7 +34,7 @@ from scpslab.scenario.errors import MODELS
 from scpslab.scenario.kinds import at_keys
 from scpslab.scenario.model import Direction, ScenarioFile, ServiceStep, axis_values
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
-from scpslab.scenario.topologies import Topologies, TopologyError
+from scpslab.scenario.topologies import Topologies, Topology, TopologyError
 from scpslab.scenario.workloads import Surroundings, Workload
 
 SMALLEST_MTU, LARGEST_MTU = 68, 65_535  # RFC 791, and what IPv4's length field holds
@@ -49,24 +49,24 @@ def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> Net
     """
     try:
         topology = topologies.find(model.topology, places.path.parent)
+        if wrong := list(_parameters(model, topology)):
+            raise places.error(wrong)
+        return topology.described(model.parameters)
     except TopologyError as error:
         raise places.error([(("topology",), str(error))]) from error
+
+
+def _parameters(model: ScenarioFile, topology: Topology) -> Iterator[Problem]:
+    """Parameters that the topology has not, or of values that do not fit."""
     declared = topology.parameters.declared
-    wrong: list[Problem] = []
     for name, value in model.parameters.items():
         if name not in declared:
-            wrong.append((("parameters", name), f'found the unknown parameter "{name}"; {one_of(name, declared)}'))
+            yield ("parameters", name), f'found the unknown parameter "{name}"; {one_of(name, declared)}'
             continue
         try:
             declared[name].read(value)
         except units.UnitError as error:
-            wrong.append((("parameters", name), f"{error}. Correct the value."))
-    if wrong:
-        raise places.error(wrong)
-    try:
-        return topology.described(model.parameters)
-    except TopologyError as error:
-        raise places.error([(("topology",), str(error))]) from error
+            yield ("parameters", name), f"{error}. Correct the value."
 
 
 def mtu_problems(network: Network) -> Iterator[Problem]:

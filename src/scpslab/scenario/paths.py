@@ -73,13 +73,9 @@ def without_left_out(data: Mapping[str, Any], places: Places) -> tuple[Data, Pla
     found = dict(data)
     for section in (str(at[0]) for at in SECTIONS):
         parts = found.get(section)
-        gone = (
-            [index for index, part in enumerate(parts) if isinstance(part, dict) and LEFT_OUT in part]
-            if isinstance(parts, list)
-            else []
-        )
-        if gone:
-            found[section] = [part for index, part in enumerate(found[section]) if index not in gone]
+        listed = parts if isinstance(parts, list) else []
+        if gone := [index for index, part in enumerate(listed) if isinstance(part, dict) and LEFT_OUT in part]:
+            found[section] = [part for index, part in enumerate(listed) if index not in gone]
             places = places.without(section, gone)
     return found, places
 
@@ -130,9 +126,8 @@ def _parties(data: Mapping[str, Any], network: Network) -> list[str]:
     workloads = data.get("workloads")
     for workload in workloads if isinstance(workloads, list) else ():
         if isinstance(workload, dict) and workload.get("kind") != CROSS_TRAFFIC:
-            said |= {
-                node_and_link(end)[0] for end in (workload.get("from"), workload.get("to")) if isinstance(end, str)
-            }
+            ends = (workload.get("from"), workload.get("to"))
+            said |= {node_and_link(end)[0] for end in ends if isinstance(end, str)}
     return [
         node.name
         for node in network.nodes

@@ -213,9 +213,7 @@ def crossover(check: Crossover, cells: Cells) -> Measured:
     if len(points) < 2:
         short = (operand for operand in (check.of, check.to) if len(cells.along(operand, check.along)) < 2)
         raise MissingError(f"{cells.absent(next(short, check.of))} at least at two values of {check.along}")
-    crossing, first, last = (
-        _place([(number, getattr(found, name)) for number, found in points], check.ratio) for name in ENDS
-    )
+    crossing, first, last = (_place(points, name, check.ratio) for name in ENDS)
     estimate = Estimate(crossing or 0.0, first, last)
     if 0 < estimate.number < math.inf:
         return _said(estimate, samples)
@@ -322,11 +320,11 @@ def _relation(samples: Sequence[Measurements], steps: Sequence[Step], between: s
     return Measured(f"{between.join(map(shown, means))}, {_repeats(samples)}, {worst}", ends, steps=tuple(steps))
 
 
-def _place(points: Sequence[tuple[float, float | None]], threshold: float) -> float | None:
+def _place(points: Sequence[tuple[float, Estimate]], end: str, threshold: float) -> float | None:
     """The place where the curve, straight between points on logarithmic axes, rises above the threshold for good: 0 if
-    it is nowhere below, infinite if it ends below; None if a point has no number.
+    it is nowhere below, infinite if it ends below; None if a point has no such end.
     """
-    known = [(x, y) for x, y in points if y is not None]
+    known = [(x, y) for x, found in points if (y := getattr(found, end)) is not None]
     if len(known) < len(points):
         return None
     if known[-1][1] < threshold:

@@ -308,11 +308,8 @@ def differences(conditions: Conditions, plan: Plan) -> tuple[Mismatch, ...]:
         if (wanted := getattr(conditions, name)) is not None and (fact := fact_of(facts)) not in as_several(wanted)
     ]
     there, back = facts.ber
-    if (
-        there != back
-        or there is None
-        or not any(math.isclose(there, wanted, rel_tol=1e-9) for wanted in conditions.ber)
-    ):
+    has_one = there is not None and there == back
+    if not has_one or not any(math.isclose(there or 0.0, wanted, rel_tol=1e-9) for wanted in conditions.ber):
         misfits.append(Mismatch("bit error rate", both(*map(ber_text, facts.ber)), _or(map(ber_text, conditions.ber))))
     if any(facts.ber) and conditions.errors is not None and not set(facts.models) <= set(conditions.errors):
         misfits.append(Mismatch("error model", " and ".join(facts.models), _or(conditions.errors)))
@@ -351,12 +348,8 @@ def _host(host: HostPart, plan: Plan, transfer: Traffic) -> str:
             RouteOptions(**{option: getattr(route, option) for option in asdict(expected.route)})
             for route in node.routes
         ]
-        routes += [
-            end.route
-            for link in plan.network.all_links
-            for end in link.ends
-            if end.node == name and end.route is not None
-        ]
+        ends = (end for link in plan.network.all_links for end in link.ends if end.node == name)
+        routes += [end.route for end in ends if end.route is not None]
         if expected.scps is None and any(route != expected.route for route in routes):
             return "with other values of TCP on routes"
         if other := _program(getattr(transfer, end_key, None), expected, plan, transfer, name):

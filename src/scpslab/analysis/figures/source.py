@@ -5,6 +5,7 @@ call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -110,10 +111,9 @@ def flow_at(cell: RunCell, where: str) -> Flow:
 
 def flow_if_seen(cell: RunCell, where: str) -> Flow | None:
     """As `flow_at`; None where it raises."""
-    try:
+    with suppress(NothingToDrawError):
         return flow_at(cell, where)
-    except NothingToDrawError:
-        return None
+    return None
 
 
 def connection_at(cell: RunCell, where: str) -> Connection:
@@ -178,13 +178,9 @@ def axis_number(text: str) -> float | None:
     """The number in an axis value such as "1e-06", "2 Mbit/s" or "1 %", which is 0.01 as in scenarios; None for a
     word.
     """
-    try:
+    with suppress(ValueError):
         return float(as_share(text))
-    except ValueError:
-        pass
     for kind in KINDS:
-        try:
+        with suppress(UnitError):
             return float(parse(kind, text))
-        except UnitError:
-            continue
     return None

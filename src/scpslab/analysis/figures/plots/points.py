@@ -92,15 +92,7 @@ def _draw_row(axes: Axes, row: int, group: Group, values: Sequence[float], metri
     # Labels stand in the panel, above the dots: they are as long as they are, and a phone is narrow.
     axes.text(0.005, row - 0.32, label[:LONGEST_LABEL], transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.axhline(row + 0.12, color="#EEEEEE", linewidth=0.7, zorder=0)
-    axes.plot(
-        values,
-        [row + 0.12] * len(values),
-        linestyle="none",
-        marker="o",
-        markersize=5,
-        markerfacecolor="none",
-        color=COLOURS[0],
-    )
+    axes.plot(values, [row + 0.12] * len(values), "o", markersize=5, markerfacecolor="none", color=COLOURS[0])
     mean = group.means[metric].mean
     if mean is not None and len(values) > 1:
         axes.plot([mean], [row + 0.12], linestyle="none", marker="|", markersize=12, markeredgewidth=2, color=MUTED)

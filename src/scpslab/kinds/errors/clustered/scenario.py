@@ -24,17 +24,13 @@ class ClusteredModel(BitErrorRate):
 
     mean_errors_per_burst: float = key(
         4.0,
-        says="clustered: mean number of bit errors in an error event; 4 fits the FY97 measurements.",
+        says="clustered: mean bit errors of an event; 4 fits the FY97 measurements.",
         least=1,
         most=1e15,
         example=4.0,
     )
     mean_gap_in_burst: float = key(
-        3.0,
-        says="clustered: mean distance from one error of an event to the next, in bits.",
-        least=1,
-        most=1e15,
-        example=3.0,
+        3.0, says="clustered: mean distance between errors of an event, in bits.", least=1, most=1e15, example=3.0
     )
 
     def incomplete(self) -> str | None:
