@@ -483,7 +483,7 @@ mod tests {
             sp.seal(Instant::ZERO, what, &mut packet).unwrap();
             texts.push(packet[room.head..][..what.pdu_len].to_vec());
             // The next key of the direction, if there is one.
-            sp.rekey(ends);
+            sp.rekey(Instant::ZERO, ends);
         }
         texts
     }

@@ -290,7 +290,8 @@ fn a_new_key_takes_over_in_the_midst_of_a_transfer() {
         begin(&mut n, 200_000, &Config::modern());
         assert!(n.run(Instant::from_secs(60), |n| n[ENDS[1]].received().len() > 100_000));
         let under_old = n.capture.len();
-        assert!(n[ENDS[0]].endpoint.protection_mut().unwrap().sp.rekey(ends()));
+        let now = n.now;
+        assert!(n[ENDS[0]].endpoint.protection_mut().unwrap().sp.rekey(now, ends()));
         assert!(n.run(Instant::from_secs(60), is_complete));
         let key_id = |packet: &[u8]| {
             let front = if is_np { 11 } else { 20 };
@@ -308,7 +309,7 @@ fn a_new_key_takes_over_in_the_midst_of_a_transfer() {
         let now = n.now;
         n[ENDS[1]].handle(now + Duration::from_secs(61), 0, &old);
         assert_eq!(sp(&n, 1).counters().dropped(Dropped::ExpiredKey), 1);
-        assert!(!n[ENDS[0]].endpoint.protection_mut().unwrap().sp.rekey(ends()), "there is no third key");
+        assert!(!n[ENDS[0]].endpoint.protection_mut().unwrap().sp.rekey(now, ends()), "there is no third key");
     }
 }
 

@@ -156,7 +156,7 @@ impl Outbound {
     }
 
     /// Place of the key in use. A key whose time is over, or that was replaced before a restart, is passed over.
-    fn place(&self, now: Instant) -> Result<usize, Refused> {
+    pub(crate) fn place(&self, now: Instant) -> Result<usize, Refused> {
         let mut valid = (self.current..self.keys.len()).filter(|i| !self.keys[*i].is_expired(now));
         let first = valid.next().ok_or(Refused::Expired)?;
         let has_numbers = |i: &usize| !self.keys[*i].is_used_up();
@@ -167,18 +167,20 @@ impl Outbound {
         self.place(now).map(|place| &self.keys[place])
     }
 
-    pub(crate) fn key_in_use(&mut self, now: Instant) -> Result<&mut SendingKey, Refused> {
-        self.current = self.place(now)?;
-        Ok(&mut self.keys[self.current])
+    pub(crate) fn key_at(&mut self, place: usize) -> &mut SendingKey {
+        &mut self.keys[place]
     }
 
-    /// Lets the next key take over, and names the one that it replaces; `None` if there is no other.
-    pub(crate) fn advance(&mut self) -> Option<KeyName> {
-        let replaced = self.keys.get(self.current)?.association.name();
-        (self.current + 1 < self.keys.len()).then(|| {
-            self.current += 1;
-            replaced
-        })
+    /// Lets the key at `place` be the one in use, and names those before it that could still be used.
+    pub(crate) fn take_over(&mut self, place: usize) -> impl Iterator<Item = KeyName> + '_ {
+        let passed = core::mem::replace(&mut self.current, place)..place;
+        self.keys[passed].iter().filter(|key| !key.is_used_up()).map(|key| key.association.name())
+    }
+
+    /// Place of the next key that could take over from the one in use.
+    pub(crate) fn next(&self, now: Instant) -> Option<usize> {
+        let from = self.place(now).unwrap_or(self.current) + 1;
+        (from..self.keys.len()).find(|i| !self.keys[*i].is_expired(now) && !self.keys[*i].is_used_up())
     }
 
     /// True if another key should take over from the one in use.

@@ -195,7 +195,7 @@ impl Sp {
         keys.any(|key| key.association.key_id == name.key_id && key.has_numbers())
     }
 
-    /// A key that another one took over from since the last call. Whoever keeps the record stores that all of its numbers are
+    /// A key that another one took over from, or that was passed over, since the last call. Whoever keeps the record stores that all of its numbers are
     /// used ([`crate::NUMBERS_END`]) before a packet under the other one leaves: after a restart it would be used again, and
     /// receivers have let it expire.
     pub fn poll_replaced(&mut self) -> Option<KeyName> {
@@ -208,11 +208,12 @@ impl Sp {
         outbound.key_mut(name.key_id).ok_or(BadGrant::Unknown)?.grant(numbers)
     }
 
-    /// Lets the next key of a direction take over; false if there is none.
-    pub fn rekey(&mut self, ends: Ends) -> bool {
-        let replaced = self.outbound.get_mut(&ends).and_then(Outbound::advance);
-        self.replaced.extend(replaced);
-        replaced.is_some()
+    /// Lets the next key of a direction that can be used take over; false if there is none.
+    pub fn rekey(&mut self, now: Instant, ends: Ends) -> bool {
+        let Some(outbound) = self.outbound.get_mut(&ends) else { return false };
+        let Some(place) = outbound.next(now) else { return false };
+        self.replaced.extend(outbound.take_over(place));
+        true
     }
 
     // Sending.
@@ -278,7 +279,8 @@ impl Sp {
         let Some(outbound) = self.outbound.get_mut(&ends).filter(|_| policy != Policy::None) else {
             return self.without_association(demanded).map(|()| false);
         };
-        let key = outbound.key_in_use(now)?;
+        let place = outbound.place(now)?;
+        let key = outbound.key_at(place);
         let services = key.services(demanded)?;
         let frame = frame_room(key, services);
         let elements = key.association.elements(services, pdu_len);
@@ -306,10 +308,10 @@ impl Sp {
                 algorithms.seal(services, packet);
             }
         }
-        if outbound.is_due(now) {
-            let replaced = outbound.advance();
-            self.counters.rekey_due += u64::from(replaced.is_none());
-            self.replaced.extend(replaced);
+        // What was passed over because its time is over is given up as well: the clock may be another after a restart.
+        self.replaced.extend(outbound.take_over(place));
+        if outbound.is_due(now) && !self.rekey(now, ends) {
+            self.counters.rekey_due += 1;
         }
         Ok(true)
     }

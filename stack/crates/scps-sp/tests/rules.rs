@@ -199,6 +199,45 @@ fn a_key_past_its_time_is_neither_sent_nor_accepted() {
 }
 
 #[test]
+fn a_key_that_was_passed_over_is_not_used_again() {
+    let end = NOW + Duration::from_secs(10);
+    let mut keys = numbered_keys(3);
+    keys[0].not_after = Some(end);
+    let mut sp = sender(keys);
+    // The second one's record says that it was replaced before a restart.
+    grant(&mut sp, 2, scps_sp::NUMBERS_END..scps_sp::NUMBERS_END + 1);
+    [1, 3].into_iter().for_each(|id| grant(&mut sp, id, 1..100));
+    let send = |sp: &mut Sp, now| key_id(&seal(sp, now, outgoing(b"HELLO"), b"HELLO").unwrap());
+    assert_eq!((send(&mut sp, end), sp.poll_replaced()), (1, None));
+    let later = end + Duration::from_millis(1);
+    assert_eq!(send(&mut sp, later), 3);
+    assert_eq!([0; 2].map(|_| sp.poll_replaced()), [Some(KeyName { ends: ends(), key_id: 1 }), None]);
+}
+
+#[test]
+fn no_key_gives_way_to_one_that_is_of_no_use() {
+    let day = Duration::from_secs(24 * 3600);
+    let send = |sp: &mut Sp| key_id(&seal(sp, NOW + day, outgoing(b"HELLO"), b"HELLO").unwrap());
+    let mut keys = numbered_keys(4);
+    keys[1].not_after = Some(NOW);
+    for (count, expected) in [(4, [1, 4]), (3, [1, 1])] {
+        let mut sp = sender(keys[..count].to_vec());
+        (1..=count as u16).for_each(|id| {
+            let numbers = if id == 3 { scps_sp::NUMBERS_END..scps_sp::NUMBERS_END + 1 } else { 1..100 };
+            grant(&mut sp, id, numbers);
+        });
+        seal(&mut sp, NOW, outgoing(b"HELLO"), b"HELLO").unwrap();
+        // The packet that finds the first key a day old is the last under it, if there is another that can be used.
+        assert_eq!([0; 2].map(|_| send(&mut sp)), expected);
+        assert_eq!(sp.counters().rekey_due, if count == 4 { 0 } else { 2 });
+        let mut replaced: Vec<u16> = std::iter::from_fn(|| sp.poll_replaced()).map(|name| name.key_id).collect();
+        replaced.sort_unstable();
+        assert_eq!(replaced, if count == 4 { vec![1, 2] } else { vec![] });
+        assert!(!sp.rekey(NOW + day, ends()));
+    }
+}
+
+#[test]
 fn numbers_are_wanted_before_the_last_one_is_used() {
     let mut sp = sender(vec![m1_association()]);
     let name = KeyName { ends: ends(), key_id: 1 };
