@@ -4,6 +4,7 @@
 use crate::error::CliError;
 use crate::pace::Rate;
 use crate::settings_file::SettingsFile;
+use scps_fp::users::each_once;
 use scps_io::EndAddress;
 use scps_net::NpConfig;
 use scps_np::{
@@ -208,6 +209,7 @@ struct HostFile<'a> {
     tables: Option<&'a RawValue>,
     ip_protocol: u8,
     udp_port: u16,
+    #[serde(deserialize_with = "each_once")]
     udp_hops: BTreeMap<Ipv4Addr, SocketAddrV4>,
 }
 
@@ -364,7 +366,7 @@ pub enum Carrier {
         #[serde(default = "np_port")]
         port: u16,
         /// Neighbours that are elsewhere.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "each_once")]
         others: BTreeMap<Ipv4Addr, SocketAddrV4>,
     },
     /// A serial line.
@@ -582,6 +584,24 @@ mod tests {
         let host = NpHost::read(None, Ipv4Addr::LOCALHOST, 6).unwrap();
         assert_eq!((host.config.hop_count, host.config.checksum, host.ip_protocol), (Some(10), true, 118));
         assert_eq!((host.udp_port, host.config.default_precedence), (7168, Precedence::LOWEST));
+    }
+
+    #[test]
+    fn a_neighbour_that_is_elsewhere_twice_is_refused() {
+        let twice = r#"{"10.8.0.9": "127.0.0.1:1", "10.8.0.9": "127.0.0.1:2"}"#;
+        let folder = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            let path = folder.path().join("settings.json");
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let host = NpHost::read(Some(&read(&format!(r#"{{"udp_hops": {twice}}}"#))), Ipv4Addr::LOCALHOST, 6);
+        let carrier = format!(r#"{{"kind": "udp", "others": {twice}}}"#);
+        let interface = format!(r#"{{"name": "hop", "carrier": {carrier}, "neighbours": ["10.8.0.9"]}}"#);
+        let router = RouterSettings::read(&read(&format!(r#"{{"address": "10.8.0.1", "interfaces": [{interface}]}}"#)));
+        for text in [host.map(|_| ()).unwrap_err().to_string(), router.map(|_| ()).unwrap_err().to_string()] {
+            assert!(text.contains("settings.json:1: ") && text.contains("found 10.8.0.9 twice"), "{text}");
+        }
     }
 
     #[test]

@@ -397,7 +397,12 @@ fn a_file_server_takes_new_users_and_counts_what_it_does() {
     let (answer, mut ann) = log_in(address, "ann");
     assert!(answer.starts_with("230"), "{answer}");
     assert!(log_in(address, "bob").0.starts_with("530"));
-    for (text, why) in [("{\"users\": 7}", "settings.json"), ("{\"users\": {}}", "found nobody to serve")] {
+    let twice = format!(r#"{{"users": {{{}, {}}}}}"#, user("ann"), user("ann"));
+    for (text, why) in [
+        ("{\"users\": 7}", "settings.json"),
+        ("{\"users\": {}}", "found nobody to serve"),
+        (&twice, "settings.json: found ann twice; expected it once"),
+    ] {
         fs::write(daemon.file(), text).unwrap();
         daemon.signal("-HUP");
         let said = log_line(&daemon, "SIGHUP");
@@ -418,6 +423,19 @@ fn a_file_server_takes_new_users_and_counts_what_it_does() {
         assert!(metrics.contains(&format!("\nscps_fpd_{line}\n")), "{line}: {metrics}");
     }
     daemon.end();
+}
+
+#[test]
+fn an_anonymous_user_of_the_file_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("users.json");
+    fs::write(&file, r#"{"users": {"anonymous": {"root": ".", "read_only": true}}}"#).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
+    command.args(["fpd", "--transport", "tcp", "--port", "0"]).arg("--users").arg(&file).arg("--anonymous");
+    // Whoever serves is ended by its log, which cannot be written.
+    let output = command.arg(folder.path()).args(["--log", "/nowhere/log"]).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && error.contains("found a user \"anonymous\" in the file"), "{error}");
 }
 
 #[test]

@@ -4,8 +4,11 @@
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 /// What a user may do.
@@ -33,9 +36,41 @@ pub struct User {
 #[serde(deny_unknown_fields)]
 pub struct Users {
     /// By name.
+    #[serde(deserialize_with = "each_once")]
     pub users: BTreeMap<String, User>,
     #[serde(skip)]
     decoy: Option<String>,
+}
+
+/// Reads a table in which no key is there twice: of two entries the last would count, and nobody would know.
+pub fn each_once<'de, D, K, V>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de> + Ord + fmt::Display,
+    V: Deserialize<'de>,
+{
+    struct Table<K, V>(PhantomData<(K, V)>);
+
+    impl<'de, K: Deserialize<'de> + Ord + fmt::Display, V: Deserialize<'de>> Visitor<'de> for Table<K, V> {
+        type Value = BTreeMap<K, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            let mut table = BTreeMap::new();
+            while let Some(key) = entries.next_key::<K>()? {
+                if table.contains_key(&key) {
+                    return Err(A::Error::custom(format!("found {key} twice; expected it once. Leave one out")));
+                }
+                table.insert(key, entries.next_value()?);
+            }
+            Ok(table)
+        }
+    }
+
+    deserializer.deserialize_map(Table(PhantomData))
 }
 
 /// 19 MiB, two passes, one lane: the least OWASP recommends for Argon2id.
@@ -59,6 +94,10 @@ impl Users {
                 PasswordHash::new(hash).map_err(|e| format!("user {name}: password: {e}; expected an Argon2 hash"))?;
             } else if !user.read_only {
                 return Err(format!("user {name}: found no password; expected one, or \"read_only\": true"));
+            } else if user.admin {
+                return Err(format!(
+                    "user {name}: found no password; expected one, for an administrator may end the server"
+                ));
             }
         }
         Ok(users)
@@ -108,5 +147,19 @@ mod tests {
         let error = Users::parse(r#"{"users": {"a": {"root": "r"}}}"#, Path::new("/")).unwrap_err();
         assert!(error.contains("expected one"), "{error}");
         assert!(Users::parse(r#"{"users": {"a": {"password": "plain", "root": "r"}}}"#, Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn an_administrator_without_a_password_is_refused() {
+        let text = r#"{"users": {"a": {"root": "r", "read_only": true, "admin": true}}}"#;
+        let error = Users::parse(text, Path::new("/")).unwrap_err();
+        assert!(error.starts_with("user a: found no password; expected one, for an administrator"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_is_there_twice_is_refused() {
+        let text = r#"{"users": {"a": {"root": "r", "read_only": true}, "a": {"root": "s", "read_only": true}}}"#;
+        let error = Users::parse(text, Path::new("/")).unwrap_err();
+        assert!(error.starts_with("found a twice; expected it once. Leave one out at line 1"), "{error}");
     }
 }

@@ -162,7 +162,11 @@ impl FpdArgs {
             }
         };
         if let Some(root) = &self.anonymous {
-            users.users.insert("anonymous".to_owned(), User { read_only: true, ..writer(root.clone()) });
+            let before = users.users.insert("anonymous".to_owned(), User { read_only: true, ..writer(root.clone()) });
+            if before.is_some() {
+                let said = "--anonymous: found a user \"anonymous\" in the file of --users too; expected one of them. Leave one out.";
+                return Err(CliError::Usage(said.to_owned()));
+            }
         }
         Ok(users)
     }
