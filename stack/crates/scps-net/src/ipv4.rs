@@ -87,7 +87,7 @@ impl Layer for Ipv4Layer {
         let error = IcmpError::parse(message).map_err(|_| Refusal::BadReport)?.ok_or(Refusal::Foreign)?;
         let kind = match error.kind {
             IcmpKind::FragmentationNeeded { mtu } => ReportKind::TooBig { mtu: mtu.max(MTU_MIN) },
-            IcmpKind::Unreachable { code } => ReportKind::Unreachable { code },
+            IcmpKind::Unreachable { code } => ReportKind::Unreachable { code, is_soft: false },
             // Forged too easily (RFC 6633).
             IcmpKind::SourceQuench => return Err(Refusal::Foreign),
         };

@@ -126,6 +126,8 @@ pub enum ReportKind {
     Unreachable {
         /// Which one, as ICMP numbers it.
         code: u8,
+        /// It may pass: whoever is connecting tries once more.
+        is_soft: bool,
     },
     /// Delivered or not, it met a queue that is too long.
     Congestion,

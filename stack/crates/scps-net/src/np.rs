@@ -134,7 +134,11 @@ impl Layer for NpLayer {
         match message {
             Message::TooBig { mtu, quote } => about(ReportKind::TooBig { mtu: mtu.max(MTU_MIN) }, quote),
             Message::Unreachable(Unreachable::LinkOutage, quote) => about(ReportKind::Outage, quote),
-            Message::Unreachable(why, quote) => about(ReportKind::Unreachable { code: why.code() }, quote),
+            Message::Unreachable(why, quote) => {
+                // scps-np §6.2: what an end system says, and what nobody lets through, is final.
+                let is_soft = !matches!(why, Unreachable::Protocol | Unreachable::Port | Unreachable::Filtered);
+                about(ReportKind::Unreachable { code: why.code(), is_soft }, quote)
+            }
             Message::SourceQuench(quote) => about(ReportKind::Congestion, quote),
             Message::LinkAvailable(Restored::Destination(address)) => {
                 let dst = self.config.tables.ip_of(address).ok_or(Refusal::Foreign)?;

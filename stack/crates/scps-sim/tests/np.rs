@@ -6,7 +6,7 @@ use scps_net::{NetworkConfig, NpConfig};
 use scps_np::scmp::{Message, Restored, Unreachable};
 use scps_np::{tpid, Address, Addresses, BasicQos, Datagram, Dialect, Header, NpProfile, Tables, DATAGRAM_MAX};
 use scps_sim::{Impairment, LinkConfig, Network, Node, Transfer, ENDS, LINK, PORT};
-use scps_tp::{Config, Congestion, DropReason, RouteConfig, Snapshot};
+use scps_tp::{Config, Congestion, DropReason, RouteConfig, Snapshot, State};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
 
@@ -139,10 +139,16 @@ impl Midway {
     }
 
     fn with(congestion: Congestion, drop_list: Vec<u64>) -> Self {
+        let mut midway = Midway::begin(congestion, Impairment { drop_list, ..Impairment::default() });
+        midway.run(Duration::from_millis(700));
+        midway
+    }
+
+    fn begin(congestion: Congestion, impairment: Impairment) -> Self {
         let config = Config::default().congestion(congestion).send_buffer(400_000).receive_buffer(400_000);
         let route = RouteConfig::default().rate(None);
         let mut there = transfer(config.clone(), layers(|_| ()), route).links;
-        there[0].impairment.drop_list = drop_list;
+        there[0].impairment = impairment;
         let mut network = Network::over(&layers(|_| ()), [route, route], there, Seed::from_u64(3));
         network.captures = true;
         network[ENDS[1]].listen(PORT, config.clone());
@@ -153,9 +159,7 @@ impl Midway {
             host.send(now, id, &vec![7; 300_000]).unwrap();
             id
         });
-        let mut midway = Midway { network, ids, at: Instant::ZERO };
-        midway.run(Duration::from_millis(700));
-        midway
+        Midway { network, ids, at: Instant::ZERO }
     }
 
     fn run(&mut self, time: Duration) {
@@ -284,6 +288,30 @@ fn a_packet_of_the_peer_ends_an_outage_as_well() {
     // Acknowledgements still come: whoever said the link is down was wrong.
     m.run(Duration::from_millis(400));
     assert!(m.sent(0) > sent);
+}
+
+#[test]
+fn a_report_that_may_pass_ends_a_connect_only_after_another_syn() {
+    for why in Unreachable::ALL.into_iter().filter(|why| *why != Unreachable::LinkOutage) {
+        let mut m = Midway::begin(Congestion::Vj, Impairment { loss: 1.0, ..Impairment::default() });
+        let is_final = matches!(why, Unreachable::Protocol | Unreachable::Port | Unreachable::Filtered);
+        let syns =
+            |m: &Midway| m.network.capture.iter().filter(|(_, _, syn)| syn[11..13] == 1000_u16.to_be_bytes()).count();
+        let is_connecting = |m: &Midway| m.network[ENDS[0]].endpoint.state(m.ids[0]) == Some(State::SynSent);
+        while syns(&m) == 0 {
+            m.run(Duration::from_millis(100));
+        }
+        let syn = m.network.capture[0].2.clone();
+        let quote = &syn[..syn.len().min(50)];
+        m.tell(ROUTER_NP, &Message::Unreachable(why, quote));
+        assert_eq!(is_connecting(&m), !is_final, "{why:?}");
+        while is_connecting(&m) && syns(&m) == 1 {
+            m.run(Duration::from_millis(100));
+        }
+        m.tell(ROUTER_NP, &Message::Unreachable(why, quote));
+        assert!(!is_connecting(&m), "{why:?}");
+        assert_eq!(syns(&m), if is_final { 1 } else { 2 }, "{why:?}");
+    }
 }
 
 #[test]

@@ -313,7 +313,9 @@ impl Connections {
         match kind {
             ReportKind::TooBig { mtu } => self.on_too_big(now, index, mtu),
             // A synchronised connection outlives unreachability (RFC 5927 §5.2, RFC 1122 §4.2.3.9).
-            ReportKind::Unreachable { code } if c.control.state == State::SynSent => {
+            ReportKind::Unreachable { code, is_soft }
+                if c.control.state == State::SynSent && (!is_soft || c.control.opening.syns_sent() > 1) =>
+            {
                 c.control.finish(CloseReason::Unreachable { code });
             }
             ReportKind::Unreachable { .. } => {}
