@@ -29,6 +29,14 @@ impl Address {
         u16::try_from(value).map_or(Address::Extended(value), Address::Basic)
     }
 
+    /// The same address in the shorter form, if it has one: the longer is that of both where one end has no other.
+    pub(crate) fn shortest(self) -> Self {
+        match self {
+            Address::Extended(value) => Address::from_value(value),
+            Address::Basic(_) | Address::V6(_) => self,
+        }
+    }
+
     /// The IPv4 address that the extended form of this address is, `None` for an IPv6 address.
     pub fn as_ipv4(self) -> Option<Ipv4Addr> {
         self.value().map(Ipv4Addr::from_bits)
@@ -42,19 +50,19 @@ impl Address {
         }
     }
 
-    /// All ones over its whole length.
+    /// All ones over its whole length, that of its shorter form if it has one.
     pub fn is_broadcast(self) -> bool {
-        match self {
+        match self.shortest() {
             Address::Basic(a) => a == u16::MAX,
             Address::Extended(a) => a == u32::MAX,
             Address::V6(a) => a.to_bits() == u128::MAX,
         }
     }
 
-    /// A group: an odd basic address, a class D or an IPv6 multicast address.
+    /// A group: an odd basic address, in either form, a class D or an IPv6 multicast address.
     pub fn is_multicast(self) -> bool {
         !self.is_broadcast()
-            && match self {
+            && match self.shortest() {
                 Address::Basic(a) => a & 1 == 1,
                 Address::Extended(a) => Ipv4Addr::from_bits(a).is_multicast(),
                 Address::V6(a) => a.is_multicast(),
@@ -177,12 +185,14 @@ mod tests {
         assert!(!Address::Basic(0xff02).is_broadcast() && Address::Basic(0xff02).is_unicast());
         assert!(!Address::Extended(0xffff_0000).is_broadcast());
         assert!(!Address::Basic(0xffff).is_multicast());
+        assert!(Address::Extended(0xffff).is_broadcast() && !Address::Extended(0x1_ffff).is_broadcast());
     }
 
     #[test]
     fn odd_basic_class_d_and_ipv6_groups_are_multicast() {
         assert!(Address::Basic(0x8001).is_multicast() && !Address::Basic(0x7290).is_multicast());
         let extended = |a: [u8; 4]| Address::Extended(u32::from_be_bytes(a));
+        assert!(Address::Extended(0x8001).is_multicast() && Address::Extended(0x7290).is_unicast());
         assert!(extended([224, 0, 0, 1]).is_multicast() && !extended([10, 0, 0, 1]).is_multicast());
         assert!(Address::V6("ff02::1".parse().unwrap()).is_multicast());
     }

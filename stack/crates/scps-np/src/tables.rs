@@ -234,7 +234,7 @@ impl Tables {
             return self.paths.get(&path).is_some_and(|path| path.dsts.iter().any(|dst| self.is_own(*dst)));
         }
         if dst.is_multicast() {
-            return self.groups.contains(&dst);
+            return self.groups.contains(&dst.shortest());
         }
         self.is_own(dst)
     }
@@ -249,7 +249,7 @@ impl Tables {
                 hops.extend(self.next_hops.get(other).filter(|hop| !hops.contains(hop)).copied());
             }
         } else if dst.is_multicast() {
-            hops.extend(self.group_hops.get(&dst).into_iter().flatten());
+            hops.extend(self.group_hops.get(&dst.shortest()).into_iter().flatten());
         } else if !self.is_own(dst) {
             hops.extend(self.next_hop(dst));
         }

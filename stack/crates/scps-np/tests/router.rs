@@ -152,6 +152,34 @@ fn multicast_is_copied_to_every_next_hop_but_the_one_it_came_from() {
 }
 
 #[test]
+fn a_group_and_a_broadcast_are_known_in_the_longer_form() {
+    // Who has no basic address writes all addresses so.
+    let to = |dst, from_a| {
+        let src = if from_a { u32::from(A) } else { 0x0a01_0177 };
+        Header { addresses: Addresses::Extended { dst, src }, ..to(B) }
+    };
+    let mut r = router();
+    give(&mut r, T(0), 0, &to(GROUP.into(), false));
+    assert_eq!([0, 1, 2].map(|link| sent(&mut r, link).len()), [0, 1, 1]);
+    assert!(r.poll_delivered().is_some(), "this node is a member");
+    give(&mut r, T(0), 0, &to(0xffff, false));
+    assert!(r.poll_delivered().is_some());
+    // A group of others, whose hops are used up: no error is sent about it.
+    for dst in [0x8003, GROUP.into()] {
+        give(&mut r, T(0), 0, &Header { hop_count: Some(1), ..to(dst, true) });
+    }
+    assert!([0, 1, 2].into_iter().all(|link| sent(&mut r, link).is_empty()));
+    // Nor is a group a source.
+    give(
+        &mut r,
+        T(0),
+        0,
+        &Header { addresses: Addresses::Extended { dst: B.into(), src: GROUP.into() }, ..basic(B, A) },
+    );
+    assert_eq!(r.counters().get(Counter::InBadAddress), 1);
+}
+
+#[test]
 fn a_path_goes_to_each_of_its_ends() {
     let mut r = router();
     let header = Header { addresses: Addresses::Path(Address::Basic(PATH)), ..to(B) };
