@@ -206,7 +206,8 @@ fn a_key_that_was_passed_over_is_not_used_again() {
     let mut sp = sender(keys);
     // The second one's record says that it was replaced before a restart.
     grant(&mut sp, 2, scps_sp::NUMBERS_END..scps_sp::NUMBERS_END + 1);
-    [1, 3].into_iter().for_each(|id| grant(&mut sp, id, 1..100));
+    grant(&mut sp, 1, 1..100);
+    grant(&mut sp, 3, 1..100);
     let send = |sp: &mut Sp, now| key_id(&seal(sp, now, outgoing(b"HELLO"), b"HELLO").unwrap());
     assert_eq!((send(&mut sp, end), sp.poll_replaced()), (1, None));
     let later = end + Duration::from_millis(1);
