@@ -394,11 +394,12 @@ fn a_transfer_crosses_a_router_while_strangers_send_to_its_sockets() {
 #[test]
 fn a_loop_of_two_routers_ends() {
     let lab = Lab::new();
-    let sockets: Vec<_> = (0..3).map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
-    let at: Vec<_> = sockets.iter().map(|socket| socket.local_addr().unwrap()).collect();
-    let host = &sockets[2];
+    // Addresses of this process alone: a free port of a common one may be another program's a moment later.
+    let id = std::process::id();
+    let at = [1, 2, 3].map(|n| format!("127.{}.{}.{n}:7168", 64 + id % 128, id / 128 % 256));
+    let host = std::net::UdpSocket::bind(&at[2]).unwrap();
     let file = |i: usize| {
-        let (own, other, to_a) = (at[i], at[1 - i], ["10.9.1.1", "10.9.3.3"][i]);
+        let (own, other, to_a) = (&at[i], &at[1 - i], ["10.9.1.1", "10.9.3.3"][i]);
         let tables = Lab::tables(&format!(r#"{{"to": "7290", "via": "{to_a}"}}, {{"to": "7292", "via": "10.9.3.3"}}"#));
         let others = format!(r#"{{"10.9.1.1": "{}", "10.9.3.3": "{other}"}}"#, at[2]);
         let udp = format!(r#"{{"kind": "udp", "local": "{own}", "others": {others}}}"#);
@@ -410,10 +411,8 @@ fn a_loop_of_two_routers_ends() {
     };
     let files = [file(0), file(1)];
     host.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
-    let host = host.try_clone().unwrap();
-    drop(sockets);
     let routers = files.map(|file| lab.router(None, &file));
-    host.send_to(&datagram_of(0x7292, 0x7290, 6, None, &[0; 40]), at[0]).unwrap();
+    host.send_to(&datagram_of(0x7292, 0x7290, 6, None, &[0; 40]), &at[0]).unwrap();
     let mut buffer = [0; 2048];
     let told = host.recv(&mut buffer).expect("the sender was not told");
     let reply = Datagram::parse(&buffer[..told], Dialect::default()).unwrap();
