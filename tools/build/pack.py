@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import lzma
 import shutil
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
+from scpslab.core import archive
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
 from scpslab.core.installation import commit
-from scpslab.setup import Say, packed
+from scpslab.core.scratch import replace_text
+from scpslab.setup import Say
 from scpslab.setup.images import (
     APPLIANCE,
     CARRIED,
@@ -25,12 +31,13 @@ from scpslab.setup.images import (
     made,
     place,
 )
-from scpslab.setup.packed import Packed
+from scpslab.setup.packed import FORMAT, INDEX, Packed
 from tools.build import notices
 
 # Beside the parts in the cache: the archives, because packing takes minutes.
 FOLDER = "packed"
 SUFFIX = ".tar.xz"
+PRESET = 9
 APPLIANCE_TIME = "building it takes 10 to 30 minutes on two cores"
 
 
@@ -55,9 +62,10 @@ def pack(folder: Path, say: Say, *, with_appliance: bool = True) -> None:
     folder.mkdir(parents=True)
     parts = [_pack(part, folder, say) for part in CARRIED if with_appliance or part is not APPLIANCE]
     found = commit()
-    packed.write_index(
-        parts, {"commit": found.id if found else None, "changed": found.changed if found else None}, folder
-    )
+    # For which commit of the program they are, `scpslab.core.installation` reads.
+    program = {"commit": found.id if found else None, "changed": found.changed if found else None}
+    rows = [asdict(part) for part in sorted(parts, key=lambda part: part.name)]
+    replace_text(folder / INDEX, json.dumps({"format": FORMAT, "program": program, "parts": rows}, indent=1) + "\n")
     say(f"{folder}: {sum((folder / part.archive).stat().st_size for part in parts) / 1e6:.1f} MB")
 
 
@@ -78,12 +86,18 @@ def _pack(part: Built, folder: Path, say: Say) -> Packed:
 
     def fill(work: Path) -> None:
         say(f"{part.title}: packing, once")
-        packed.pack(described, files, base, work)
+        _write(described, files, base, work)
 
-    archive = whole_folder(cache / FOLDER / f"{part.name}-{content}", fill) / described.archive
-    link_or_copy(archive, folder / described.archive)
-    say(f"{part.title}: {size / 1e6:.1f} MB, packed {archive.stat().st_size / 1e6:.1f} MB")
+    packed = whole_folder(cache / FOLDER / f"{part.name}-{content}", fill) / described.archive
+    link_or_copy(packed, folder / described.archive)
+    say(f"{part.title}: {size / 1e6:.1f} MB, packed {packed.stat().st_size / 1e6:.1f} MB")
     return described
+
+
+def _write(part: Packed, files: Iterable[Path], base: Path, folder: Path) -> None:
+    """Packs files, under their names relative to `base`, to the part's archive in `folder`."""
+    with lzma.open(folder / part.archive, "wb", preset=PRESET) as file:
+        archive.pack(file, [(str(one.relative_to(base)), one) for one in sorted(files)])
 
 
 def _no_note(folder: Path) -> NoReturn:

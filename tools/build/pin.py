@@ -14,6 +14,10 @@ from tools.build.apt import Apt, Place, mirror, sources_line
 from tools.build.job import Job
 from tools.build.versions import Package, Versions
 
+PUBLISHED_COMMENT = (
+    "# The SHA-256 of the parts that results were published with, and what they were made with; "
+    "written by make published (docs/decisions/0021)."
+)
 COMMENT = "written by make pin; docs/decisions/0021-versions-and-hashes-in-the-recipes.md says how it is used."
 
 
@@ -50,8 +54,17 @@ def publish(say: Say) -> None:
     recipes = {entry.part: entry.recipe for entry in mine}
     kept = [entry for entry in published.read(file) if recipes.get(entry.part, entry.recipe) == entry.recipe]
     others = [entry for entry in kept if (entry.part, entry.tools) not in {(new.part, new.tools) for new in mine}]
-    replace_text(file, published.text([*others, *mine]))
+    replace_text(file, published_text([*others, *mine]))
     say(f"{file}: {', '.join(entry.part for entry in mine) or 'no part is built here with the versions of its recipe'}")
+
+
+def published_text(entries: list[published.Entry]) -> str:
+    """The text of the file of published parts."""
+    rows = [
+        f"{entry.part} {entry.recipe} {entry.sha256} {entry.tools}"
+        for entry in sorted(entries, key=lambda entry: (entry.part, entry.tools))
+    ]
+    return "\n".join([PUBLISHED_COMMENT, *rows]) + "\n"
 
 
 def _job(part: Built, folder: Path, say: Say) -> Job:

@@ -221,16 +221,8 @@ def least_rank_sum_p(first: int, second: int) -> float | None:
 
 def doubled_ranks(values: Sequence[float]) -> list[int]:
     """Twice the rank of each value among all: whole numbers, though equal values share their mean rank."""
-    order = sorted(range(len(values)), key=lambda index: values[index])
-    ranks = [0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end < len(order) and values[order[end]] == values[order[start]]:
-            end += 1
-        for index in order[start:end]:
-            ranks[index] = start + 1 + end
-        start = end
+    _, place, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    ranks: list[int] = (2 * np.cumsum(counts) - counts + 1)[place].tolist()
     return ranks
 
 

@@ -108,12 +108,10 @@ class ConsoleProgress:
                 self.remaining.done(event.cell)
                 self._cell_done(event)
             case CampaignDone() | CampaignInterrupted() | CampaignFailed():
-                self._end(is_done=isinstance(event, CampaignDone))
-                self._say_what_is_kept(event)
+                self._end(event)
                 self.scenarios = ()
             case RunDone() | RunInterrupted() | RunFailed() if not self.scenarios:
-                self._end(is_done=isinstance(event, RunDone))
-                self._say_what_is_kept(event)
+                self._end(event)
 
     def _begin_run(self, event: RunStarted) -> None:
         # Where time is real, it has no pace.
@@ -159,14 +157,13 @@ class ConsoleProgress:
                 self.console.print(text, highlight=False, soft_wrap=True)
         self.remaining.started(event.cell)
 
-    def _end(self, *, is_done: bool) -> None:
+    def _end(self, event: Event) -> None:
+        """Shows what was done, or where what is finished is kept."""
         if self.bar:
             self.bar.stop()
-        if is_done:
+        if isinstance(event, RunDone | CampaignDone):
             self.scenario = ""
             self.console.print(self._summary(), highlight=False)
-
-    def _say_what_is_kept(self, event: Event) -> None:
         if isinstance(event, RunInterrupted | CampaignInterrupted):
             text = f"interrupted: {self.tally.done} of {self.total} cells are finished, and kept in {event.folder}"
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from scpslab.core import archive
 from scpslab.core.errors import CapabilityError, MemberError
 from scpslab.core.installation import pip_install
 from scpslab.core.project import PARTS_INDEX
-from scpslab.core.scratch import replace_text
 
 INDEX = PARTS_INDEX.name
 FORMAT = 1
-PRESET = 9
 
 
 @dataclass(frozen=True)
@@ -55,21 +51,6 @@ def index(folder: Path) -> dict[str, Packed]:
         return {part["name"]: Packed(**part) for part in fields["parts"]}
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(file, f"{type(error).__name__}: {error}") from error
-
-
-def pack(part: Packed, files: Iterable[Path], base: Path, folder: Path) -> None:
-    """Packs files, under their names relative to `base`, to the part's archive in `folder`."""
-    target = folder / part.archive
-    with lzma.open(target, "wb", preset=PRESET) as packed:
-        archive.pack(packed, [(str(file.relative_to(base)), file) for file in sorted(files)])
-
-
-def write_index(parts: Iterable[Packed], program: Mapping[str, Any], folder: Path) -> None:
-    """Writes the list of the parts in `folder`, with the commit of the program that they are for
-    (`scpslab.core.installation` reads it).
-    """
-    rows = [asdict(part) for part in sorted(parts, key=lambda part: part.name)]
-    replace_text(folder / INDEX, json.dumps({"format": FORMAT, "program": program, "parts": rows}, indent=1) + "\n")
 
 
 def unpack(part: Packed, folder: Path, target: Path) -> None:

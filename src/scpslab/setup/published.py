@@ -16,10 +16,6 @@ from pathlib import Path
 from scpslab.core.errors import CapabilityError
 
 LINE = re.compile(r"([a-z]+) ([0-9a-f]{16}) ([0-9a-f]{64}) (\S.*)", re.ASCII)
-COMMENT = (
-    "# The SHA-256 of the parts that results were published with, and what they were made with; "
-    "written by make published (docs/decisions/0021)."
-)
 MOST_NAMED = 3
 
 
@@ -63,15 +59,6 @@ def read(file: Path) -> list[Entry]:
             )
         entries.append(Entry(*match.groups()))
     return entries
-
-
-def text(entries: list[Entry]) -> str:
-    """The file's text."""
-    rows = [
-        f"{entry.part} {entry.recipe} {entry.sha256} {entry.tools}"
-        for entry in sorted(entries, key=lambda entry: (entry.part, entry.tools))
-    ]
-    return "\n".join([COMMENT, *rows]) + "\n"
 
 
 def tools(programs: tuple[str, ...]) -> str:

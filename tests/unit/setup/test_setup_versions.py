@@ -7,7 +7,7 @@ import pytest
 from scpslab.core.errors import CapabilityError
 from scpslab.setup import images, published
 from tests.cases import each, refusal
-from tools.build import guest, kernel, versions
+from tools.build import guest, kernel, pin, versions
 from tools.build.versions import Package, Versions
 
 DATE = "20261122T210000Z"
@@ -59,7 +59,7 @@ MADE = published.Entry("kernel", "0" * 16, "a" * 64, "gcc 12")
 def test_the_published_file_is_read_back_and_strict(tmp_path):
     file = tmp_path / "published.txt"
     assert published.read(file) == []
-    file.write_text(published.text([MADE]))
+    file.write_text(pin.published_text([MADE]))
     assert published.read(file) == [MADE]
     file.write_text("kernel 0 a\n")
     said = refusal(published.read, file, error=CapabilityError)
