@@ -114,21 +114,23 @@ class MissingRun(Cheat):
 
 
 class EditedResults(Cheat):
-    says, named = "edits results.csv; the digests of the archive are computed anew", Code.EDITED_RESULTS
+    says, named = "edits the first line of results.csv; the archive's digests are computed anew", Code.EDITED_RESULTS
+    lines: ClassVar[int | None] = 1
 
     def after_runs(self) -> None:
         for path in (self.workspace.folder / RUNS).glob("*/results.csv"):
             with path.open(newline="") as file:
-                head, first, *rest = csv.reader(file)
-            for index, name in enumerate(head):
-                if name in ("goodput_bps", "rtt_mean_ms", "transfer_s") and first[index]:
-                    first[index] = f"{float(first[index]) * 1.3:.6f}"
+                head, *rows = csv.reader(file)
+            for row in rows[: self.lines]:
+                for index, name in enumerate(head):
+                    if name in ("goodput_bps", "rtt_mean_ms", "transfer_s") and row[index]:
+                        row[index] = f"{float(row[index]) * 1.3:.6f}"
             with path.open("w", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows([head, first, *rest])
+                csv.writer(file, lineterminator="\n").writerows([head, *rows])
 
 
 class EditedResultsInTheLog(EditedResults):
-    says = "edits results.csv, and writes the log anew with the edited digests and a right chain"
+    says, lines = "edits results.csv, and writes the log anew with the edited digests and a right chain", None
 
     def after_runs(self) -> None:
         super().after_runs()
@@ -147,6 +149,7 @@ class EditedCaptures(Cheat):
 
 class ClaimsAnotherVersion(EditedResults):
     says, named = "edits results.csv, and claims another version of the laboratory", Code.OTHER_VERSION
+    lines = None
 
     def after_runs(self) -> None:
         super().after_runs()

@@ -199,6 +199,11 @@ def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple
         return AS_JSON.dump_python(_graded(_opened(path, content, settings), reruns, tried), mode="json")
 
     found = AS_JSON.validate_python(_in_child(graded))
+    if found.lines and any(finding.code is Code.REPLAYED_LOG for finding in found.findings):
+        # The log has other results than the table: only all cells tell whose are the edited ones.
+        chosen = {name: tuple(cells) for name, cells in mine.items()}
+        reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners)
+        found = AS_JSON.validate_python(_in_child(graded))
     if any(finding.code in compare.EDITED for finding in found.findings):
         again = replace(settings.options, use_cache=False, out=settings.options.out / "once-more")
         rerun_alike(reruns, rerun(assignment, variant, mine, chosen, again, listeners))
