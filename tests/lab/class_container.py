@@ -19,7 +19,7 @@ from scpslab.setup import cache_dir
 from tests.lab.pages import ROOT
 
 IMAGE = "scpslab/class-test:1"
-LIMITS = ("--network", "none", "--cpus", "1", "--memory", "2g", "--memory-swap", "2g", "--read-only")
+LIMITS = ("--network", "none", "--memory", "2g", "--memory-swap", "2g", "--read-only")
 PLACES = ("--tmpfs", "/dev/shm:exec,size=1g")
 # A kernel may have either version of control groups: most memory with and without files' cache, and processor time.
 PEAK = "cat /sys/fs/cgroup/memory/memory.max_usage_in_bytes /sys/fs/cgroup/memory.peak 2>/dev/null || true"
@@ -74,7 +74,9 @@ def container(folder: Path, *, with_results: bool = False) -> Iterator[Container
         place.mkdir()
     environment = {"SCPSLAB_CACHE": str(cache), "SCPSLAB_SYSTEM_CACHE": PARTS}
     environment |= {"HOME": str(folder), "TMPDIR": str(temporary)}
-    name = _docker("run", "--detach", *LIMITS, *PLACES, *places, IMAGE, "sleep", "infinity")
+    # The processor is one of this process's, so that several classes at a time may have one each.
+    processor = ("--cpuset-cpus", str(min(os.sched_getaffinity(0))))
+    name = _docker("run", "--detach", *LIMITS, *processor, *PLACES, *places, IMAGE, "sleep", "infinity")
     try:
         yield Container(name, environment)
     finally:

@@ -150,7 +150,10 @@ class LocalExecutor(Executor):
             _report(pending, ended, reports)
 
     def _cores(self, cells: int) -> list[int | None]:
-        """A core for each cell at a time, of its own if there are enough."""
+        """A core for each cell at a time, of its own if there are enough.
+
+        Commands that run at the same time with few jobs begin at different cores.
+        """
         cores = sorted(os.sched_getaffinity(0))
         jobs = min(self.jobs or len(cores), max(cells, 1))
-        return [cores[job % len(cores)] if jobs <= len(cores) else None for job in range(jobs)]
+        return [cores[(os.getpid() + job) % len(cores)] if jobs <= len(cores) else None for job in range(jobs)]

@@ -137,7 +137,7 @@ def text(choices: Choices) -> str:
     planned = network.plan()
     first, *others = [one for one in addresses(planned) if one.node == sink]
     # The link that is studied is that of the longest delay.
-    hop = max(planned.paths.path(source, sink, str(first.ip.ip)), key=lambda hop: hop.direction.delay_ns)
+    hop = max(planned.paths.path(source, sink, str(first.ip.ip)), key=lambda hop: hop.delay_ns)
     data = hop.direction
     ack = next(direction for direction in hop.link.directions if direction.name != data.name)
     size = f", size: {choices.size or '1 MB'}" if has_size(choices.workload) else ""

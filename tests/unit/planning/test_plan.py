@@ -203,6 +203,9 @@ def test_least_time_of_a_transfer_and_of_a_kind_that_says_no_time():
     new = Traffic(name="new", kind="new", from_="ws1", to="ws2", to_ip="10.2.0.2", start_ns=10**9, required=True)
     unknown = replace(plan, cell=replace(plan.cell, workloads=(new,)))
     assert planning.least_virtual_s(unknown) == pytest.approx(1 + 2 * 0.53)
+    table = ["links.*.*.delay_table=[{at: 0 s, delay: 10 ms}, {at: 1 s, delay: 2 s}]"]
+    moved = planning.plan(scenario.cells(scenario.load("fy97/fig04:kernel", table))[0])
+    assert planning.least_virtual_s(moved) == pytest.approx(1 + 16 + 4 * 0.01)
 
 
 def test_points_that_differ_in_errors_share_a_network_and_nothing_that_is_drawn():

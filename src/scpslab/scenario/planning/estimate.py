@@ -57,7 +57,7 @@ def _packets(plan: Plan, workload: Traffic) -> int:
 
 def _end_ns(plan: Plan, workload: Traffic) -> int:
     found, _ = ways(plan, workload)
-    delay_ns = sum(hop.direction.delay_ns for hop in found)
+    delay_ns = sum(hop.delay_ns for hop in found)
     hop = slowest(found)
     busy_ns = workload.busy_ns(hop.direction.rate_bps if hop else None)
     # A round trip to connect and one for the last acknowledgement.

@@ -146,7 +146,7 @@ def errors_text(errors: Errors | None, *, is_short: bool = False) -> str:
 
 def _summary(hops: Way) -> str:
     """The sum of the delays, and the lowest rate."""
-    delay_ns = sum(hop.direction.delay_ns for hop in hops)
+    delay_ns = sum(hop.delay_ns for hop in hops)
     hop = slowest(hops)
     rate = f"at most {units.text('rate', hop.direction.rate_bps or 0)} ({hop.link.name})" if hop else "no limit of rate"
     return f"{rate}, delay {units.text('duration', delay_ns)}"
