@@ -9,21 +9,3 @@ from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Node
 from scpslab.plan.topology.network import Network, Serial
 from scpslab.plan.topology.parameters import Parameter, Parameters, count, duration, moved, moved_hop, rate, size
-
-__all__ = [
-    "Direction",
-    "Link",
-    "Network",
-    "Node",
-    "OneProduct",
-    "Parameter",
-    "Parameters",
-    "Queue",
-    "Serial",
-    "count",
-    "duration",
-    "moved",
-    "moved_hop",
-    "rate",
-    "size",
-]
