@@ -14,14 +14,16 @@ from scpslab.core.errors import CapabilityError, LabError, UsageError
 from scpslab.engine import host, hostlab
 from scpslab.engine.kept import end_keepers
 from scpslab.engine.virtual import TEMPLATES
+from scpslab.running.shard import FOLDER as SHARDS
 from scpslab.runs import RunFolder, held
 from scpslab.runs.store import DAY_S, RESULTS, Store
-from scpslab.setup import cache_dir
+from scpslab.setup import cache_dir, own_images
+from scpslab.setup.images import CARRIED, DOCKER
+from scpslab.setup.trust import CHECKED
 
-CACHE_PARTS = {
-    "results": ("results",),
-    "images": ("kernel", "guest", "docker", "own-images", "tools", "stack", "boot", "lab", "packed"),
-}
+# The cache may be a folder that has others' files, too: what is built has names that begin with a hash.
+BUILT = (*(part.name for part in (*CARRIED, DOCKER)), own_images.FOLDER, CHECKED, "boot", "lab", "packed")
+HASHED = "[0-9a-f]" * 16 + "*"
 
 
 def clean(
@@ -77,25 +79,26 @@ def clean(
             f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; "
             "expected a folder of runs, such as runs. Correct the path."
         )
-    is_trimmed = _trimmed(older_than, max_size, store, is_wanted=results)
-    if (results and not is_trimmed) or images:
+    is_chosen = _trimmed(older_than, max_size, store, is_wanted=results)
+    if (results and not is_chosen) or images:
         _keepers()
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
     if labs:
         _labs()
-    for wanted, part in ((results and not is_trimmed, "results"), (images, "images")):
-        for name in CACHE_PARTS[part] if wanted else ():
-            _remove(cache_dir() / name)
-    for path in sorted(runs.iterdir()) if runs else ():
+    for name in BUILT if images else ():
+        for path in sorted((cache_dir() / name).glob(HASHED)):
+            _remove(path)
+    for path in sorted((*runs.iterdir(), *(runs / SHARDS).glob("*"))) if runs else ():
         if RunFolder(path).unfinished_cells():
             _unfinished(RunFolder(path))
 
 
 def _trimmed(days: int | None, max_size: str | None, folder: Path | None, *, is_wanted: bool) -> bool:
-    """Removes what the options choose among results; whether they choose anything."""
-    if days is None and not max_size and not folder:
+    """Removes what the options choose among results, by default all; whether they choose anything."""
+    is_chosen = days is not None or bool(max_size or folder)
+    if not is_wanted and not is_chosen:
         return False
     if not is_wanted:
         raise UsageError(
@@ -111,13 +114,13 @@ def _trimmed(days: int | None, max_size: str | None, folder: Path | None, *, is_
         most_bytes = units.parse("size", max_size) if max_size else None
     except units.UnitError as error:
         raise UsageError(f"--max-size: {error}. Correct it.") from error
-    # A shared folder without another choice is emptied, but it stays.
     most_bytes = 0 if days is None and most_bytes is None else most_bytes
     store = Store(folder or cache_dir() / RESULTS)
     count, freed = store.trim(None if days is None else days * DAY_S, most_bytes)
     left = sum(entry.size_bytes for entry in store.entries())
-    typer.echo(f"removed {count} results, {freed / 10**6:.1f} MB, from {store.root}; {left / 10**6:.1f} MB stay")
-    return True
+    did = f"removed {count} results, {freed / 10**6:.1f} MB, from" if freed else "found no results to remove in"
+    typer.echo(f"{did} {store.root}; {left / 10**6:.1f} MB stay")
+    return is_chosen
 
 
 def _keepers() -> None:
@@ -152,5 +155,5 @@ def _unfinished(run: RunFolder) -> None:
 
 def _remove(path: Path) -> None:
     if path.exists():
-        shutil.rmtree(path)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
         typer.echo(f"removed {path}")

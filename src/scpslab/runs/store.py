@@ -178,7 +178,8 @@ class Store:
         returns the number of the results, and the bytes of all.
         """
         now = time.time()
-        for left in (self.root / WRITING).glob("*"):
+        # Whatever else is there is not ours.
+        for left in (self.root / WRITING).glob(f"*-{'[0-9a-f]' * 32}"):
             # Its writer may rename it, and another machine remove it, at any moment.
             with suppress(FileNotFoundError):
                 if now - left.stat().st_mtime > DAY_S:
