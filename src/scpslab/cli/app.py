@@ -6,10 +6,11 @@ import errno
 import importlib
 import inspect
 import os
+import select
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Never
 
 import typer
 from typer.core import TyperGroup
@@ -101,6 +102,38 @@ class _Grouped(TyperGroup):
         for group, commands in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(name.ljust(width), summary) for name, (_, summary) in commands.items()])
+
+    def invoke(self, ctx: Any) -> None:
+        """Says that the user has interrupted, and ends well where the reader of our output has seen enough ("scpslab
+        plan … | head"): typer is silent in the one case, and fails in the other.
+        """
+        try:
+            super().invoke(ctx)
+            print(end="", flush=True)
+        except KeyboardInterrupt:
+            _interrupted()
+        except SystemExit as end:
+            # Rich ends the program so, and has dropped the rest of the buffer.
+            if not isinstance(end.__context__, BrokenPipeError):
+                raise
+        except BrokenPipeError:
+            # A pipe to a lab may break, too.
+            if not _is_unread(sys.stdout.fileno()):
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _interrupted() -> Never:
+    print("interrupted: finished cells are kept; repeat the command to resume", file=sys.stderr, flush=True)
+    # The threads of the run have ended, so the interpreter has nothing to wait for.
+    os._exit(INTERRUPTED_EXIT)
+
+
+def _is_unread(descriptor: int) -> bool:
+    """Whether nobody reads from the other end of a pipe."""
+    looked = select.poll()
+    looked.register(descriptor, 0)
+    return any(event & select.POLLERR for _, event in looked.poll(0))
 
 
 def program(words: list[str]) -> typer.Typer:
@@ -207,13 +240,7 @@ def main() -> None:
     except ScpslabError as error:
         sys.exit(complain(error))
     except KeyboardInterrupt:
-        print("interrupted: finished cells are kept; repeat the command to resume", file=sys.stderr)
-        # The threads of the run have ended, so the interpreter has nothing to wait for.
-        sys.stderr.flush()
-        os._exit(INTERRUPTED_EXIT)
-    except BrokenPipeError:
-        # The reader of our output has seen enough ("scpslab plan … | head"): drop the rest of the buffer.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _interrupted()
     except OSError as error:
         place = harmless(f"{error.filename}: ") if error.filename else ""
         advice = _advice(error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -66,7 +65,7 @@ def docs(
     text = pages[name].read_text(encoding="utf-8")
     if heading:
         text = _part(text, heading, page)
-    if not sys.stdout.isatty():
+    if not os.isatty(1):
         typer.echo(text, nl=False)
         return
     console.width = min(console.width, WIDEST)

@@ -10,7 +10,7 @@ import typer
 from scpslab.cli.options import RunOrCampaign
 from scpslab.cli.terminal import printable
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.runs import find_run, runs_of
+from scpslab.runs import CampaignFolder, find_run, is_campaign
 from scpslab.runs.archive import SUFFIX, write_archive
 
 GZIP = b"\x1f\x8b"
@@ -36,10 +36,11 @@ def export(
 
     Examples: scpslab export last · scpslab export last --out run.scpslab.tar.gz --whole
     """
-    folder = find_run(run)
+    folder = find_run(run).resolve()
     if out is not None:
         _require_room(out)
-    runs = runs_of([str(folder)])
+    # A run without cells is not left out: others would take the rest for the whole campaign.
+    runs = {run.path.resolve() for run in CampaignFolder(folder).runs()} if is_campaign(folder) else {folder}
     if not runs:
         raise ResultError(f"{folder}: found a campaign without runs; expected at least one. Run it first.")
     typer.echo(write_archive(sorted(runs), out or Path(f"{folder.name}{SUFFIX}"), whole=whole))

@@ -39,7 +39,11 @@ def migrate(
             lines = difflib.unified_diff(text.splitlines(), new.splitlines(), str(file), str(file), n=0, lineterm="")
             typer.echo(harmless("\n".join(lines)), nl=text != new)
         elif text != new:
-            replace_text(file, new)
+            # What a link names is rewritten, and stays as private as it was.
+            place = file.resolve()
+            mode = place.stat().st_mode & 0o777
+            replace_text(place, new, private=True)
+            place.chmod(mode)
             typer.echo(harmless(f"{file}: rewritten"))
     if wrong:
         raise ScenarioError("\n".join(wrong))

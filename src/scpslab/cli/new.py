@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import os
+import shlex
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +64,7 @@ def new(  # typer calls it by name
     """
     _check_name(file)
     _check_options(ber, size)
-    asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    asks = not yes and os.isatty(0) and os.isatty(2)
     chosen_topology = topology or _choice("Network", fresh.networks(), DEFAULTS.topology, asks=asks)
     chosen_workload = workload or _choice("Traffic", fresh.workload_kinds(), DEFAULTS.workload, asks=asks)
     has_size = chosen_workload in fresh.workload_kinds() and fresh.has_size(chosen_workload)
@@ -92,8 +93,8 @@ def new(  # typer calls it by name
         f"{cells} cells of at least {seconds:.0f} virtual seconds together. Edit the file if you like, then:", err=True
     )
     for command, does in (
-        (f"scpslab validate {file}", "check it"),
-        (f"scpslab run {file}", "run it"),
+        (f"scpslab validate {shlex.quote(str(file))}", "check it"),
+        (f"scpslab run {shlex.quote(str(file))}", "run it"),
         ("scpslab results last", "show means with intervals"),
         ("scpslab compare last --axis stack", "compare the stacks"),
         ("scpslab plot last", "draw figures"),

@@ -96,7 +96,10 @@ def run(  # typer calls it by name
     if is_campaign(scenario):
         campaign = run_campaign(scenario, options, listeners)
         typer.echo(campaign.folder)
-        is_good = not campaign.failed
+        # A shard has no table, and so nothing to check.
+        # All of them are shown.
+        missed = [run for run in campaign.runs if run.checks and not options.shard and not _checks_hold(run, console)]
+        is_good = not missed and not campaign.failed
     else:
         result = run_scenario(scenario, options, listeners)
         # A shard has no table or figure of its own.
@@ -124,7 +127,7 @@ def _checks_hold(result: RunResult, console: Console) -> bool:
         warn(str(error))
         return False
     for verdict in verdicts:
-        console.print(str(verdict), highlight=False, soft_wrap=True)
+        console.print(f"{result.folder.name}: {verdict}", highlight=False, soft_wrap=True)
     return not any(verdict.missed for verdict in verdicts)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from scpslab.core.errors import UsageError
 from scpslab.core.scratch import replace_text
 from scpslab.runs import CellFiles
 from scpslab.scenario.topologies import is_path
@@ -77,15 +78,32 @@ class Session:
             # The scenario names a file beside it.
             self.topology = f"./{Path(topology).name}"
             self._own_topology = Path(topology).read_bytes()
+        self._is_made = False
         if is_asked_for:
+            self._refuse_what_is_there()
             self._make_folder()
         self.files: list[Path] = []
         self._steps: list[dict[str, object]] = []
         # By file of the lab: the number of bytes that were taken over.
         self._taken: dict[str, int] = {}
 
+    def _refuse_what_is_there(self) -> None:
+        copied = self.folder / self.topology
+        is_other = self._own_topology and copied.exists() and copied.read_bytes() != self._own_topology
+        left = [*self.folder.glob("*.pcap"), *self.folder.glob("transcript.yaml"), *([copied] if is_other else [])]
+        if left:
+            raise UsageError(f"--keep: found {left[0]}; expected a folder without a session. Choose another one.")
+
     def _make_folder(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._is_made:
+            return
+        while not self._is_made:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=self.is_asked_for)
+                self._is_made = True
+            except FileExistsError:
+                # Another session has taken the name since.
+                self.folder = new_folder()
         if self._own_topology:
             (self.folder / self.topology).write_bytes(self._own_topology)
 
@@ -107,7 +125,7 @@ class Session:
         text = os.pread(file, MOST_BYTES, self._taken.get(TRANSCRIPT, 0))
         # The lab may be writing the line behind the last line break.
         lines = text[: text.rfind(b"\n") + 1]
-        if lines and (self.is_asked_for or self.folder.exists()):
+        if lines and self._is_made:
             self._taken[TRANSCRIPT] = self._taken.get(TRANSCRIPT, 0) + len(lines)
             self._steps += [json.loads(line) for line in lines.splitlines()]
             path = self.folder / "transcript.yaml"
@@ -115,11 +133,11 @@ class Session:
             self._note(path)
 
     def _take_capture(self, captures: int, name: str) -> None:
-        target = self.folder / name
         with _opened(name, FILE, captures) as file:
             if file is None:
                 return
             self._make_folder()
+            target = self.folder / name
             with target.open("ab" if name in self._taken else "wb") as copy:
                 while piece := os.pread(file, MOST_BYTES, self._taken.setdefault(name, 0)):
                     copy.write(piece)

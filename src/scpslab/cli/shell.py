@@ -123,6 +123,8 @@ def _given(texts: list[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f'--set: found "{text}"; expected KEY=VALUE, such as mtu="576 B". Correct the option.')
+        if name.startswith("hosts."):
+            raise UsageError(f'--set: found "{text}"; expected hosts to be set by --stack. Use it.')
         values[name] = value
     return values
 

@@ -201,6 +201,11 @@ def _digest(run: Path) -> RunDigest:
             f"{run}: status: found {manifest.status}; expected a completed run. Run the scenario again: "
             "it goes on where it stopped."
         )
+    if not RunFolder(run).results.is_file():
+        raise ResultError(
+            f"{run}: found no {RESULTS}; expected the table of the run. "
+            f'Run "scpslab results {run}": it derives it again.'
+        )
     try:
         facts = {"scenario": manifest.scenario, "engine": manifest.engine, "seed": manifest.seed}
         return schema.read(

@@ -2,11 +2,13 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 import yaml
 
 from scpslab.cli.session import Session, new_folder
+from scpslab.core.errors import UsageError
 
 RUN = {"at": "1 s", "do": "run", "node": "h1", "command": "ping 10.0.0.2"}
 LINK = {"at": "2 s", "do": "link", "link": "hop", "ber": 1e-05}
@@ -77,11 +79,29 @@ def test_captures_grow_with_the_lab_s(out, session):
     assert session.files == [session.folder / "h1.pcap"]
 
 
-def test_captures_of_an_earlier_session_are_replaced(out, session):
-    (session.folder / "h1.pcap").write_bytes(b"longer and older")
-    (out / "captures" / "h1.pcap").write_bytes(b"new")
-    session.update(out)
-    assert (session.folder / "h1.pcap").read_bytes() == b"new"
+@pytest.mark.parametrize("left", ["h1.pcap", "transcript.yaml", "net.py"])
+def test_a_named_folder_loses_nothing_of_an_earlier_session(tmp_path, monkeypatch, left):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "net.py").write_text("mine")
+    (tmp_path / "kept" / left).write_text("earlier")
+    with pytest.raises(UsageError, match=f"found .*{left}; expected a folder without a session"):
+        Session(tmp_path / "kept", str(tmp_path / "net.py"), {})
+    assert (tmp_path / "kept" / left).read_text() == "earlier"
+    # The user's own file beside which the session is kept is not another one.
+    monkeypatch.chdir(tmp_path)
+    assert Session(Path(), "./net.py", {}).folder == Path()
+
+
+def test_sessions_of_one_place_have_folders_of_their_own(out, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sessions = [Session(new_folder(), "point_to_point", {}, is_asked_for=False) for _ in range(2)]
+    for number, session in enumerate(sessions):
+        (out / "transcript.jsonl").write_text(json.dumps(RUN) + "\n")
+        (out / "captures" / "h1.pcap").write_bytes(b"%d" % number)
+        session.update(out)
+        session.update(out)
+    assert [path.read_bytes() for path in sorted(tmp_path.glob("session-*/h1.pcap"))] == [b"0", b"1"]
+    assert [events(session) for session in sessions] == [[RUN], [RUN]]
 
 
 def test_links_and_pipes_of_a_guest_are_not_opened(out, session, tmp_path):

@@ -3,12 +3,16 @@
 import gzip
 import io
 import json
+import shutil
 import tarfile
 
 import pytest
 
 from scpslab.analysis import collect
 from scpslab.core.errors import ResultError
+from scpslab.running import RunOptions
+from scpslab.running.verify import Sample, verify
+from scpslab.runs import CampaignFolder, RunFolder
 from scpslab.runs.archive import digests_of, read_archive, write_archive
 
 
@@ -145,3 +149,36 @@ def test_an_archive_that_is_not_what_it_says_is_refused(run, tmp_path, change, s
     with pytest.raises(ResultError, match="b.tar.gz") as caught:
         read_archive(archive)
     assert says in str(caught.value)
+
+
+def test_a_run_without_its_table_is_not_packed_or_verified(run, tmp_path, in_this_process):
+    (run / "results.csv").unlink()
+    for refused in (lambda: write_archive([run], tmp_path / "a.tar.gz"), lambda: verify(run, RunOptions(), sample=Sample.parse("1"))):
+        with pytest.raises(
+            ResultError, match=r'found no results.csv; .* Run "scpslab results .*": it derives it again'
+        ):
+            refused()
+    assert not (tmp_path / "a.tar.gz").exists()
+
+
+@pytest.mark.parametrize("missing", ["manifest.json", "cells"])
+def test_a_campaign_is_packed_whole_or_not_at_all(run, scpslab, tmp_path, missing):
+    other, folder = tmp_path / "other-0001", tmp_path / "both-0001"
+    shutil.copytree(run, other)
+    told = {"campaign": "both", "title": "Both", "status": "interrupted", "left_out": []}
+    told["runs"] = [{"run": f"../{one.name}"} for one in (run, other)]
+    CampaignFolder(folder).write(told, map(RunFolder, (run, other)))
+    assert scpslab("export", folder, "--out", tmp_path / "a.tar.gz")[0] == 0
+    assert {one.digest.run for one in read_archive(tmp_path / "a.tar.gz")} == {run.name, other.name}
+
+    shutil.rmtree(other / "cells")
+    (other / missing).unlink(missing_ok=True)
+    (other / "results.csv").unlink()
+
+    code, _, wrong = scpslab("export", folder, "--out", tmp_path / "b.tar.gz")
+    assert (code, "other-0001" in wrong, (tmp_path / "b.tar.gz").exists()) == (5, True, False)
+
+
+def test_a_run_is_packed_from_within(run, scpslab, monkeypatch):
+    monkeypatch.chdir(run)
+    assert scpslab("export", ".")[:2] == (0, f"{run.name}.scpslab.tar.gz\n")

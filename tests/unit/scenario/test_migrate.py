@@ -191,3 +191,15 @@ def test_what_is_no_link_is_told_beside_a_moved_parameter(write, links):
     )
     with pytest.raises(ScenarioError, match=r"small.yaml:5: links.*expected keys with values"):
         scenario.load(str(write(f"{text}links: {links}\nworkloads: []\n")))
+
+
+def test_the_file_that_a_link_names_is_rewritten_and_stays_private(scpslab, tmp_path):
+    file, link = tmp_path / "old.yaml", tmp_path / "link.yaml"
+    file.write_text(OLD)
+    file.chmod(0o600)
+    link.symlink_to(file)
+
+    assert scpslab("migrate", link)[0] == 0
+    assert link.is_symlink()
+    assert file.read_text() != OLD
+    assert file.stat().st_mode & 0o777 == 0o600
