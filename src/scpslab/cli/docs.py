@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -65,7 +66,7 @@ def docs(
     text = pages[name].read_text(encoding="utf-8")
     if heading:
         text = _part(text, heading, page)
-    if not os.isatty(1):
+    if not (sys.stdout and sys.stdout.isatty()):
         typer.echo(text, nl=False)
         return
     console.width = min(console.width, WIDEST)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scpslab.cli.options import RunOrCampaign
+from scpslab.cli.options import RunOrCampaign, check_out
 from scpslab.cli.terminal import printable
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.runs import CampaignFolder, find_run, is_campaign
@@ -48,13 +48,7 @@ def export(
 
 def _require_room(out: Path) -> None:
     """Refuses a path that would replace something other than an earlier archive."""
-    if out.is_dir():
-        raise UsageError(
-            f"--out {out}: found a folder; expected the file to write. Name a file in it, such as "
-            f"{out / f'run{SUFFIX}'}."
-        )
-    if not out.parent.is_dir():
-        raise UsageError(f"--out {out}: found no folder {out.parent}; expected one. Make it, or choose another.")
+    check_out(out)
     if out.is_file() and out.stat().st_size:
         with out.open("rb") as file:
             if file.read(len(GZIP)) != GZIP:

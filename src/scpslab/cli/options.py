@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -108,3 +109,14 @@ Trust = Annotated[
 def split(values: list[str] | None) -> list[str]:
     """The words of an option that is repeated or separated with commas."""
     return [word.strip() for value in values or () for word in value.split(",") if word.strip()]
+
+
+def check_out(path: Path, option: str = "--out") -> None:
+    """Refuses a path of an option that cannot be a file.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not path.parent.is_dir() or path.is_dir():
+        found = "a folder" if path.is_dir() else "no folder for it"
+        raise UsageError(f"{option} {path}: found {found}; expected the file to write. Name another.")

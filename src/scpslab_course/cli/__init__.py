@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from scpslab.core.errors import UsageError
-
 Instructors = Annotated[
     Path | None,
     typer.Option(
@@ -25,17 +23,6 @@ CourseFolder = Annotated[Path, typer.Option(metavar="FOLDER", help="The course's
 IssuedTerm = Annotated[
     str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")
 ]
-
-
-def check_out(path: Path, option: str = "--out") -> None:
-    """Refuses a path of an option that cannot be a file.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    if not path.parent.is_dir() or path.is_dir():
-        found = "a folder" if path.is_dir() else "no folder for it"
-        raise UsageError(f"{option} {path}: found {found}; expected the file to write. Name another.")
 
 
 def now() -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from scpslab import analysis as results
 from scpslab.analysis import figures
-from scpslab.cli.options import Jobs
+from scpslab.cli.options import Jobs, check_out
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_summary, table_console
 from scpslab.cli.terminal import harmless, printable, warn
@@ -20,7 +20,7 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, UsageError
 from scpslab.core.scratch import replace_bytes
 from scpslab.running import RunOptions
-from scpslab_course.cli import AnAssignment, check_out, now
+from scpslab_course.cli import AnAssignment, now
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import variant as variants
 from scpslab_course.course import workspace as folders
@@ -259,7 +259,7 @@ def submit(
             warn(f"{finding.what}: {finding.says}")
     held = [finding.what for finding in findings if finding.holds]
     if held and not anyway:
-        said = "found what the grader would hold; expected the run of your log"
+        said = "found what the grader would hold or cannot read; expected a submission that it can grade"
         raise UsageError(f"{', '.join(held)}: {said}. Do what the warning says, or pack it --anyway.")
     content = submission.pack(workspace)
     target = out or workspace.folder / submission.default_name(workspace)

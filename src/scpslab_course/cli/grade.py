@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from scpslab.cli.options import Jobs, choice
+from scpslab.cli.options import Jobs, check_out, choice
 from scpslab.cli.terminal import harmless, printable, warn
 from scpslab.core.errors import FAILED_EXIT, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
-from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm, check_out, now
+from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm, now
 from scpslab_course.course.folder import Course, load_course, read_roster, read_submitters
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret

@@ -93,9 +93,12 @@ def interval(given: object, unit: str) -> tuple[float, float]:
     first, between, second = given.partition(BETWEEN) if isinstance(given, str) else ("", "", "")
     if not between or BETWEEN in second:
         raise GivenError(f"found {_said(given)}; expected LOW{BETWEEN}HIGH, such as 10{BETWEEN}20 {unit}".rstrip())
-    last = NUMBER.fullmatch(second.strip())
-    if last is not None and last[2] and (match := NUMBER.fullmatch(first.strip())) is not None and not match[2]:
-        first = f"{first} {last[2]}"
+    begins, ends = (NUMBER.fullmatch(text.strip()) for text in (first, second))
+    if begins is not None and ends is not None and bool(begins[2]) != bool(ends[2]):
+        if begins[2]:
+            advice = f"such as {begins[1]}{BETWEEN}{ends[1]} {begins[2]}"
+            raise GivenError(f"found {_said(given)}; expected the unit behind the second number, {advice}")
+        first = f"{first} {ends[2]}"
     high, low = number(second, unit), number(first, unit)
     if not 0 < low <= high:
         raise GivenError(f"found {_said(given)}; expected LOW{BETWEEN}HIGH with 0 < LOW <= HIGH")

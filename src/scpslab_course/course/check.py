@@ -38,7 +38,7 @@ DONE, LOOK, MISSING = State
 class Finding:
     """One line: the state of a part, its name, and what there is to say.
 
-    `holds`: the grader holds a submission that has it.
+    `holds`: the grader holds a submission that has it, or cannot read it.
     """
 
     state: State
@@ -114,7 +114,7 @@ def _answers(workspace: Workspace) -> Iterator[Finding]:
         written = read_answers(content_of(path), path)
     except (OSError, ScenarioError) as error:
         said = f"found {error.strerror}; expected your answers" if isinstance(error, OSError) else str(error)
-        yield Finding(MISSING, answers.FILE, said)
+        yield Finding(MISSING, answers.FILE, said, holds=isinstance(error, ScenarioError))
         return
     for said in written.complaints(workspace.assignment.file):
         if "which is no question" in said:
@@ -146,7 +146,7 @@ def _write_up(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(MISSING, WRITE_UP, f"found {error.strerror}; expected your write-up")
         return
     except UnicodeDecodeError:
-        yield Finding(MISSING, WRITE_UP, "found bytes that are not UTF-8; save the file as UTF-8")
+        yield Finding(MISSING, WRITE_UP, "found bytes that are not UTF-8; save the file as UTF-8", holds=True)
         return
     state = DONE if words >= ENOUGH_WORDS else LOOK
     yield Finding(state, WRITE_UP, f"{words} words besides the headings; expected at least {ENOUGH_WORDS}")

@@ -267,7 +267,7 @@ def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: 
     for one in (*planned(bound.assignment, parameters), *hidden):
         mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
         trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), mine, told)
-        earned = None if outcome.share is None else trial.points * outcome.share
+        earned = None if outcome.share is None else _points(trial.points, outcome.share)
         made = Graded("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
         yield replace(made, numbers=outcome.numbers) if isinstance(trial, HiddenTrial) else made
 
@@ -356,10 +356,8 @@ def predictions_of(
             part = replace(part, comment=LATE, given=line.value)
         elif line is not None:
             score = written.score_prediction(asked, marking.file.predictions[name], truth, line.value)
-            inside = _is_inside(asked, line.value, truth)
-            # Nobody adds up more digits.
-            earned = round(asked.points * score.share, 2)
-            part = replace(part, earned=earned, comment=score.comment, given=line.value, is_inside=inside)
+            part = replace(part, earned=_points(asked.points, score.share), comment=score.comment, given=line.value)
+            part = replace(part, is_inside=_is_inside(asked, line.value, truth))
         parts.append(part)
     return parts, findings
 
@@ -378,7 +376,7 @@ def answers_of(assignment: Assignment, marking: Marking, right: Expected, given:
             score = written.score_answer(asked, wanted, given.get(name))
             # A person can read what a program cannot: "2,5 s" is no reason to lose points unseen.
             by_hand = replace(part, comment=f"{score.comment} A person marks it.")
-            by_score = replace(part, earned=asked.points * score.share, comment=score.comment)
+            by_score = replace(part, earned=_points(asked.points, score.share), comment=score.comment)
             part = by_score if score.is_readable else by_hand
         yield part
 
@@ -397,7 +395,7 @@ def others_of(
         if right.lines and asked.file in right.lines:
             of, lines = marking.file.lines[asked.file].points, right.lines[asked.file]
             score = written.score_lines(lines, content) if content is not None else Score(0, said)
-            earned = of * score.share if score.is_readable else None
+            earned = _points(of, score.share) if score.is_readable else None
             yield Graded("lines", asked.file, asked.says, of, earned, score.comment, text)
         rubric = marking.file.deliverables.get(asked.file, ())
         # The rest of its points is for trials.
@@ -423,6 +421,11 @@ def _is_inside(asked: Prediction, given: str, truth: float | str) -> bool | None
         if isinstance(found := read_given(asked, given), tuple) and not isinstance(truth, str):
             return found[0] <= truth <= found[1]
     return None
+
+
+def _points(most: float, share: float) -> float:
+    """What a share earns: nobody adds up more digits, and parts add up to what is shown of them."""
+    return round(most * share, 2)
 
 
 def _text(given: object) -> str:

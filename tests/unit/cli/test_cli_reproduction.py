@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.analysis import collect
+
 pytestmark = pytest.mark.slow
 
 
@@ -20,6 +22,7 @@ def two_runs(synthetic, monkeypatch, tmp_path):
             '{"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "live", "seed": 1, "cells": {}}'
         )
         (run / "scenario.resolved.yaml").write_text("title: x\n")
+        collect(run)
     monkeypatch.chdir(tmp_path)
 
 
@@ -53,7 +56,7 @@ def test_the_stacks_of_a_run_are_compared(scpslab):
 
 
 NO_ARCHIVE = "found a file that is no archive; expected none, or an archive to replace. Choose another name."
-A_FOLDER = "found a folder; expected the file to write. Name a file in it, such as runs/run.scpslab.tar.gz."
+A_FOLDER = "found a folder; expected the file to write. Name another."
 RUNS = "expected a folder of runs, such as runs. Correct the path."
 
 
@@ -78,7 +81,7 @@ RUNS = "expected a folder of runs, such as runs. Correct the path."
         (
             "export first-0001 --out none/a.tar.gz",
             2,
-            "^error: --out none/a.tar.gz: found no folder none; expected one. Make it, or choose another.\n$",
+            "^error: --out none/a.tar.gz: found no folder for it; expected the file to write. Name another.\n$",
         ),
         ("clean --runs none", 2, f"^error: --runs none: found no such folder; {RUNS}\n$"),
         ("clean --runs mine.yaml", 2, f"^error: --runs mine.yaml: found a file; {RUNS}\n$"),

@@ -94,6 +94,11 @@ def test_the_unit_behind_an_interval_is_that_of_both_ends():
     assert interval("7..7", "kbit/s") == (7, 7)
 
 
+def test_a_unit_behind_the_first_number_alone_is_asked_about():
+    said = refusal(interval, "500 ms..900", "s", error=GivenError)
+    assert said == 'found "500 ms..900"; expected the unit behind the second number, such as 500..900 ms'
+
+
 @each(
     "text says",
     r"""

@@ -662,9 +662,8 @@ EXPECTED = re.compile(r"Your numbers differ(?:: |\. )``` (.*?) ```|``` ([^`]*[â”
 SHOWN = {
     FIRST: answer("rtt"),
     NOISE: lambda expected: expected.answers["reno_measured"].value * 1e3,
-    BLOAT: answer("echo_max"),
+    BLOAT: answer("ecn_saves"),
     OWN: lambda expected: expected.answers["one_measured"].value * 1e3,
-    HANDOVER: answer("resends"),
     DEEP: answer("tcp_goodput"),
     BUILD: lambda expected: expected.answers["carousel_measured"].value * 1e3,
 }
@@ -677,3 +676,13 @@ def test_the_lines_that_a_handout_shows_are_those_of_the_practice_variant(name):
     shown = [said(one) for one in re.findall(r"[\d,]*\d(?:\.\d+)?", after + before)]
     value = SHOWN[name](read_practice(both(name)[0]).expected)
     assert any(one == pytest.approx(value, rel=0.02) for one in shown), (value, shown)
+
+
+# The sample of write-your-own is one packet for each round trip, which everybody can compute.
+@pytest.mark.parametrize("name", [name for name in names() if name != OWN])
+def test_no_line_that_a_handout_shows_has_a_number_that_is_to_be_predicted(name):
+    lines = "".join(after + before for after, before in EXPECTED.findall(text(name, "handout")))
+    shown = [said(one) for one in re.findall(r"[\d,]*\d(?:\.\d+)?", lines)]
+    truths = [one for one in read_practice(both(name)[0]).expected.predictions.values() if isinstance(one, float)]
+    near = [one for one in shown if one != 1 for truth in truths if one == pytest.approx(truth, rel=0.02)]
+    assert near == []

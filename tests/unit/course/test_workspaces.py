@@ -93,6 +93,18 @@ def test_a_pipe_in_the_place_of_an_answer_is_no_answer(started, name, state):
     assert found.says.startswith("found no ordinary file;")
 
 
+@pytest.mark.parametrize(
+    ("name", "state", "content"),
+    [
+        ("answers.yaml", check._answers, b"limit: @window\n"),
+        ("write-up.md", check._write_up, "größer".encode("latin-1")),
+    ],
+)
+def test_what_the_grader_cannot_read_is_not_handed_in_by_mistake(started, name, state, content):
+    (started.folder / name).write_bytes(content)
+    assert [finding.what for finding in state(started) if finding.holds] == [name]
+
+
 def test_the_only_folder_below_is_found(started, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert str(find_workspace(None)) == "mine"

@@ -153,7 +153,10 @@ def test_an_archive_that_is_not_what_it_says_is_refused(run, tmp_path, change, s
 
 def test_a_run_without_its_table_is_not_packed_or_verified(run, tmp_path, in_this_process):
     (run / "results.csv").unlink()
-    for refused in (lambda: write_archive([run], tmp_path / "a.tar.gz"), lambda: verify(run, RunOptions(), sample=Sample.parse("1"))):
+    for refused in (
+        lambda: write_archive([run], tmp_path / "a.tar.gz"),
+        lambda: verify(run, RunOptions(), sample=Sample.parse("1")),
+    ):
         with pytest.raises(
             ResultError, match=r'found no results.csv; .* Run "scpslab results .*": it derives it again'
         ):
