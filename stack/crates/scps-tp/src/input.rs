@@ -327,7 +327,8 @@ impl Connection {
         let Taken { verdict, mut need, start, len } = self.inbound.take(&mut self.control, now, position, tcp, payload);
         self.outbound.note(&mut self.control, now, route, TraceEvent::DataReceived, start, len);
         let data = self.inbound.receiver.data();
-        if data.pieces().is_empty() {
+        if data.next() > before {
+            // The hole that was waited at is filled; another one has a time of its own.
             self.control.timers.stop(Timer::BetsReceive);
         }
         self.inbound.start_bets_timer(&mut self.control, now);

@@ -53,13 +53,12 @@ impl Connection {
     }
 
     fn on_bets_receive(&mut self, now: Instant, route: &Route) {
-        let Connection { control, inbound, .. } = self;
+        let inbound = &mut self.inbound;
         if inbound.receiver.data_mut().skip_hole().is_none() {
             return;
         }
         if !inbound.receiver.data().pieces().is_empty() {
             inbound.snack.request();
-            control.timers.set(Timer::BetsReceive, now + control.config.bets_policy.receive_timeout);
         }
         self.consume_fin(now, route);
         self.inbound.ack.want_now();

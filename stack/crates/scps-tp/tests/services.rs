@@ -91,6 +91,23 @@ fn a_skipped_hole_is_reported_before_what_follows() {
 }
 
 #[test]
+fn the_next_hole_is_waited_for_as_long_as_the_first() {
+    // The reader waits at 1001:2001 from 1.0 s on, and that hole is filled at 2.0 s; then it waits at 3001:4001.
+    let mut s = Script::accepted(bets(), "mss 1000 caps 0xc0 win 65535");
+    s.run("1.0 < . 1:1001 ack 1\n1.0 user read 5000\n1.0 < . 2001:3001 ack 1\n1.9 < . 4001:5001 ack 1");
+    s.run("2.0 < . 1001:2001 ack 1\n2.0 user read 5000\n3.0 user read 5000");
+    assert_eq!((s.received.len(), s.holes.len()), (3000, 0));
+    s.run("3.0 < . 3001:4001 ack 1\n3.0 user read 5000");
+    assert_eq!((s.received.len(), s.holes.len()), (5000, 0));
+    // A reader that is late has the whole time as well, and a hole that was passed over takes nothing of it.
+    s.run(
+        "4.0 < . 6001:7001 ack 1\n4.0 < . 8001:9001 ack 1\n4.0 user read 5000\n6.0 user read 5000\n6.0 user read 5000",
+    );
+    s.run("7.0 < . 7001:8001 ack 1\n7.0 user read 5000");
+    assert_eq!((s.received.len(), s.holes.clone()), (8000, vec![(5000, 1000)]));
+}
+
+#[test]
 fn bets_gives_up_nothing_that_the_receiver_cannot_pass_over() {
     for (window, then) in [(65_535, "user close"), (1000, "user send 2000")] {
         let syn_ack = format!("win {window} mss 1000 caps 0xc0");
