@@ -165,7 +165,8 @@ impl Connection {
         if tcp.flags.has(Flags::RST) {
             return self.on_reset(now, position);
         }
-        if !self.inbound.is_acceptable(position, len) {
+        // A FIN without data needs no room: it is taken at a closed window too.
+        if !self.inbound.is_acceptable(position, if data.is_empty() { 0 } else { len }) {
             self.answer_unacceptable(now, tcp, len as usize);
             if len > 0 {
                 self.control.stats.duplicate_segments += 1;

@@ -356,6 +356,30 @@ fn a_peer_that_answers_probes_keeps_its_closed_window_as_long_as_it_likes() {
 }
 
 #[test]
+fn a_fin_waits_at_a_closed_window_as_long_as_the_peer_answers() {
+    // The data ends where the window ends; RFC 9293 §3.8.6.1 as above.
+    let mut s = Script::connected(unlimited(), no_rate());
+    s.run("1.0 user send 1000\n1.1 < . 1:1 ack 1001 win 0\n1.2 user close");
+    for minute in 1..=100 {
+        s.run(&format!("{}.0 < . 1:1 ack 1001 win 0", 60 * minute));
+    }
+    s.run("6001.0 state is FinWait1");
+    assert!(s.sent.iter().filter(|p| p.tcp.flags.has(Flags::FIN)).count() > 90, "it is probed");
+    s.sent.clear();
+    s.run("6001.0 < . 1:1 ack 1001 win 60000\n6001.0 > F. 1001:1001");
+    s.run("6001.1 < . 1:1 ack 1002\n6001.1 state is FinWait2");
+}
+
+#[test]
+fn a_fin_is_taken_at_a_closed_window() {
+    let mut s = Script::accepted(plain().receive_buffer(2000), "mss 1000 caps 0x40 win 65535");
+    s.run("1.0 < . 1:1001 ack 1\n1.0 < . 1001:2001 ack 1\n1.0 > . 1:1 ack 2001 win 0");
+    s.run("1.1 < F. 2001:2001 ack 1\n1.1 > . 1:1 ack 2002 win 0\n1.1 state is CloseWait");
+    s.run("1.2 < F. 2001:2001 ack 1\n1.2 > . 1:1 ack 2002 win 0\n1.3 user read 5000");
+    assert_eq!(s.received.len(), 2000);
+}
+
+#[test]
 fn a_probe_of_a_closed_window_is_not_reported_as_received() {
     // RFC 2018 §3: a block names what came.
     let config = plain().sack(true).receive_buffer(2000);

@@ -245,10 +245,10 @@ impl Outbound {
         }
     }
 
-    /// True if the peer's window ends before a segment that was sent. A FIN alone goes whatever the window.
+    /// True if the peer's window ends before a segment that was sent. A FIN alone may leave so, but is not resent by its timer: whoever
+    /// answers that the window is closed is there, and may keep it closed (RFC 9293 §3.8.6.1).
     fn is_beyond_window(&self, sent: &Sent) -> bool {
-        let is_fin_alone = sent.fin && sent.end - sent.start == 1;
-        sent.start >= self.sender.edge() && !is_fin_alone
+        sent.start >= self.sender.edge()
     }
 
     /// True if data waits, the window does not take it, and nothing is on its way whose fate the retransmission timer
