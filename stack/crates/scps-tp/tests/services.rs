@@ -80,6 +80,17 @@ fn bets_abandons_data_after_the_limit_and_stays_open() {
 }
 
 #[test]
+fn bets_abandons_all_that_was_lost_too_often_at_once() {
+    // Everything is lost at 2.1, 5.1 and 11.1 s (RTO 1.5 s, doubled); what has nothing behind it is sent again.
+    let mut s = Script::connected_with(bets().snack(false), no_rate(), "win 65535 mss 1000 caps 0x80");
+    s.run("0.6 user send 4000");
+    s.advance(Instant::from_secs(11));
+    s.sent.clear();
+    s.run("11.1 > P. 3001:4001\n11.2 quiet");
+    assert_eq!(s.endpoint.bets_send_holes(s.connection()), Ok(vec![(0, 2999)]));
+}
+
+#[test]
 fn a_skipped_hole_is_reported_before_what_follows() {
     // Items 98 and 99: octets 1000 to 1999 of the stream never come; the reader waits 1.05 s.
     let mut s = Script::accepted(bets(), "mss 1000 caps 0xc0 win 65535");

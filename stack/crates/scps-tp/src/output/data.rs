@@ -31,16 +31,24 @@ const RECORD_BOUNDARY_LEN: u64 = 4;
 impl Outbound {
     /// The data that may leave now, and what of it was lost before.
     pub(super) fn next_data(&mut self, control: &mut Control, sending: &Sending<'_>) -> Option<(Draft, Option<Sent>)> {
+        while self.board.next_lost().is_some_and(|lost| self.is_hopeless(control, &lost)) {
+            self.abandon_front(control, sending.now, sending.route);
+        }
         if let Some(lost) = self.board.next_lost() {
-            if let Some((draft, lost)) = self.next_resend(control, sending.now, sending.route, lost) {
-                return Some((draft, Some(lost)));
-            }
-            // Blocked by the window: new data is blocked as well.
-            if self.board.next_lost().is_some() {
-                return None;
-            }
+            // Blocked by the window, new data is blocked as well.
+            let (draft, lost) = self.next_resend(control, sending.now, sending.route, lost)?;
+            return Some((draft, Some(lost)));
         }
         self.next_new(control, sending).map(|draft| (draft, None))
+    }
+
+    /// True if the lowest segment is to be given up under BETS (scps-tp §7.1).
+    fn is_hopeless(&self, control: &Control, lost: &Sent) -> bool {
+        control.agreed.bets
+            && lost.start == self.sender.una()
+            && u32::from(lost.transmissions) > control.config.bets_policy.retransmissions_max
+            // A receiver passes over a hole when later data came. A FIN is no data, nor is what its window does not take.
+            && self.sender.data().end().min(self.sender.edge()) > lost.end
     }
 
     /// Octets in flight as congestion control sees them: duplicates acknowledged have left (scps-tp §4.3).
@@ -50,15 +58,6 @@ impl Outbound {
     }
 
     fn next_resend(&mut self, control: &mut Control, now: Instant, route: &Route, lost: Sent) -> Option<(Draft, Sent)> {
-        if control.agreed.bets
-            && lost.start == self.sender.una()
-            && u32::from(lost.transmissions) > control.config.bets_policy.retransmissions_max
-            // A receiver passes over a hole when later data came. A FIN is no data, nor is what its window does not take.
-            && self.sender.data().end().min(self.sender.edge()) > lost.end
-        {
-            self.abandon_front(control, now, route);
-            return None;
-        }
         if self.is_beyond_window(&lost) {
             // The window closed over what was sent, or over a probe's octet: probing continues.
             self.arm_persist(control, now, route);
