@@ -6,6 +6,10 @@ use scps_types::Duration;
 /// Intervals in seconds; the reference increments before it uses the table, so the first is 5 (scps-tp §6.6).
 const INTERVALS_S: [u64; 6] = [5, 6, 12, 24, 48, 60];
 
+/// Least time between two probes, or two keep-alives: those of a route that is down are not counted, and without it a timer that is due
+/// again at once would be due for ever.
+pub const INTERVAL_MIN: Duration = Duration::from_millis(1);
+
 /// Where in the schedule the probing is.
 #[derive(Clone, Copy, Debug)]
 pub struct Persist {
@@ -24,13 +28,17 @@ impl Persist {
     pub fn next_interval(&mut self) -> Duration {
         let interval = Duration::from_secs(INTERVALS_S[self.step.min(INTERVALS_S.len() - 1)]);
         self.step += 1;
-        interval.min(self.config.max)
+        self.bounded(interval)
     }
 
     /// The first interval after the route became unavailable.
     pub fn outage_interval(&mut self) -> Duration {
         self.step = 0;
-        self.config.outage_first.min(self.config.max)
+        self.bounded(self.config.outage_first)
+    }
+
+    fn bounded(&self, interval: Duration) -> Duration {
+        interval.min(self.config.max).max(INTERVAL_MIN)
     }
 
     /// A probe left. True if the limit is reached and the connection must be aborted.
@@ -64,6 +72,8 @@ mod tests {
         let mut p = Persist::new(PersistConfig { max: Duration::from_secs(10), ..Config::default().persist });
         let s: Vec<_> = (0..4).map(|_| p.next_interval().as_secs()).collect();
         assert_eq!(s, [5, 6, 10, 10]);
+        let mut p = Persist::new(PersistConfig { max: Duration::ZERO, ..Config::default().persist });
+        assert_eq!([p.next_interval(), p.outage_interval()], [INTERVAL_MIN; 2]);
     }
 
     #[test]

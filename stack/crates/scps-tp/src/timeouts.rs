@@ -4,6 +4,7 @@ use crate::connection::Connection;
 use crate::control::Control;
 use crate::event::CloseReason;
 use crate::outbound::Outbound;
+use crate::persist::INTERVAL_MIN;
 use crate::route::Route;
 use crate::scoreboard::Fate;
 use crate::state::State;
@@ -69,6 +70,7 @@ impl Connection {
 impl Outbound {
     fn on_keepalive(&self, control: &mut Control, now: Instant, route: &Route) {
         let Some((_, interval)) = control.config.keepalive else { return };
+        let interval = interval.max(INTERVAL_MIN);
         let next = if control.config.keepalive_asks {
             control.probing.ask_if_silent(now, route.is_available(), self.path.rto(), interval)
         } else {

@@ -308,6 +308,19 @@ fn a_fin_lost_until_the_route_is_given_up_is_the_probe() {
 }
 
 #[test]
+fn intervals_of_nothing_end_while_the_route_is_down() {
+    let mut probing = unlimited();
+    probing.persist.max = Duration::ZERO;
+    let asking = unlimited().keepalive(Some((Duration::from_secs(1), Duration::ZERO)));
+    for config in [probing, asking.clone(), asking.keepalive_asks(true)] {
+        let mut s = Script::connected(config, no_rate());
+        s.run("1.0 user outage\n1.0 user send 1000");
+        s.advance(Instant::from_secs(2));
+        s.run("2.0 user restore\n2.0 state is Established");
+    }
+}
+
+#[test]
 fn a_route_given_up_or_back_concerns_all_its_connections() {
     let rto = Config::default().rto.to_persist(Some(2));
     let mut s = Script::connected_with(unlimited().rto(rto), no_rate(), "win 65535 mss 1000 caps 0x00");
