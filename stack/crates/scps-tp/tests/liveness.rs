@@ -300,6 +300,15 @@ fn a_window_short_of_a_compressed_segment_is_probed() {
 }
 
 #[test]
+fn segments_of_an_octet_leave_behind_compressed_headers() {
+    // MSS 1 and 20 octets are less than the first compressed header with timestamps, which has 22.
+    let config = unlimited().mss(Some(1)).compression(true).timestamps(true);
+    let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0x50 ts 1000");
+    s.run("1.0 user send 5\n1.0 state flight 5");
+    assert_eq!(s.endpoint.stats(s.connection()).unwrap().data_segments_sent, 5);
+}
+
+#[test]
 fn a_fin_lost_until_the_route_is_given_up_is_the_probe() {
     let rto = Config::default().rto.to_persist(Some(3));
     let mut s = Script::connected_with(plain().rto(rto), no_rate(), "win 65535 mss 1000 caps 0x00");

@@ -216,7 +216,7 @@ impl Outbound {
             // The packet may be as long as an uncompressed one: MSS and 20 octets of header (scps-tp §2.7).
             let ack = if self.sender.is_ack_heard() { 0 } else { 6 };
             let header = 8 + ack + if control.agreed.timestamps { 8 } else { 0 };
-            return (self.effective_mss(control, route) + 20 - header).max(1);
+            return (self.effective_mss(control, route) + 20).saturating_sub(header).max(1);
         }
         let record = if ends_record { RECORD_BOUNDARY_LEN } else { 0 };
         self.full_segment(control, route).saturating_sub(record).max(1)
