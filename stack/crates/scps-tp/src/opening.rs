@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::negotiation;
 use scps_types::{Duration, Instant};
-use scps_wire::options::{Options, Timestamps};
+use scps_wire::options::{Options, Timestamps, MAX_LEN};
 use scps_wire::tcp::{Flags, Tcp};
 
 /// The opening of a connection.
@@ -96,6 +96,10 @@ impl Opening {
         }
         let may_stamp = answered.is_none_or(|o| o.timestamps.is_some());
         self.own_options.timestamps = (config.timestamps && may_stamp).then_some(stamp);
+        if self.own_options.emit_len() > MAX_LEN {
+            // They alone have no fixed length, and a connection does without.
+            self.own_options.binding_spaces = None;
+        }
     }
 
     /// From now on our SYNs offer no SCPS, for some hosts never answer those that do (scps-tp §1.4). It may be the answers that

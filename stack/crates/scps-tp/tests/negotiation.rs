@@ -226,6 +226,17 @@ fn binding_spaces_do_not_hinder_opening() {
 }
 
 #[test]
+fn binding_spaces_that_do_not_fit_are_left_out() {
+    let space = |len: usize| scps_wire::scps::BindingSpace { id: 9, first_nibble: 0, data: vec![1; len] };
+    let offered = |config: Config, len| syn(config.binding_spaces(vec![space(len)]), no_rate());
+    // A SYN has 24 octets of other options by default, which leaves 16: kind, length, identifier, length and 12 of data.
+    assert!(offered(Config::default(), 12).binding_spaces.is_some());
+    let without = offered(Config::default(), 14);
+    assert!(without.binding_spaces.is_none() && without.capabilities.is_some() && without.timestamps.is_some());
+    assert!(offered(Config::default().timestamps(false), 14).binding_spaces.is_some());
+}
+
+#[test]
 fn initial_sequence_numbers_do_not_follow_the_clock() {
     // Item 120: consecutive connections a millisecond apart; with the clock alone they would differ by 250.
     let mut s = Script::new(plain(), no_rate());
