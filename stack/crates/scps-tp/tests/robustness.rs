@@ -190,6 +190,15 @@ fn simultaneous_open_and_close_succeed() {
 }
 
 #[test]
+fn a_syn_ends_time_wait_only_where_somebody_listens() {
+    let ended = "1.0 user close\n1.0 > F. 1:1\n1.5 < F. 1:1 ack 2\n1.5 > . 2:2 ack 2\n1.6 < S 20000:20000 mss 1000";
+    let mut s = Script::accepted(plain(), "mss 1000 win 9000");
+    s.run(ended).run("1.6 > S. 0:0 ack 20001");
+    let mut s = Script::connected(plain(), no_rate());
+    s.run(ended).run("1.6 > . 2:2 ack 2\n1.6 state is TimeWait\n1.7 < F. 1:1 ack 2\n1.7 > . 2:2 ack 2");
+}
+
+#[test]
 fn the_same_inputs_give_the_same_packets() {
     let run = || {
         let mut s = Script::connected(Config::default(), scps_tp::RouteConfig::default());

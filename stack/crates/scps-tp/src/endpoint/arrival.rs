@@ -72,9 +72,10 @@ impl Endpoint {
         let (local, remote) = ((envelope.dst, tcp.dst_port), (envelope.src, tcp.src_port));
         let known = self.connections.table.between(local, remote);
         if let Some(index) = known {
-            // RFC 1122 §4.2.2.13: a new SYN beyond the old connection's numbers ends TIME-WAIT.
+            // RFC 1122 §4.2.2.13: a new SYN beyond the old connection's numbers ends TIME-WAIT if somebody accepts it.
             let is_reopening = tcp.flags.has(Flags::SYN)
                 && !tcp.flags.has(Flags::ACK)
+                && self.listeners.at(local).is_some()
                 && self.connections.table.at(index).is_some_and(|c| {
                     c.control.state == State::TimeWait
                         && c.inbound.receiver.position(tcp.seq) > c.inbound.receiver.next() as i64
