@@ -214,6 +214,19 @@ fn a_compressed_packet_needs_more_than_its_identifier() {
 }
 
 #[test]
+fn a_reset_answers_full_headers_alone() {
+    // scps-tp §3.8. Neither acknowledges our SYN.
+    let mut s = Script::new(unlimited().compression(true), no_rate());
+    s.run("0.0 user listen\n0.0 < S 0:0 mss 1000 caps 0x50\n0.0 > S. 0:0");
+    let window_ack = Some((100, s.our_iss() + 5000));
+    let header = Compressed { seq: Some(PEER_ISS + 1), window_ack, ..Compressed::new(PEER_ID) };
+    s.endpoint.handle_input(s.now, &compressed(&header, b""), Trust::Check);
+    assert_eq!(s.endpoint.drops(DropReason::BadAck), 1);
+    assert!(s.endpoint.poll_transmit(s.now, &mut Vec::new()).is_none());
+    s.run("0.1 < . 1:1 ack 5000\n0.1 > R 5000:5000");
+}
+
+#[test]
 fn compressed_packets_of_the_peer_are_taken() {
     let bare = Compressed::new(PEER_ID);
     let mut s = compressing(false);

@@ -143,7 +143,11 @@ impl Endpoint {
             Verdict::Accepted => Ok(()),
             Verdict::Dropped(reason) => Err(reason),
             Verdict::ResetReply(reason) => {
-                self.replies.reset(now, &mut self.connections, envelope, tcp, data.len());
+                // What is compressed may be of an older connection with this identifier, and names no ports (scps-tp §3.8). Whoever
+                // hears nothing repeats itself with a full header.
+                if is_whole {
+                    self.replies.reset(now, &mut self.connections, envelope, tcp, data.len());
+                }
                 Err(reason)
             }
         }
