@@ -91,6 +91,8 @@ pub struct Scoreboard {
     copies: VecDeque<(u64, u64)>,
     /// What is sacked, as runs without a gap: first position, and the one after the last.
     sacked: BTreeMap<u64, u64>,
+    /// A range that reports of holes covered: what is on its way there was resent at that time or later.
+    reported: Option<(u64, u64, Instant)>,
     /// Segments that were looked at one by one because of an acknowledgement.
     #[cfg(test)]
     visits: usize,
@@ -336,6 +338,7 @@ impl Scoreboard {
                 self.update(i, |s| s.fate = Fate::InFlight);
             }
         }
+        self.reported = None;
         self.sort_copies();
     }
 
@@ -403,17 +406,31 @@ impl Scoreboard {
     /// Returns the highest end newly marked.
     pub fn snack(&mut self, left: u64, right: u64, now: Instant, patience: Duration, twice: bool) -> Option<u64> {
         let mut highest = None;
-        let mut i = self.index_of(left);
+        // Peers repeat what they said: where all that is on its way was resent too recently, nothing is looked at again.
+        let is_recent = |since| now.since(since) < patience;
+        let known = self.reported.filter(|r| r.0 <= left && left <= r.1 && is_recent(r.2));
+        let (start, from, mut since) = known.unwrap_or((left, left, now));
+        let mut i = self.index_of(from);
+        let mut end = from;
         while i < self.segments.len() && self.segments[i].start < right {
+            #[cfg(test)]
+            {
+                self.visits += 1;
+            }
             let s = self.segments[i];
-            let too_soon = s.transmissions > 1 && now.since(s.sent_at) < patience;
-            if matches!(s.fate, Fate::InFlight | Fate::Presumed) && !too_soon {
-                self.mark(i, Cause::Snack, true);
-                self.update(i, |s| s.twice = twice);
-                highest = Some(s.end);
+            end = s.end.min(right);
+            if matches!(s.fate, Fate::InFlight | Fate::Presumed) {
+                if s.transmissions > 1 && is_recent(s.sent_at) {
+                    since = since.min(s.sent_at);
+                } else {
+                    self.mark(i, Cause::Snack, true);
+                    self.update(i, |s| s.twice = twice);
+                    highest = Some(s.end);
+                }
             }
             i += 1;
         }
+        self.reported = Some((start, end.max(from), since));
         highest
     }
 
@@ -540,127 +557,4 @@ impl Scoreboard {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const T: fn(u64) -> Instant = Instant::from_millis;
-    const MS: fn(u64) -> Duration = Duration::from_millis;
-
-    fn board(n: u64) -> Scoreboard {
-        let mut b = Scoreboard::default();
-        for i in 0..n {
-            b.push(1 + i * 100, 101 + i * 100, T(i), false);
-        }
-        b
-    }
-
-    #[test]
-    fn acknowledgement_releases_and_reports_the_newest() {
-        let mut b = board(3);
-        let o = b.ack_to(201, T(50), None, |_| false);
-        assert_eq!((o.octets, o.newest.map(|d| d.order), b.flight_size()), (200, Some(1), 100));
-    }
-
-    #[test]
-    fn a_partial_acknowledgement_keeps_the_rest() {
-        let mut b = board(1);
-        assert_eq!(b.ack_to(31, T(50), None, |_| false).octets, 30);
-        assert_eq!((b.flight_size(), b.front().map(|s| s.start)), (70, Some(31)));
-    }
-
-    #[test]
-    fn a_snack_marks_only_its_hole_and_respects_the_embargo() {
-        let mut b = board(5);
-        assert_eq!(b.snack(101, 301, T(50), MS(40), false), Some(301));
-        assert_eq!(b.next_lost().map(|s| s.start), Some(101));
-        b.on_resent(101, T(51), Some(MS(40)), 4);
-        b.on_resent(201, T(51), Some(MS(40)), 4);
-        assert_eq!(b.snack(101, 301, T(60), MS(40), false), None);
-        assert_eq!(b.next_embargo(), Some(T(91)));
-        assert_eq!(b.snack(101, 301, T(91), MS(40), false), Some(301));
-    }
-
-    #[test]
-    fn later_transmissions_that_arrive_reveal_losses() {
-        let mut b = board(5);
-        let mut o = Outcome::default();
-        b.sack(401, 501, T(50), None, &mut o);
-        assert_eq!(b.detect(3, Cause::Dupack), Some(201));
-        assert_eq!(b.detect(1, Cause::Dupack), Some(401));
-        // A resend that arrives reveals nothing about the segments sent after it.
-        b.on_resent(1, T(51), None, 4);
-        b.push(501, 601, T(52), false);
-        b.sack(1, 101, T(90), None, &mut o);
-        assert_eq!(b.detect(1, Cause::Dupack), None);
-    }
-
-    #[test]
-    fn the_cost_of_an_acknowledgement_does_not_grow_with_the_window() {
-        const SEGMENTS: u64 = 20_000;
-        let mut b = board(SEGMENTS);
-        let mut o = Outcome::default();
-        // The first is lost, and each that arrives is reported in a block that grows.
-        for i in 1..SEGMENTS {
-            b.sack(101, 101 + i * 100, T(SEGMENTS + i), None, &mut o);
-            b.detect(3, Cause::Dupack);
-        }
-        assert!(b.visits < 5 * SEGMENTS as usize, "{} visits", b.visits);
-        // A peer repeats four blocks over all of it.
-        let before = b.visits;
-        for _ in 0..1000 {
-            for quarter in 0..4 {
-                let left = 101 + quarter * SEGMENTS / 4 * 100;
-                b.sack(left, (left + SEGMENTS / 4 * 100).min(1 + SEGMENTS * 100), T(90_000), None, &mut o);
-            }
-            b.detect(3, Cause::Dupack);
-        }
-        assert!(b.visits - before < 10_000, "{} visits", b.visits - before);
-        assert_eq!((b.next_lost().map(|s| s.start), o.octets), (Some(1), (SEGMENTS - 1) * 100));
-    }
-
-    #[test]
-    fn what_is_sacked_is_kept_as_runs() {
-        let mut b = board(10);
-        let mut o = Outcome::default();
-        for i in [2, 4, 3, 7, 0] {
-            b.sack(1 + i * 100, 101 + i * 100, T(50), None, &mut o);
-        }
-        let runs = |b: &Scoreboard| b.sacked.iter().map(|run| (*run.0, *run.1)).collect::<Vec<_>>();
-        assert_eq!(runs(&b), [(1, 101), (201, 501), (701, 801)]);
-        b.ack_to(351, T(60), None, |_| false);
-        assert_eq!(runs(&b), [(351, 501), (701, 801)]);
-        b.forget_sacks();
-        assert_eq!((runs(&b), b.flight_size()), (Vec::new(), 650));
-        b.sack(901, 1001, T(70), None, &mut o);
-        assert_eq!(b.detect(1, Cause::Dupack), Some(901), "what was sacked may be found lost");
-    }
-
-    #[test]
-    fn a_resend_acknowledged_too_soon_is_superfluous() {
-        let mut b = board(2);
-        b.snack(1, 101, T(10), MS(0), false);
-        b.on_resent(1, T(10), None, 4);
-        let o = b.ack_to(101, T(15), Some(MS(20)), |_| false);
-        assert_eq!((o.superfluous, o.newest), (1, None));
-    }
-
-    #[test]
-    fn the_double_retransmission_defect_sends_two_copies() {
-        let mut b = board(1);
-        b.snack(1, 101, T(10), MS(0), true);
-        b.on_resent(1, T(10), Some(MS(50)), 4);
-        assert_eq!(b.next_lost().map(|s| s.cause), Some(Cause::Double));
-        b.on_resent(1, T(10), Some(MS(50)), 4);
-        assert!(b.next_lost().is_none());
-    }
-
-    #[test]
-    fn splitting_keeps_the_sums() {
-        let mut b = board(1);
-        b.mark_front(Cause::Rto, false);
-        b.split(1, 40);
-        assert_eq!((b.len(), b.flight_size()), (2, 0));
-        b.on_resent(1, T(5), None, 4);
-        assert_eq!((b.flight_size(), b.next_lost().map(|s| (s.start, s.end))), (40, Some((41, 101))));
-    }
-}
+mod tests;
