@@ -1,8 +1,9 @@
 //! Transfers between two servers, the client commanding both (scps-fp §12).
 
-use super::report::{Report, Status};
+use super::report::{Integrity, Report, Status};
 use super::{failure_of, Client, Context, Fault, Remote, Start, Urge};
 use crate::address::{find_port, port_text};
+use crate::command::FileType;
 use crate::private::part_path;
 use crate::reply::{find_marker, find_size, Reply};
 use crate::restart::{Attempts, Decision, Failure};
@@ -24,6 +25,8 @@ struct Exchange<'r, 'a> {
     receiver: &'r mut Remote,
     /// The primary opens the data connection, so it gets PORT and goes first.
     sender_is_primary: bool,
+    /// The receiver has begun at least once: what it stores under this name is ours.
+    begun: bool,
 }
 
 impl Client<'_> {
@@ -37,7 +40,7 @@ impl Client<'_> {
         let enabled = primary.wishes.auto_restart;
         let sender_is_primary = direction == Direction::ToSecondary;
         let (sender, receiver) = if sender_is_primary { (primary, secondary) } else { (secondary, primary) };
-        let mut exchange = Exchange { cx, sender, receiver, sender_is_primary };
+        let mut exchange = Exchange { cx, sender, receiver, sender_is_primary, begun: false };
         let report = exchange.run(std::mem::take(&mut self.restart), source, target, enabled);
         if report.status == Status::Interrupted {
             self.last_size = report.marker;
@@ -57,7 +60,13 @@ impl Exchange<'_, '_> {
         let mut report = Report::default();
         loop {
             report.markers.push(marker.unwrap_or(0));
-            let mut failure = match self.attempt(source, target, marker.unwrap_or(0)) {
+            let result = self.attempt(source, target, marker.unwrap_or(0)).and_then(|reply| {
+                if report.markers.last() > Some(&0) {
+                    self.prove_whole(source, target, &mut report)?;
+                }
+                Ok(reply)
+            });
+            let mut failure = match result {
                 Ok(reply) => {
                     report.reply = Some(reply.code);
                     report.text = reply.text();
@@ -89,7 +98,9 @@ impl Exchange<'_, '_> {
                     Err(fault) => failure = fault.into(),
                 }
             }
-            marker = self.stored(target);
+            if self.begun {
+                marker = self.stored(target);
+            }
         }
         report.restarts = Some(attempts.restarts);
         report
@@ -106,8 +117,28 @@ impl Exchange<'_, '_> {
         None
     }
 
+    /// After a restart: length and, if nothing translates, checksum of the whole file at both servers.
+    fn prove_whole(&mut self, source: &str, target: &str, report: &mut Report) -> Result<(), Failure> {
+        let Exchange { cx, sender, receiver, sender_is_primary, .. } = self;
+        let sizes = (sender.size(cx, source)?, receiver.size(cx, target)?);
+        let sums = (sender.crc(cx, source)?, receiver.crc(cx, target)?);
+        let primary = if *sender_is_primary { sender } else { receiver };
+        let is_image = primary.wishes.file_type == FileType::Image;
+        let (integrity, text) = match (sizes, sums) {
+            ((Some(a), Some(b)), _) if a != b => (Integrity::Mismatch, "the sizes differ"),
+            (_, (Some(a), Some(b))) if is_image && a != b => (Integrity::Mismatch, "the checksums differ"),
+            ((Some(_), Some(_)), (Some(_), Some(_))) if is_image => (Integrity::Ok, ""),
+            _ => (Integrity::NotOffered, ""),
+        };
+        report.integrity = Some(integrity);
+        if integrity == Integrity::Mismatch {
+            return Err(Failure::Final(text.to_owned()));
+        }
+        Ok(())
+    }
+
     fn attempt(&mut self, source: &str, target: &str, marker: u64) -> Result<Reply, Failure> {
-        let Exchange { cx, sender, receiver, sender_is_primary } = self;
+        let Exchange { cx, sender, receiver, sender_is_primary, .. } = self;
         let (active, passive): (&mut Remote, &mut Remote) =
             if *sender_is_primary { (sender, receiver) } else { (receiver, sender) };
         let letter = active.wishes.file_type.letter();
@@ -141,27 +172,29 @@ impl Exchange<'_, '_> {
         let mut sent: Option<Reply> = None;
         let mut stored: Option<Reply> = None;
         let mut last_word = self.cx.net.now();
-        let mut begun = 0;
+        let mut begun = [false; 2];
         loop {
             // Octets cannot be counted here; an armed wish comes up as soon as both have begun.
-            let urge = if begun >= 2 { self.cx.urge(u64::MAX) } else { self.cx.console.urge() };
+            let urge = if begun == [true; 2] { self.cx.urge(u64::MAX) } else { self.cx.console.urge() };
             if let Some(urge) = urge {
                 return self.stop(urge);
             }
             let mut heard = false;
             let mut failed = None;
-            for (remote, done) in [(&mut *self.sender, &mut sent), (&mut *self.receiver, &mut stored)] {
+            let sides = [(&mut *self.sender, &mut sent), (&mut *self.receiver, &mut stored)];
+            for ((remote, done), begun) in sides.into_iter().zip(&mut begun) {
                 if done.is_some() {
                     continue;
                 }
                 let Some(reply) = remote.poll(self.cx)? else { continue };
                 heard = true;
                 match reply.class() {
-                    1 => begun += 1,
+                    1 => *begun = true,
                     2 => *done = Some(reply),
                     _ => failed = Some(failure_of(&reply)),
                 }
             }
+            self.begun |= begun[1];
             if let Some(failure) = failed {
                 self.reconcile()?;
                 return Err(failure);

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod peer;
+pub mod script;
 
 use scps_fp::client::{Client, Console, Report, Resolver, Urge};
 use scps_fp::config::Mib;
@@ -85,6 +86,7 @@ struct Core {
 pub struct World {
     core: Rc<RefCell<Core>>,
     hosts: Rc<RefCell<BTreeMap<IpAddr, Host>>>,
+    scripts: Rc<RefCell<Vec<script::Script>>>,
 }
 
 /// One host's view.
@@ -147,7 +149,7 @@ impl World {
     /// Nobody yet.
     pub fn new() -> World {
         let core = Core { now: Instant::from_secs(1000), next: 1, ..Core::default() };
-        World { core: Rc::new(RefCell::new(core)), hosts: Rc::default() }
+        World { core: Rc::new(RefCell::new(core)), hosts: Rc::default(), scripts: Rc::default() }
     }
 
     pub fn net(&self, host: &str) -> SimNet {
@@ -215,6 +217,11 @@ impl World {
                 next = [next, host.back_at].into_iter().flatten().min();
             }
             *self.hosts.borrow_mut() = hosts;
+            let mut scripts = std::mem::take(&mut *self.scripts.borrow_mut());
+            for script in &mut scripts {
+                next = [next, script.run(self)].into_iter().flatten().min();
+            }
+            *self.scripts.borrow_mut() = scripts;
             if self.core.borrow().version == before {
                 return next;
             }

@@ -1,0 +1,71 @@
+//! The client against servers that refuse, break off and answer late at every turn: nothing foreign is taken for a beginning
+//! of its own, nothing is lost, and replies stay in step with commands.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
+
+mod common;
+
+use common::{folders, noise, quick, run_client, Folders, World, OTHER_SERVER, SERVER};
+use scps_fp::client::{Integrity, Report, Status};
+use std::fs;
+
+fn run(world: &World, folders: &Folders, lines: &[&str]) -> Vec<Report> {
+    let open = format!("open {SERVER}");
+    let all: Vec<&str> = [open.as_str()].into_iter().chain(lines.iter().copied()).collect();
+    run_client(world, &folders.client, &quick(), &all).unwrap().split_off(1)
+}
+
+/// A server that may exchange data with [`SERVER`], for a proxy's other end.
+fn serve_other(world: &World, folders: &Folders) -> String {
+    let mut mib = quick();
+    mib.set("ALLOWPROXY", SERVER).unwrap();
+    world.serve_open(OTHER_SERVER, &folders.server, mib);
+    format!("proxy open {OTHER_SERVER}")
+}
+
+#[test]
+fn a_move_between_servers_that_never_began_does_not_continue_another_file() {
+    let (world, folders) = (World::new(), folders());
+    let (data, mut refusals) = (noise(3000, 1), 1);
+    let sent = data.clone();
+    world.serve_script(SERVER, move |talk, line| {
+        match line {
+            "RETR f" if refusals > 0 => {
+                refusals -= 1;
+                talk.say("450 busy");
+            }
+            "RETR f" => {
+                talk.say("150 opening");
+                talk.give(&sent[talk.marker..]);
+                talk.say("226 done");
+            }
+            _ => return false,
+        }
+        true
+    });
+    let open = serve_other(&world, &folders);
+    fs::write(folders.server.join("g"), noise(1000, 2)).unwrap();
+    let report = run(&world, &folders, &[&open, "autorestart", "proxy get f g"]).pop().unwrap();
+    assert_eq!((report.status, &report.markers[..]), (Status::Complete, &[0, 0][..]), "{report:?}");
+    assert!(fs::read(folders.server.join("g")).unwrap() == data);
+}
+
+#[test]
+fn a_continued_move_between_servers_is_compared_as_a_whole() {
+    let (world, folders) = (World::new(), folders());
+    fs::create_dir(folders.server.join("one")).unwrap();
+    let mut mib = quick();
+    mib.set("ALLOWPROXY", OTHER_SERVER).unwrap();
+    world.serve_open(SERVER, &folders.server.join("one"), mib);
+    let open = serve_other(&world, &folders);
+    let data = noise(3000, 1);
+    fs::write(folders.server.join("one/f"), &data).unwrap();
+    for (stored, status, integrity) in [
+        (noise(1000, 2), Status::Failed, Integrity::Mismatch),
+        (data[..1000].to_vec(), Status::Complete, Integrity::Ok),
+    ] {
+        fs::write(folders.server.join("g"), stored).unwrap();
+        let report = run(&world, &folders, &[&open, "restart 1000", "proxy get f g"]).pop().unwrap();
+        assert_eq!((report.status, report.integrity), (status, Some(integrity)), "{report:?}");
+    }
+    assert!(fs::read(folders.server.join("g")).unwrap() == data);
+}
