@@ -69,3 +69,29 @@ fn a_continued_move_between_servers_is_compared_as_a_whole() {
     }
     assert!(fs::read(folders.server.join("g")).unwrap() == data);
 }
+
+#[test]
+fn replies_stay_in_step_after_a_transfer_that_the_client_gave_up() {
+    let (world, folders) = (World::new(), folders());
+    world.serve_open(SERVER, &folders.server, quick());
+    // More than is collected in memory.
+    fs::File::create(folders.server.join("f")).unwrap().set_len(17 << 20).unwrap();
+    let reports = run(&world, &folders, &["raread f out 0-eof", "noop", "pwd"]);
+    assert_eq!(reports[0].status, Status::Failed, "{reports:?}");
+    assert_eq!((reports[1].reply, reports[2].reply), (Some(200), Some(257)), "{reports:?}");
+}
+
+#[test]
+fn replies_stay_in_step_where_a_transfer_failed_before_it_was_interrupted() {
+    let (world, folders) = (World::new(), folders());
+    world.serve_script(SERVER, |talk, line| {
+        match line {
+            "RETR f" => talk.say("150 opening"),
+            "INTR" => talk.say("426 broken off\n226 nothing to interrupt"),
+            _ => return false,
+        }
+        true
+    });
+    let reports = run(&world, &folders, &["interrupt", "get f", "noop"]);
+    assert_eq!((reports[1].status, reports[2].reply), (Status::Failed, Some(200)), "{reports:?}");
+}

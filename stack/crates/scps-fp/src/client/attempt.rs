@@ -138,7 +138,9 @@ impl Attempt<'_, '_, '_> {
             self.course.marker_refused = true;
             return Err(Failure::Broken(format!("the marker is refused: {} {}", reply.code, reply.text())));
         }
-        Ok(self.remote.send(self.cx, request.line)?)
+        self.remote.send(self.cx, request.line)?;
+        self.remote.owes_reply = true;
+        Ok(())
     }
 
     fn run(&mut self) -> Result<(), Failure> {
@@ -210,10 +212,12 @@ impl Attempt<'_, '_, '_> {
         }
         let until = self.cx.net.now() + self.remote.quiet_time();
         loop {
-            match self.remote.reply_within(self.cx, until) {
-                Ok(Some(reply)) if reply.class() == 1 => self.course.begun = true,
-                Ok(Some(reply)) if reply.class() >= 4 => return self.judge(&reply),
-                Ok(Some(_) | None) | Err(_) => return failure,
+            let Ok(Some(reply)) = self.remote.reply_within(self.cx, until) else { return failure };
+            self.note(&reply);
+            match reply.class() {
+                1 => self.course.begun = true,
+                4.. => return self.judge(&reply),
+                _ => return failure,
             }
         }
     }
@@ -221,6 +225,7 @@ impl Attempt<'_, '_, '_> {
     pub fn note(&mut self, reply: &Reply) {
         self.course.last_reply = Some(reply.code);
         self.course.text = reply.text();
+        self.remote.owes_reply &= reply.class() == 1;
         if reply.is_done() {
             self.course.reply_crc = find_crc(&reply.text()).or(self.course.reply_crc);
         }

@@ -67,6 +67,8 @@ pub struct Remote {
     greeting: String,
     /// A marker was sent that may wait for the next transfer: some servers keep it when the command after it fails.
     pub marker_waits: bool,
+    /// A transfer has ended here and the server's last word on it was not read: it must not pass for the answer to a command.
+    pub owes_reply: bool,
     /// Verbs the server refused as unknown.
     pub lacks: BTreeSet<&'static str>,
     round_trip: Duration,
@@ -89,6 +91,7 @@ impl Remote {
             wishes,
             greeting: String::new(),
             marker_waits: false,
+            owes_reply: false,
             lacks: BTreeSet::new(),
             round_trip: Duration::ZERO,
             echo: Vec::new(),
@@ -125,6 +128,7 @@ impl Remote {
         self.ready.clear();
         self.unsent.clear();
         self.marker_waits = false;
+        self.owes_reply = false;
         let start = cx.net.now();
         let deadline = start + cx.mib.connect_timeout;
         loop {
@@ -287,6 +291,9 @@ impl Remote {
 
     /// Sends a command and waits for its answer.
     pub fn command(&mut self, cx: &mut Context<'_>, line: &str) -> Result<Reply, Fault> {
+        if self.owes_reply {
+            self.resynchronise(cx)?;
+        }
         let start = cx.net.now();
         self.send(cx, line)?;
         let until = cx.reply_deadline();
@@ -357,6 +364,7 @@ impl Remote {
     /// Brings replies and commands in step again after a transfer that ended oddly: late replies come first, then the
     /// answer to a NOOP, then silence.
     pub fn resynchronise(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+        self.owes_reply = false;
         self.send(cx, "NOOP")?;
         let mut until = cx.reply_deadline();
         let mut answered = false;

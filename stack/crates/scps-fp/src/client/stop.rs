@@ -57,7 +57,11 @@ impl Attempt<'_, '_, '_> {
                     return Ok(Some(if self.data_ended { Ok(()) } else { Err(Failure::Interrupted(u64::MAX)) }));
                 }
                 _ if is_done => return Ok(Some(Ok(()))),
-                _ => return Ok(Some(Err(self.judge(&reply)))),
+                _ => {
+                    // The transfer had failed before INTR was read, which has an answer of its own.
+                    self.remote.owes_reply = true;
+                    return Ok(Some(Err(self.judge(&reply))));
+                }
             }
         }
     }
