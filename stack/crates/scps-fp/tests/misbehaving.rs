@@ -95,3 +95,32 @@ fn replies_stay_in_step_where_a_transfer_failed_before_it_was_interrupted() {
     let reports = run(&world, &folders, &["interrupt", "get f", "noop"]);
     assert_eq!((reports[1].status, reports[2].reply), (Status::Failed, Some(200)), "{reports:?}");
 }
+
+#[test]
+fn a_fetch_that_failed_in_between_does_not_continue_another_file() {
+    let (world, folders) = (World::new(), folders());
+    let (data, mut attempts) = (noise(3000, 1), 0);
+    let sent = data.clone();
+    // No checksum would show it.
+    world.serve_script(SERVER, move |talk, line| {
+        match line {
+            "SIZE f" => talk.say("213 3000"),
+            "RETR f" => {
+                attempts += 1;
+                if attempts == 2 {
+                    talk.say("425 no data connection");
+                    return true;
+                }
+                talk.say("150 opening");
+                talk.give(if attempts == 1 { b"" } else { &sent[talk.marker..] });
+                talk.say(if attempts == 1 { "426 broken off" } else { "226 done" });
+            }
+            _ => return false,
+        }
+        true
+    });
+    fs::write(folders.client.join("f"), noise(1000, 2)).unwrap();
+    let report = run(&world, &folders, &["autorestart", "get f"]).pop().unwrap();
+    assert_eq!((report.status, &report.markers[..]), (Status::Complete, &[0, 0, 0][..]), "{report:?}");
+    assert!(fs::read(folders.client.join("f")).unwrap() == data);
+}

@@ -269,7 +269,7 @@ impl Transfer<'_, '_> {
         });
         let result = self.heed_refusal(&course, marker, result);
         if let Err(failure) = result {
-            settle_local(self.cx.net, partial, &failure, course.begun, enabled, self.cx.mib.keep_partial)
+            settle_local(self.cx.net, partial, &failure, self.begun, enabled, self.cx.mib.keep_partial)
                 .map_err(|e| stored_error(&e))?;
             return Err(failure);
         }
