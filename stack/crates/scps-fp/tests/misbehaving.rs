@@ -124,3 +124,24 @@ fn a_fetch_that_failed_in_between_does_not_continue_another_file() {
     assert_eq!((report.status, &report.markers[..]), (Status::Complete, &[0, 0, 0][..]), "{report:?}");
     assert!(fs::read(folders.client.join("f")).unwrap() == data);
 }
+
+#[test]
+fn a_broken_store_under_a_unique_name_is_not_continued_in_the_file_it_was_to_spare() {
+    let (world, folders) = (World::new(), folders());
+    let said = world.serve_script(SERVER, |talk, line| {
+        match line {
+            "SIZE f" => talk.say("213 1000"),
+            "STOU f" => {
+                talk.say("150 FILE: f.1");
+                talk.give(b"");
+                talk.say("426 broken off");
+            }
+            _ => return false,
+        }
+        true
+    });
+    fs::write(folders.client.join("f"), noise(3000, 1)).unwrap();
+    let report = run(&world, &folders, &["autorestart", "sunique", "put f"]).pop().unwrap();
+    assert_eq!(report.status, Status::Failed, "{report:?}");
+    assert!(!said.borrow().iter().any(|line| line.starts_with("STOR")), "{said:?}");
+}

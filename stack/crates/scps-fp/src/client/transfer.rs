@@ -222,8 +222,9 @@ impl Transfer<'_, '_> {
         let result = self.remote.attempt(self.cx, &request, Flow::Send(&mut outgoing), &mut course);
         self.account(&course, marker, outgoing.sent());
         let result = self.heed_refusal(&course, marker, result);
-        // An append that broke may have been stored or not; doing it again might do it twice.
-        let result = if append { result.map_err(no_second_try) } else { result };
+        // An append that broke may have been stored or not; doing it again might do it twice. Which name the server chose is
+        // not known, and what has the name that was asked for is another file.
+        let result = if matches!(verb, "APPE" | "STOU") { result.map_err(no_second_try) } else { result };
         result?;
         self.report.size = Some(size);
         let own = outgoing.crc();
