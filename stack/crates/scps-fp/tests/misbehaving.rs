@@ -145,3 +145,39 @@ fn a_broken_store_under_a_unique_name_is_not_continued_in_the_file_it_was_to_spa
     assert_eq!(report.status, Status::Failed, "{report:?}");
     assert!(!said.borrow().iter().any(|line| line.starts_with("STOR")), "{said:?}");
 }
+
+#[test]
+fn a_restart_by_hand_is_one_still_after_an_attempt_that_never_began() {
+    for verb in ["put", "get"] {
+        let (world, folders) = (World::new(), folders());
+        let (data, mut refusals) = (noise(3000, 1), 1);
+        let sent = data.clone();
+        let said = world.serve_script(SERVER, move |talk, line| {
+            let is_put = verb == "put";
+            match line {
+                "SIZE f" if is_put && refusals > 0 => {
+                    refusals -= 1;
+                    talk.say("450 busy");
+                }
+                "SIZE f" => talk.say(if is_put { "213 1000" } else { "213 3000" }),
+                "STOR f" => talk.say("553 enough is known"),
+                "RETR f" if refusals > 0 => {
+                    refusals -= 1;
+                    talk.say("425 no data connection");
+                }
+                "RETR f" => {
+                    talk.say("150 opening");
+                    talk.give(&sent[talk.marker..]);
+                    talk.say("226 done");
+                }
+                _ => return false,
+            }
+            true
+        });
+        fs::write(folders.client.join("f"), if verb == "put" { &data } else { &data[..1000] }).unwrap();
+        let report = run(&world, &folders, &["autorestart", &format!("resume {verb} f")]).pop().unwrap();
+        assert_eq!(report.markers.last(), Some(&1000), "{report:?}");
+        assert!(said.borrow().iter().all(|line| line != "REST 0"), "{said:?}");
+        assert!(fs::read(folders.client.join("f")).unwrap() == data, "{verb}");
+    }
+}

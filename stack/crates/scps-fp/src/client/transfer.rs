@@ -288,7 +288,11 @@ impl Transfer<'_, '_> {
 
     /// Counts what an attempt moved.
     fn account(&mut self, course: &Course, marker: u64, octets: u64) {
-        self.begun |= course.begun;
+        if course.begun {
+            self.begun = true;
+            // From here on, what is stored says where to start.
+            self.start = Start::Fresh;
+        }
         self.octets += octets;
         if marker > 0 {
             self.after_restart += octets;
@@ -327,9 +331,10 @@ impl Transfer<'_, '_> {
 
     fn put_marker(&mut self, local: &Path, remote: &str, size: u64) -> Result<u64, Failure> {
         if std::mem::take(&mut self.fresh_next) {
+            self.start = Start::Fresh;
             return Ok(0);
         }
-        match std::mem::take(&mut self.start) {
+        match self.start {
             Start::At(marker) => return Ok(marker.min(size)),
             Start::Fresh if !self.begun => return Ok(0),
             Start::Fresh | Start::WhatIsStored => {}
@@ -353,9 +358,10 @@ impl Transfer<'_, '_> {
 
     fn get_marker(&mut self, local: &Path) -> Result<u64, Failure> {
         if std::mem::take(&mut self.fresh_next) {
+            self.start = Start::Fresh;
             return Ok(0);
         }
-        match std::mem::take(&mut self.start) {
+        match self.start {
             Start::At(marker) => return Ok(marker),
             Start::Fresh if !self.begun => return Ok(0),
             Start::Fresh | Start::WhatIsStored => {}
