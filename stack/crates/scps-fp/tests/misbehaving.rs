@@ -181,3 +181,16 @@ fn a_restart_by_hand_is_one_still_after_an_attempt_that_never_began() {
         assert!(fs::read(folders.client.join("f")).unwrap() == data, "{verb}");
     }
 }
+
+#[test]
+fn resuming_a_file_that_the_server_lacks_leaves_the_part() {
+    let (world, folders) = (World::new(), folders());
+    world.serve_open(SERVER, &folders.server, quick());
+    let part = folders.client.join(".fppart~f");
+    for switch in ["noautorestart", "autorestart"] {
+        fs::write(&part, noise(1000, 1)).unwrap();
+        let report = run(&world, &folders, &[switch, "resume get f"]).pop().unwrap();
+        assert_eq!((report.status, report.reply), (Status::Failed, Some(550)), "{report:?}");
+        assert!(fs::read(&part).unwrap() == noise(1000, 1), "{switch}");
+    }
+}

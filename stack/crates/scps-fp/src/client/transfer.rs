@@ -312,6 +312,10 @@ impl Transfer<'_, '_> {
         if result.is_ok() || !course.marker_refused || marker == 0 || self.fresh_tried {
             return result;
         }
+        // A command that is refused where no size is told: perhaps there is no such file, and the part stays for when there is.
+        if self.source.size.is_none() && course.last_reply.is_some() {
+            return result;
+        }
         self.start_anew();
         self.note(format!("the marker {marker} is refused; starting at 0"));
         match result {
