@@ -271,3 +271,28 @@ fn words_on_standard_input_interrupt_a_running_transfer() {
     assert_eq!(values[2]["status"], "complete", "{text}");
     assert!(fs::read(folders.client.join("f")).unwrap() == noise(64 << 20, 6));
 }
+
+#[test]
+fn a_wish_to_interrupt_while_nothing_runs_is_not_one_for_the_next_transfer() {
+    let folders = folders();
+    let server = Server::open(&folders, 0);
+    fs::write(folders.server.join("f"), noise(SIZE, 7)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scps"));
+    command
+        .args(["fp", "--transport", "tcp", "--quiet", "--folder", folders.client.to_str().unwrap()])
+        .args([&server.address.ip().to_string(), &server.address.port().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "lcd .\nget f before").unwrap();
+    wait_until("it waits for commands", || length(&folders.client.join("before")) == SIZE as u64);
+    Command::new("kill").args(["-TSTP", &child.id().to_string()]).status().unwrap();
+    writeln!(input, "get f\nquit").unwrap();
+    drop(input);
+    let (well, values, text) = results(child);
+    assert!(well, "{text}");
+    assert_eq!(values[3]["status"], "complete", "{text}");
+    assert!(fs::read(folders.client.join("f")).unwrap() == noise(SIZE, 7));
+}

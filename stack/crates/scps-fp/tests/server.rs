@@ -260,6 +260,19 @@ fn interrupting_a_store_keeps_what_came_and_tells_how_much() {
 }
 
 #[test]
+fn interrupting_a_store_that_has_no_connection_yet_leaves_the_file() {
+    let (mut peer, folders) = connect(quick());
+    fs::write(folders.server.join("f"), b"before").unwrap();
+    for (marker, kept) in [("REST 0", 0), ("REST 4", 4)] {
+        assert_eq!((peer.code("PASV"), peer.code(marker)), (227, 350));
+        assert_eq!(peer.say("STOR f"), "");
+        assert_eq!(peer.say("INTR"), text(256, &format!("Transfer interrupted at {kept}")));
+        assert_eq!(fs::read(folders.server.join("f")).unwrap(), b"before");
+        assert!(!folders.server.join(".fppart~f").exists());
+    }
+}
+
+#[test]
 fn a_command_in_several_segments_interrupts() {
     let (mut peer, _folders) = connect(quick());
     let (_, data) = peer.begin_store("STOR f");

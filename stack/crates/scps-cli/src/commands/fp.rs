@@ -234,6 +234,11 @@ impl Session<'_, '_> {
             let Some(line) = line else { break };
             let line = if is_prompt { with_password(line)? } else { line };
             let is_last = matches!(line.trim(), "quit" | "bye");
+            signals.borrow().forget_interrupt();
+            if is_prompt {
+                // Elsewhere ^C ends what still is to run.
+                signals.borrow().take_abort();
+            }
             if let Some(report) = self.client.run_line(&line, &Names) {
                 write(&report)?;
                 if is_prompt {

@@ -57,6 +57,11 @@ impl Signals {
         self.abort.swap(false, Ordering::Relaxed)
     }
 
+    /// Forgets a wish to interrupt that came while nothing ran: it would end the next transfer before its first octet.
+    pub fn forget_interrupt(&self) {
+        self.interrupt.store(false, Ordering::Relaxed);
+    }
+
     /// Why to end, if SIGTERM came.
     pub fn end(&self) -> Option<Cause> {
         self.end.load(Ordering::Relaxed).then_some(Cause::Signal(SIGTERM))

@@ -471,9 +471,9 @@ fn settle_local(
 ) -> Result<(), StoreError> {
     match failure {
         Failure::Aborted => partial.undo(net),
-        Failure::Interrupted(_) => partial.keep(net).map(|_| ()),
         // A server that never began sent nothing worth keeping.
         _ if !begun && partial.received() == 0 => partial.undo(net),
+        Failure::Interrupted(_) => partial.keep(net).map(|_| ()),
         Failure::Broken(_) | Failure::Busy(_) if enabled || keeps => partial.set_aside(net).map(|_| ()),
         Failure::Broken(_) | Failure::Busy(_) | Failure::Final(_) => partial.undo(net),
     }

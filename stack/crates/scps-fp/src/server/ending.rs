@@ -61,15 +61,19 @@ impl Control {
         net: &mut dyn Net,
         partial: Partial,
         ending: Ending,
+        has_begun: bool,
         broken_stays: BrokenStays,
         filled: u64,
     ) {
         let crc = partial.crc();
         let outcome = match &ending {
             Ending::Complete => partial.complete(net).map(|_| ()),
-            Ending::Interrupted => partial.keep(net).map(|stored| {
-                self.reply(&Reply::new(256, format!("Transfer interrupted at {stored}")));
-            }),
+            Ending::Interrupted => {
+                let stored = partial.stored();
+                // What never began leaves the file as it is; a restart at this marker finds its beginning there.
+                let kept = if has_begun { partial.keep(net) } else { partial.undo(net).map(|()| stored) };
+                kept.map(|stored| self.reply(&Reply::new(256, format!("Transfer interrupted at {stored}"))))
+            }
             // The peer's SIZE has to see what it will continue.
             Ending::Broken(_) if broken_stays == BrokenStays::ToGoOn => partial.keep(net).map(|_| ()),
             Ending::Broken(_) if broken_stays == BrokenStays::Aside => partial.set_aside(net).map(|_| ()),

@@ -354,6 +354,7 @@ impl Session {
         if let Some(lock) = transfer.lock {
             shared.writers.remove(lock);
         }
+        let has_begun = matches!(transfer.link, Link::Open(_));
         self.touch(net.now());
         let note = format!("[{}] {ending:?}", self.id);
         match transfer.flow {
@@ -374,7 +375,7 @@ impl Session {
                     (false, true) => BrokenStays::Aside,
                     (false, false) => BrokenStays::No,
                 };
-                self.control.conclude_receiving(net, partial, ending, broken_stays, transfer.filled);
+                self.control.conclude_receiving(net, partial, ending, has_begun, broken_stays, transfer.filled);
             }
         }
     }
