@@ -4,9 +4,10 @@
 
 mod common;
 
-use common::{folders, noise, quick, run_client, Folders, World, OTHER_SERVER, SERVER};
-use scps_fp::client::{Integrity, Report, Status};
+use common::{folders, noise, quick, run_client, Folders, Names, World, CLIENT, OTHER_SERVER, SERVER};
+use scps_fp::client::{Client, Console, Integrity, Report, Status, Urge};
 use std::fs;
+use std::path::PathBuf;
 
 fn run(world: &World, folders: &Folders, lines: &[&str]) -> Vec<Report> {
     let open = format!("open {SERVER}");
@@ -192,5 +193,50 @@ fn resuming_a_file_that_the_server_lacks_leaves_the_part() {
         let report = run(&world, &folders, &[switch, "resume get f"]).pop().unwrap();
         assert_eq!((report.status, report.reply), (Status::Failed, Some(550)), "{report:?}");
         assert!(fs::read(&part).unwrap() == noise(1000, 1), "{switch}");
+    }
+}
+
+/// Somebody who changes a file's length once octets of it have left.
+struct Editor {
+    world: World,
+    file: PathBuf,
+    length: Option<u64>,
+}
+
+impl Console for Editor {
+    fn show(&mut self, _line: &str) {}
+
+    fn urge(&mut self) -> Option<Urge> {
+        if self.world.data_octets() > 0 {
+            if let Some(length) = self.length.take() {
+                fs::File::options().write(true).open(&self.file).unwrap().set_len(length).unwrap();
+            }
+        }
+        None
+    }
+}
+
+#[test]
+fn a_source_that_shrinks_or_grows_while_it_is_sent_is_not_sent() {
+    for (length, switch, kind) in
+        [(200_000, "noautorestart", "binary"), (400_000, "noautorestart", "ascii"), (200_000, "autorestart", "binary")]
+    {
+        let (world, folders) = (World::new(), folders());
+        world.serve_open(SERVER, &folders.server, quick());
+        let file = folders.client.join("f");
+        fs::write(&file, noise(300_000, 1)).unwrap();
+        let mut console = Editor { world: world.clone(), file, length: Some(length) };
+        let mut net = world.net(CLIENT);
+        let mut client = Client::new(&mut net, &mut console, quick(), CLIENT.parse().unwrap());
+        client.folder.clone_from(&folders.client);
+        let open = format!("open {SERVER}");
+        let [.., report] = [open.as_str(), switch, kind, "put f"].map(|line| client.run_line(line, &Names).unwrap());
+        if switch == "autorestart" {
+            assert_eq!((report.status, report.size), (Status::Complete, Some(length)), "{report:?}");
+            assert_eq!(fs::read(folders.server.join("f")).unwrap(), fs::read(folders.client.join("f")).unwrap());
+        } else {
+            assert_eq!(report.status, Status::Failed, "{kind}: {report:?}");
+            assert!(report.text.contains("changed"), "{kind}: {report:?}");
+        }
     }
 }

@@ -221,6 +221,10 @@ impl Transfer<'_, '_> {
         let mut course = Course::default();
         let result = self.remote.attempt(self.cx, &request, Flow::Send(&mut outgoing), &mut course);
         self.account(&course, marker, outgoing.sent());
+        let result = result.and_then(|()| match outgoing.marker() {
+            end if end == size => Ok(()),
+            _ => Err(Failure::Broken("the source changed while it was sent".to_owned())),
+        });
         let result = self.heed_refusal(&course, marker, result);
         // An append that broke may have been stored or not; doing it again might do it twice. Which name the server chose is
         // not known, and what has the name that was asked for is another file.
