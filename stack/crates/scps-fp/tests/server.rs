@@ -709,6 +709,21 @@ fn login_is_needed_and_given() {
     assert_eq!((peer.code("ACCT x"), peer.code("PWD")), (202, 257));
 }
 
+#[test]
+fn a_login_again_has_as_long_as_the_first() {
+    let folders = folders();
+    let users = common::users(&folders.server, &["ann"]);
+    let world = World::new();
+    world.serve(SERVER, move || ServerConfig { mib: quick(), users: users.clone(), ..ServerConfig::default() });
+    let (mut peer, _) = Peer::connect(&world);
+    assert_eq!((peer.code("USER ann"), peer.code("PASS nna")), (331, 230));
+    peer.pass(61);
+    assert_eq!((peer.code("USER ann"), peer.code("PASS nna")), (331, 230));
+    // Names alone put the end off no further.
+    assert_eq!((peer.code("USER ann"), peer.pass(40), peer.code("USER ann")), (331, String::new(), 331));
+    assert!(peer.pass(21).starts_with("421 "));
+}
+
 /// Whoever carries the connections goes on with them meanwhile (scps-io, tests/aside.rs).
 #[test]
 fn what_waits_for_a_disk_or_a_hash_is_done_on_the_side() {

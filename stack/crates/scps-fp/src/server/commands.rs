@@ -68,7 +68,7 @@ impl Session {
         if shared.open_as.is_some() {
             return self.reply_with_text(230, "No login is needed.");
         }
-        (self.login.user, self.login.store, self.login.name) = (None, None, Some(name));
+        self.login.begin(name, net.now());
         // Everything from here waits for as long as earlier guesses from the same address demand.
         let delay = shared.guard.delay(self.peer().ip(), net.now());
         if !delay.is_zero() {

@@ -32,6 +32,14 @@ impl Login {
         self.user.is_some()
     }
 
+    /// Takes a name. Whoever was logged in is so no longer, and has as long for it as a newcomer.
+    pub fn begin(&mut self, name: String, now: Instant) {
+        if self.is_done() {
+            self.started_at = now;
+        }
+        (self.user, self.store, self.name) = (None, None, Some(name));
+    }
+
     /// Gives the session a user's root and rights; false if there is no such folder.
     pub fn enter(&mut self, user: User, shared: &Shared) -> bool {
         let quota = user.quota.map(|limit| shared.quota_of(&user.root, limit));
