@@ -183,7 +183,7 @@ const NOT_OFFERED: [&str; 5] = ["REIN", "SMNT", "AUTH", "PBSZ", "PROT"];
 const SPELLINGS: [(&str, &str); 5] =
     [("XCUP", "CDUP"), ("XPWD", "PWD"), ("XCWD", "CWD"), ("XMKD", "MKD"), ("XRMD", "RMD")];
 
-const PATH: &str = "expected one pathname without control characters";
+const PATH: &str = "expected one pathname in UTF-8 without control characters";
 const NOTHING: &str = "takes no argument";
 /// Largest idle time-out (scps-fp §3.1).
 const IDLE_MAX: u32 = 32_767;
@@ -313,9 +313,10 @@ impl Arguments<'_> {
     }
 }
 
-/// A pathname that may be used: not empty, no NUL, CR or LF.
+/// A pathname that may be used: not empty, no NUL, CR or LF, and no U+FFFD, which stands for octets that are not UTF-8: names with
+/// different ones would be one name.
 pub fn is_path(path: &str) -> bool {
-    !path.is_empty() && !path.contains(['\0', '\r', '\n'])
+    !path.is_empty() && !path.contains(['\0', '\r', '\n', char::REPLACEMENT_CHARACTER])
 }
 
 /// Words separated by blanks; a word in double quotes may hold blanks, and quotes as pairs.
