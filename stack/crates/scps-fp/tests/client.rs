@@ -197,6 +197,17 @@ fn records_are_read_and_the_source_stays() {
 }
 
 #[test]
+fn records_of_a_folder_that_is_not_there_leave_the_session_as_it_was() {
+    let (world, folders) = serve();
+    fs::write(folders.client.join("old"), b"old").unwrap();
+    for line in ["raread none/u a 0-2", "raupdt none/old none/new old mine diff:old"] {
+        let reports = run(&world, &folders, &["ascii", line, "rstatus", "pwd"]);
+        assert_eq!((reports[1].status, reports[1].reply), (Status::Failed, Some(550)), "{reports:#?}");
+        assert!(reports[2].text.contains("TYPE: A") && reports[3].text.contains("\"/\""), "{reports:#?}");
+    }
+}
+
+#[test]
 fn different_files_of_equal_checksum_are_told_apart_by_length() {
     let (world, folders) = serve();
     fs::write(folders.server.join("zeros"), [0; 100]).unwrap();

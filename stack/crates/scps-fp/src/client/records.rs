@@ -63,27 +63,29 @@ impl Client<'_> {
         folder: Option<&str>,
         action: impl FnOnce(&mut Self) -> Result<Report, Fault>,
     ) -> Result<Report, Fault> {
-        let (back, file_type) = self.on_remote(|cx, remote| {
-            let file_type = remote.wishes.file_type;
-            if file_type != FileType::Image {
+        let mut back = None;
+        let gone = self.on_remote(|cx, remote| {
+            if remote.wishes.file_type != FileType::Image {
                 remote.demand(cx, "TYPE I")?;
             }
-            let Some(folder) = folder else { return Ok((None, file_type)) };
-            let here = remote.demand(cx, "PWD")?;
-            remote.demand(cx, &format!("CWD {folder}"))?;
-            Ok((quoted_path(&here), file_type))
-        })?;
-        let result = action(self);
-        self.on_remote(|cx, remote| {
+            if let Some(folder) = folder {
+                back = quoted_path(&remote.demand(cx, "PWD")?);
+                remote.demand(cx, &format!("CWD {folder}"))?;
+            }
+            Ok(())
+        });
+        let result = gone.and_then(|()| action(self));
+        let returned = self.on_remote(|cx, remote| {
             if let Some(back) = back {
                 remote.demand(cx, &format!("CWD {back}"))?;
             }
-            if file_type != FileType::Image {
-                remote.demand(cx, &format!("TYPE {}", file_type.letter()))?;
+            if remote.wishes.file_type != FileType::Image {
+                remote.demand(cx, &format!("TYPE {}", remote.wishes.file_type.letter()))?;
             }
             Ok(())
-        })?;
-        result
+        });
+        // Why the action failed says more than why the way back did.
+        result.and_then(|report| returned.map(|()| report))
     }
 
     /// Reads ranges of a remote file into a local one.
