@@ -318,6 +318,22 @@ fn ascii_transfers_restart_at_wire_octets() {
 }
 
 #[test]
+fn a_text_whose_stored_octets_do_not_tell_where_it_broke_is_fetched_anew() {
+    let folders = folders();
+    // CR CR LF comes as it is and is stored as CR LF, of which the wire has no more.
+    fs::write(folders.server.join("text"), b"line\r\r\n".repeat(40_000)).unwrap();
+    let world = World::new();
+    world.serve_open(SERVER, &folders.server, quick());
+    world.fault_at(150_000, Fault::CutData);
+    let open = format!("open {SERVER}");
+    let lines = [&open, "ascii", "autorestart", "get text"];
+    let report = run_client(&world, &folders.client, &quick(), &lines).unwrap().pop().unwrap();
+    assert_eq!((report.status, report.markers.last()), (Status::Complete, Some(&0)), "{report:?}");
+    assert!(report.markers.len() == 3 && report.notes.iter().any(|n| n.contains("sizes differ")), "{report:?}");
+    assert!(fs::read(folders.client.join("text")).unwrap() == b"line\r\n".repeat(40_000));
+}
+
+#[test]
 fn a_lost_session_is_made_again_as_it_was() {
     let folders = folders();
     let root = folders.server.clone();

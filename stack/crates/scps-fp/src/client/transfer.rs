@@ -241,11 +241,7 @@ impl Transfer<'_, '_> {
             self.prove_length(remote, stored_before.saturating_add(size))?;
         }
         if marker > 0 {
-            self.prove_whole(remote, |file_type| {
-                let file = open_local(local)?;
-                let size = stored_size(&file, file_type).map_err(|e| Fault::Local(e.text))?;
-                crc_of(open_local(local)?).map(|(crc, _)| (crc, size)).map_err(local_error(local))
-            })?;
+            self.prove_whole(remote, local)?;
         }
         self.settle_integrity(!append)
     }
@@ -283,9 +279,7 @@ impl Transfer<'_, '_> {
         self.report.integrity = Some(self.judge_integrity(&course, crc, received, file_type));
         self.report.crc = Some(crc_text(crc));
         if marker > 0 {
-            self.prove_whole(remote, |_| {
-                crc_of(open_local(local)?).map(|(crc, _)| (crc, stored)).map_err(local_error(local))
-            })?;
+            self.prove_whole(remote, local)?;
         }
         self.settle_integrity(true)
     }
@@ -409,13 +403,11 @@ impl Transfer<'_, '_> {
     }
 
     /// After a restart: length and checksum of the whole file at both ends.
-    fn prove_whole(
-        &mut self,
-        remote: &str,
-        local: impl FnOnce(FileType) -> Result<(u32, u64), Fault>,
-    ) -> Result<(), Failure> {
+    fn prove_whole(&mut self, remote: &str, local: &Path) -> Result<(), Failure> {
         let file_type = self.file_type();
-        let (crc, size) = local(file_type)?;
+        // What was counted is no proof: of a text, other octets may be stored than came.
+        let size = stored_size(&open_local(local)?, file_type).map_err(|e| stored_error(&e))?;
+        let (crc, _) = crc_of(open_local(local)?).map_err(local_error(local))?;
         let their_size = self.remote.size(self.cx, remote)?;
         let their_crc = self.remote.crc(self.cx, remote)?;
         if their_size.is_some_and(|s| s != size) {
