@@ -240,3 +240,28 @@ fn a_source_that_shrinks_or_grows_while_it_is_sent_is_not_sent() {
         }
     }
 }
+
+#[test]
+fn an_interrupted_move_that_had_ended_is_what_the_receiver_says() {
+    for (answer, status) in [("426 broken off", Status::Failed), ("226 done", Status::Complete)] {
+        let (world, folders) = (World::new(), folders());
+        world.serve_script(SERVER, |talk, line| {
+            match line {
+                "RETR f" => talk.say("150 opening"),
+                "INTR" => talk.say("226 done\n226 nothing to interrupt"),
+                _ => return false,
+            }
+            true
+        });
+        world.serve_script(OTHER_SERVER, move |talk, line| {
+            if line == "STOR g" {
+                talk.say(&format!("150 opening\n{answer}"));
+            }
+            line == "STOR g"
+        });
+        let open = format!("proxy open {OTHER_SERVER}");
+        let reports = run(&world, &folders, &[&open, "interrupt", "proxy get f g", "noop", "proxy noop"]);
+        assert_eq!(reports[2].status, status, "{reports:?}");
+        assert_eq!((reports[3].reply, reports[4].reply), (Some(200), Some(200)), "{reports:?}");
+    }
+}

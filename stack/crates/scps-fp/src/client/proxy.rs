@@ -177,7 +177,7 @@ impl Exchange<'_, '_> {
             // Octets cannot be counted here; an armed wish comes up as soon as both have begun.
             let urge = if begun == [true; 2] { self.cx.urge(u64::MAX) } else { self.cx.console.urge() };
             if let Some(urge) = urge {
-                return self.stop(urge);
+                return self.stop(urge, stored);
             }
             let mut heard = false;
             let mut failed = None;
@@ -239,7 +239,8 @@ impl Exchange<'_, '_> {
         Ok(())
     }
 
-    fn stop(&mut self, urge: Urge) -> Result<Reply, Failure> {
+    /// Ends it at the user's wish; `stored` is the receiver's final reply if it is there.
+    fn stop(&mut self, urge: Urge, stored: Option<Reply>) -> Result<Reply, Failure> {
         if urge == Urge::Abort {
             self.reconcile()?;
             return Err(Failure::Aborted);
@@ -247,8 +248,11 @@ impl Exchange<'_, '_> {
         // The sender first, so that nothing new is on its way when the receiver counts (scps-fp §12).
         let first = interrupt(self.cx, self.sender)?;
         if first.code != 256 {
+            // The sender had ended before it read INTR, which has an answer of its own; the receiver ends by itself.
+            self.sender.resynchronise(self.cx)?;
             let until = self.cx.reply_deadline();
-            return Ok(self.receiver.final_reply(self.cx, until)?);
+            let reply = stored.map_or_else(|| self.receiver.final_reply(self.cx, until), Ok)?;
+            return if reply.is_done() { Ok(reply) } else { Err(failure_of(&reply)) };
         }
         let second = interrupt(self.cx, self.receiver)?;
         let marker = find_marker(&second.text()).filter(|_| second.code == 256);
