@@ -122,7 +122,8 @@ impl ReplyReader {
             let text: String = String::from_utf8_lossy(&octets).chars().filter(|c| !c.is_control()).collect();
             let head = parse_head(&text);
             if let Some((code, mut lines, mut size)) = self.open.take() {
-                size += text.len();
+                // As they came: lines of nothing but what is left out take memory too.
+                size += octets.len() + 1;
                 if size > REPLY_MAX {
                     return Some(Incoming::Garbage(format!("a reply of more than {REPLY_MAX} octets")));
                 }
@@ -228,6 +229,8 @@ mod tests {
         let endless =
             [b"211-x\r\n".to_vec(), b"y".repeat(100).into_iter().chain(*b"\r\n").collect::<Vec<u8>>().repeat(1000)];
         assert!(matches!(read(&endless.concat())[0], Incoming::Garbage(_)));
+        let invisible = [b"211-x\r\n".to_vec(), b"\x01\r\n".repeat(40_000)];
+        assert!(matches!(read(&invisible.concat())[..], [Incoming::Garbage(_), ..]));
     }
 
     #[test]

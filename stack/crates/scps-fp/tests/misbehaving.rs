@@ -6,6 +6,8 @@ mod common;
 
 use common::{folders, noise, quick, run_client, Folders, Names, World, CLIENT, OTHER_SERVER, SERVER};
 use scps_fp::client::{Client, Console, Integrity, Report, Status, Urge};
+use scps_fp::net::Net;
+use scps_types::Duration;
 use std::fs;
 use std::path::PathBuf;
 
@@ -264,4 +266,29 @@ fn an_interrupted_move_that_had_ended_is_what_the_receiver_says() {
         assert_eq!(reports[2].status, status, "{reports:?}");
         assert_eq!((reports[3].reply, reports[4].reply), (Some(200), Some(200)), "{reports:?}");
     }
+}
+
+#[test]
+fn replies_that_never_stop_keep_nobody_for_longer_than_patience() {
+    let (world, folders) = (World::new(), folders());
+    let mut left = 300;
+    world.serve_script(SERVER, move |talk, line| {
+        match line {
+            "RETR f" => talk.say("150 opening"),
+            "INTR" => talk.say("426 broken off"),
+            "NOOP" => talk.say("200 done"),
+            "" => talk.say("226 and again"),
+            _ => return false,
+        }
+        left -= i32::from(matches!(line, "" | "NOOP"));
+        if left < 300 && left > 0 {
+            talk.again = Some(talk.net.now() + Duration::from_millis(300));
+        }
+        true
+    });
+    let before = world.now();
+    let reports = run(&world, &folders, &["interrupt", "get f", "noop"]);
+    assert_eq!(reports[2].status, Status::Failed, "{reports:?}");
+    assert!(reports[2].text.contains("without an end"), "{reports:?}");
+    assert!(world.now().since(before) < Duration::from_secs(20));
 }

@@ -4,7 +4,7 @@ use super::{Context, Fault};
 use crate::command::{Command, FileType};
 use crate::config::Mib;
 use crate::net::{ConnId, Recv, Service};
-use crate::reply::{find_marker, names_other_marker, Incoming, Reply, ReplyReader};
+use crate::reply::{find_marker, names_other_marker, Incoming, Reply, ReplyReader, REPLY_MAX};
 use scps_types::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -225,36 +225,32 @@ impl Remote {
         let id = self.control.ok_or_else(|| Fault::Lost("the control connection is closed".to_owned()))?;
         self.flush(cx, id)?;
         let mut buffer = [0u8; 4096];
-        let ended = loop {
+        let mut octets = 0;
+        let why = loop {
+            match self.reader.pop() {
+                Some(Incoming::Reply(reply)) => {
+                    self.echo.push(format!("{} {}", reply.code, reply.lines.join("\n    ")));
+                    return Ok(Some(reply));
+                }
+                Some(Incoming::Garbage(text)) => break format!("the server does not speak FP: {text}"),
+                None => {}
+            }
+            // Empty lines make no reply, however many there are.
+            if octets > 2 * REPLY_MAX {
+                break format!("the server does not speak FP: {octets} octets without a reply");
+            }
             match cx.net.recv(id, &mut buffer) {
-                Ok(Recv::Data(n)) => self.reader.push(&buffer[..n]),
-                Ok(Recv::Wait | Recv::Hole(_)) => break None,
-                Ok(Recv::End) => break Some("closed by the server".to_owned()),
-                Err(e) => break Some(e.to_string()),
+                Ok(Recv::Data(n)) => {
+                    octets += n;
+                    self.reader.push(&buffer[..n]);
+                }
+                Ok(Recv::Wait | Recv::Hole(_)) => return Ok(None),
+                Ok(Recv::End) => break "the control connection ended: closed by the server".to_owned(),
+                Err(e) => break format!("the control connection ended: {e}"),
             }
         };
-        while let Some(incoming) = self.reader.pop() {
-            match incoming {
-                Incoming::Reply(reply) => {
-                    self.echo.push(format!("{} {}", reply.code, reply.lines.join("\n    ")));
-                    self.ready.push_back(reply);
-                }
-                Incoming::Garbage(text) => {
-                    self.close(cx);
-                    return Err(Fault::Lost(format!("the server does not speak FP: {text}")));
-                }
-            }
-        }
-        if let Some(reply) = self.ready.pop_front() {
-            return Ok(Some(reply));
-        }
-        match ended {
-            None => Ok(None),
-            Some(why) => {
-                self.close(cx);
-                Err(Fault::Lost(format!("the control connection ended: {why}")))
-            }
-        }
+        self.close(cx);
+        Err(Fault::Lost(why))
     }
 
     /// The next reply; waits until `until`, then gives the connection up.
@@ -286,7 +282,18 @@ impl Remote {
             if reply.class() != 1 {
                 return Ok(reply);
             }
+            self.heed_end(cx, until)?;
         }
+    }
+
+    /// Gives the connection up once `until` is over: replies that keep coming are no answer.
+    fn heed_end(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<(), Fault> {
+        cx.net.look();
+        if cx.net.now() < until {
+            return Ok(());
+        }
+        self.close(cx);
+        Err(Fault::Lost("replies without an end, and none to what was asked".to_owned()))
     }
 
     /// Sends a command and waits for its answer.
@@ -356,6 +363,7 @@ impl Remote {
             if answers_noop(&reply) {
                 return Ok(());
             }
+            self.heed_end(cx, until)?;
         }
         self.close(cx);
         Err(Fault::Lost("no reply in time".to_owned()))
@@ -366,7 +374,8 @@ impl Remote {
     pub fn resynchronise(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
         self.owes_reply = false;
         self.send(cx, "NOOP")?;
-        let mut until = cx.reply_deadline();
+        let end = cx.reply_deadline();
+        let mut until = end;
         let mut answered = false;
         loop {
             match self.reply_within(cx, until)? {
@@ -376,6 +385,7 @@ impl Remote {
                 }
                 Some(reply) => {
                     answered |= answers_noop(&reply);
+                    self.heed_end(cx, end)?;
                     if answered {
                         until = cx.net.now() + self.quiet_time();
                     }
@@ -407,6 +417,7 @@ impl Remote {
                 break;
             }
             others.push_back(reply);
+            self.heed_end(cx, until)?;
         }
         others.append(&mut self.ready);
         self.ready = others;

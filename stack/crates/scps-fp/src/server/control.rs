@@ -8,6 +8,8 @@ use scps_types::Instant;
 
 /// Lines that may wait before more are read, and commands that wait for the end of a transfer.
 pub(super) const QUEUE_MAX: usize = 16;
+/// Reads in a turn: whoever sends without a pause, and never an end of line, keeps nobody waiting.
+const READS_PER_TURN: usize = 16;
 /// Octets of replies a client may leave unread before we stop reading its commands.
 const UNREAD_MAX: usize = 64 * 1024;
 
@@ -84,11 +86,11 @@ impl Control {
     pub fn read(&mut self, net: &mut dyn Net) -> Heard {
         let mut buffer = [0u8; 4096];
         let mut heard = Heard::Nothing;
-        while !self.is_lost
-            && self.closing_since.is_none()
-            && self.out.len() < UNREAD_MAX
-            && self.lines.waiting() < QUEUE_MAX
-        {
+        for _ in 0..READS_PER_TURN {
+            let may_read = self.closing_since.is_none() && self.out.len() < UNREAD_MAX;
+            if self.is_lost || !may_read || self.lines.waiting() >= QUEUE_MAX {
+                break;
+            }
             match net.recv(self.id, &mut buffer) {
                 Ok(Recv::Data(n)) => {
                     self.lines.push(&buffer[..n]);
