@@ -296,3 +296,17 @@ fn a_wish_to_interrupt_while_nothing_runs_is_not_one_for_the_next_transfer() {
     assert_eq!(values[3]["status"], "complete", "{text}");
     assert!(fs::read(folders.client.join("f")).unwrap() == noise(SIZE, 7));
 }
+
+#[test]
+fn a_server_of_both_families_connects_to_clients_of_ipv4() {
+    if TcpListener::bind("[::]:0").is_err() {
+        eprintln!("skipped: no IPv6");
+        return;
+    }
+    let folders = folders();
+    let server = Server::start(&folders, 0, &["--listen", "::", "--open", folders.server.to_str().unwrap()]);
+    fs::write(folders.client.join("f"), noise(1000, 8)).unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], server.address.port()));
+    run(&folders, address, "put f; get f back; passive; get f again");
+    assert_eq!(fs::read(folders.client.join("again")).unwrap(), noise(1000, 8));
+}

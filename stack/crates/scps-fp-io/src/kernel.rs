@@ -164,7 +164,10 @@ impl Net for KernelNet {
         self.listeners.remove(&listener.0);
     }
 
-    fn connect(&mut self, local: IpAddr, remote: SocketAddr, _service: Service) -> io::Result<ConnId> {
+    fn connect(&mut self, local: IpAddr, mut remote: SocketAddr, _service: Service) -> io::Result<ConnId> {
+        // Where a listener serves both families, an address of IPv4 is written as one of IPv6; sockets are of one family.
+        let local = local.to_canonical();
+        remote.set_ip(remote.ip().to_canonical());
         let socket = Socket::new(Domain::for_address(remote), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         if !local.is_unspecified() {
@@ -267,6 +270,24 @@ impl Net for KernelNet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_leave_from_an_address_of_ipv4_that_is_written_as_one_of_ipv6() {
+        let mut net = KernelNet::new().unwrap();
+        let (listener, address) = net.listen("127.0.0.1:0".parse().unwrap(), Service::Reliable).unwrap();
+        let mapped: IpAddr = "::ffff:127.0.0.1".parse().unwrap();
+        for (local, remote) in [(mapped, address.ip()), (mapped, mapped), (address.ip(), mapped)] {
+            let remote = SocketAddr::new(remote, address.port());
+            net.connect(local, remote, Service::Reliable).unwrap();
+            let accepted = loop {
+                match net.accept(listener).unwrap() {
+                    Some(accepted) => break accepted,
+                    None => net.wait(None).unwrap(),
+                }
+            };
+            assert_eq!(accepted.peer.ip(), address.ip());
+        }
+    }
 
     #[test]
     fn only_an_error_of_the_listener_ends_the_service() {
