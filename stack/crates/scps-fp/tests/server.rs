@@ -687,11 +687,13 @@ fn a_copy_is_neither_made_over_a_file_being_stored_nor_replaced_by_it() {
 }
 
 #[test]
-fn an_announced_size_is_waited_for() {
+fn an_announced_size_is_waited_for_with_automatic_restart() {
     let (mut peer, folders) = connect(quick());
     assert_eq!(peer.code("ALLO 100"), 200);
+    assert!(peer.store("STOR most", &[1; 99]).contains("226 "), "it is the most there can be");
+    assert_eq!((peer.code("ARST"), peer.code("ALLO 100")), (200, 200));
     assert!(peer.store("STOR f", &[1; 99]).contains("426 "));
-    assert!(!folders.server.join("f").exists());
+    assert_eq!(fs::read(folders.server.join("f")).unwrap(), [1; 99], "what a restart goes on with");
     peer.say("ALLO 100");
     assert!(peer.store("STOR f", &[1; 100]).contains("226 "));
 }
@@ -699,7 +701,7 @@ fn an_announced_size_is_waited_for() {
 #[test]
 fn what_is_announced_of_a_text_is_not_compared_with_the_wire() {
     let (mut peer, folders) = connect(quick());
-    assert_eq!((peer.code("TYPE A"), peer.code("ALLO 8")), (200, 200));
+    assert_eq!((peer.code("ARST"), peer.code("TYPE A"), peer.code("ALLO 8")), (200, 200, 200));
     assert!(peer.store("STOR f", b"one\r\ntwo\r\n").contains("226 "));
     assert_eq!(fs::read(folders.server.join("f")).unwrap(), b"one\ntwo\n");
 }

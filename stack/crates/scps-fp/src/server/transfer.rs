@@ -88,6 +88,9 @@ pub(super) struct Transfer {
     /// What is used of a quota is being counted.
     count: Option<Count>,
     declared: Option<u64>,
+    /// Wire octets without which the end of the data is not that of the file: what is announced is exact with automatic restart, and
+    /// the most there can be without (RFC 959 §4.1.3).
+    ends_at: Option<u64>,
     fill: u8,
     filled: u64,
     /// Everything is with the transport, which still has to send some of it.
@@ -285,7 +288,7 @@ impl Transfer {
                     Some(Ending::Complete) if control.is_gone(net) => {
                         Some(Ending::Broken("the control connection was lost"))
                     }
-                    Some(Ending::Complete) if self.declared.is_some_and(|d| d != partial.stored()) => {
+                    Some(Ending::Complete) if self.ends_at.is_some_and(|d| d != partial.stored()) => {
                         Some(Ending::Broken("the data ended before the announced size"))
                     }
                     other => other,
@@ -313,6 +316,7 @@ impl Session {
             lock,
             count: plan.count,
             declared: plan.declared,
+            ends_at: plan.declared.filter(|_| self.auto_restart),
             fill: self.ports.bets.unwrap_or(0),
             filled: 0,
             is_draining: false,
