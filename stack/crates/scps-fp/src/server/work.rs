@@ -186,7 +186,8 @@ impl Updating {
         let value = self.target.crc();
         self.target.publish(net)?;
         if let Some(control) = &self.control {
-            self.store.delete(control)?;
+            // The new file is there, which the reply is about; whoever removed the control file before has spared us that.
+            let _ = self.store.delete(control);
         }
         Ok(Reply::new(250, format!("UPDT {}", crc_text(value))))
     }
