@@ -367,6 +367,17 @@ fn a_reset_or_silent_data_connection_is_426_and_the_session_goes_on() {
 }
 
 #[test]
+fn nobody_is_missed_while_the_link_is_down() {
+    let (mut peer, _folders) = connect(quick());
+    assert_eq!((peer.code("PASV"), peer.say("STOR f")), (227, String::new()));
+    peer.world.set_link_down(true);
+    assert_eq!(peer.pass(120), "");
+    peer.world.set_link_down(false);
+    assert_eq!(peer.pass(59), "");
+    assert!(peer.pass(2).starts_with("425 "));
+}
+
+#[test]
 fn with_automatic_restart_a_broken_store_shows_its_part_under_the_name() {
     let (mut peer, _folders) = connect(quick());
     peer.say("ARST");

@@ -150,7 +150,7 @@ impl Transfer {
         if net.is_link_up() {
             self.link_down_since = None;
         } else if now.since(*self.link_down_since.get_or_insert(now)) < longest {
-            self.last_moved = now;
+            (self.since, self.last_moved) = (now, now);
         }
     }
 

@@ -76,6 +76,8 @@ struct Core {
     faults: VecDeque<(u64, Fault)>,
     outage_until: Option<Instant>,
     killed_client: bool,
+    /// The transport knows that its link is down.
+    link_down: bool,
     asides: u32,
     kill_server_for: Option<u64>,
     pub log: Vec<String>,
@@ -176,6 +178,10 @@ impl World {
 
     pub fn fault_at(&self, octet: u64, fault: Fault) {
         self.core.borrow_mut().faults.push_back((octet, fault));
+    }
+
+    pub fn set_link_down(&self, down: bool) {
+        self.core.borrow_mut().link_down = down;
     }
 
     pub fn now(&self) -> Instant {
@@ -489,7 +495,7 @@ impl Net for SimNet {
     }
 
     fn is_link_up(&self) -> bool {
-        true
+        !self.world.core.borrow().link_down
     }
 
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
