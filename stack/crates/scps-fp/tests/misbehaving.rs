@@ -7,7 +7,7 @@ mod common;
 use common::{folders, noise, quick, run_client, Folders, Names, World, CLIENT, OTHER_SERVER, SERVER};
 use scps_fp::client::{Client, Console, Integrity, Report, Status, Urge};
 use scps_fp::net::Net;
-use scps_types::Duration;
+use scps_types::{Duration, Instant};
 use std::fs;
 use std::path::PathBuf;
 
@@ -291,4 +291,41 @@ fn replies_that_never_stop_keep_nobody_for_longer_than_patience() {
     assert_eq!(reports[2].status, Status::Failed, "{reports:?}");
     assert!(reports[2].text.contains("without an end"), "{reports:?}");
     assert!(world.now().since(before) < Duration::from_secs(20));
+}
+
+/// Somebody who has enough after a time.
+struct Impatient {
+    world: World,
+    at: Instant,
+    urge: Urge,
+}
+
+impl Console for Impatient {
+    fn show(&mut self, _line: &str) {}
+
+    fn urge(&mut self) -> Option<Urge> {
+        (self.world.now() >= self.at).then_some(self.urge)
+    }
+}
+
+#[test]
+fn whoever_has_enough_of_restarts_between_servers_ends_them() {
+    for (urge, status) in [(Urge::Abort, Status::Aborted), (Urge::Interrupt, Status::Interrupted)] {
+        let (world, folders) = (World::new(), folders());
+        world.serve_script(SERVER, |talk, line| {
+            if line == "RETR f" {
+                talk.say("450 busy");
+            }
+            line == "RETR f"
+        });
+        let (open, other) = (format!("open {SERVER}"), serve_other(&world, &folders));
+        let at = world.now() + Duration::from_millis(500);
+        let mut console = Impatient { world: world.clone(), at, urge };
+        let mut net = world.net(CLIENT);
+        let mut client = Client::new(&mut net, &mut console, quick(), CLIENT.parse().unwrap());
+        let lines = [open.as_str(), &other, "autorestart", "proxy get f g"];
+        let [.., report] = lines.map(|line| client.run_line(line, &Names).unwrap());
+        assert_eq!((report.status, report.marker), (status, None), "{report:?}");
+        assert!(world.now().since(at) < Duration::from_secs(2));
+    }
 }

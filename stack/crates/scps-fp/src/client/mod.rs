@@ -110,6 +110,19 @@ impl Context<'_> {
         self.net.wait(Some(until)).map_err(|e| Failure::Final(e.to_string()))
     }
 
+    /// Waits before a restart; the user can end the waiting and with it the restarts.
+    fn pause(&mut self, until: Instant) -> Result<(), Failure> {
+        while self.net.now() < until {
+            match self.console.urge() {
+                Some(Urge::Interrupt) => return Err(Failure::Interrupted(u64::MAX)),
+                Some(Urge::Abort) => return Err(Failure::Aborted),
+                None => {}
+            }
+            self.wait(until)?;
+        }
+        Ok(())
+    }
+
     /// The end of patience for a reply that is awaited from now on.
     fn reply_deadline(&self) -> Instant {
         self.net.now() + self.mib.reply_timeout

@@ -75,27 +75,33 @@ impl Exchange<'_, '_> {
                 }
                 Err(failure) => failure,
             };
-            if let Failure::Interrupted(at) = failure {
-                report.status = Status::Interrupted;
-                report.marker = Some(at).filter(|n| *n != u64::MAX).or_else(|| self.stored(target));
-                break;
-            }
             loop {
                 match attempts.judge(&failure, self.cx.net.now()) {
                     Decision::GiveUp(text) => {
-                        report.status = if failure == Failure::Aborted { Status::Aborted } else { Status::Failed };
-                        report.text = text;
+                        report.status = match failure {
+                            Failure::Interrupted(_) => Status::Interrupted,
+                            Failure::Aborted => Status::Aborted,
+                            _ => Status::Failed,
+                        };
+                        if let Failure::Interrupted(at) = failure {
+                            report.marker = Some(at).filter(|n| *n != u64::MAX).or_else(|| self.stored(target).filter(|_| self.begun));
+                        } else {
+                            report.text = text;
+                        }
                         report.restarts = Some(attempts.restarts);
                         return report;
                     }
                     Decision::RetryAt(at) => {
                         report.notes.push(format!("restart {}: {failure:?}", attempts.restarts));
-                        while self.cx.net.now() < at && self.cx.wait(at).is_ok() {}
+                        let result = self.cx.pause(at).and_then(|()| {
+                            self.sender.recover(self.cx)?;
+                            Ok(self.receiver.recover(self.cx)?)
+                        });
+                        match result {
+                            Ok(()) => break,
+                            Err(next) => failure = next,
+                        }
                     }
-                }
-                match self.sender.recover(self.cx).and_then(|()| self.receiver.recover(self.cx)) {
-                    Ok(()) => break,
-                    Err(fault) => failure = fault.into(),
                 }
             }
             if self.begun {

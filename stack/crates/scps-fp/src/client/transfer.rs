@@ -3,7 +3,7 @@
 use super::attempt::{Course, Flow, Request};
 use super::report::{Integrity, Report, Status};
 use super::stored::{local_error, place, stored_locally, Source};
-use super::{Context, Fault, Remote, Start, Urge};
+use super::{Context, Fault, Remote, Start};
 use crate::command::FileType;
 use crate::crc::{crc_of, crc_text};
 use crate::error::StoreError;
@@ -13,7 +13,6 @@ use crate::partial::{stored_size, Base, Bounds, Partial};
 use crate::restart::{Attempts, Decision, Failure};
 use crate::store::modified;
 use cap_std::fs::File;
-use scps_types::Instant;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -141,7 +140,7 @@ impl Transfer<'_, '_> {
                     }
                     Decision::RetryAt(at) => {
                         self.note(format!("restart {}: {failure:?}", self.attempts.restarts));
-                        self.pause(at)?;
+                        self.cx.pause(at)?;
                     }
                 }
                 match self.recover() {
@@ -158,19 +157,6 @@ impl Transfer<'_, '_> {
     fn note(&mut self, text: String) {
         self.cx.console.show(&text);
         self.report.notes.push(text);
-    }
-
-    /// Waits; the user can end the waiting and with it the restarts.
-    fn pause(&mut self, until: Instant) -> Result<(), Failure> {
-        while self.cx.net.now() < until {
-            match self.cx.console.urge() {
-                Some(Urge::Interrupt) => return Err(Failure::Interrupted(u64::MAX)),
-                Some(Urge::Abort) => return Err(Failure::Aborted),
-                None => {}
-            }
-            self.cx.wait(until)?;
-        }
-        Ok(())
     }
 
     /// A control connection in step: the old one if it answers, otherwise a new one that looks like it.
