@@ -81,6 +81,7 @@ fn replies_stay_in_step_after_a_transfer_that_the_client_gave_up() {
     fs::File::create(folders.server.join("f")).unwrap().set_len(17 << 20).unwrap();
     let reports = run(&world, &folders, &["raread f out 0-eof", "noop", "pwd"]);
     assert_eq!(reports[0].status, Status::Failed, "{reports:?}");
+    assert!(reports[0].text.starts_with("more than 16777216 octets"), "{reports:?}");
     assert_eq!((reports[1].reply, reports[2].reply), (Some(200), Some(257)), "{reports:?}");
 }
 

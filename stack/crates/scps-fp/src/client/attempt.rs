@@ -32,7 +32,7 @@ impl Flow<'_> {
     }
 }
 
-/// The longest text a listing may have.
+/// The most octets a listing or records read may have: they are kept in memory.
 const COLLECT_MAX: usize = 16 << 20;
 
 /// What an attempt asks for.
@@ -365,7 +365,7 @@ fn collect(net: &mut dyn Net, id: ConnId, text: &mut Vec<u8>) -> Result<bool, Fa
     loop {
         match net.recv(id, &mut buffer).map_err(|e| broken(&e))? {
             Recv::Data(n) if text.len() + n > COLLECT_MAX => {
-                return Err(Failure::Final(format!("a listing of more than {COLLECT_MAX} octets")));
+                return Err(Failure::Final(format!("more than {COLLECT_MAX} octets came, too many to keep in memory")));
             }
             Recv::Data(n) => text.extend_from_slice(&buffer[..n]),
             Recv::Hole(_) => {}
