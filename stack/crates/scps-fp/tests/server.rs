@@ -65,7 +65,9 @@ fn unknown_verbs_and_wrong_arguments_have_their_codes() {
 fn names_that_are_not_utf_8_are_refused_and_not_taken_for_one() {
     let (mut peer, folders) = connect(quick());
     assert!(peer.store("STOR caf\u{e9}", b"1").contains("226 "));
-    for line in [&b"STOR caf\xE9\r\n"[..], b"STOR caf\xE8\r\n", b"COPY caf\xC3\xA9 caf\xE9\r\n", b"SITE CRC caf\xE9\r\n"] {
+    for line in
+        [&b"STOR caf\xE9\r\n"[..], b"STOR caf\xE8\r\n", b"COPY caf\xC3\xA9 caf\xE9\r\n", b"SITE CRC caf\xE9\r\n"]
+    {
         peer.send(line);
         assert!(peer.hear().starts_with("501 "), "{line:?}");
     }

@@ -84,7 +84,9 @@ impl Exchange<'_, '_> {
                             _ => Status::Failed,
                         };
                         if let Failure::Interrupted(at) = failure {
-                            report.marker = Some(at).filter(|n| *n != u64::MAX).or_else(|| self.stored(target).filter(|_| self.begun));
+                            report.marker = Some(at)
+                                .filter(|n| *n != u64::MAX)
+                                .or_else(|| self.stored(target).filter(|_| self.begun));
                         } else {
                             report.text = text;
                         }

@@ -50,7 +50,11 @@ pub struct Script {
 
 impl World {
     /// A server that obeys `obey`; returns what clients will have said.
-    pub fn serve_script(&self, host: &str, obey: impl FnMut(&mut Talk, &str) -> bool + 'static) -> Rc<RefCell<Vec<String>>> {
+    pub fn serve_script(
+        &self,
+        host: &str,
+        obey: impl FnMut(&mut Talk, &str) -> bool + 'static,
+    ) -> Rc<RefCell<Vec<String>>> {
         let address = SocketAddr::new(host.parse().unwrap(), CONTROL_PORT);
         let (listener, _) = self.net(host).listen(address, Service::Reliable).unwrap();
         let said = Rc::default();
