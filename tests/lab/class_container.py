@@ -58,15 +58,15 @@ class Container:
 
 
 @contextmanager
-def container(folder: Path, *, with_results: bool = False) -> Iterator[Container]:
-    """A container that may write into a folder, which is at its own path there. `with_results`: it reads the results
-    that this machine keeps, and runs no cell whose result is there.
+def container(folder: Path) -> Iterator[Container]:
+    """A container that may write into a folder, which is at its own path there. Of results that this machine keeps it
+    has none.
     """
     _image()
     read = dict.fromkeys(("/usr", "/etc", str(ROOT), *_of_python()))
     places = [word for path in read for word in ("--volume", f"{path}:{path}:ro")]
     for path in sorted(cache_dir().iterdir()):
-        if path.is_dir() and (with_results or path.name != RESULTS):
+        if path.is_dir() and path.name != RESULTS:
             places += ["--volume", f"{path}:{PARTS}/{path.name}:ro"]
     places += ["--volume", f"{folder}:{folder}", "--workdir", str(folder), "--user", f"{os.getuid()}:{os.getgid()}"]
     cache, temporary = folder / "cache", folder / "temporary"

@@ -2,10 +2,8 @@
 cheated in every known way, and graded in a container of one processor and 2 GB.
 
 Opt-in, because it takes hours: make test-course. SCPSLAB_CLASS is the number of students, and SCPSLAB_ASSIGNMENTS the
-names if not all; SCPSLAB_CHEATS names the cheats of a small class if not the first ones. With SCPSLAB_KEPT the grader
-takes the results that the students' runs have left, as where the class works on the grader's machine: that takes half
-the time, and shows what is found, not what it costs. What an assignment has shown is in build/semester/, and all of them
-together are a page: build/semester.md.
+names if not all; SCPSLAB_CHEATS names the cheats of a small class if not the first ones. What an assignment has
+shown is in build/semester/, and all of them together are a page: build/semester.md.
 """
 
 import datetime as dt
@@ -33,7 +31,6 @@ COUNT = int(os.environ.get("SCPSLAB_CLASS", "0"))
 pytestmark = pytest.mark.skipif(COUNT == 0, reason="opt-in: make test-course")
 ASSIGNMENTS = os.environ.get("SCPSLAB_ASSIGNMENTS", "").split() or names()
 WANTED = os.environ.get("SCPSLAB_CHEATS", "").split()
-KEPT = "SCPSLAB_KEPT" in os.environ
 PLACE = ROOT / "build" / "semester"
 # What is said of honest students: a late prediction is a mistake, which costs its own points.
 DESERVED = {"late": {"late-prediction"}}
@@ -59,7 +56,6 @@ class Seen:
     tried: list[tuple[str, bool, str]] = field(default_factory=list)
     honest: int = 0
     troubled: list[str] = field(default_factory=list)
-    kept: bool = False
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
@@ -71,14 +67,14 @@ def test_a_class_is_graded_with_every_cheat_named_and_no_honest_student_troubled
     (folder / "who.csv").write_text(f"file,student\n{''.join(rows)}")
     asked = ["--course", folder / "satnet", "--format", "gradescope", "--jobs", "1"]
     asked += ["--submitters", folder / "who.csv", "--out", folder / "grades", *(one.file for one in students)]
-    with container(folder, with_results=KEPT) as graders:
+    with container(folder) as graders:
         ended, cost = graders.run([sys.executable, "-P", "-m", "scpslab", "grade", *map(str, asked)])
     assert ended.returncode in (0, 1), ended.stderr
     grades = [json.loads(path.read_text()) for path in sorted((folder / "grades").iterdir())]
 
     sizes = [one.file.stat().st_size for one in students]
     day = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}"
-    seen = Seen(name, day, cost.wall_s, cost.cpu_s, cost.peak_bytes, sizes, kept=KEPT)
+    seen = Seen(name, day, cost.wall_s, cost.cpu_s, cost.peak_bytes, sizes)
     for one, grade in zip(students, grades, strict=True):
         look(seen, one, grade)
     PLACE.mkdir(parents=True, exist_ok=True)
@@ -144,7 +140,7 @@ def page(semester: Sequence[Seen]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for one in semester:
         minutes = f"{one.wall_s / 60:.1f} | {one.cpu_s / 60:.1f}"
-        yield f"| {one.name}{' (results were kept)' if one.kept else ''} | {one.day} | {len(one.sizes)} | {minutes} | {one.peak_bytes / 1e6:.0f} MB |"
+        yield f"| {one.name} | {one.day} | {len(one.sizes)} | {minutes} | {one.peak_bytes / 1e6:.0f} MB |"
     sizes = [size for one in semester for size in one.sizes]
     minutes = f"{sum(one.wall_s for one in semester) / 60:.1f} | {sum(one.cpu_s for one in semester) / 60:.1f}"
     yield f"| all | | {len(sizes)} | {minutes} | {max(one.peak_bytes for one in semester) / 1e6:.0f} MB |"
