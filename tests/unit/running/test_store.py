@@ -147,8 +147,8 @@ def test_files_that_go_while_they_are_looked_at_are_no_trouble(tmp_path, cell):
     store = Store(tmp_path / "store")
     store.keep(f"{0:032x}", cell)
     # Listed, and not there any more.
-    (store.root / "writing" / "renamed").symlink_to(tmp_path / "gone")
-    left = store.root / "writing" / "left"
+    (store.root / "writing" / f"host-1-{0:032x}").symlink_to(tmp_path / "gone")
+    left = store.root / "writing" / f"host-2-{0:032x}"
     left.write_bytes(b"begun")
     os.utime(left, (10**9, 10**9))
     assert store.trim() == (0, 0)
