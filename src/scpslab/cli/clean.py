@@ -98,13 +98,13 @@ def clean(
 def _trimmed(days: int | None, max_size: str | None, folder: Path | None, *, is_wanted: bool) -> bool:
     """Removes what the options choose among results, by default all; whether they choose anything."""
     is_chosen = days is not None or bool(max_size or folder)
-    if not is_wanted and not is_chosen:
-        return False
-    if not is_wanted:
+    if not is_wanted and is_chosen:
         raise UsageError(
             "--older-than, --max-size, --store: found no --results; expected it, because they choose among results. "
             "Add --results."
         )
+    if not is_wanted:
+        return False
     if folder and not folder.is_dir():
         raise UsageError(
             f"--store {folder}: found no such folder; expected a folder of results that machines share. "

@@ -4,28 +4,12 @@
 mod common;
 
 use common::peer::Peer;
-use common::{folders, noise, quick, Folders, World, SERVER};
+use common::{connect, folders, noise, quick, serve, text, World, SERVER};
 use scps_fp::config::Mib;
 use scps_fp::crc::{crc, crc_text};
 use scps_fp::net::Net;
 use scps_fp::server::ServerConfig;
 use std::fs;
-
-fn serve(mib: Mib) -> (World, Folders) {
-    let folders = folders();
-    let world = World::new();
-    world.serve_open(SERVER, &folders.server, mib);
-    (world, folders)
-}
-
-fn connect(mib: Mib) -> (Peer, Folders) {
-    let (world, folders) = serve(mib);
-    (Peer::connect(&world).0, folders)
-}
-
-fn text(code: u16, rest: &str) -> String {
-    format!("{code} {rest}\r\n")
-}
 
 #[test]
 fn the_port_is_2121_unless_set_and_the_greeting_has_text() {

@@ -4,27 +4,10 @@
 mod common;
 
 use common::peer::Peer;
-use common::{folders, quick, Folders, World, SERVER};
-use scps_fp::config::Mib;
+use common::{connect, quick, serve, text};
 use scps_fp::crc::{crc, crc_text};
 use scps_fp::net::Net;
 use std::fs;
-
-fn serve(mib: Mib) -> (World, Folders) {
-    let folders = folders();
-    let world = World::new();
-    world.serve_open(SERVER, &folders.server, mib);
-    (world, folders)
-}
-
-fn connect(mib: Mib) -> (Peer, Folders) {
-    let (world, folders) = serve(mib);
-    (Peer::connect(&world).0, folders)
-}
-
-fn text(code: u16, rest: &str) -> String {
-    format!("{code} {rest}\r\n")
-}
 
 #[test]
 fn two_writers_need_two_files() {

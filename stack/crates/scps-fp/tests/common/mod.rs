@@ -593,3 +593,22 @@ pub fn folders() -> Folders {
     std::fs::create_dir(&client).unwrap();
     Folders { _root: root, server, client }
 }
+
+/// A world with one server that everybody may use, and its folders.
+pub fn serve(mib: Mib) -> (World, Folders) {
+    let folders = folders();
+    let world = World::new();
+    world.serve_open(SERVER, &folders.server, mib);
+    (world, folders)
+}
+
+/// A peer that is connected to such a server.
+pub fn connect(mib: Mib) -> (peer::Peer, Folders) {
+    let (world, folders) = serve(mib);
+    (peer::Peer::connect(&world).0, folders)
+}
+
+/// A reply of one line.
+pub fn text(code: u16, rest: &str) -> String {
+    format!("{code} {rest}\r\n")
+}
