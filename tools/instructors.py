@@ -6,11 +6,13 @@ Not into dist/, which is what everybody gets. The same files give the same bytes
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
 from scpslab.core.archive import pack
 from scpslab.core.installation import version
+from scpslab.core.scratch import replace_bytes
 from scpslab_course.course.assignment import FOLDER, INSTRUCTOR, names
 from scpslab_course.course.instructors import NAME, VERSION_FILE
 
@@ -21,8 +23,10 @@ def write_archive(folder: Path) -> Path:
     """Writes the archive into a folder; returns its path."""
     top = f"{NAME}-{version()}"
     out = folder / f"{top}.tar.gz"
-    with out.open("wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as zipped:
+    packed = io.BytesIO()
+    with gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped:
         pack(zipped, ((f"{top}/{name}", content) for name, content in _members()))
+    replace_bytes(out, packed.getvalue())
     return out
 
 
@@ -30,7 +34,9 @@ def _members() -> Iterator[tuple[str, Path | bytes]]:
     yield VERSION_FILE, f"{version()}\n".encode()
     for name in names():
         for path in sorted((FOLDER / name / INSTRUCTOR).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
+            # Editors leave hidden files, and a link may lead out of the folder.
+            is_own = path.is_file() and not path.is_symlink() and not path.name.startswith(".")
+            if is_own and "__pycache__" not in path.parts:
                 yield path.relative_to(FOLDER).as_posix(), path
 
 

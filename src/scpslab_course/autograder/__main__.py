@@ -58,7 +58,8 @@ def submission_of(folder: Path) -> Path:
         ScpslabError: there is none, or there are several.
     """
     files = sorted(Path(inside, name) for inside, _, names in os.walk(folder) for name in names)
-    files = [path for path in files if stat.S_ISREG(path.lstat().st_mode)]
+    # A Mac puts files of its own into archives.
+    files = [path for path in files if stat.S_ISREG(path.lstat().st_mode) and not path.name.startswith("._")]
     named = [path for path in files if path.name.endswith(SUFFIX)] or files
     if len(named) != 1:
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""

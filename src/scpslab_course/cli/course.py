@@ -284,6 +284,7 @@ def inginious(
     wanted = checked_term(term or found.file.term)
     files: dict[str, bytes] = {}
     reference, assignment, secret = _Reference(jobs), found.assignment(name), found.secret()
+    write_new({}, out, "Choose another name.")
     with opened(instructors) as place:
         marked = [(assignment, load_marking(assignment, place))]
     for number in range(1, traces + 1):
@@ -291,7 +292,7 @@ def inginious(
         (one,) = folders.plan_issue(found, secret, wanted, [party], marked, reference.rows)
         with reference.runs(assignment, one.variant.parameters) as runs:
             made = task_of(runs.values(), f"{assignment.file.title} ({number})", int(one.variant.digest, 16))
-        files |= {f"{name}-{number:03}/{inside}": content for inside, content in made.items()}
+        files |= {f"{assignment.name}-{number:03}/{inside}": content for inside, content in made.items()}
     write_new(files, out, "Choose another name.")
     typer.echo(f"{traces} tasks", err=True)
     typer.echo(harmless(str(out)))

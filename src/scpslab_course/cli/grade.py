@@ -83,8 +83,8 @@ def grade(
     compared. What is right comes from the grader's own runs by the instructor's scenarios, never from the submission.
     Texts are left to a person, who writes points into the file of --marks; the same command then gives final grades.
     Nothing of a submission is unpacked or run; each is read and marked in a process with limits of memory and time.
-    --out has every grade as soon as it is there. Exit code 0: every submission has a grade. Exit code 1: some are held
-    for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
+    A folder of --out has every grade as soon as it is there. Exit code 0: every submission has a grade. Exit code 1:
+    some are held for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
 
     Examples: scpslab grade a.submission.tar.gz --course satnet · scpslab grade a.submission.tar.gz b.submission.tar.gz
     --course satnet --format moodle --out grades.csv --marks marks.csv
@@ -110,7 +110,8 @@ def grade(
     def told(one: Grade) -> None:
         _tell(one)
         so_far.append(given.applied(one) if given is not None else one)
-        if target is not None:
+        # What a class has in one file stays until the new one is whole.
+        if target is not None and is_folder:
             target.write(so_far, kind, facts())
 
     secret = _secret(loaded, leaderboard)

@@ -158,7 +158,7 @@ def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, st
             expected = "expected a file and a student's id. Correct the line."
             wrong.append((number, f"found {shown(name)}, {shown(student)}; {expected}"))
         elif by_name.setdefault(name, student) != student:
-            said = "a second time with another student; expected it once. Remove a line."
+            said = "a second time with another student; expected it once. Write the files' paths."
             wrong.append((number, f"found {shown(name)} {said}"))
     _refuse(path, wrong)
     found = {one: by_name.get(str(one), by_name.get(one.name)) for one in submissions}
@@ -198,8 +198,8 @@ def _wrong_students(students: Sequence[tuple[int, Student]]) -> Iterator[tuple[i
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"found {shown(twice)} twice; expected each assignment once")
+    if wrong := next((name for name in names if names.count(name) > 1 or not is_name(name)), None):
+        raise ValueError(f"found {shown(wrong)}; expected names of assignments, each once, and no paths")
     return names
 
 

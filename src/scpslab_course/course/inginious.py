@@ -72,7 +72,8 @@ def task_of(runs: Iterable[Path], title: str, pick: int) -> dict[str, bytes]:
     for run in map(open_run, runs):
         for cell in run.cells:
             columns = resend_columns(cell, run.id)
-            if columns.get("resend_frames"):
+            # Whatever was lost was sent again for that.
+            if set(columns.get("resend_causes", "").split()) - {"superfluous"}:
                 frames = map(int, columns["resend_frames"].split())
                 why = dict(zip(frames, columns["resend_causes"].split(), strict=True))
                 return _files(cell, find_losses(cell, run.id), why, title, pick)

@@ -21,6 +21,8 @@ from scpslab_course.course.folder import Student
 from scpslab_course.grading.grade import Grade, Graded, Status
 
 LONGEST = 2000
+# A spreadsheet's cell holds 32,767.
+LONGEST_CELL = 30_000
 UNSEEN = "a path that you have not seen: numbers are not shown"
 # Key of Classroom 50's result to the variable that its runner sets.
 FROM_ENVIRONMENT = {
@@ -77,8 +79,12 @@ def line(text: str, most: int = LONGEST) -> str:
 
 
 def comment(grade: Grade) -> str:
-    """The lines that go with a whole grade: why there is none, what was found, and what a person still decides."""
-    lines = [line(said) for said in grade.said]
+    """The lines that go with a whole grade: why there is none, what was found, and what a person still decides.
+
+    Students read them, so nobody else is named.
+    """
+    own = tuple(finding for finding in grade.findings if not finding.is_of_class)
+    lines = [line(said) for said in replace(grade, findings=own).said]
     if grade.parts:
         held = " This score is held: a person decides." if grade.status is Status.HELD else ""
         waits = f"; a person still decides about {grade.waiting:g} of them" if grade.waiting else ""
@@ -370,8 +376,8 @@ def _cell(text: str) -> str:
 def _feedback(grade: Grade) -> str:
     """The points and comments of all parts in one cell, for grade books and letters."""
     of = (part for part in grade.parts if part.points)
-    said = (f"{one.label}: {_points(one.earned or 0)} of {one.points:g}, {line(one.comment, 300)}" for one in of)
-    return _cell("; ".join([*said, *_on_leaderboard(grade)]))
+    said = (f"{one.label}: {_points(one.earned or 0)} of {one.points:g}, {line(one.comment)}" for one in of)
+    return no_formula(line("; ".join([*_on_leaderboard(grade), *said]), LONGEST_CELL))
 
 
 def _on_leaderboard(grade: Grade) -> list[str]:

@@ -68,10 +68,14 @@ REMARKS = frozenset(
 
 @dataclass(frozen=True)
 class Concern:
-    """Something that a person should see: its name, and a sentence with what was found and what was expected."""
+    """Something that a person should see: its name, and a sentence with what was found and what was expected.
+
+    `is_of_class`: it names other students, so those who hand in never read it.
+    """
 
     code: Code
     says: str
+    is_of_class: bool = False
 
     @property
     def holds(self) -> bool:
@@ -191,8 +195,7 @@ class Grade:
     @property
     def said(self) -> tuple[str, ...]:
         """Why there is no score, or what was found, one sentence each."""
-        found = tuple(f"{finding.code}: {finding.says}" for finding in self.findings)
-        return ((self.reason,) if self.reason else ()) + found
+        return tuple(filter(None, (self.reason, *(f"{one.code}: {one.says}" for one in self.findings))))
 
 
 @dataclass(frozen=True)
@@ -272,14 +275,15 @@ class Marks:
             if (mark := _of(grade, lines).get(HELD)) is not None and mark.lacks(grade):
                 del lines[mark.key]
         waiting = [(grade, label, of) for grade in grades for label, of in _waiting(grade)]
-        added = [
-            (_key(grade), grade.submitter or grade.student, grade.assignment, label, of, "", "")
-            for grade, label, of in waiting
-            if label not in _of(grade, lines)
-        ]
+        # One line for the same bytes, whoever else hands them in.
+        added: dict[tuple[str, str], tuple[str, ...]] = {}
+        for grade, label, of in waiting:
+            if label not in _of(grade, lines):
+                row = (_key(grade), grade.submitter or grade.student, grade.assignment, label, of, "", "")
+                added.setdefault((row[0], label), row)
         if added or not self.path.exists():
             kept = [mark.row for mark in lines.values()]
-            text = csv_text([COLUMNS, *kept, *(map(no_formula, row) for row in added)])
+            text = csv_text([COLUMNS, *kept, *(map(no_formula, row) for row in added.values())])
             replace_text(self.path, text, private=True)
         return len(waiting)
 

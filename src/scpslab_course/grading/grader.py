@@ -332,7 +332,8 @@ def _compared(grades: Sequence[Grade], bound: Mapping[Path, Variant], submitters
     for one in grades:
         said = f"found the same variant in {twice.get(one.path)}; expected one submission of it"
         more = [Concern(Code.OTHER_VARIANT, said)] if one.path in twice else []
-        found.append(replace(one, findings=(*one.findings, *more, *classwide.findings(one, grades))))
+        seen = (replace(concern, is_of_class=True) for concern in (*more, *classwide.findings(one, grades)))
+        found.append(replace(one, findings=(*one.findings, *seen)))
     return found
 
 

@@ -128,6 +128,7 @@ def test_the_one_file_is_found_and_links_are_not_followed(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "x.submission.tar.gz").write_bytes(b"")
     (tmp_path / "notes.pdf").write_bytes(b"")
+    (tmp_path / "._x.submission.tar.gz").write_bytes(b"as a Mac's archives have it")
     (tmp_path / "y.submission.tar.gz").symlink_to("/etc/passwd")
     assert submission_of(tmp_path).name == "x.submission.tar.gz"
     (tmp_path / "z.submission.tar.gz").write_bytes(b"")

@@ -187,8 +187,14 @@ def test_a_course_has_a_title_that_variants_can_have(course, tmp_path, title):
 
 def test_a_course_has_each_assignment_once(course):
     spoil(course.folder / "course.yaml", "- small", "- small\n- small")
-    twice = 'course.yaml:7: assignments: found "small" twice; expected each assignment once.'
+    twice = 'course.yaml:7: assignments: found "small"; expected names of assignments, each once, and no paths.'
     assert twice in refusal(load_course, course.folder)
+
+
+def test_a_course_has_assignments_by_name_and_no_paths(tmp_path):
+    said = refusal(make_course, tmp_path / "other", "Satellite networks", "2026w", ["./small"])
+    assert 'found "./small"; expected names of assignments, each once, and no paths.' in said
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_variant_belongs_to_its_edition_of_the_scenarios(folder, assignment, issued):

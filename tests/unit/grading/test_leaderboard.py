@@ -134,6 +134,11 @@ def test_students_find_their_pseudonym_in_the_feedback(name):
     text = FORMATS[name].write([CLASS[0]], FACTS)
 
     assert f"On the leaderboard: {CLASS[0].pseudonym}" in text
+    # Long comments do not push it out, and stand there whole.
+    wordy = replace(CLASS[0], parts=tuple(replace(part, comment=f"{'because ' * 200}so") for part in CLASS[0].parts))
+    text = FORMATS[name].write([wordy], FACTS)
+    assert f"On the leaderboard: {CLASS[0].pseudonym}" in text
+    assert name not in ("moodle", "mail-merge") or text.count("because so") == len(CLASS[0].parts) > 0
     held = replace(CLASS[0], findings=(Concern(Code.EDITED_RESULTS, "found others"),))
     assert "leaderboard" not in FORMATS[name].write([held], FACTS)
 

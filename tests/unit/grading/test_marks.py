@@ -74,6 +74,16 @@ def test_who_hands_in_again_is_marked_again_and_old_points_stay(tmp_path):
     assert [row["points"] for row in rows(path)] == ["4", "", "", ""]
 
 
+def test_the_same_bytes_of_two_students_have_one_line_and_the_file_is_read_again(tmp_path):
+    path = tmp_path / "marks.csv"
+    alike = replace(ANNA, path=Path("copy"), submitter="di")
+    Marks(path).write([ANNA, alike])
+    fill(path, {("anna", "answer why"): "4"})
+
+    assert [row["part"] for row in rows(path)] == ["answer why", "write-up write-up.md"]
+    assert [Marks(path).applied(grade).waiting for grade in (ANNA, alike)] == [3, 3]
+
+
 def test_points_that_are_written_while_a_class_is_graded_stay(tmp_path):
     path = tmp_path / "marks.csv"
     Marks(path).write([ANNA])

@@ -16,7 +16,7 @@ from scpslab_course.course.assignment import load_marking
 from scpslab_course.course.folder import practice_variant
 from scpslab_course.course.variant import Secret
 from scpslab_course.grading import grader, submission
-from scpslab_course.grading.formats import FORMATS, Facts
+from scpslab_course.grading.formats import FORMATS, Facts, comment
 from scpslab_course.grading.grade import Code, Grade, Status
 from tests.unit.grading.conftest import entry
 
@@ -150,6 +150,9 @@ def test_of_two_with_one_variant_those_of_nobody_known_are_held(issued, known, h
 
     assert [one.path.name for one in found if one.status is Status.HELD] == held
     assert {finding.code for one in found for finding in one.findings} <= {Code.OTHER_VARIANT}
+    # Who marks reads of the other file, and the student does not.
+    assert ["found the same variant in " in " ".join(one.said) for one in found] == [file in held for file in "ab"]
+    assert [comment(one) for one in found] == ["", ""]
 
 
 def test_a_variant_of_a_group_before_and_after_its_members_changed_is_one(issued):
