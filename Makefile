@@ -56,7 +56,7 @@ test-appliance: setup development ## test that cells in the appliance have the b
 test-scale: development ## test runs on Dask clusters: workers, scheduler and client killed 30 times each, lies, a network that is cut for a minute (half an hour)
 	SCPSLAB_SCALE_KILLS=30 $(PYTHON) -m pytest --numprocesses=3 --dist=load tests/processes/test_dask.py
 
-test-course: setup development ## test a semester of 80 made-up students: every assignment issued, solved with mistakes, cheated in 31 ways, graded in a container of one core and 2 GB; CLASS=40 is smaller (hours; needs Docker Engine)
+test-course: setup development ## test a semester of 80 made-up students: every assignment issued, solved with mistakes, cheated in 33 ways, graded in a container of one core and 2 GB; CLASS=40 is smaller (hours; needs Docker Engine)
 	SCPSLAB_CLASS=$(or $(CLASS),80) $(PYTHON) -m pytest --capture=no tests/lab/test_semester.py tests/lab/test_class.py tests/lab/test_assignments.py
 
 test-autograder: setup development wheel ## test the autograder's archive in a container with Gradescope's limits: honest and cheating submissions, time, memory (20 minutes; needs Docker Engine and root)

@@ -27,7 +27,7 @@ from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, Assignment
 from scpslab_course.course.runs import run_variant
 from scpslab_course.course.variant import PRACTICE, Secret, Variant
-from scpslab_course.course.workspace import LOG, RUNS, VARIANT, WRITE_UP, appended
+from scpslab_course.course.workspace import LOG, RUNS, VARIANT, appended
 from scpslab_course.grading import submission
 from scpslab_course.grading.grade import Code
 from tests.lab.made_up_students import TIMES, Student
@@ -284,11 +284,10 @@ class PublishedText(Cheat):
         return CopiedText.fits(assignment) and (assignment.folder / INSTRUCTOR / SOLUTION / answers.FILE).is_file()
 
     def text(self, name: str) -> str:
-        if name == WRITE_UP:
-            return super().text(name)
         path = self.made.assignment.folder / INSTRUCTOR / SOLUTION / answers.FILE
-        published = str(answers.read_answers(path.read_bytes(), path).given[name])
-        return f"Well. {' '.join(published.split())} I am sure of it."
+        given = answers.read_answers(path.read_bytes(), path).given
+        # The solution has no text for the write-up and for a line in a file.
+        return f"Well. {' '.join(str(given[name]).split())} I am sure of it." if name in given else super().text(name)
 
 
 def programs(assignment: Assignment) -> list[str]:

@@ -9,8 +9,9 @@ events:
 - {at: 1 s, node: h2, command: "iperf3 -s -1", required: false}
 - {at: 2 s, node: h1, command: "iperf3 -c 10.0.0.2 -u -b 1M -l 1000 -t 40 --json > /dev/null"}
 - {at: 10 s, link: hop, direction: forward, ber: 1e-5}
-- {at: 20 s, link: hop, direction: forward, ber: 0}
+- {at: 20 s, link: hop, direction: forward, ber: 1e-30}
 - {at: 20 s, link: hop, direction: forward, state: down}
+- {at: 22 s, link: hop, direction: forward, ber: 0}
 - {at: 25 s, link: hop, direction: forward, state: up}
 - {at: 30 s, link: hop, direction: forward, rate: 500 kbit/s}
 - {at: 36 s, link: hop, direction: forward, rate: 2 Mbit/s}
@@ -33,7 +34,7 @@ def test_every_change_takes_effect_when_it_is_made_and_no_other(run):
     assert account["queue_packets"] > 0  # at half the rate for 6 s, the queue overflows
     changes = [(round(line["t_s"]), line["change"]) for line in lines if "change" in line]
     at_last = [(30, "rate"), (36, "rate"), (36, "delay")]
-    assert changes == [(10, "ber"), (20, "ber"), (20, "state"), (25, "state"), *at_last]
+    assert changes == [(10, "ber"), (20, "ber"), (20, "state"), (22, "ber"), (25, "state"), *at_last]
     codes = {line["step"]: line["exit_code"] for line in lines if "command" in line}
     assert codes[2] == 0
     assert 1 in codes  # the server, which nobody waits for, ends by itself or with the cell

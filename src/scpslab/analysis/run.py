@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,10 +99,6 @@ class RunCell:
     def capture_file(self, probe: str) -> Path:
         """The file of a capture probe, whether it is there or not."""
         return CellFiles(self.folder).capture(probe)
-
-    def in_memory(self) -> RunCell:
-        """The cell for one who asks often: it reads each capture once, and keeps its packets."""
-        return replace(self, captures={})
 
     def capture(self, probe: str) -> Capture | None:
         """What the capture probe `probe` saw; None when it left no file."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 
 from scpslab.analysis.claims import (
     QUESTIONS,
@@ -27,6 +26,7 @@ from scpslab.cli.tables import Format, FormatOption, as_table, print_report, pri
 from scpslab.cli.terminal import warn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, ScenarioError, UsageError
+from scpslab.documents.yaml_lines import written
 from scpslab.running.measured import Measured
 from scpslab.runs import runs_of
 from scpslab.runs.run import RUNS
@@ -114,7 +114,7 @@ def claims(
         found = needs(verdicts, evidence, Measured.of(RUNS).wall_s)
         print_table(report(found), table_console(stderr=True))
         if (more := campaign(found))["runs"]:
-            typer.echo(yaml.safe_dump(more, sort_keys=False), nl=False)
+            typer.echo(written(more), nl=False)
     else:
         _show(verdicts, evidence, len(folders), format_, has_list=details or questions or bool(file))
     if warned:

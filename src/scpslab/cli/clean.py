@@ -80,8 +80,8 @@ def clean(
             "expected a folder of runs, such as runs. Correct the path."
         )
     is_chosen = _trimmed(older_than, max_size, store, is_wanted=results)
-    if (results and not is_chosen) or images:
-        _keepers()
+    if ((results and not is_chosen) or images) and (ended := end_keepers(cache_dir() / TEMPLATES)):
+        typer.echo(f"ended {ended} process{'es' if ended > 1 else ''} that kept templates in memory")
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
@@ -121,11 +121,6 @@ def _trimmed(days: int | None, max_size: str | None, folder: Path | None, *, is_
     did = f"removed {count} results, {freed / 10**6:.1f} MB, from" if freed else "found no results to remove in"
     typer.echo(f"{did} {store.root}; {left / 10**6:.1f} MB stay")
     return is_chosen
-
-
-def _keepers() -> None:
-    if ended := end_keepers(cache_dir() / TEMPLATES):
-        typer.echo(f"ended {ended} process{'es' if ended > 1 else ''} that kept templates in memory")
 
 
 def _labs() -> None:

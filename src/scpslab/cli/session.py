@@ -12,10 +12,9 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-import yaml
-
 from scpslab.core.errors import UsageError
 from scpslab.core.scratch import replace_text
+from scpslab.documents.yaml_lines import written
 from scpslab.runs import CellFiles
 from scpslab.scenario.topologies import is_path
 
@@ -47,7 +46,7 @@ def transcript(
         **({"hosts": hosts} if hosts else {}),
         "events": events,
     }
-    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
+    return written(body)
 
 
 def new_folder() -> Path:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
-import yaml
 
 from scpslab import scenario
 from scpslab.cli.options import Trust, choice, completed, engine_choice
@@ -17,6 +16,7 @@ from scpslab.cli.tables import Notes, plain_console
 from scpslab.core import units
 from scpslab.core.errors import INTERRUPTED_EXIT, LabError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
+from scpslab.documents.yaml_lines import written
 from scpslab.engine import INTERACTIVE as ENGINES
 from scpslab.engine.base import Interrupted
 from scpslab.plan import Plan
@@ -201,7 +201,7 @@ def shell_plan(
     }
     with scratch() as folder:
         path = folder / "shell.yaml"
-        path.write_text(yaml.safe_dump({**text, "containers": containers, "events": events}))
+        path.write_text(written({**text, "containers": containers, "events": events}))
         try:
             (cell,) = scenario.cells(scenario.load(str(path), topologies=OnDisk(is_trusted=is_trusted)))
         except ScenarioError as error:

@@ -52,7 +52,7 @@ def limited(work: Callable[[], Any], limits: WorkLimits | None = None) -> Any:
     """
     limits = limits or WorkLimits()
     # Before the fork: a child's count lacks the pages of files that it has not touched yet.
-    room = max(limits.memory_bytes - resident_bytes(), LEAST_BYTES)
+    room = max(limits.memory_bytes - int(STATM.read_text().split()[1]) * PAGE_BYTES, LEAST_BYTES)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -91,11 +91,6 @@ def _work(work: Callable[[], Any], limits: WorkLimits, room: int, writing: int) 
             pipe.write(message.encode())
     finally:
         os._exit(1)
-
-
-def resident_bytes() -> int:
-    """What this process has in memory."""
-    return int(STATM.read_text().split()[1]) * PAGE_BYTES
 
 
 def _limit(limits: WorkLimits, room: int) -> None:

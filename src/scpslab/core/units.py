@@ -65,7 +65,7 @@ def parse(kind: str, value: object) -> int:
 
 def of_metric(metric: str) -> tuple[str, int] | None:
     """What a metric counts in: a kind, and base units in one of it; None for plain numbers."""
-    return next((found for suffix, found in OF_METRICS.items() if metric.endswith(suffix)), None)
+    return next((found for end, found in OF_METRICS.items() if metric.endswith(end) and "_per_" not in metric), None)
 
 
 def text(kind: str, number: int) -> str:

@@ -88,7 +88,17 @@ class _Loader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(problem=f"found {error}", problem_mark=node.start_mark) from error
 
 
+class _Dumper(yaml.SafeDumper):
+    """SafeDumper that puts texts into quotes which the loader would read as numbers, such as 1e-8."""
+
+
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
+
+
+def written(data: object) -> str:
+    """The YAML of keys and values, in their order, for files that are read here again."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ class ProcessEngine(Engine):
             folder.fill()
             self.furnish(folder)
             with self.ended(folder, cell) as ending:
-                name = f"{self.lab_name}{_by_signal(ending.returncode)}"
-                return folder.finish(cell.folder, ending.why, name), ending.is_lost
+                by = f", killed by {signal.Signals(-ending.returncode).name}," if ending.returncode < 0 else ""
+                return folder.finish(cell.folder, ending.why, f"{self.lab_name}{by}"), ending.is_lost
 
     @contextmanager
     def ended(self, folder: CellFolder, cell: CellRun | None = None) -> Iterator[Ending]:
@@ -167,8 +167,3 @@ class ProcessEngine(Engine):
         if self._stopped:
             raise Interrupted
         return ""
-
-
-def _by_signal(returncode: int) -> str:
-    """The addition to a lab's name in messages if a signal ended the lab."""
-    return f", killed by {signal.Signals(-returncode).name}," if returncode < 0 else ""

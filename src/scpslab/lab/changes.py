@@ -42,7 +42,7 @@ def draw_gaps(ber: float, seed: str) -> array[int]:
         return array("Q")
     draw = random.Random(seed)  # noqa: S311  # a channel, no secret
     scale = math.log1p(-ber)
-    return array("Q", (1 + int(math.log(1.0 - draw.random()) / scale) for _ in range(GAPS_KEPT)))
+    return array("Q", (1 + int(min(math.log(1.0 - draw.random()) / scale, FOR_EVER_NS)) for _ in range(GAPS_KEPT)))
 
 
 class LinkChanges:

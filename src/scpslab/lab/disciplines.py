@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from scpslab.core.kinds import Layer
-from scpslab.plan.disciplines import Queue
+from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
 
 ETHERNET_HEADER_BYTES = 14
 # netem counts packets in its delay line against its limit; the largest value keeps it from ever dropping one.
@@ -41,7 +41,7 @@ class TokenBucket(Discipline):
     def root(self, rate_bps: int, overhead_bytes: int, queue: Queue) -> str:
         """The bucket. tbf's own overhead cannot be negative; the size table's can."""
         sizes = f"stab overhead {overhead_bytes - ETHERNET_HEADER_BYTES} linklayer ethernet"
-        return f"{sizes} tbf rate {rate_bps}bit burst 1600 limit {queue.room_bytes}"
+        return f"{sizes} tbf rate {rate_bps}bit burst {LARGEST_MANAGED_BYTES} limit {queue.room_bytes}"
 
     @abstractmethod
     def inside(self, rate_bps: int, queue: Queue) -> str:

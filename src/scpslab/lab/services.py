@@ -48,6 +48,7 @@ class Service:
         self.exit_code: int | None = None
         # What it counted at each link that it carries packets over, once it has ended.
         self.counted: dict[str, JsonObject] = {}
+        # From then on it is no fault when it ends.
         self.is_ending = False
         self.broken = ""
         self.on_end = on_end
@@ -104,10 +105,6 @@ class Service:
             if self.exit_code is not None or Context.now_ns() >= limit_ns:
                 raise self._not_ready()
             self.loop.run_until(lambda: self.exit_code is not None, Context.now_ns() + self.look_again_ns)
-
-    def may_end(self) -> None:
-        """From now on it is no fault when it ends."""
-        self.is_ending = True
 
     def stop(self) -> None:
         """Asks it to end, if it has not ended."""

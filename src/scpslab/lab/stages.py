@@ -158,11 +158,14 @@ class Settings:
                 self.windows.extend((start, end))
         drop_offset = len(self.drops)
         drawn = self._vectors / file_name(direction.link, direction.name, suffix=".drops")
-        listed = array("Q", errors.drop_packets if errors else ())
+        listed = set(errors.drop_packets if errors else ())
         if drawn.exists():
             self.drawn.add(direction.arriving)
-            listed.frombytes(drawn.read_bytes())
-        self.drops.extend(sorted(set(listed)))
+            lost = array("Q", drawn.read_bytes())
+            # Beyond the last one drawn the list is over, and so is the cell.
+            last = max(lost, default=0)
+            listed = {*lost, *(number for number in listed if number < last)}
+        self.drops.extend(sorted(listed))
         return ARRIVAL.pack(
             direction.plan.overhead_bytes,
             ACTIONS[errors.action] if errors else ACTIONS["drop"],

@@ -65,7 +65,7 @@ class Workload(Generic[Planned]):
     def close(self) -> None:
         """Asks everything that still runs to end; called again when nothing is under way any more."""
         for service in self.services:
-            service.may_end()
+            service.is_ending = True
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)

@@ -19,6 +19,7 @@ from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds,
 
 Mtu = Annotated[int, Range(68, 65_535)]
 LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+MOST_JITTER_NS = 2**31 - 1  # netem cuts what is beyond
 LARGEST_OVERHEAD_BYTES = 65_535  # RFC 791 §3.1, Total Length
 
 # What can become of a packet that does not arrive as it was sent. The lab counts by these words, and results.csv names
@@ -79,10 +80,13 @@ class Direction:
             if times[:1] != [0] or any(later <= earlier for earlier, later in pairwise(times)):
                 yield "delay_table", "found steps out of order; expected times that ascend from 0. Sort them."
             yield from delay_problems("delay_table", max((delay_ns for _, delay_ns in table), default=0))
-        least_ns = min((delay_ns for _, delay_ns in table or ()), default=self.delay_ns)
+        least_ns = min(MOST_JITTER_NS, *(delay_ns for _, delay_ns in table or ((0, self.delay_ns),)))
         if has_relay and self.jitter_ns > least_ns:
             jitter, least = (units.text("duration", time_ns) for time_ns in (self.jitter_ns, least_ns))
-            yield "jitter_ns", f"found jitter of {jitter}; expected at most the delay of {least}. Correct the value."
+            yield (
+                "jitter_ns",
+                f"found jitter of {jitter}; expected at most {least}, the delay or netem's limit. Correct the value.",
+            )
 
     def _serialiser(self) -> Iterator[Problem]:
         """What does not fit of the rate and its queue."""

@@ -133,7 +133,8 @@ def verify(
     """
     # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its
     # scenarios again in a child.
-    limits = WorkLimits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, _size(path) / CPU_BYTES), wall_s=WALL_S)
+    size = sum(file.lstat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
+    limits = WorkLimits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, size / CPU_BYTES), wall_s=WALL_S)
     _within(path, limits, lambda: len(_read(path, longest_wall_s)))
     archived = _read(path, longest_wall_s)
     found = _within(path, limits, lambda: [contradictions(run, is_trusted=options.trust) for run in archived])
@@ -167,10 +168,6 @@ def _within(path: Path, limits: WorkLimits, work: Callable[[], Any]) -> Any:
             f"{path}: {error}; expected an archive that can be read within that. "
             "Ask for a smaller one, or one for each run."
         ) from error
-
-
-def _size(path: Path) -> int:
-    return sum(file.lstat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
 
 
 def _read(path: Path, longest_wall_s: int) -> list[ArchivedRun]:

@@ -12,15 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
 from scpslab.documents.document import validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.documents.yaml_lines import KeyPath, written
 from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
 from scpslab.scenario.former import Words, read_today
@@ -362,7 +360,7 @@ def resolved_yaml(scenario: Scenario, renamed: Mapping[str, str] | None = None) 
         own = {name: parameters.own[name].text(value) for name, value in values.items() if value is not None}
         data["parameters"] |= own
     _rename(data, renamed or {})
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+    return written(data)
 
 
 def _is_topology_swept(scenario: Scenario) -> bool:

@@ -18,13 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from scpslab.analysis.output import csv_text
 from scpslab.core.errors import CapabilityError, ScenarioError, UsageError
 from scpslab.core.installation import add_extra, version
 from scpslab.core.names import shown
 from scpslab.core.scratch import OWNER_S
+from scpslab.documents.yaml_lines import written
 from scpslab.setup import cache_dir
 from scpslab.setup.images import parts_facts
 from scpslab_course.course.assignment import INSTRUCTOR, Assignment, Marking
@@ -100,7 +99,7 @@ def _members(
     yield REQUIREMENTS, "".join(f"{line}\n" for line in wheels.requirements).encode(), PLAIN
     # Variants of other assignments are refused, because this course has none.
     facts = course.file.model_copy(update={"term": term, "assignments": (assignment.name,)}).model_dump(mode="json")
-    yield f"{COURSE}/{FILE}", yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).encode(), PLAIN
+    yield f"{COURSE}/{FILE}", written(facts).encode(), PLAIN
     listed: list[list[object]] = [[one.id, one.email] for one in students]
     yield STUDENTS, csv_text([["student", "email"], *listed]).encode(), PLAIN
     for inside, content in _files_of(course, term, assignment):
@@ -134,7 +133,7 @@ def _without_draws(course: Course, term: str, assignment: Assignment, marking: M
     }
     file = marking.file.model_copy(update={"trials": trials})
     data = file.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True).encode()
+    return written(data).encode()
 
 
 def check_emails(students: Sequence[Student]) -> None:

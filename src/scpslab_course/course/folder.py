@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
 from pydantic import AfterValidator
 
 from scpslab.analysis.output import csv_text, no_formula
@@ -28,7 +27,7 @@ from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import content_of, text_of
+from scpslab.documents.yaml_lines import content_of, text_of, written
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
@@ -285,7 +284,7 @@ def make_course(folder: Path, title: str, term: str, assignments: Sequence[str])
     private_folder(folder)
     made = variants.make_secret(folder / SECRETS_FILE)
     head = "# A course. Students need nothing of this folder but their own files under issued/.\n"
-    text = yaml.safe_dump(data | {"public_key": made.key}, sort_keys=False, allow_unicode=True)
+    text = written(data | {"public_key": made.key})
     replace_text(folder / FILE, head + text, private=True)
     # The secret is not for a repository that the instructor shares with others.
     (folder / ".gitignore").write_text(f"/{SECRETS_FILE}\n", encoding="utf-8")

@@ -14,6 +14,7 @@ workloads:
 DATA = "links.trunk.forward"
 QUEUE, ERRORS = f"{DATA}.queue", f"{DATA}.errors"
 MARKING = f"{QUEUE}={{discipline: codel, ecn: true, codel_target: 20 ms}}"
+LARGE_PACKETS = f"{DATA}={{overhead: 101 B, queue: {{discipline: codel, codel_target: 20 ms}}}}"
 FOREIGN_KEY = f"{QUEUE}.red_min=9 kB"
 OTHER_MODEL = f"{ERRORS}={{ber: 1.0e-5, mean_gap_in_burst: 5}}"
 FIRST_DELAY = "delay_table: [{at: 0 s, delay: 9 ms}]"
@@ -51,7 +52,8 @@ WARNED = {
     f"{DATA}.delay_table=[{{at: 2 h, delay: 9 ms}}]": 'delay_table[0].at: found "2 h", after limits.lab_time ("3600 s")',
     OTHER_MODEL: "found mean_gap_in_burst with the error model independent",
     f"{QUEUE}={{discipline: codel, codel_target: 100 ms}}": "queue.codel_target: found a target of 100 ms, not below",
-    f"{QUEUE}.limit=1 kB": "queue.limit: found a queue of 1000 B, where full packets have 1500 B",
+    f"{QUEUE}.limit=1 kB": "queue.limit: found a queue that takes packets of 1000 B, where full ones have 1500 B",
+    LARGE_PACKETS: "queue.limit: found a queue that takes packets of 1600 B, where full ones have 1601 B",
     FOREIGN_KEY: "queue.red_min: found red_min on a queue of discipline drop-tail, which does not use it",
     f"{DATA}={{delay: 5 ms, {FIRST_DELAY}}}": f"{DATA}.delay: found a delay beside a delay_table from 0 s on",
     f"{QUEUE}={{discipline: codel}}": "queue.codel_target: found a target of 5 ms, where a full packet takes 12 ms",

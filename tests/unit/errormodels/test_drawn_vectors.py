@@ -78,6 +78,11 @@ def test_gilbert_elliott_keeps_error_rate_and_burst_length():
     assert abs(N / bursts / (bad / bad_good) - 1) < BURST_TOLERANCE
 
 
+def test_the_rarest_errors_come_never_and_not_as_an_overflow():
+    rarest = {"good_to_bad_per_bit": 1e-20, "bad_to_good_per_bit": 1e-3, "ber_good": 0.0, "ber_bad": 0.01}
+    assert vector("gilbert-elliott", rarest, n=100).max() == 2**62
+
+
 def test_no_error_rate_means_no_vector():
     assert len(vector("independent", {"ber": 0.0})) == len(gap_vector(None)) == 0
     assert len(vector("packet", {"loss": 0.01})) == 0

@@ -129,7 +129,12 @@ def test_what_does_not_fit_in_a_part_is_named_where_it_is(value, path, says):
         (HOP, {"delay_ns": 10**13}, "delay_ns: found a delay of 10000 s; expected at most 2147.483648 s"),
         (HOP, {"delay_table": [[0, 10**13]]}, "delay_table: found a delay of 10000 s; expected at most"),
         (HOP, {"delay_table": [[5, 1], [4, 1]]}, "delay_table: found steps out of order"),
-        (HOP, {"jitter_ns": 10**12}, "jitter_ns: found jitter of 1000 s; expected at most the delay of"),
+        (HOP, {"jitter_ns": 10**12}, "jitter_ns: found jitter of 1000 s; expected at most "),
+        (
+            HOP,
+            {"delay_ns": 5 * 10**9, "jitter_ns": 2**31},
+            "jitter_ns: found jitter of 2147.483648 ms; expected at most 2147",
+        ),
         (HOP, {"jitter_ns": 5, "queue": {"discipline": "ack-filter"}}, "jitter_ns: found jitter behind a managed"),
         (LAN, {"queue": {"ecn": True}}, "queue.ecn: found ECN marking on a queue of discipline drop-tail"),
         (LAN, {"queue": {"limit_bytes": 27}}, "queue.limit_bytes: found a queue of 27 B, which drops every packet"),

@@ -101,7 +101,7 @@ HOP.errors.mean_errors_per_burst | {HOP.errors: {model: clustered, ber: 0, mean_
 HOP.errors.mean_gap_in_burst | {HOP.errors: {model: clustered, ber: 0, mean_gap_in_burst: 1.0e+16}} | at most 1e+15
 QUEUE.limit | 99999999999999999999 packets | at least "1 packet", and at most
 events[0].command | {events: [{at: 1 s, node: h1, command: "a\\0b"}]} | or NUL; expected a character
-events[0].delay | {HOP.jitter: 20 ms, events: [{at: 1 s, link: hop, delay: 10 ms}]} | jitter of 20 ms; expected at most the delay of 10 ms
+events[0].delay | {HOP.jitter: 20 ms, events: [{at: 1 s, link: hop, delay: 10 ms}]} | jitter of 20 ms; expected at most 10 ms, the delay
 events[0].delay | {HOP.jitter: 20 ms, events: [{at: 1 s, link: hop, direction: forward, delay: 10 ms}]} | jitter of 20 ms
 workloads[0].segment | 1460 B | at most the 1448 B
 workloads[0].segment | 50 B | parameter mtu to 102 B
@@ -126,6 +126,7 @@ workloads[0].interval | {workloads.0: {FLOW, kind: ping, interval: 400 us}} | ex
 workloads[0] | {workloads.0: {FLOW, kind: background}} | neither of level and max_rate
 workloads[0].level | {workloads.0: {FLOW, kind: background, level: 50}} | at least 100
 workloads[0].packet | {workloads.0: {FLOW, kind: background, level: 150, packet: 2 kB}} | MTU of 1500 B
+workloads[0].redraw | {workloads.0: {FLOW, kind: background, level: 150, redraw: 100 ms}} | expected at most 10000
 probes[0].kind | captur | found "captur" ... Did you mean capture?
 probes[0].node | h4 | found "h4"
 probes[0].interval | 1 s | found the unknown key "interval" ... snaplen

@@ -65,7 +65,7 @@ class Evidence:
         Raises:
             ResultError: a run that cannot be read.
         """
-        changed = {run: changes for run in runs if (changes := changes_of(run))}
+        changed = {run: changes for run in runs if (changes := altered(scenario_of(run), RunFolder(run).resolved))}
         return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
 
     def beyond(self, other: Evidence) -> Evidence:
@@ -99,11 +99,6 @@ class Evidence:
 def scenario_of(run: Path) -> str:
     """The run's scenario with its variant, under today's name; "" where the manifest has none."""
     return current_name(manifest_of(run).scenario or "")
-
-
-def changes_of(run: Path) -> tuple[str, ...]:
-    """The conditions in which a run differs from its scenario in the project."""
-    return altered(scenario_of(run), RunFolder(run).resolved)
 
 
 def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterable[EvidenceRow]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan, schema
-from scpslab.plan.disciplines import Queue
+from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host
 from scpslab.plan.stacks import KERNEL, STACKS
@@ -185,9 +185,11 @@ def _queues(plan: Plan) -> Iterator[Doubt]:
         at: KeyPath = ("links", link.name, direction.name, "queue")
         packet_bytes = link.mtu_bytes + direction.overhead_bytes
         packet_ns = packet_bytes * 8 * SECOND_NS // rate_bps
-        if queue.serialises and queue.limit_bytes is not None and queue.limit_bytes < packet_bytes:
-            found = f"found a queue of {queue.limit_bytes} B, where full packets have {packet_bytes} B"
-            yield (*at, "limit"), f"{found} and are always dropped; expected room for one. Raise the limit."
+        room = queue.limit_bytes if queue.serialises else LARGEST_MANAGED_BYTES if queue.settings.MARKS else None
+        if room is not None and room < packet_bytes:
+            found = f"found a queue that takes packets of {room} B, where full ones have {packet_bytes} B"
+            do = "Raise the limit." if queue.serialises else "Use drop-tail, or a smaller MTU."
+            yield (*at, "limit"), f"{found} and are always dropped; expected room for one. {do}"
         yield from (((*at, key), text) for key, text in DISCIPLINES[queue.discipline].doubts(queue.settings, packet_ns))
         if queue.settings.MARKS and direction.from_ in hosts:
             found = (

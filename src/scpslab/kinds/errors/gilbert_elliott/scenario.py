@@ -48,7 +48,7 @@ class GilbertElliottModel(ErrorModel):
         """
         import numpy as np
 
-        from scpslab.scenario.vectors import log_of_miss
+        from scpslab.scenario.vectors import NEVER, log_of_miss
 
         leave = (settings.good_to_bad_per_bit, settings.bad_to_good_per_bit)
         ber = (settings.ber_good, settings.ber_bad)
@@ -68,7 +68,7 @@ class GilbertElliottModel(ErrorModel):
         while len(gaps) < n:
             to_error = geometric(2 + state)
             if to_error <= stay:
-                gaps.append(int(since_error + to_error))
+                gaps.append(int(min(since_error + to_error, NEVER)))
                 since_error = 0.0
                 stay -= to_error
             else:

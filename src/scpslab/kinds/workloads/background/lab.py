@@ -46,7 +46,9 @@ class Background(Workload[planned.Background]):
         else:
             self.records.write(**self.in_seconds(fields))
 
-    def _exit(self, _code: int) -> None:
+    def _exit(self, code: int) -> None:
+        if code > 0:
+            self.fail(f"exit code {code}", log_of=self.spec.from_)
         self.finish("completed")
 
 

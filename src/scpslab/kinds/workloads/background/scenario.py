@@ -14,7 +14,8 @@ from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
 from scpslab.plan.ways import slowest
 from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 
-MOST_DRAWS = 1_000_000
+# All rates are one word of a command, in which Linux takes 128 KiB; and the generator's own limit.
+MOST_DRAWS, LARGEST_BYTES = 10_000, 65_000
 
 
 class Background(Traffic):
@@ -52,9 +53,9 @@ class Background(Traffic):
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
-        mtu = around.mtu_bytes
-        if not IP_UDP_HEADERS_BYTES < self.packet <= mtu:
-            expected = f"expected {IP_UDP_HEADERS_BYTES + 1} B to the MTU of {mtu} B"
+        most = min(around.mtu_bytes, LARGEST_BYTES)
+        if not IP_UDP_HEADERS_BYTES < self.packet <= most:
+            expected = f"expected {IP_UDP_HEADERS_BYTES + 1} B to {most} B by the MTU of {around.mtu_bytes} B"
             yield ("packet",), f'found "{self.packet.text}"; {expected}. Correct the value.'
         draws = around.lab_time // self.redraw
         if draws > MOST_DRAWS:
