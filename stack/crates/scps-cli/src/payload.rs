@@ -4,16 +4,23 @@
 #[derive(Clone, Debug)]
 pub struct Payload {
     state: u64,
+    /// The word that was given in part, and how many of its last octets are left.
+    word: [u8; 8],
+    left: usize,
 }
 
 impl Payload {
     /// The stream of a seed; 0 counts as 1, which the generator needs.
     pub fn new(seed: u64) -> Self {
-        Payload { state: seed.max(1) }
+        Payload { state: seed.max(1), word: [0; 8], left: 0 }
     }
 
-    /// The next octets. A length that is no multiple of 8 loses the rest of a word: only the last call may have one.
+    /// The next octets, the same ones whatever is asked for at a time.
     pub fn fill(&mut self, out: &mut [u8]) {
+        let (begun, out) = out.split_at_mut(self.left.min(out.len()));
+        let at = self.word.len() - self.left;
+        begun.copy_from_slice(&self.word[at..at + begun.len()]);
+        self.left -= begun.len();
         // Whole words by themselves: their length is known, so each is one store.
         let mut words = out.chunks_exact_mut(8);
         for word in &mut words {
@@ -21,7 +28,9 @@ impl Payload {
         }
         let rest = words.into_remainder();
         if !rest.is_empty() {
-            rest.copy_from_slice(&self.next().to_le_bytes()[..rest.len()]);
+            self.word = self.next().to_le_bytes();
+            rest.copy_from_slice(&self.word[..rest.len()]);
+            self.left = self.word.len() - rest.len();
         }
     }
 
@@ -84,6 +93,18 @@ mod tests {
         let mut word = [0u8; 8];
         Payload::new(1).fill(&mut word);
         assert_eq!(u64::from_le_bytes(word), 0x47E4_CE4B_896C_DD1D);
+    }
+
+    #[test]
+    fn it_is_the_same_stream_whatever_is_asked_for_at_a_time() {
+        let mut whole = [0u8; 64];
+        Payload::new(7).fill(&mut whole);
+        for size in 1..=17 {
+            let mut payload = Payload::new(7);
+            let mut pieces = [0u8; 64];
+            pieces.chunks_mut(size).for_each(|piece| payload.fill(piece));
+            assert_eq!(pieces, whole, "{size} at a time");
+        }
     }
 
     #[test]

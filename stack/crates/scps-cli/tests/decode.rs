@@ -93,6 +93,20 @@ fn decoded(link_type: u8, packets: &[Vec<u8>], longest: usize) -> (bool, Vec<Str
     (output.status.success(), lines)
 }
 
+#[test]
+fn fragments_are_named_and_not_malformed() {
+    let datagram = udp(&[7; 24]);
+    let fragments = [(0x20, 0, &datagram[..16]), (0, 2, &datagram[16..])].map(|(more, offset, octets)| {
+        let mut packet = ipv4(17, octets);
+        // RFC 791 section 3.1: flags and offset; a header checksum of 0 is taken as not computed.
+        packet[6..8].copy_from_slice(&[more, offset]);
+        packet[10..12].fill(0);
+        packet
+    });
+    let lines = [1, 2].map(|number| format!("{number} 0.000000 10.8.0.1 > 10.8.0.2 ip=17 fragment, 16 bytes"));
+    assert_eq!(decoded(101, &fragments, usize::MAX), (true, lines.to_vec()));
+}
+
 /// A PDU of SCPS-SP: clear header 0x6a, key 513, sequence number 7, 21 protected octets, tag.
 fn sp_pdu() -> Vec<u8> {
     [&[0x6a, 2, 1, 0, 0, 0, 0, 0, 7][..], &[0xee; 21 + 16]].concat()

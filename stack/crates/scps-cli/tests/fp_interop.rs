@@ -5,10 +5,11 @@
 mod fp_common;
 
 use fp_common::{client, folders, length, noise, results, run, wait_until, Folders, Server};
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const SIZE: usize = 3 << 20;
 
@@ -309,4 +310,29 @@ fn a_server_of_both_families_connects_to_clients_of_ipv4() {
     let address = SocketAddr::from(([127, 0, 0, 1], server.address.port()));
     run(&folders, address, "put f; get f back; passive; get f again");
     assert_eq!(fs::read(folders.client.join("again")).unwrap(), noise(1000, 8));
+}
+
+#[test]
+fn commands_of_a_pipe_that_does_not_wait_are_carried_out() {
+    let folders = folders();
+    let server = Server::open(&folders, 0);
+    let (reading, writing) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK | rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_scps"))
+        .args(["fp", "--transport", "tcp", "--quiet", "--mib"])
+        .arg(folders.root.path().join("mib"))
+        .args([server.address.ip().to_string(), server.address.port().to_string()])
+        .stdin(reading)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // By then it has asked for a command, and there was none.
+    std::thread::sleep(Duration::from_millis(500));
+    File::from(writing).write_all(b"pwd\n").unwrap();
+
+    let (well, values, text) = results(child);
+
+    assert!(well, "{text}");
+    assert!(values.iter().any(|value| value["command"] == "pwd"), "{text}");
 }

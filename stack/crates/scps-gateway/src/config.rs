@@ -104,6 +104,9 @@ pub enum ConfigError {
     /// Port 0 is no port.
     #[error("forward of {0}: a port is 0; expected 1 to 65535")]
     PortZero(SocketAddr),
+    /// Any address is no address: no packet has it.
+    #[error("forward of {0}: an address is 0.0.0.0; expected the gateway's own ones, and the server's")]
+    NoAddress(SocketAddr),
     /// Nobody can connect there.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -187,6 +190,9 @@ impl GatewayConfig {
             }
             if forward.listen.port() == 0 || forward.to.port() == 0 {
                 return Err(ConfigError::PortZero(forward.listen));
+            }
+            if [forward.listen.ip(), forward.to.ip(), forward.from].iter().any(IpAddr::is_unspecified) {
+                return Err(ConfigError::NoAddress(forward.listen));
             }
             if self.forwards[..i].iter().any(|f| f.side == forward.side && f.listen == forward.listen) {
                 return Err(ConfigError::Twice(forward.listen));

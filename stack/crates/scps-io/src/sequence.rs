@@ -219,8 +219,13 @@ impl Supply {
 
     /// Gives SP what it is short of. It waits for the disk only for a key that has no number left.
     pub(crate) fn supply(&mut self, sp: &mut Sp) -> Result<(), IoError> {
-        while let Some(reserved) = self.worker.as_ref().and_then(|worker| worker.reserved.try_recv().ok()) {
-            self.take(sp, reserved)?;
+        while let Some((name, numbers)) = self.worker.as_ref().and_then(|worker| worker.reserved.try_recv().ok()) {
+            // A full disk must not end what has numbers left: it asks again, and the record's error ends it when there are none.
+            if numbers.is_err() && sp.has_numbers(name) {
+                self.asked.remove(&name);
+            } else {
+                self.take(sp, (name, numbers))?;
+            }
         }
         if sp.wanted().is_none() {
             return Ok(());

@@ -110,6 +110,9 @@ fn np_profile(octets: &[u8]) -> Option<NpProfile> {
 fn describe_ip(packet: &[u8]) -> Result<String, Bad> {
     let (ip, payload) = Ipv4::parse(packet)?;
     let (src, dst) = (ip.src, ip.dst);
+    if ip.is_fragment {
+        return Ok(format!("{src} > {dst} ip={} fragment, {} bytes", ip.protocol, payload.len()));
+    }
     match ip.protocol {
         protocol::TCP | protocol::SCPS_STANDALONE => {
             let verify = Verify::Checksum(&[protocol::TCP, protocol::SCPS_STANDALONE]);

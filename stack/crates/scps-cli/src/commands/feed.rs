@@ -161,8 +161,7 @@ impl Feed {
 
     fn refill(&mut self) -> Result<(), CliError> {
         // Whole records per chunk, so that none is cut at its end.
-        let size = self.record.map_or(CHUNK, |r| r.max(1) * (CHUNK / r.max(1)).max(1)).next_multiple_of(8);
-        let size = self.record.map_or(size, |r| size / r.max(1) * r.max(1)).max(1);
+        let size = self.record.map_or(CHUNK, |r| r.max(1) * (CHUNK / r.max(1)).max(1));
         self.chunk.drain(..self.start);
         self.start = 0;
         let read_error = |source| CliError::File { path: "data source".to_owned(), source };

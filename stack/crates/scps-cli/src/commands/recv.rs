@@ -99,7 +99,13 @@ impl RecvArgs {
         let ended = self.serve(&mut stack, &mut trace, &stop, opened, &mut intakes, &resolved);
         tell_silence(&stack);
         let (mut failed, stopped) = match ended {
-            Ok(Ended { failed, stopped: None, .. }) => (failed, None),
+            Ok(Ended { failed, stopped: None, .. }) => {
+                // Whoever came beside those that were waited for would wait for ever.
+                if !intakes.is_empty() {
+                    abort_all(&mut stack)?;
+                }
+                (failed, None)
+            }
             Ok(Ended { failed, stopped: stopped @ Some(cause), finished }) => {
                 abort_all(&mut stack)?;
                 let all = finished + intakes.len() as u64;

@@ -27,15 +27,17 @@ impl Line {
 pub struct Counters {
     path: Option<PathBuf>,
     written: Option<Totals>,
+    is_lost: bool,
 }
 
 impl Counters {
     /// Writes to `path`; nowhere without one.
     pub fn new(path: Option<PathBuf>) -> Self {
-        Counters { path, written: None }
+        Counters { path, written: None, is_lost: false }
     }
 
-    /// Writes the counts if they have changed.
+    /// Writes the counts if they have changed. Only the first writing can fail: a disk that is full later must not end a service, so that is
+    /// said, once.
     pub fn update(&mut self, world: &World) -> Result<(), CliError> {
         // Nobody pays for counts that nobody wants: a server calls this each turn.
         let Some(path) = &self.path else { return Ok(()) };
@@ -43,8 +45,20 @@ impl Counters {
         if self.written == Some(totals) {
             return Ok(());
         }
-        self.written = Some(totals);
+        let is_first = self.written.replace(totals).is_none();
         let text = crate::say::json(&Line::of(totals))?;
-        write_whole(path, &text)
+        match write_whole(path, &text) {
+            Err(error) if is_first => Err(error),
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_lost, true) {
+                    crate::say::remark(format_args!("scps: counters are not written for now: {error}"));
+                }
+                Ok(())
+            }
+            Ok(()) => {
+                self.is_lost = false;
+                Ok(())
+            }
+        }
     }
 }

@@ -42,7 +42,7 @@ impl Keyboard {
         // The handle of the standard library would keep octets back; a descriptor does not.
         let n = match rustix::io::read(&self.input, &mut buffer) {
             Ok(n) => n,
-            Err(rustix::io::Errno::INTR) => return,
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => return,
             Err(_) => 0,
         };
         self.is_at_end = n == 0;
@@ -71,6 +71,8 @@ impl Keyboard {
     /// The next line; waits for it. `None` at the end.
     pub fn next_line(&mut self) -> Option<String> {
         while self.lines.is_empty() && !self.is_at_end {
+            // Whoever gave the descriptor may have set it so that reading does not wait. What cannot be asked is read.
+            let _ = poll(&mut [PollFd::new(&self.input, PollFlags::IN)], None);
             self.read_some();
         }
         self.pop()

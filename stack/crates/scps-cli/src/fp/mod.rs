@@ -200,7 +200,9 @@ impl World {
 
 /// Writes a file whole or not at all: others wait for it and read it.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
-    let unfinished = path.with_extension("unfinished");
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = PathBuf::from(unfinished);
     std::fs::write(&unfinished, text).map_err(CliError::file(&unfinished))?;
     std::fs::rename(&unfinished, path).map_err(CliError::file(path))
 }

@@ -342,6 +342,16 @@ fn settings_of_no_use_are_refused() {
     let mut zero = good();
     zero.forwards = vec![Forward { to: (SERVER, 0).into(), ..forward }];
     assert_eq!(refused(zero), ConfigError::PortZero((CLIENT, 80).into()));
+    let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    for forward in [
+        Forward { listen: (any, 80).into(), ..forward },
+        Forward { from: any, ..forward },
+        Forward { to: (any, 80).into(), ..forward },
+    ] {
+        let mut nowhere = good();
+        nowhere.forwards = vec![forward];
+        assert_eq!(refused(nowhere), ConfigError::NoAddress(forward.listen));
+    }
     let six = Ipv6Addr::LOCALHOST;
     for forward in [Forward { to: (six, 80).into(), ..forward }, Forward { from: six.into(), ..forward }] {
         let mut wide = good();
