@@ -268,12 +268,14 @@ def _predicted(grade: Grade) -> dict[str, str]:
 
 def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     theirs = _Index((value, other.student) for other in others for value in other.numbers.values())
-    shared: dict[str, list[str]] = {other.student: [] for other in others}
-    for text in one.foreign:
-        for student in theirs.rounded_to(text):
-            shared[student].append(text)
+    shared: dict[str, dict[float, str]] = {other.student: {} for other in others}
+    # A number in two roundings is one: the longer one counts.
+    for text in sorted(one.foreign, key=_digits):
+        for value, student in theirs.rounded_to(text):
+            shared[student][value] = text
+    found = ((student, list(dict.fromkeys(texts.values()))) for student, texts in shared.items())
     # Who was copied from comes before whom chance brings in.
-    for student, same in sorted(shared.items(), key=lambda item: -sum(map(_digits, item[1]))):
+    for student, same in sorted(found, key=lambda item: -sum(map(_digits, item[1]))):
         if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
             said = f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}"
             yield Concern(Code.COPIED_NUMBERS, f"{said}; expected one's own")
@@ -289,8 +291,8 @@ class _Index:
         # Places lie on a circle: a number just below a power of 1000 is near to one just above it.
         self._sorted = sorted((place + turn, value, owner) for place, value, owner in positive for turn in (-1, 0, 1))
 
-    def rounded_to(self, text: str) -> set[str]:
-        """The owners of the numbers of which a text is one, rounded to its digits."""
+    def rounded_to(self, text: str) -> set[tuple[float, str]]:
+        """The numbers of which a text is one, rounded to its digits, and their owners."""
         written = float(text)
         if written <= 0:
             return set()
@@ -298,7 +300,7 @@ class _Index:
         place, near = _place(written), 0.001
         first = bisect_left(self._sorted, (place - near,))
         last = bisect_left(self._sorted, (place + near,))
-        return {owner for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)}
+        return {(value, owner) for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)}
 
 
 def _place(value: float) -> float:

@@ -48,7 +48,8 @@ def test_an_index_finds_exactly_the_numbers_that_a_text_rounds(exact, others, di
 
     found = _Index((value, str(number)) for number, value in enumerate(numbers)).rounded_to(text)
 
-    assert found == {str(number) for number, value in enumerate(numbers) if _is_rounded(text, float(text), value)}
+    near = {(value, str(number)) for number, value in enumerate(numbers) if _is_rounded(text, float(text), value)}
+    assert found == near
 
 
 def test_copied_numbers_are_named_and_ones_own_are_not():
@@ -60,6 +61,17 @@ def test_copied_numbers_are_named_and_ones_own_are_not():
     assert found.code is Code.COPIED_NUMBERS
     assert '62.50, 7.8125, which are right for the variant of "anna"' in found.says
     assert list(classwide.findings(di, [anna, di])) == []
+
+
+def test_one_number_in_two_roundings_is_one_and_two_are_two_however_they_are_written():
+    """Somebody's wrong answer may be another's right one, and stand in the write-up once more."""
+    anna = made("anna", {"answer bdp": 170.88168, "cell r1 x": 170.8817, "answer rtt": 501.731})
+    bo = made("bo", {}, "It was 170.88, so to say 170.8817.")
+    di = made("di", {}, "It was 170.88 (with noise 170.8799), and 501.73.")
+
+    assert list(classwide.findings(bo, [anna, bo])) == []
+    (found,) = classwide.findings(di, [anna, di])
+    assert "found 170.88, 501.73, which" in found.says
 
 
 def test_who_was_copied_from_is_named_before_others():
