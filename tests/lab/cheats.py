@@ -140,6 +140,11 @@ class EditedResultsInTheLog(EditedResults):
 class EditedCaptures(Cheat):
     says, named = "edits the captures", Code.EDITED_CAPTURES
 
+    @classmethod
+    def fits(cls, assignment: Assignment) -> bool:
+        files = map(assignment.scenario, assignment.scenario_names)
+        return any("kind: capture" in path.read_text() for path in files)
+
     def after_runs(self) -> None:
         for path in (self.workspace.folder / RUNS).glob("*/cells/*/captures/*.pcap"):
             content = bytearray(path.read_bytes())
