@@ -27,7 +27,7 @@ from scpslab.plan.error_models import Errors
 from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
 from scpslab.plan.links import Link
 
-FOR_EVER_NS = 1 << 62
+FOR_EVER_NS = NEVER_BITS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
 GAP_OFFSET, GAP_COUNT, WINDOW_OFFSET, WINDOW_COUNT, GAP_AT, BITS_TO_ERROR, WINDOW_AT = 2, 3, 4, 5, 12, 13, 14
 
@@ -42,7 +42,7 @@ def draw_gaps(ber: float, seed: str) -> array[int]:
         return array("Q")
     draw = random.Random(seed)  # noqa: S311  # a channel, no secret
     scale = math.log1p(-ber)
-    return array("Q", (1 + int(min(math.log(1.0 - draw.random()) / scale, FOR_EVER_NS)) for _ in range(GAPS_KEPT)))
+    return array("Q", (1 + int(min(math.log(1.0 - draw.random()) / scale, NEVER_BITS)) for _ in range(GAPS_KEPT)))
 
 
 class LinkChanges:

@@ -284,6 +284,7 @@ def inginious(
     wanted = checked_term(term or found.file.term)
     files: dict[str, bytes] = {}
     reference, assignment, secret = _Reference(jobs), found.assignment(name), found.secret()
+    # Traces are drawn and run for minutes: a folder that cannot be made is told before.
     write_new({}, out, "Choose another name.")
     with opened(instructors) as place:
         marked = [(assignment, load_marking(assignment, place))]

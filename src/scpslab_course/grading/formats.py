@@ -368,16 +368,16 @@ def _book(grades: Sequence[Grade], facts: Facts) -> tuple[list[str], dict[Studen
     return list(dict.fromkeys(name for found in students.values() for name in found)), students
 
 
-def _cell(text: str) -> str:
+def _cell(text: str, most: int = LONGEST) -> str:
     """The text on one line, as a cell that no spreadsheet takes for a formula."""
-    return no_formula(line(text))
+    return no_formula(line(text, most))
 
 
 def _feedback(grade: Grade) -> str:
     """The points and comments of all parts in one cell, for grade books and letters."""
     of = (part for part in grade.parts if part.points)
     said = (f"{one.label}: {_points(one.earned or 0)} of {one.points:g}, {line(one.comment)}" for one in of)
-    return no_formula(line("; ".join([*_on_leaderboard(grade), *said]), LONGEST_CELL))
+    return _cell("; ".join([*_on_leaderboard(grade), *said]), LONGEST_CELL)
 
 
 def _on_leaderboard(grade: Grade) -> list[str]:
