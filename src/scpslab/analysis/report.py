@@ -476,22 +476,11 @@ def render(folder: Path, warn: Warn = refuse) -> str:
         signs=SIGNS,
         meanings=MEANINGS,
         era_words=ERA_WORDS,
-        class_of=class_of,
         outcomes_of=outcomes,
         check_lines=check_lines,
         has_data=has_data,
-        decided=scoreboard.decided,
-        scores=scoreboard.scores,
-        band=scoreboard.band,
-        subject=scoreboard.subject,
-        in_place=scoreboard.in_place,
-        word=scoreboard.word,
+        scoreboard=scoreboard,
     )
-
-
-def class_of(outcome: Outcome) -> str:
-    """The style class of an outcome: "not-reproduced"."""
-    return outcome.value.replace(" ", "-")
 
 
 def _uri(picture: bytes, suffix: str) -> Markup:

@@ -200,10 +200,8 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         """
         words = line.split()
         if len(words) not in (0, 2):
-            print(
-                f'iperf: found "{line}"; expected a client and a server: iperf {self.examples["first"]} '
-                f"{self.examples['last']}"
-            )
+            first, last = self.examples["first"], self.examples["last"]
+            print(f'iperf: found "{line}"; expected a client and a server: iperf {first} {last}')
             return
         self._iperf(words, "")
 

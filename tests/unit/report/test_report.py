@@ -16,7 +16,6 @@ from scpslab.analysis.report import (
     Content,
     KeyNumber,
     check_lines,
-    class_of,
     gather,
     key_numbers,
     render,
@@ -154,7 +153,7 @@ def test_white_letters_on_every_ground_have_contrast(text):
     grounds = [(name, ground) for *names, ground in rules for name in names if name]
     schemes = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{([^}]*)\}", text)]
 
-    chips = {class_of(outcome) for outcome in Outcome} | set(Status)
+    chips = {outcome.value.replace(" ", "-") for outcome in Outcome} | set(Status)
     assert {name for name, _ in grounds} == chips
     assert len(schemes) == 3, "light, dark, paper"
     assert [name for name, ground in grounds if contrast("#ffffff", ground) < 4.5] == []
