@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path, PurePosixPath
 
 from scpslab.analysis.statistics import ResultRow
@@ -268,17 +269,30 @@ def _predicted(grade: Grade) -> dict[str, str]:
 
 def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     theirs = _Index((value, other.student) for other in others for value in other.numbers.values())
-    shared: dict[str, dict[float, str]] = {other.student: {} for other in others}
-    # A number in two roundings is one: the longer one counts.
-    for text in sorted(one.foreign, key=_digits):
-        for value, student in theirs.rounded_to(text):
-            shared[student][value] = text
-    found = ((student, list(dict.fromkeys(texts.values()))) for student, texts in shared.items())
+    shared: dict[str, list[str]] = {other.student: [] for other in others}
+    for text in one.foreign:
+        for student in theirs.rounded_to(text):
+            shared[student].append(text)
+    # Where the same was asked, a count of two digits says something, too.
+    wrong = {part.label: part.given for part in one.parts if part.kind == "answer" and part.earned != part.points}
+    for (label, given), other in product(wrong.items(), others):
+        if (exact := other.numbers.get(label, 0)) > 0:
+            short = (text for text in NUMBER.findall(_seen(given)) if len(text) > 1 and _digits(text))
+            shared[other.student] += (text for text in short if _is_rounded(text, float(text), exact))
     # Who was copied from comes before whom chance brings in.
+    found = ((student, list(_apart(texts))) for student, texts in shared.items())
     for student, same in sorted(found, key=lambda item: -sum(map(_digits, item[1]))):
         if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
             said = f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}"
             yield Concern(Code.COPIED_NUMBERS, f"{said}; expected one's own")
+
+
+def _apart(texts: Sequence[str]) -> Iterator[str]:
+    """The numbers without those that are another one of them, rounded: a number in two roundings is one."""
+    index = _Index((float(text), text) for text in texts)
+    for text in dict.fromkeys(texts):
+        if max(index.rounded_to(text), key=lambda other: (_digits(other), other)) == text:
+            yield text
 
 
 class _Index:
@@ -291,8 +305,8 @@ class _Index:
         # Places lie on a circle: a number just below a power of 1000 is near to one just above it.
         self._sorted = sorted((place + turn, value, owner) for place, value, owner in positive for turn in (-1, 0, 1))
 
-    def rounded_to(self, text: str) -> set[tuple[float, str]]:
-        """The numbers of which a text is one, rounded to its digits, and their owners."""
+    def rounded_to(self, text: str) -> set[str]:
+        """The owners of the numbers of which a text is one, rounded to its digits."""
         written = float(text)
         if written <= 0:
             return set()
@@ -300,7 +314,7 @@ class _Index:
         place, near = _place(written), 0.001
         first = bisect_left(self._sorted, (place - near,))
         last = bisect_left(self._sorted, (place + near,))
-        return {(value, owner) for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)}
+        return {owner for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)}
 
 
 def _place(value: float) -> float:
