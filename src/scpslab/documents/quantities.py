@@ -38,6 +38,7 @@ class Quantity(int):
 
     kind: ClassVar[str]
     least: ClassVar[int] = 0
+    step: ClassVar[tuple[int, str]] = (1, "base units")
     text: str
 
     def __new__(cls, value: object) -> Self:
@@ -45,7 +46,7 @@ class Quantity(int):
 
         Raises:
             UnitError: it is none of this kind; see units.parse.
-            ValueError: it is less than the least one.
+            ValueError: it is less than the least one, or between two steps.
         """
         if isinstance(value, Quantity):
             value = value.text
@@ -54,6 +55,8 @@ class Quantity(int):
         if quantity < cls.least:
             above = "above 0" if cls.least == 1 else f"of at least {units.text(cls.kind, cls.least)}"
             raise ValueError(f'found "{value}"; expected a {cls.kind} {above}, such as "{units.EXAMPLES[cls.kind]}"')
+        if quantity % cls.step[0]:
+            raise ValueError(f'found "{value}"; expected whole {cls.step[1]}. Correct the value.')
         quantity.text = str(value) if number is None else units.text(cls.kind, quantity)
         return quantity
 
@@ -95,6 +98,24 @@ class PositiveDuration(Quantity):
     """Nanoseconds, above 0."""
 
     kind, least = "duration", 1
+
+
+class Milliseconds(Duration):
+    """Nanoseconds, for programs that count in milliseconds."""
+
+    step = (10**6, "milliseconds")
+
+
+class PositiveMilliseconds(Milliseconds):
+    """Nanoseconds above 0, for programs that count in milliseconds."""
+
+    least = 1
+
+
+class Seconds(PositiveDuration):
+    """Nanoseconds above 0, for programs that count in seconds."""
+
+    step = (10**9, "seconds")
 
 
 class Size(Quantity):

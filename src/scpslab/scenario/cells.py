@@ -126,11 +126,7 @@ def points(model: ScenarioFile) -> list[dict[str, AxisValue]]:
     """Every combination of axis values that is not skipped."""
     choices = [[(axis, value) for value in axis_values(spec)] for axis, spec in model.sweep.items()]
     combinations = [dict(point) for point in itertools.product(*choices)]
-    return [point for point in combinations if not any(_matches(point, skip) for skip in model.skip)]
-
-
-def _matches(point: Mapping[str, AxisValue], skip: Mapping[str, AxisValue]) -> bool:
-    return all(point.get(axis) == value for axis, value in skip.items())
+    return [point for point in combinations if not any(skip.items() <= point.items() for skip in model.skip)]
 
 
 def cell_id(point: Mapping[str, AxisValue], repeat: int) -> str:

@@ -89,6 +89,12 @@ hosts.h1.image | {hosts.h1: {stack: image, image: vendor stack}} | expected
 workloads[0].kind | {DOCKER, hosts.h1: {IMAGE}} | bulk with the stack image on h1 ... Use kind endpoint.
 workloads[0].kind | endpoint | found endpoint ... Add containers: docker
 workloads[0].kind | {DOCKER, hosts.h1: {stack: scps}, workloads.0.kind: endpoint} | stack scps on h1 ... kind bulk.
+hosts.h1.rto_min | 1500 us | found "1500 us"; expected whole milliseconds. Correct the value.
+hosts.h1.rto_min | {hosts.h1: {stack: scps, rto_min: 0.4 ms}} | found "0.4 ms"; expected whole milliseconds
+hosts.h1.initial_rto | {hosts.h1: {stack: scps, initial_rto: 1500 us}} | whole milliseconds
+hosts.h1.rto_max | {hosts.h1: {stack: scps, rto_max: 1500 us}} | whole milliseconds
+hosts.h1.ack_delay | {hosts.h1: {stack: scps, ack_delay: 1500 us}} | whole milliseconds
+hosts.h1.ack_floor | {hosts.h1: {stack: scps, ack_floor: 500 us}} | whole milliseconds
 hosts.h1.sack | "no" | found "no"; expected true or false
 hosts.h1.initial_window | 0 | found 0; expected at least 1
 workloads[0].kind | bilk | found "bilk" ... Did you mean bulk?
@@ -172,8 +178,8 @@ workloads[0].kind | {hosts.ground: {stack: scps, bets: true}} | which has bets
 workloads[0] | {workloads.0: {FP, command: delete, record: 1 MB}} | fits into it
 workloads[0] | {workloads.0: {FP, command: insert, stop: abort}} | with get or put
 workloads[0] | {workloads.0: {FP, stop: abort, stop_at: 100 kB}} | less than the file
-workloads[0] | {workloads.0: {FP, data_timeout: 1500 ms}} | whole seconds
-workloads[0] | {workloads.0: {FP, wait_timeout: 1500 ms}} | whole seconds
+workloads[0].data_timeout | {workloads.0: {FP, data_timeout: 1500 ms}} | whole seconds
+workloads[0].wait_timeout | {workloads.0: {FP, wait_timeout: 1500 ms}} | whole seconds
 workloads[0].bets | {workloads.0: {FP, bets: true}} | scps at both ends
 workloads[0].segment | {hosts.ground: {stack: scps}, workloads.0: {FP, segment: 1461 B}} | at most the 1448 B
 workloads[1].port | {workloads.1: {FP, kind: ftp}} | found port 21 of satellite

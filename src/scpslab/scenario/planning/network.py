@@ -254,10 +254,11 @@ class NpNetwork:
 
     def end(self, node: str, default_precedence: int) -> NpEnd:
         """What a program on a host knows."""
-        hops = self.next_hops(node)
+        hosts = self.hosts()
+        ips = {host.np: host.ip for host in hosts}
         return NpEnd(
-            hosts=self.hosts(),
-            next_hops=tuple(hop for hop in hops if hop.via != self._ip_of(hop.to)),
+            hosts=hosts,
+            next_hops=tuple(hop for hop in self.next_hops(node) if hop.via != ips[hop.to]),
             default_precedence=default_precedence,
             believed=tuple(self.router_ip(router) for router in self.routers),
         )
@@ -287,6 +288,3 @@ class NpNetwork:
             if reached in self.routers:
                 return self.router_ip(reached)
         return None
-
-    def _ip_of(self, np: str) -> str:
-        return next(host.ip for host in self.hosts() if host.np == np)

@@ -10,7 +10,7 @@ from dataclasses import asdict, fields, replace
 from typing import Annotated, ClassVar, Literal, get_args
 
 from scpslab.documents.parts import OneOf, key
-from scpslab.documents.quantities import PositiveDuration, Size
+from scpslab.documents.quantities import PositiveMilliseconds, Size
 from scpslab.plan.routes import RouteOptions
 from scpslab.scenario.presets import PRESETS, KernelSettings
 from scpslab.scenario.stacks import HostPart, NodePlan
@@ -67,7 +67,7 @@ class KernelHost(HostPart):
         None, says="First advertised window, in segments.", least=1, most=1000, example=10
     )
     mss: Size | None = key(None, says="Largest segment that the host announces, options included.", example="1412 B")
-    rto_min: PositiveDuration | None = key(
+    rto_min: PositiveMilliseconds | None = key(
         None, says="Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.", example="1 s"
     )
     send_buffer: Size | None = key(
@@ -97,7 +97,7 @@ class KernelHost(HostPart):
         names = (field.name for field in fields(preset) if field.name in type(self).model_fields)
         own = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.rto_min is not None:
-            own["rto_min_ms"] = max(1, self.rto_min // 10**6)
+            own["rto_min_ms"] = self.rto_min // 10**6
         return replace(preset, **own)
 
     def plan(self) -> NodePlan:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.documents.parts import OneOf, key
-from scpslab.documents.quantities import Duration, PositiveDuration, Rate, Size
+from scpslab.documents.quantities import Milliseconds, PositiveMilliseconds, Quantity, Rate, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.values import AxisValue
 from scpslab.scenario.stacks import FORWARDING, HostPart, NodePlan, SpSettings
@@ -101,21 +101,21 @@ class ScpsHost(HostPart):
     ack_every: int | None = key(
         None, says="Acknowledge every n-th segment; 0: by the timer only.", least=0, most=1000, example=2
     )
-    ack_delay: PositiveDuration | None = key(
+    ack_delay: PositiveMilliseconds | None = key(
         None, says="Delayed-acknowledgement timer, in whole milliseconds.", example="200 ms"
     )
-    ack_floor: Duration | None = key(
+    ack_floor: Milliseconds | None = key(
         None,
         says="Least time between acknowledgements of data in order, in whole milliseconds; 0 ms: none.",
         example="100 ms",
     )
-    initial_rto: PositiveDuration | None = key(
+    initial_rto: PositiveMilliseconds | None = key(
         None, says="Retransmission timeout before the first measurement, in whole milliseconds.", example="6 s"
     )
-    rto_min: PositiveDuration | None = key(
+    rto_min: PositiveMilliseconds | None = key(
         None, says="Smallest retransmission timeout, in whole milliseconds.", example="1 s"
     )
-    rto_max: PositiveDuration | None = key(
+    rto_max: PositiveMilliseconds | None = key(
         None, says="Largest retransmission timeout, in whole milliseconds.", example="60 s"
     )
     rto_to_persist: int | None = key(
@@ -158,12 +158,10 @@ class ScpsHost(HostPart):
         """The program's settings file (`scps send --config`)."""
         names = (name for name in type(self).model_fields if name not in NOT_PLAIN)
         own = {PROGRAM_WORDS.get(name, name): value for name in names if (value := getattr(self, name)) is not None}
-        times = {name: value for name, value in own.items() if isinstance(value, Duration | PositiveDuration)}
+        times = {f"{name}_ms": value // 10**6 for name, value in own.items() if isinstance(value, Milliseconds)}
         sizes = {name: value for name, value in own.items() if isinstance(value, Size)}
-        plain = {name: value for name, value in own.items() if name not in times and name not in sizes}
-        # A time above 0 is never rounded to none, but for the pause between acknowledgements, of which 0 may be said.
-        in_ms = {f"{name}_ms": max(time // 10**6, time.least) for name, time in times.items()}
-        settings: dict[str, AxisValue] = {"preset": self.preset, **plain, **in_ms, **sizes}
+        plain = {name: value for name, value in own.items() if not isinstance(value, Quantity)}
+        settings: dict[str, AxisValue] = {"preset": self.preset, **plain, **times, **sizes}
         if self.initial_window is not None:
             settings["initial_window"] = str(self.initial_window)
         if self.rate is not None:

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Port, PositiveDuration, Size
+from scpslab.documents.quantities import Port, PositiveDuration, Seconds, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import SCPS
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
@@ -63,19 +63,19 @@ class Fp(Transfer):
         "three quarters of the file.",
         example="50 kB",
     )
-    data_timeout: PositiveDuration = key(
+    data_timeout: Seconds = key(
         "60 s", says="Longest time without data on a data connection, in whole seconds (DATATIMEOUT).", example="20 s"
     )
-    reply_timeout: PositiveDuration = key(
+    reply_timeout: Seconds = key(
         "60 s", says="Longest time that the client waits for a reply, in whole seconds (REPLYTIMEOUT).", example="20 s"
     )
-    wait_timeout: PositiveDuration | None = key(
+    wait_timeout: Seconds | None = key(
         None,
         says="Time, in whole seconds, that each program waits for the other, whatever for: to connect, to log in, for "
         "commands, replies and data. For round trips above half a minute. Default: those above, and the programs' own.",
         example="6 h",
     )
-    restart_delay: PositiveDuration = key(
+    restart_delay: Seconds = key(
         "5 s",
         says="First pause before an automatic restart, in whole seconds; each further pause is twice as long "
         "(RESTARTDELAY).",
@@ -107,9 +107,6 @@ class Fp(Transfer):
             raise ValueError(
                 f'found stop_at "{self.stop_at.text}" in a file of "{self.size.text}"; expected less than the file'
             )
-        for name in ("data_timeout", "reply_timeout", "wait_timeout", "restart_delay"):
-            if (time := getattr(self, name)) is not None and time % 10**9:
-                raise ValueError(f'found {name} "{time.text}"; expected whole seconds')
         return self
 
     def serves(self) -> tuple[str, int]:

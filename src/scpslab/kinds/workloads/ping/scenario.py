@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import PositiveDuration, SizeOrZero
+from scpslab.documents.quantities import PositiveMilliseconds, SizeOrZero
 from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.workloads import Surroundings, Traffic
 
@@ -19,17 +19,15 @@ class Ping(Traffic):
 
     kind: Literal["ping"] = key(says="The kind of workload.", example="ping")
     count: int = key(10, says="Number of echo requests.", least=1, most=1_000_000, example=10)
-    interval: PositiveDuration = key("1 s", says="Time between two requests, in whole milliseconds.", example="1 s")
+    interval: PositiveMilliseconds = key("1 s", says="Time between two requests, in whole milliseconds.", example="1 s")
     payload: SizeOrZero = key("56 B", says="Payload bytes of a request, 16 B to 65507 B.", example="56 B")
     required: bool = key(True, says="Whether the cell waits for the workload.", example=True)
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
-        """A payload that ping gives no times for or cannot send, and an interval that it would cut."""
+        """A payload that ping gives no times for or cannot send."""
         if not SMALLEST_BYTES <= self.payload <= LARGEST_BYTES:
             expected = f"expected {SMALLEST_BYTES} B to {LARGEST_BYTES} B"
             yield ("payload",), f'found "{self.payload.text}"; {expected}. Correct the value.'
-        if self.interval % 10**6:
-            yield ("interval",), f'found "{self.interval.text}"; expected whole milliseconds. Correct the value.'
 
 
 KIND = Ping
