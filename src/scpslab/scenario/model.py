@@ -26,6 +26,7 @@ from scpslab.documents.quantities import (
     Probability,
     QueueLimit,
     Rate,
+    Seconds,
     Seed,
     Size,
     SizeOrZero,
@@ -352,11 +353,14 @@ class Limits(Part):
 
     former_keys: ClassVar = {"virtual": "lab_time", "wall": "wall_time"}
 
-    lab_time: PositiveDuration = key(
-        "3600 s", says="Longest lab time; a cell that needs more has failed.", example="3600 s"
+    lab_time: Seconds = key(
+        "3600 s",
+        says="Longest lab time, in whole seconds, counted from when probes and services begin to start, before the "
+        "epoch; a cell that needs more has failed.",
+        example="3600 s",
     )
-    wall_time: PositiveDuration = key(
-        "600 s", says="Longest wall time; a cell that needs more has failed.", example="600 s"
+    wall_time: Seconds = key(
+        "600 s", says="Longest wall time, in whole seconds; a cell that needs more has failed.", example="600 s"
     )
     memory: Size = key("512 MiB", says="Memory of the guest, captures included.", example="512 MiB")
     lateness: PositiveDuration | None = key(

@@ -154,6 +154,8 @@ repeats | 0 | found 0; expected at least 1
 repeats | two | found "two"; expected a whole number
 seed | -7 | found -7; expected at least 0
 limits.lab_time | 0 s | found "0 s"; expected a duration above 0
+limits.lab_time | 1500 ms | found "1500 ms"; expected whole seconds. Correct the value.
+limits.wall_time | 1500 ms | expected whole seconds
 limits.memory | 1 MB | found "1 MB"; expected at least 128 MiB
 checks[0] | {checks: [{metric: goodput_bps}]} | found no bound
 checks[0] | {checks: [{metric: x, at_least: "5"}]} | found the bound "5"

@@ -125,9 +125,7 @@ def _services(site: Site) -> tuple[Daemon, ...]:
 
 
 def _limits(limits: model.Limits) -> Limits:
-    return Limits(
-        virtual_s=-(-limits.lab_time // SECOND_NS), wall_s=-(-limits.wall_time // SECOND_NS), late_ns=limits.lateness
-    )
+    return Limits(virtual_s=limits.lab_time // SECOND_NS, wall_s=limits.wall_time // SECOND_NS, late_ns=limits.lateness)
 
 
 def _configured(network: NetworkPlan, hosts: Mapping[str, NodePlan], scenario: model.ScenarioFile) -> NetworkPlan:
