@@ -18,7 +18,7 @@ from scpslab.analysis.run import manifest_of, open_run
 from scpslab.analysis.statistics import Mean, ResultRow, by_columns, clopper_pearson, holm, mean_of, sum_of
 from scpslab.analysis.table import Results, summarise
 from scpslab.core.choices import one_of
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.errors import ResultError, UsageError, some_of
 from scpslab.core.strict_json import Json, section
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
@@ -303,7 +303,7 @@ def _paired(sides: tuple[Side, Side], rows: Rows, pooled: Sequence[str]) -> tupl
     for first, second in pairs:
         one, other = sides[0].drawn(first) or {}, sides[1].drawn(second) or {}
         if differ := [place for place in dict.fromkeys((*one, *other)) if one.get(place) != other.get(place)]:
-            return rows, Pairing(is_paired=False, why=f"{_listed(differ)} differ")
+            return rows, Pairing(is_paired=False, why=f"{some_of(differ, 4)} differ")
     return ([first for first, _ in pairs], [second for _, second in pairs]), Pairing(is_paired=True, why=SAME_DRAWS)
 
 
@@ -378,10 +378,6 @@ def _names(runs: Sequence[Results]) -> tuple[str, ...]:
 def _axes_of(results: Results) -> str:
     axes = [name for name in results.axes if len({row[name] for row in results.rows}) > 1]
     return f"Choose --axis {' or '.join(axes)}." if axes else "Name a second run."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def drawn(plan: Plan) -> dict[str, object]:

@@ -17,10 +17,16 @@ modules: a changed error here recomputes no cell.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 # Of a command that has done its work, some of which failed; and of one that the user interrupted, as shells have it.
 FAILED_EXIT, INTERRUPTED_EXIT = 1, 130
+
+
+def some_of(names: Sequence[str], most: int = 3) -> str:
+    """The first of the names in a message, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 class ScpslabError(Exception):

@@ -13,10 +13,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from scpslab.core.errors import CapabilityError
+from scpslab.core.errors import CapabilityError, some_of
 
 LINE = re.compile(r"([a-z]+) ([0-9a-f]{16}) ([0-9a-f]{64}) (\S.*)", re.ASCII)
-MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -81,13 +80,9 @@ def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> 
     """The verdict on a built part called `title`. `differs`: see `Job`."""
     there = [entry for entry in entries if (entry.part, entry.recipe) == (made.part, made.recipe)]
     if differs:
-        more = f" and {len(differs) - MOST_NAMED} more" if len(differs) > MOST_NAMED else ""
-        named = f"{', '.join(differs[:MOST_NAMED])}{more}"
         advice = "SCPSLAB_SNAPSHOT may name a place that has them (README.md)"
-        return Judgement(
-            False,
-            f"{title}: other versions than published: {named}; results may differ from the published ones. {advice}",
-        )
+        found = f"{title}: other versions than published: {some_of(differs)}"
+        return Judgement(False, f"{found}; results may differ from the published ones. {advice}")
     if not there:
         return Judgement(None, f"{title}: nothing published for this recipe")
     if any(entry.sha256 == made.sha256 for entry in there):

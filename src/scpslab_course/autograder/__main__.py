@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from scpslab import scenario
-from scpslab.core.errors import ScpslabError, UsageError
+from scpslab.core.errors import ScpslabError, UsageError, some_of
 from scpslab.core.names import shown
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.engine import DEFAULT, ENGINES
@@ -62,8 +62,7 @@ def submission_of(folder: Path) -> Path:
     files = [path for path in files if stat.S_ISREG(path.lstat().st_mode) and not path.name.startswith("._")]
     named = [path for path in files if path.name.endswith(SUFFIX)] or files
     if len(named) != 1:
-        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
-        found = f"{', '.join(shown(path.name) for path in named[:3])}{more}" or "no file"
+        found = some_of([shown(path.name) for path in named]) or "no file"
         expected = f'expected the one file that "scpslab assignment submit" writes (NAME-STUDENT{SUFFIX})'
         raise ScpslabError(f"found {found}; {expected}. Hand in that file alone.")
     return named[0]

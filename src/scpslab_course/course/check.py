@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scpslab.core.errors import ScenarioError
+from scpslab.core.errors import ScenarioError, some_of
 from scpslab.core.names import shown
 from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
@@ -97,9 +97,8 @@ def _runs(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
         if not run.is_complete:
             yield Finding(MISSING, what, f"{len(run.finished)} of {len(run.cells)} cells: scpslab assignment run")
         elif changed := run.changed():
-            found = f"{changed[0]} and {len(changed) - 1} more" if len(changed) > 1 else changed[0]
             advice = "put the run's own back: scpslab assignment restore"
-            yield Finding(LOOK, what, f"other bytes than the run gave in {found}; {advice}", holds=True)
+            yield Finding(LOOK, what, f"other bytes than the run gave in {some_of(changed, 1)}; {advice}", holds=True)
         elif folders.recorded_results(lines, name) != state.results:
             is_cut = folders.was_interrupted(lines, name)
             said = "the log lacks its end" if is_cut else "the log records no run with these results"

@@ -17,7 +17,7 @@ from typing import Any
 from scpslab import analysis as results
 from scpslab import scenario
 from scpslab.core.archive import read_members
-from scpslab.core.errors import LabError, MemberError, ResultError
+from scpslab.core.errors import LabError, MemberError, ResultError, some_of
 from scpslab.core.names import shown
 from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
@@ -41,7 +41,6 @@ from scpslab_course.grading.submission import RUNS_LIMITS
 MARKED = ("predictions", "answers", "lines")
 Plans = Mapping[str, Mapping[str, Plan]]
 Chosen = Mapping[str, tuple[str, ...]]
-MOST_SHOWN = 3
 EDITED = frozenset({Code.EDITED_CAPTURES, Code.EDITED_RECORDS, Code.EDITED_RESULTS})
 UPDATE = "Everybody of a course needs the same version of scpslab"
 
@@ -246,8 +245,7 @@ def _other_version(run: ArchivedRun, mine: Rerun) -> str:
 
 
 def _some(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return f"{', '.join(name[:160] for name in names[:MOST_SHOWN])}{more}"
+    return some_of([name[:160] for name in names])
 
 
 def lines_of(content: bytes, variant: Variant) -> tuple[list[Line], list[Concern]]:

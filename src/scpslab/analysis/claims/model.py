@@ -119,11 +119,7 @@ class _Banded(_Band, _Check):
 
     @model_validator(mode="after")
     def _differs_outside(self) -> Self:
-        if (
-            self.different is not None
-            and self.ends[0] <= self.different.ends[0]
-            and self.different.ends[1] <= self.ends[1]
-        ):
+        if self.different is not None and all(map(self.includes, self.different.ends)):
             raise ValueError(
                 "found the band of `different` inside the check's own; expected numbers that are not in it"
             )

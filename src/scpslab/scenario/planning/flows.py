@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from scpslab.core import units
+from scpslab.core.errors import some_of
 from scpslab.core.names import node_and_link
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL, Errors
@@ -16,7 +17,6 @@ from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.scenario import Cell
 from scpslab.scenario.survey import ends_of
 
-MOST_NAMED = 3
 MOST_LINES = 8
 NOTHING = "–"
 INDENT = "  "
@@ -170,6 +170,5 @@ def _line(start: str, hops: Way) -> str:
 
 
 def _cells(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    shown = ", ".join(f'"{name}"' for name in names[:MOST_NAMED])
-    return f"{'cell' if len(names) == 1 else f'{len(names)} cells:'} {shown}{f' and {more} more' if more > 0 else ''}"
+    shown = some_of([f'"{name}"' for name in names])
+    return f"{'cell' if len(names) == 1 else f'{len(names)} cells:'} {shown}"

@@ -17,6 +17,7 @@ from scpslab.plan.error_models import Errors
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
 from scpslab.plan.services import Daemon
+from scpslab.plan.workloads import SECOND_NS
 from scpslab.scenario import Cell, model, services
 from scpslab.scenario.cells import uncollected
 from scpslab.scenario.planning.network import (
@@ -30,8 +31,6 @@ from scpslab.scenario.planning.network import (
 from scpslab.scenario.services import Site, device_nodes
 from scpslab.scenario.stacks import FORWARDING, NodePlan
 from scpslab.scenario.workloads import Setting
-
-SECOND_NS = 10**9
 
 
 def plan(cell: Cell) -> Plan:
