@@ -190,9 +190,7 @@ def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):
     (path := tmp_path / "idle.yaml").write_text(idle)
     code, out, err = scpslab("validate", str(path))
     assert (code, out) == (0, "idle: Small: 6 cells, all planned\n  transfer: h1 ─hop→ h2; back the same way\n")
-    assert err.startswith(
-        f'warning: {path}:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"'
-    )
+    assert err.startswith(f'warning: {path}:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1", "ber=1e-05,r1"')
 
 
 def test_resolved_scenario_is_yaml_with_defaults(scpslab):

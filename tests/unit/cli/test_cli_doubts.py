@@ -18,6 +18,7 @@ LARGE_PACKETS = f"{DATA}={{overhead: 101 B, queue: {{discipline: codel, codel_ta
 FOREIGN_KEY = f"{QUEUE}.red_min=9 kB"
 OTHER_MODEL = f"{ERRORS}={{ber: 1.0e-5, mean_gap_in_burst: 5}}"
 FIRST_DELAY = "delay_table: [{at: 0 s, delay: 9 ms}]"
+ENDS = "name: transfer, from: far, to: sink"
 TOO_LONG = "found a delay of 10800000 s"
 NO_PACKET = "found a queue of 1 B, which drops every packet"
 AXIS = "{set: [seed], values: [1, 2]}"
@@ -48,6 +49,9 @@ WARNED = {
     f"{ERRORS}={{model: clustered, ber: 0.3, mean_errors_per_burst: 1}}": NO_SURVIVOR,
     "workloads.transfer.timeout=2 h": 'workloads[0].timeout: found "2 h" from 1 s on, beyond limits.lab_time',
     "workloads.transfer.timeout=3600 s": 'workloads[0].timeout: found "3600 s" from 1 s on, beyond limits.lab_time',
+    f"workloads=[{{kind: iperf3, duration: 9 s, timeout: 9 s, {ENDS}}}]": "expected less than 10 s (its timeout)",
+    f"workloads=[{{kind: iperf3, duration: 1 h, {ENDS}}}]": "until 3601 s at least, counted from the epoch",
+    f"workloads=[{{kind: ping, count: 3600, {ENDS}}}]": "expected less than 3600 s (limits.lab_time)",
     f"{ERRORS}.outages=[{{from: 2 h, to: 3 h}}]": 'outages[0].from: found "2 h", after limits.lab_time ("3600 s")',
     f"{DATA}.delay_table=[{{at: 2 h, delay: 9 ms}}]": 'delay_table[0].at: found "2 h", after limits.lab_time ("3600 s")',
     OTHER_MODEL: "found mean_gap_in_burst with the error model independent",
@@ -67,6 +71,8 @@ USED = [
     (OTHER_MODEL, f"sweep={{errors: {{set: [{ERRORS}.model], values: [independent, clustered]}}}}"),
     (f"{DATA}.delay=5 ms", f"sweep={{moves: {{cases: {{{MOVES}}}}}}}"),
     ("links.hop.forward.queue.discipline=red", "hosts={far: {stack: scps}, sink: {stack: scps}}"),
+    (f"workloads=[{{kind: ping, count: 3600, {ENDS}}}]", "limits.lab_time=3601 s"),
+    (f"workloads=[{{kind: ping, count: 3601, required: false, {ENDS}}}]",),
     (MARKING, "hosts={far: {ecn: true}, sink: {ecn: true}}"),
     (MARKING, "hosts={far: {congestion: dctcp}, sink: {congestion: dctcp}}"),
 ]

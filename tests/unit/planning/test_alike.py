@@ -17,7 +17,7 @@ SIZES = "sweep:\n  size: {set: [workloads.transfer.size], values: [1 kB, 2 kB, 3
         (
             NO_MODEL,
             1,
-            'small.yaml:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1" and "ber=1e-05,r1"; expected plans th',
+            'small.yaml:16: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1", "ber=1e-05,r1"; expected plans th',
         ),
         # The first groups are named and the others counted.
         ((*NO_MODEL, ("sweep:\n", SIZES)), 4, "found 2 more groups of cells with one plan each"),

@@ -231,7 +231,7 @@ def test_a_run_notes_first_that_its_sweep_changes_nothing(place):
     run_scenario(str(place / "idle.yaml"), options(place), [heard.append])
 
     assert heard[0].text.startswith(
-        f'warning: {place / "idle.yaml"}:7: sweep: found one plan for "ber=0,r1" and "ber=1e-06,r1"'
+        f'warning: {place / "idle.yaml"}:7: sweep: found one plan for "ber=0,r1", "ber=1e-06,r1"'
     )
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
+from scpslab.core.errors import some_of
 from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan, schema
@@ -16,12 +18,13 @@ from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host
 from scpslab.plan.stacks import KERNEL, STACKS
+from scpslab.plan.workloads import SECOND_NS
 from scpslab.scenario import Cell, model
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
+from scpslab.scenario.planning.estimate import least_sent_ns
 from scpslab.scenario.planning.flows import open_choices
 
-SECOND_NS = 10**9
 # IPv4 and TCP without options or data: an acknowledgement; and one in a thousand of them.
 SHORTEST_PACKET_BYTES, LEAST_PASSING = 40, 1e-3
 # A key, and why nothing uses it in a cell; "" if it is used there.
@@ -34,7 +37,7 @@ def warnings(planned: Mapping[str, Plan], where: str) -> list[str]:
     """A sentence for each of the first groups of points with one plan; `where` is the place of the sweep."""
     groups = [ids for ids in _alike(plan for plan in planned.values() if plan.cell.repeat == 1) if len(ids) > 1]
     said = [
-        f"warning: {where}: found one plan for {_listed(ids)}; expected plans that differ. "
+        f"warning: {where}: found one plan for {some_of(ids)}; expected plans that differ. "
         "What distinguishes these cells changes nothing that they use: correct the axis, or leave it out."
         for ids in groups[:MOST_NAMED]
     ]
@@ -44,7 +47,7 @@ def warnings(planned: Mapping[str, Plan], where: str) -> list[str]:
 
 
 def _alike(planned: Iterable[Plan]) -> Iterable[list[str]]:
-    """The ids of cells whose plans are the same but for their names and the kernel's seeds, which follow from these."""
+    """The ids, in quotes, of cells with the same plans but for their names and the seeds that follow from these."""
     networks: dict[int, str] = {}
     groups: dict[tuple[str, str], list[str]] = {}
     for plan in planned:
@@ -52,15 +55,8 @@ def _alike(planned: Iterable[Plan]) -> Iterable[list[str]]:
         network = networks.get(id(plan.network)) or json.dumps(schema.write(plan.network))
         networks[id(plan.network)] = network
         cell = json.dumps(schema.write(replace(plan.cell, id="", axes={}, kernel_seed="")))
-        groups.setdefault((network, cell), []).append(plan.cell.id)
+        groups.setdefault((network, cell), []).append(f'"{plan.cell.id}"')
     return groups.values()
-
-
-def _listed(ids: list[str]) -> str:
-    named = [f'"{one}"' for one in ids[:MOST_NAMED]]
-    if more := len(ids) - len(named):
-        return f"{', '.join(named)} and {more} more"
-    return " and ".join((", ".join(named[:-1]), named[-1]))
 
 
 def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
@@ -77,10 +73,8 @@ def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
                 unused.setdefault(at, f"warning: {cell.places.of(at)}: {text}")
             else:
                 used.add(at)
-        found |= {
-            f"warning: {cell.places.of(at)}: {text}": None
-            for at, text in (*_too_late(cell.model), *_queues(plan), *_closed(plan), *_services(cell.model, plan))
-        }
+        judged = (_too_late(cell.model), _never_over(plan), _queues(plan), _closed(plan), _services(cell.model, plan))
+        found |= {f"warning: {cell.places.of(at)}: {text}": None for at, text in chain.from_iterable(judged)}
     return [*(text for at, text in unused.items() if at not in used), *found, *open_choices(cells)]
 
 
@@ -173,6 +167,18 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Doubt]:
                     "which the cell fails"
                 )
                 yield (section, index, "timeout"), f"{found}; expected less. Lower it, or raise the limit."
+
+
+def _never_over(plan: Plan) -> Iterator[Doubt]:
+    """Workloads that the cell waits for, and that cannot be over before their own time or the cell's ends."""
+    lab_time_ns = plan.cell.limits.virtual_s * SECOND_NS
+    for index, workload in enumerate(plan.cell.workloads):
+        timeout_ns = workload.start_ns + getattr(workload, "timeout_ns", lab_time_ns)
+        limit_ns, limit = min((lab_time_ns, "limits.lab_time"), (timeout_ns, "its timeout"))
+        if workload.required and (least_ns := least_sent_ns(plan, workload)) >= limit_ns:
+            found = f"found a workload that sends until {least_ns / SECOND_NS:.6g} s at least, counted from the epoch"
+            expected = f"expected less than {limit_ns / SECOND_NS:.6g} s ({limit})"
+            yield ("workloads", index), f"{found}; {expected}. Shorten it, or raise the limit."
 
 
 def _queues(plan: Plan) -> Iterator[Doubt]:

@@ -11,9 +11,8 @@ from typing import Self
 from scpslab.plan import Plan
 from scpslab.plan.paths import ways
 from scpslab.plan.ways import slowest
-from scpslab.plan.workloads import Traffic
+from scpslab.plan.workloads import SECOND_NS, Traffic
 
-SECOND_NS = 10**9
 # What a cell costs in virtual time on a core of 2024: starting the lab, and each packet of data with its
 # acknowledgements, on a way of three nodes. A run that goes on corrects them by the cells that have ended
 # (cli/remaining.py).
@@ -38,9 +37,8 @@ def expected(plan: Plan, *, in_virtual_time: bool = True) -> Expected:
 
 def least_virtual_s(plan: Plan) -> float:
     """Virtual seconds until the last required workload can be over when nothing is lost and nothing waits."""
-    return (
-        max((_end_ns(plan, workload) for workload in plan.cell.workloads if workload.required), default=0) / SECOND_NS
-    )
+    required = (workload for workload in plan.cell.workloads if workload.required)
+    return max((_end_ns(plan, workload) for workload in required), default=0) / SECOND_NS
 
 
 def least_packets(plan: Plan) -> int:
@@ -57,11 +55,15 @@ def _packets(plan: Plan, workload: Traffic) -> int:
 
 def _end_ns(plan: Plan, workload: Traffic) -> int:
     found, _ = ways(plan, workload)
-    delay_ns = sum(hop.delay_ns for hop in found)
-    hop = slowest(found)
-    busy_ns = workload.busy_ns(hop.direction.rate_bps if hop else None)
     # A round trip to connect and one for the last acknowledgement.
-    return workload.start_ns + busy_ns + 4 * delay_ns
+    return least_sent_ns(plan, workload) + 4 * sum(hop.delay_ns for hop in found)
+
+
+def least_sent_ns(plan: Plan, workload: Traffic) -> int:
+    """When a workload can have sent everything when nothing is lost and nothing waits, from the epoch on."""
+    found, _ = ways(plan, workload)
+    hop = slowest(found)
+    return workload.start_ns + workload.busy_ns(hop.direction.rate_bps if hop else None)
 
 
 @dataclass(frozen=True)
