@@ -83,6 +83,20 @@ def test_the_rarest_errors_come_never_and_not_as_an_overflow():
     assert vector("gilbert-elliott", rarest, n=100).max() == 2**62
 
 
+@pytest.mark.parametrize(
+    ("settings", "rate"),
+    [
+        ({"good_to_bad_per_bit": 0.3, "bad_to_good_per_bit": 0.1, "ber_good": 1e-7, "ber_bad": 1e-6}, 7.75e-7),
+        ({"good_to_bad_per_bit": 1e-12, "bad_to_good_per_bit": 0.1, "ber_good": 0.0, "ber_bad": 1e-6}, 1e-17),
+    ],
+)
+def test_a_channel_whose_visits_hardly_bring_an_error_is_drawn_without_them(monkeypatch, settings, rate):
+    """Its errors come one by one, at the mean rate: the mean of n gaps lies within 5 standard errors."""
+    monkeypatch.setattr(gilbert_elliott, "_stream", lambda _: pytest.fail("visits are drawn"))
+    gaps = vector("gilbert-elliott", settings, n=N)
+    assert abs(gaps.mean() * rate - 1) < 5 / np.sqrt(N)
+
+
 def test_no_error_rate_means_no_vector():
     assert len(vector("independent", {"ber": 0.0})) == len(gap_vector(None)) == 0
     assert len(vector("packet", {"loss": 0.01})) == 0

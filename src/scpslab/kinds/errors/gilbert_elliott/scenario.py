@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from scpslab.scenario.vectors import Draws, GapVector
 
 BLOCK = 1 << 14
+# Errors in a visit of a state. With fewer, drawing the visits takes hours, for nearly all bring none; and nearly none
+# brings two, so that errors come one by one, as those of the model `independent` do.
+FEWEST_PER_VISIT = 1e-4
 
 
 class GilbertElliottModel(ErrorModel):
@@ -54,6 +57,8 @@ class GilbertElliottModel(ErrorModel):
         ber = (settings.ber_good, settings.ber_bad)
         if ber == (0.0, 0.0):
             return np.zeros(0, dtype=np.uint64)
+        if ber[0] < FEWEST_PER_VISIT * leave[0] and ber[1] < FEWEST_PER_VISIT * leave[1]:
+            return draws.geometric((leave[1] * ber[0] + leave[0] * ber[1]) / sum(leave), n)
         logs = tuple(log_of_miss(p) for p in (*leave, *ber))
         stream = _stream(draws)
 
