@@ -24,19 +24,19 @@ def altered(name: str, resolved: Path) -> tuple[str, ...]:
     """Where a run's resolved scenario has other conditions than the project's scenario `name[:variant]`: key, found and
     expected.
 
-    Nothing for a scenario that the project does not have, or for a file that cannot be read: other commands say that.
+    Nothing for a scenario that the project does not have. A file that cannot be read has other conditions: nobody knows
+    which.
     """
+    if (base := _of_project(name)) is None:
+        return ()
     try:
-        base = _of_project(name)
-        if base is None:
-            return ()
         # The file may come from a stranger: it is read, and no topology that it names is run.
         mine = read_today(resolved).document.held_against(ScenarioFile)
         return tuple(
             _changes(base, mine.model_dump(mode="json", by_alias=True, exclude={"variants"}, exclude_none=True))
         )
     except ScenarioError:
-        return ()
+        return (f"{resolved.name}: cannot be read",)
 
 
 def changes_conditions(overrides: Sequence[str]) -> bool:

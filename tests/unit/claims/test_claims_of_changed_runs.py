@@ -79,5 +79,11 @@ def test_a_run_of_a_stranger_s_is_compared_without_running_its_topology(tmp_path
 
 def test_a_scenario_of_the_user_s_own_is_compared_with_nothing(tmp_path):
     assert altered("mine", tmp_path / "scenario.resolved.yaml") == ()
-    (tmp_path / "scenario.resolved.yaml").write_text("title: x\n")
-    assert altered("fy97/fig14", tmp_path / "scenario.resolved.yaml") == ()
+
+
+@pytest.mark.parametrize("text", ["title: x\n", "title: [", None])
+def test_a_run_whose_scenario_cannot_be_read_is_no_evidence_either(tmp_path, text):
+    file = run_of(tmp_path / "run", "fy97/fig14") / "scenario.resolved.yaml"
+    file.unlink() if text is None else file.write_text(text)
+    assert altered("fy97/fig14", file) == ("scenario.resolved.yaml: cannot be read",)
+    assert Evidence.of_runs([tmp_path / "run"]).select(Series(scenarios=("fy97/fig14",)), {}) == ()
