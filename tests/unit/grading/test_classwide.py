@@ -93,6 +93,15 @@ def test_counts_say_something_where_the_same_was_asked():
     assert copied(repair="0.0", resends="00", outage="31") == []
 
 
+def test_of_ratios_near_1_the_digits_count_that_tell_them_from_1():
+    anna = made("anna", {"answer share": 1.02041, "answer gain": 0.998123, "answer index": 0.971342})
+    bo = made("bo", {}, "It gained 1.02, with shares of 0.998 and 0.971.")
+    di = made("di", {}, "It gained 1.0204, with shares of 0.99812 and 0.97134.")
+
+    assert list(classwide.findings(bo, [anna, bo])) == []
+    assert [found.code for found in classwide.findings(di, [anna, di])] == [Code.COPIED_NUMBERS]
+
+
 def test_who_was_copied_from_is_named_before_others():
     near = made("near", {"answer bdp": 62.504, "prediction time": 7.8125})
     anna = made("anna", {"answer bdp": 62.504, "prediction time": 7.8125, "answer rtt": 501.731})
