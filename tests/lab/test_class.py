@@ -17,7 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from scpslab.running import RunOptions
-from scpslab_course.autograder import _files_of
+from scpslab_course.autograder import files_of
 from scpslab_course.cli.course import _Reference
 from scpslab_course.course.answers import read_practice
 from scpslab_course.course.assignment import INSTRUCTOR, SOLUTION, find, load_assignment
@@ -140,7 +140,7 @@ def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp
     handed_in.write_bytes(submission.pack(workspace))
     # Nobody has drawn this variant: a grading host without the secret, which has what an autograder's archive has, takes
     # the signature's word.
-    write_new(dict(_files_of(course, "term-1", assignment)), course.folder / OWN / name, "")
+    write_new(dict(files_of(course, "term-1", assignment)), course.folder / OWN / name, "")
     (grade,) = grader.grade(
         [handed_in], grader.Settings(course, "term-1", None, RunOptions(out=tmp_path / "again"), {handed_in: "anna"})
     )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.analysis.output import csv_text
-from scpslab.core.errors import CapabilityError, ScenarioError, UsageError
+from scpslab.core.errors import CapabilityError, ScenarioError, UsageError, some_of
 from scpslab.core.installation import add_extra, version
 from scpslab.core.names import shown
 from scpslab.core.scratch import OWNER_S
@@ -102,13 +102,13 @@ def _members(
     yield f"{COURSE}/{FILE}", written(facts).encode(), PLAIN
     listed: list[list[object]] = [[one.id, one.email] for one in students]
     yield STUDENTS, csv_text([["student", "email"], *listed]).encode(), PLAIN
-    for inside, content in _files_of(course, term, assignment):
+    for inside, content in files_of(course, term, assignment):
         yield f"{COURSE}/{OWN}/{assignment.name}/{inside}", content, PLAIN
     for wheel in wheels.files:
         yield f"{WHEELS}/{wheel.name}", wheel.read_bytes(), PLAIN
 
 
-def _files_of(course: Course, term: str, assignment: Assignment) -> Iterator[tuple[str, bytes]]:
+def files_of(course: Course, term: str, assignment: Assignment) -> Iterator[tuple[str, bytes]]:
     """What grading reads of an assignment: the students' part, and of the instructor's marking.yaml and the scenarios
     of its trials.
     """
@@ -144,9 +144,8 @@ def check_emails(students: Sequence[Student]) -> None:
     """
     without = [student.id for student in students if not student.email]
     if without:
-        more = f" and {len(without) - 3} more" if len(without) > 3 else ""
         expected = "expected one of every student, because the platform identifies students by e-mail"
-        found = f"found no e-mail address of {', '.join(without[:3])}{more}"
+        found = f"found no e-mail address of {some_of(without)}"
         raise ScenarioError(f"--roster: {found}; {expected}. Add the column email.")
     seen: dict[str, str] = {}
     for student in students:

@@ -256,8 +256,11 @@ def gradescope(
     students = read_roster(roster)
     autograder.check_emails(students)
     with scratch() as folder, opened(instructors) as place:
+        loaded = load_course(course, place)
+        # Wheels take minutes: what grading cannot read of the assignment is told before.
+        tuple(autograder.files_of(loaded, wanted, assignment))
         wheels = autograder.collect(wheel, pythons, folder)
-        size = autograder.write_archive(out, load_course(course, place), wanted, assignment, students, wheels)
+        size = autograder.write_archive(out, loaded, wanted, assignment, students, wheels)
     typer.echo(f"{size / 1e6:.1f} MB, {len(students)} students, Python {', '.join(pythons)}", err=True)
     typer.echo(harmless(str(out)))
 

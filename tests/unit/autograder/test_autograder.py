@@ -3,6 +3,7 @@ score whatever goes wrong.
 """
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -23,10 +24,13 @@ from scpslab_course.autograder import (
 )
 from scpslab_course.autograder import __main__ as container
 from scpslab_course.autograder.__main__ import submission_of, users
-from scpslab_course.course.assignment import find, load_assignment, load_marking
-from scpslab_course.course.folder import Student, load_course, make_course
+from scpslab_course.course.assignment import INSTRUCTOR, find, load_assignment, load_marking
+from scpslab_course.course.folder import FILE, Student, load_course, make_course
+from scpslab_course.course.folder import OWN as OWN_FOLDER
+from scpslab_course.course.model import MARKING
 from scpslab_course.grading.grade import Code, Grade, Status
 
+SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
 ROSTER = (Student("anna", email="Anna@example.org"), Student("bo", email="bo@example.org", group="g1"))
 
 
@@ -103,6 +107,19 @@ def test_a_roster_that_does_not_tell_students_apart_is_refused(archive, tmp_path
     with pytest.raises(ScenarioError, match=said):
         write_archive(tmp_path / "c.zip", course, "t", assignment, students, Wheels([], [], []))
     assert not (tmp_path / "c.zip").exists()
+
+
+def test_a_marking_that_cannot_be_read_is_told_before_wheels_are_downloaded(scpslab, tmp_path, monkeypatch):
+    monkeypatch.setattr("scpslab_course.autograder.collect", lambda *_: pytest.fail("downloads wheels"))
+    folder = make_course(tmp_path / "satnet", "Satellites", "2026w", ["first-steps"]).folder
+    shutil.copytree(SMALL, folder / OWN_FOLDER / "small")
+    (folder / FILE).write_text((folder / FILE).read_text().replace("first-steps", "small"))
+    (folder / OWN_FOLDER / "small" / INSTRUCTOR / MARKING).write_text("answers: [\n")
+    (tmp_path / "r.csv").write_text("student,email\nanna,anna@example.org\n")
+
+    words = ("--course", folder, "--roster", tmp_path / "r.csv", "--wheel", "a.whl", "--out", tmp_path / "a.zip")
+    code, _, err = scpslab("course", "gradescope", "small", *words)
+    assert (code, "marking.yaml:" in err) == (2, True), err
 
 
 def metadata(folder: Path, *emails: str) -> Path:
