@@ -335,3 +335,12 @@ def test_a_folder_has_no_grade_of_an_earlier_grading(tmp_path):
     assert {path.name for path in folder.iterdir()} == {"001-anna.json", "001-bo.json", "002-bo.json", *others}
     again.write([bo], kind, FACTS, is_whole=True)
     assert {path.name for path in folder.iterdir()} == {"001-bo.json", *others}
+
+
+def test_a_folder_has_no_grade_of_an_earlier_grading_of_more_than_a_thousand(tmp_path):
+    kind, folder = FORMATS["gradescope"], tmp_path / "grades"
+    target = _Target(folder, is_folder=True)
+    for name in ("999-bo.json", "1000-bo.json", "1001-di.json", "1000-bo.txt"):
+        (folder / name).touch()
+    target.write([GRADED], kind, FACTS, is_whole=True)
+    assert {path.name for path in folder.iterdir()} == {"001-anna.json", "1000-bo.txt"}
