@@ -51,6 +51,8 @@ LARGEST_PRACTICE = 1 << 20
 HOW = "The practice variant with its answers; scpslab course practice NAME writes it again."
 # Numbers that were computed twice may differ by this share: a formula and a student's calculator round differently.
 ROUNDING = 1e-9
+# A fraction where percent is asked is a slip like bits for bytes, and has the points that most markings give for those.
+FRACTION_SHARE, FRACTION = 0.4, "This is a fraction. The question asks for percent."
 # An interval of a prediction is one in which a student is 90 % sure.
 ALPHA = 0.1
 
@@ -506,8 +508,10 @@ def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -
         return Score(1, "right")
     # A mistake's own tolerance is the right number's, in proportion.
     relative = right.distance / abs(right.value) if right.value else 0
+    is_share = asked.kind == "number" and asked.unit == units.PERCENT
+    slips = [Mistake(value=right.value / 100, share=FRACTION_SHARE, comment=FRACTION)] if is_share else []
     mistakes = _by_mistake(
-        right.wrong, lambda one: abs(read - float(one.value)) <= abs(float(one.value)) * relative + slack
+        (*right.wrong, *slips), lambda one: abs(read - float(one.value)) <= abs(float(one.value)) * relative + slack
     )
     near = max(
         (one for one in right.partial if distance <= one.distance + slack), key=lambda one: one.share, default=None

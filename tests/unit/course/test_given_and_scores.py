@@ -4,6 +4,7 @@ and calibration.
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,6 +158,19 @@ def test_whatever_is_written_is_a_finite_number_or_refused(text):
 def test_a_number_is_right_near_a_known_mistake_or_wrong(text, share, comment):
     score = score_answer(ASKED, RIGHT, text)
     assert (score.share, score.comment, score.is_readable) == (share, comment, True)
+
+
+def test_a_fraction_where_percent_is_asked_is_a_known_slip():
+    asked, right = ASKED.model_copy(update={"unit": "%"}), replace(RIGHT, value=36.0, distance=0.5)
+    said = "This is a fraction. The question asks for percent."
+    assert [
+        (found.share, found.comment) for given in (0.36, "0.363", 0.5) if (found := score_answer(asked, right, given))
+    ] == [
+        (0.4, said),
+        (0.4, said),
+        (0, "not right"),
+    ]
+    assert score_answer(ASKED, replace(RIGHT, value=36.0, distance=0.5), 0.36).share == 0
 
 
 def test_what_cannot_be_read_has_no_points_and_says_so():
