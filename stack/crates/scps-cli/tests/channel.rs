@@ -145,19 +145,21 @@ fn wait_for_sleep(pid: u32) {
     }
 }
 
+/// Connects as soon as somebody listens there.
+fn connect(path: &Path) -> UnixStream {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        match UnixStream::connect(path) {
+            Ok(stream) => return stream,
+            Err(e) => assert!(Instant::now() < deadline, "{e}"),
+        }
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn sockets_are_byte_streams_too_and_their_end_is_the_channels() {
     let mut channel = Channel::between("sockets", "unix-listen:DIR/a", "unix-listen:DIR/b", "--both delay-ms=20");
-    let connect = |path: &Path| {
-        let deadline = Instant::now() + Duration::from_secs(5);
-        loop {
-            match UnixStream::connect(path) {
-                Ok(stream) => return stream,
-                Err(e) => assert!(Instant::now() < deadline, "{e}"),
-            }
-            std::thread::yield_now();
-        }
-    };
     let mut a = connect(&channel.folder.join("a"));
     let mut b = connect(&channel.folder.join("b"));
     channel.wait_until_ready();
@@ -170,6 +172,24 @@ fn sockets_are_byte_streams_too_and_their_end_is_the_channels() {
     assert_eq!(counters["event"], "counters");
     assert!(channel.process.wait().unwrap().success());
     std::fs::remove_dir_all(&channel.folder).unwrap();
+}
+
+#[test]
+fn what_a_later_channel_has_made_under_the_same_name_stays() {
+    let ends = |name| Channel::between(name, "pty:DIR/a", "unix-listen:DIR/b", "");
+    let (mut first, place) = (ends("again"), |channel: &Channel, name| channel.folder.join(name));
+    let _peer = connect(&place(&first, "b"));
+    first.wait_until_ready();
+    let mut second = ends("again");
+    let _other = connect(&place(&second, "b"));
+    second.wait_until_ready();
+    first.signal("-TERM");
+    assert!(first.process.wait().unwrap().success());
+    assert!(place(&second, "a").is_symlink() && place(&second, "b").exists());
+    second.signal("-TERM");
+    assert!(second.process.wait().unwrap().success());
+    assert!(!place(&second, "a").is_symlink() && !place(&second, "b").exists());
+    std::fs::remove_dir_all(&second.folder).unwrap();
 }
 
 #[test]

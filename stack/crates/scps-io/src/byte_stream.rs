@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -78,10 +78,28 @@ pub enum ReadOutcome {
 /// An open end, non-blocking.
 #[derive(Debug)]
 pub struct ByteEnd {
+    // First, for what keeps others from its name has to be open still.
+    _made: Option<Made>,
     fd: OwnedFd,
     /// A pseudo-terminal whose other side nobody has open reports a hang-up for ever: we keep it open ourselves.
     _other_side: Option<File>,
-    made_path: Option<PathBuf>,
+}
+
+/// A link or socket that we made, which goes with us unless its name is another program's by then.
+#[derive(Debug)]
+struct Made(PathBuf, Option<Identity>);
+
+/// Device, inode, and where a link leads: our open end keeps the inode of its socket and the name of its terminal from others.
+type Identity = (u64, u64, Option<PathBuf>);
+
+impl Made {
+    fn at(path: &Path) -> Made {
+        Made(path.to_owned(), identity(path))
+    }
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    path.symlink_metadata().ok().map(|about| (about.dev(), about.ino(), path.read_link().ok()))
 }
 
 impl ByteEnd {
@@ -107,13 +125,13 @@ impl ByteEnd {
         match address {
             EndAddress::UnixListen(path) => {
                 let listener = listen_unix(path)?;
+                let made = Made::at(path);
                 if !signals.wait_before(listener.as_fd())? {
-                    std::fs::remove_file(path)?;
                     return Ok(None);
                 }
                 let (stream, _) = listener.accept()?;
                 stream.set_nonblocking(true)?;
-                Ok(Some(ByteEnd { fd: stream.into(), _other_side: None, made_path: Some(path.clone()) }))
+                Ok(Some(ByteEnd { fd: stream.into(), _other_side: None, _made: Some(made) }))
             }
             EndAddress::TcpListen(address) => {
                 let listener = TcpListener::bind(address)?;
@@ -127,7 +145,7 @@ impl ByteEnd {
     }
 
     fn try_open_now(address: &EndAddress) -> io::Result<Self> {
-        let end = |fd: OwnedFd| ByteEnd { fd, _other_side: None, made_path: None };
+        let end = |fd: OwnedFd| ByteEnd { fd, _other_side: None, _made: None };
         match address {
             EndAddress::Pty(path) => {
                 let (fd, slave) = sys_tty::open_pty()?;
@@ -138,7 +156,7 @@ impl ByteEnd {
                     std::fs::remove_file(path)?;
                 }
                 std::os::unix::fs::symlink(&slave, path)?;
-                Ok(ByteEnd { fd, _other_side: Some(other_side), made_path: Some(path.clone()) })
+                Ok(ByteEnd { fd, _other_side: Some(other_side), _made: Some(Made::at(path)) })
             }
             EndAddress::Device(path) => {
                 let file = open_device(path)?;
@@ -204,11 +222,11 @@ impl ByteEnd {
     }
 }
 
-impl Drop for ByteEnd {
+impl Drop for Made {
     fn drop(&mut self) {
-        if let Some(path) = &self.made_path {
+        if identity(&self.0) == self.1 {
             // Somebody may have taken it away already.
-            let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(&self.0);
         }
     }
 }
@@ -242,7 +260,7 @@ fn open_device(path: &Path) -> io::Result<File> {
 fn tcp(stream: TcpStream) -> io::Result<ByteEnd> {
     stream.set_nodelay(true)?;
     stream.set_nonblocking(true)?;
-    Ok(ByteEnd { fd: stream.into(), _other_side: None, made_path: None })
+    Ok(ByteEnd { fd: stream.into(), _other_side: None, _made: None })
 }
 
 /// A signal that was asked for.
