@@ -93,6 +93,14 @@ fn a_peer_is_another_machine() {
 }
 
 #[test]
+fn a_record_that_does_not_fit_in_the_send_buffer_is_refused_at_once() {
+    for record in ["0", "5001", "1000000000000000000"] {
+        let options = ["send", "--local", "10.8.0.1", "--to", "10.8.0.2:5001", "--buffer", "5000", "--record", record];
+        refuses(&options, &format!("--record: found {record}; expected 1 to 5000, the send buffer"));
+    }
+}
+
+#[test]
 fn a_value_of_a_wrong_type_is_named_by_its_key() {
     let number = |key: &str| format!(":1: {key}: found string \"4\"; expected a whole number");
     check(r#"{"limits": {"connections": "4"}}"#, &number("limits.connections"));

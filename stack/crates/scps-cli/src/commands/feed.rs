@@ -4,7 +4,7 @@ use crate::error::CliError;
 use crate::payload::Payload;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use scps_io::Stack;
-use scps_tp::{ConnectionId, SendError};
+use scps_tp::ConnectionId;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
@@ -86,7 +86,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Data of `source`, in records of so many octets or as one stream.
+    /// Data of `source`, in records of so many octets, which fit in the send buffer, or as one stream.
     pub fn new(source: Source, record: Option<usize>, hashes: bool) -> Feed {
         let hash = hashes.then(Sha256::new);
         Feed { source, record, chunk: Vec::new(), start: 0, is_drained: false, given: 0, hash }
@@ -121,7 +121,7 @@ impl Feed {
     /// Gives as much as the stack takes and the source has; true when all was given.
     pub fn give(&mut self, stack: &mut Stack, id: ConnectionId) -> Result<bool, CliError> {
         loop {
-            let least = self.record.unwrap_or(1).max(1);
+            let least = self.record.unwrap_or(1);
             if self.chunk.len() - self.start < least && !self.is_drained {
                 self.refill()?;
             }
@@ -138,11 +138,6 @@ impl Feed {
                     match stack.send_record(id, record) {
                         Ok(true) => record.len(),
                         Ok(false) => 0,
-                        Err(SendError::RecordTooLong) => {
-                            return Err(CliError::Usage(format!(
-                                "--record: found {n}; expected at most the send buffer."
-                            )));
-                        }
                         Err(_) => return Ok(false),
                     }
                 }
@@ -161,7 +156,7 @@ impl Feed {
 
     fn refill(&mut self) -> Result<(), CliError> {
         // Whole records per chunk, so that none is cut at its end.
-        let size = self.record.map_or(CHUNK, |r| r.max(1) * (CHUNK / r.max(1)).max(1));
+        let size = self.record.map_or(CHUNK, |r| r * (CHUNK / r).max(1));
         self.chunk.drain(..self.start);
         self.start = 0;
         let read_error = |source| CliError::File { path: "data source".to_owned(), source };

@@ -58,6 +58,12 @@ impl SendArgs {
     /// Sends.
     pub fn run(&self) -> Result<ExitCode, CliError> {
         let mut resolved = self.tunables.resolve()?;
+        let most = resolved.config.send_buffer;
+        if let Some(found) = self.record.filter(|record| !(1..=most).contains(record)) {
+            return Err(CliError::Usage(format!(
+                "--record: found {found}; expected 1 to {most}, the send buffer. Give a larger --send-buffer."
+            )));
+        }
         let mut trace = TraceWriter::create(&self.traces)?;
         resolved.config.trace = trace.is_on();
         let mut feed = Feed::new(self.source()?, self.record, !self.no_hash);
