@@ -5,7 +5,7 @@
 use crate::error::CliError;
 use crate::pace::Rate;
 use crate::settings::{Preset, Tunables};
-use crate::settings_file::SettingsFile;
+use crate::settings_file::{SettingsFile, Wrong};
 use crate::sp_settings::SpTunnel;
 use scps_gateway::{Forward, GatewayConfig, Limits, PerSide, SetUp, Side, SideConfig};
 use scps_io::{Device, TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice};
@@ -296,23 +296,16 @@ fn is_own(local: SocketAddrV4, remote: SocketAddrV4) -> bool {
     local.ip() == remote.ip() || source.is_ok_and(|source| source.ip() == *remote.ip())
 }
 
-impl GatewaySettings {
-    /// Finds a peer that is the gateway itself, which depends on the machine.
-    pub fn check_peers(&self) -> Result<(), CliError> {
-        for side in Side::BOTH {
-            let Carrier::Udp(UdpConfig { local, remote: Some(remote), .. }) = self.carriers.of(side) else { continue };
-            let ip = remote.ip();
-            let is_nobody = ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || remote.port() == 0;
-            if is_nobody || is_own(*local, *remote) {
-                let what =
-                    if is_nobody { "is no address and port of one machine" } else { "is this machine's own address" };
-                let expected = "expected the address of the other gateway. Correct --peer or \"remote\"";
-                return Err(CliError::Usage(format!("gateway: found {remote} as peer, which {what}; {expected}.")));
-            }
-        }
-        Ok(())
+/// Why an address is no other gateway's, which depends on the machine.
+fn no_peer(local: SocketAddrV4, remote: SocketAddrV4) -> Option<&'static str> {
+    let ip = remote.ip();
+    if ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || remote.port() == 0 {
+        return Some("is no address and port of one machine");
     }
+    is_own(local, remote).then_some("is this machine's own address")
+}
 
+impl GatewaySettings {
     /// Reads the file, or takes the command line alone.
     pub fn read(path: Option<&Path>, overrides: &Overrides) -> Result<Self, CliError> {
         match path {
@@ -488,6 +481,11 @@ impl<'a> SideReader<'a> {
                     let expected = "expected \"carrier\", or --peer with the address of the other gateway";
                     return Err(self.complaint(&format!("found nothing that carries packets; {expected}")));
                 }
+                if let Some((remote, what)) = remote.and_then(|remote| Some((remote, no_peer(local, remote)?))) {
+                    let key = if self.side == Side::Wan && overrides.peer.is_some() { "--peer" } else { "remote" };
+                    let expected = "expected the address of the other gateway";
+                    return Err(self.complaint(&format!("{key}: found {remote} as peer, which {what}; {expected}")));
+                }
                 // Without a peer, packets go where those of their destination came from first.
                 let addressing = if remote.is_some() { UdpAddressing::Peer } else { UdpAddressing::Learned };
                 Ok(Carrier::Udp(UdpConfig { local, remote, offload: offload.unwrap_or(true), addressing }))
@@ -527,6 +525,12 @@ impl<'a> SideReader<'a> {
         };
         tunables.rate = overrides.rate.clone().or(tunables.rate);
         tunables.rtt_ms = overrides.rtt_ms.or(tunables.rtt_ms);
+        let is_option =
+            |key| (key == "rate" && overrides.rate.is_some()) || (key == "rtt_ms" && overrides.rtt_ms.is_some());
+        let wrong = |wrong: Wrong| match self.part.transport.filter(|_| !is_option(wrong.0)) {
+            Some(raw) => self.file.complaint_about(raw.get(), wrong),
+            None => wrong.of_option(),
+        };
         let default = if self.side == Side::Lan { KindWord::Tcp } else { KindWord::Scps };
         let base = match self.part.kind.unwrap_or(default) {
             KindWord::Tcp => plain(tunables.preset),
@@ -540,10 +544,11 @@ impl<'a> SideReader<'a> {
                 space(tunables.preset, is_shared)
             }
         };
-        let (mut config, mut route) = tunables.over(base).map_err(|error| {
-            let text = error.to_string();
-            self.complaint(text.trim_start_matches("--").trim_end_matches('.'))
-        })?;
+        if let Some(level) = tunables.precedence {
+            let problem = format!("found {level}; expected none, for the packets of a gateway carry none");
+            return Err(wrong(Wrong("precedence", problem)));
+        }
+        let (mut config, mut route) = tunables.over(base).map_err(wrong)?;
         // A preset that is named says these too, unless the link says better.
         let is_preset = tunables.preset.is_some();
         if tunables.initial_rto_ms.is_none() && (!is_preset || route.rtt.is_some()) {
@@ -724,7 +729,7 @@ mod tests {
         let error = complaint(&format!("{{\n\"wan\": {{{carrier}}}}}"));
         assert!(error.starts_with("s.json:2: wan: found no rate; expected \"rate\""), "{error}");
         let error = complaint(&format!("{{\"wan\":\n{{{carrier}, \"transport\": {{\"rate\": \"fast\"}}}}}}"));
-        assert!(error.starts_with("s.json:2: wan: rate: ") && error.contains("fast"), "{error}");
+        assert!(error.starts_with("s.json:2: wan.transport.rate: ") && error.contains("fast"), "{error}");
         let error = complaint("{\n\n\"set_up\": \"late\"}");
         assert!(error.starts_with("s.json:3: set_up: unknown variant `late`, expected one of"), "{error}");
         let error = complaint("{\"wan\": {\"carrier\":\n {\"kind\": \"pigeon\"}}}");

@@ -3,7 +3,7 @@
 
 use crate::error::CliError;
 use crate::pace::Rate;
-use crate::settings_file::SettingsFile;
+use crate::settings_file::{SettingsFile, Wrong};
 use scps_fp::users::each_once;
 use scps_io::EndAddress;
 use scps_net::NpConfig;
@@ -459,8 +459,8 @@ impl RouterSettings {
             ..RouterConfig::default()
         };
         if interfaces.is_empty() || interfaces.len() > INTERFACES_MAX {
-            let found = interfaces.len();
-            return Err(CliError::Usage(format!("interfaces: found {found}; expected 1 to {INTERFACES_MAX}.")));
+            let problem = format!("found {}; expected 1 to {INTERFACES_MAX}", interfaces.len());
+            return Err(file.complaint_about(file.text(), Wrong("interfaces", problem)));
         }
         Ok(RouterSettings { address: settings.address, config, tables, interfaces })
     }

@@ -3,11 +3,12 @@
 
 use crate::error::CliError;
 use crate::pace::{FirstWindow, Rate};
-use crate::settings_file::SettingsFile;
+use crate::settings_file::{SettingsFile, Wrong};
 use clap::{Args, ValueEnum};
 use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig, VegasConfig, VegasSlowStart};
 use scps_types::{Duration, Precedence};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 /// Named sets of settings.
@@ -41,7 +42,7 @@ impl Preset {
 }
 
 /// Congestion control by name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CongestionName {
     /// Rate control only.
@@ -53,7 +54,7 @@ pub enum CongestionName {
 }
 
 /// What a loss means.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossName {
     /// Slow down.
@@ -63,7 +64,7 @@ pub enum LossName {
 }
 
 /// Vegas slow start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartName {
     /// Double every round trip.
@@ -73,7 +74,7 @@ pub enum SlowStartName {
 }
 
 /// Settings of the transport. All are optional; what is not given comes from the file, then from the preset.
-#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[derive(Clone, Debug, Default, Args, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Transport")]
 pub struct Tunables {
@@ -245,7 +246,7 @@ pub struct Tunables {
 }
 
 /// What the settings come to.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Resolved {
     /// The preset they started from.
     pub preset: Preset,
@@ -253,9 +254,23 @@ pub struct Resolved {
     pub config: Config,
     /// Route settings.
     pub route: RouteConfig,
+    flags: Map<String, Value>,
+    file: Option<SettingsFile>,
 }
 
+/// What replaces other keys of the file where the command line has it.
+const REPLACED: [(&str, &[&str]); 3] =
+    [("mss", &["segment"]), ("segment", &["mss"]), ("buffer", &["send_buffer", "receive_buffer"])];
+
 impl Resolved {
+    /// A complaint that names the option, or the file and its line.
+    pub fn complaint(&self, wrong: Wrong) -> CliError {
+        match &self.file {
+            Some(file) if !self.flags.contains_key(wrong.0) => file.complaint_about(file.text(), wrong),
+            _ => wrong.of_option(),
+        }
+    }
+
     /// Congestion control, by its name on the command line.
     pub fn congestion(&self) -> &'static str {
         self.config.congestion.name()
@@ -265,23 +280,35 @@ impl Resolved {
 impl Tunables {
     /// Reads the file, if one is named, and puts preset, file and flags together.
     pub fn resolve(&self) -> Result<Resolved, CliError> {
-        let file = match &self.config {
-            None => Tunables::default(),
-            Some(path) => SettingsFile::read(path)?.parse()?,
-        };
-        let preset = self.preset.or(file.preset).unwrap_or(Preset::Modern);
-        let (config, route) = file.over(preset.settings())?;
-        let (mut config, route) = self.over((config, route))?;
-        if self.names_no_buffer() && file.names_no_buffer() {
-            if let Some(buffer) = route.buffer_for_bdp() {
-                (config.send_buffer, config.receive_buffer) = (buffer, buffer);
+        let file = self.config.as_deref().map(SettingsFile::read).transpose()?;
+        let flags = self.given();
+        let mut given = file.as_ref().map_or(Ok(Tunables::default()), SettingsFile::parse)?.given();
+        for (_, others) in REPLACED.iter().filter(|(key, _)| flags.contains_key(*key)) {
+            others.iter().for_each(|key| drop(given.remove(*key)));
+        }
+        given.extend(flags.clone());
+        let all = Tunables::deserialize(Value::Object(given)).map_err(|error| CliError::Usage(error.to_string()))?;
+        let preset = all.preset.unwrap_or(Preset::Modern);
+        let (config, route) = preset.settings();
+        let mut resolved = Resolved { preset, config, route, flags, file };
+        all.apply(&mut resolved.config, &mut resolved.route).map_err(|wrong| resolved.complaint(wrong))?;
+        if all.names_no_buffer() {
+            if let Some(buffer) = resolved.route.buffer_for_bdp() {
+                (resolved.config.send_buffer, resolved.config.receive_buffer) = (buffer, buffer);
             }
         }
-        Ok(Resolved { preset, config, route })
+        Ok(resolved)
+    }
+
+    /// What is not left out, by key.
+    fn given(&self) -> Map<String, Value> {
+        let Ok(Value::Object(mut all)) = serde_json::to_value(self) else { return Map::new() };
+        all.retain(|_, value| !value.is_null());
+        all
     }
 
     /// Connection and route settings with these in place of theirs.
-    pub fn over(&self, (mut config, mut route): (Config, RouteConfig)) -> Result<(Config, RouteConfig), CliError> {
+    pub fn over(&self, (mut config, mut route): (Config, RouteConfig)) -> Result<(Config, RouteConfig), Wrong> {
         self.apply(&mut config, &mut route)?;
         Ok((config, route))
     }
@@ -291,19 +318,18 @@ impl Tunables {
         self.buffer.is_none() && self.send_buffer.is_none() && self.receive_buffer.is_none()
     }
 
-    fn apply(&self, config: &mut Config, route: &mut RouteConfig) -> Result<(), CliError> {
+    fn apply(&self, config: &mut Config, route: &mut RouteConfig) -> Result<(), Wrong> {
         self.apply_congestion(config);
         self.apply_route(route)?;
         self.apply_offers(config);
         self.apply_timers(config);
         if let Some(text) = &self.initial_window {
-            let usage = |e| CliError::Usage(format!("--initial-window: {e}."));
-            config.initial_window = text.parse::<FirstWindow>().map_err(usage)?.0;
+            config.initial_window = text.parse::<FirstWindow>().map_err(|e| Wrong("initial_window", e))?.0;
         }
         if let Some(level) = self.precedence {
             let found = Precedence::new(level);
-            let usage = || CliError::Usage(format!("--precedence: found {level}; expected 0 to 15."));
-            config.precedence = Some(found.ok_or_else(usage)?);
+            let wrong = || Wrong("precedence", format!("found {level}; expected 0 to 15"));
+            config.precedence = Some(found.ok_or_else(wrong)?);
         }
         config.mss = self.mss.or(config.mss);
         if let Some(segment) = self.segment {
@@ -312,8 +338,13 @@ impl Tunables {
         set(&mut config.send_buffer, self.send_buffer.or(self.buffer));
         set(&mut config.receive_buffer, self.receive_buffer.or(self.buffer));
         set(&mut config.reassembly_pieces_max, self.reassembly_pieces_max);
-        if config.send_buffer == 0 || config.receive_buffer == 0 {
-            return Err(CliError::Usage("--buffer: found 0; expected at least 1 byte.".to_owned()));
+        let buffers =
+            [("buffer", self.buffer), ("send_buffer", self.send_buffer), ("receive_buffer", self.receive_buffer)];
+        if let Some((key, _)) = buffers.into_iter().find(|(_, size)| *size == Some(0)) {
+            return Err(Wrong(key, "found 0; expected at least 1 byte".to_owned()));
+        }
+        if self.mss.is_some() && self.segment.is_some() {
+            return Err(Wrong("segment", "found mss as well; expected one of them. Leave one out".to_owned()));
         }
         Ok(())
     }
@@ -340,9 +371,9 @@ impl Tunables {
         set(&mut config.byte_counting, self.byte_counting);
     }
 
-    fn apply_route(&self, route: &mut RouteConfig) -> Result<(), CliError> {
+    fn apply_route(&self, route: &mut RouteConfig) -> Result<(), Wrong> {
         if let Some(text) = &self.rate {
-            route.rate = text.parse::<Rate>().map_err(|e| CliError::Usage(format!("--rate: {e}.")))?.0;
+            route.rate = text.parse::<Rate>().map_err(|e| Wrong("rate", e))?.0;
         }
         let loss = self.loss.map(|l| match l {
             LossName::Congestion => LossMeaning::Congestion,
@@ -359,10 +390,10 @@ impl Tunables {
         set(&mut route.dont_fragment, self.dont_fragment);
         if self.rtt_ms == Some(0) {
             let expected = "expected the link's round-trip time, 1 ms or more, or nothing, and it is measured";
-            return Err(CliError::Usage(format!("rtt_ms: found 0; {expected}.")));
+            return Err(Wrong("rtt_ms", format!("found 0; {expected}")));
         }
         if ![6, 106].contains(&route.protocol) {
-            return Err(CliError::Usage(format!("--protocol: found {}; expected 6 or 106.", route.protocol)));
+            return Err(Wrong("protocol", format!("found {}; expected 6 or 106", route.protocol)));
         }
         Ok(())
     }
@@ -461,6 +492,43 @@ mod tests {
     fn unknown_keys_of_a_file_are_refused() {
         assert!(serde_json::from_str::<Tunables>(r#"{"congestoin": "vj"}"#).is_err());
         assert!(serde_json::from_str::<Tunables>(r#"{"congestion": "vj", "preset": "nmsu-vj"}"#).is_ok());
+    }
+
+    fn with_file(text: &str, flags: Tunables) -> Result<Resolved, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.json");
+        std::fs::write(&path, text).unwrap();
+        let resolved = Tunables { config: Some(path), ..flags }.resolve();
+        resolved
+            .map_err(|error| error.to_string().split_once("/s.json").map_or(error.to_string(), |(_, rest)| rest.into()))
+    }
+
+    #[test]
+    fn file_and_flags_are_one_before_they_are_judged() {
+        let vegas = Tunables { congestion: Some(CongestionName::Vegas), ..Tunables::default() };
+        let config = with_file(r#"{"preset": "nmsu-vj", "vegas_alpha": 7}"#, vegas).unwrap().config;
+        assert!(matches!(config.congestion, Congestion::Vegas(VegasConfig { alpha_segs: 7, .. })), "{config:?}");
+        let plain = Tunables { timestamps: Some(false), ..Tunables::default() };
+        assert_eq!(with_file(r#"{"segment": 512}"#, plain).unwrap().config.mss, Some(512));
+        let good =
+            Tunables { rate: Some("9600".to_owned()), buffer: Some(7), segment: Some(99), ..Tunables::default() };
+        let config = with_file(r#"{"rate": "fast", "send_buffer": 0, "mss": 5}"#, good).unwrap().config;
+        assert_eq!((config.send_buffer, config.receive_buffer, config.mss), (7, 7, Some(111)));
+    }
+
+    #[test]
+    fn a_complaint_names_the_file_and_the_line_or_the_option() {
+        let of_file = |text: &str| with_file(text, Tunables::default()).unwrap_err();
+        assert_eq!(of_file("{\n\"mtu\": 900,\n\"protocol\": 7}"), ":3: protocol: found 7; expected 6 or 106.");
+        assert_eq!(of_file("{\n\"receive_buffer\": 0}"), ":2: receive_buffer: found 0; expected at least 1 byte.");
+        assert!(of_file(r#"{"mss": 500, "segment": 500}"#).starts_with(":1: segment: found mss as well; expected one"));
+        let flag = Tunables { initial_window: Some("0".to_owned()), ..Tunables::default() };
+        assert!(with_file("{\"initial_window\": \"1\"}", flag)
+            .unwrap_err()
+            .starts_with("--initial-window: found \"0\""));
+        let level = with_file("{\n\n\"precedence\": 3}", Tunables::default()).unwrap();
+        let error = level.complaint(Wrong("precedence", "found it".to_owned())).to_string();
+        assert!(error.ends_with("/s.json:3: precedence: found it."), "{error}");
     }
 
     #[test]

@@ -4,9 +4,11 @@ use crate::error::CliError;
 use crate::place;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A file as it was read. Parts of its text know their line by where they are in it.
+#[derive(Debug)]
 pub struct SettingsFile {
     path: PathBuf,
     text: String,
@@ -71,6 +73,19 @@ impl SettingsFile {
         })
     }
 
+    /// All of it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A complaint about a key of an object, which is a piece of the text.
+    pub fn complaint_about(&self, object: &str, Wrong(key, problem): Wrong) -> CliError {
+        let keys: BTreeMap<String, &RawValue> = self.parse_text(object).unwrap_or_default();
+        let value = keys.get(key).map_or(object, |raw| raw.get());
+        let place = place::of(&self.text, self.offset_of(value) + value.len());
+        self.at_line(self.line_of(value), &format!("{}: {problem}", place.path))
+    }
+
     /// A complaint about a part.
     pub fn complaint(&self, part: &RawValue, problem: &str) -> CliError {
         self.at_line(self.line_of(part.get()), problem)
@@ -87,6 +102,16 @@ impl SettingsFile {
 
     fn offset_of(&self, piece: &str) -> usize {
         (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize)
+    }
+}
+
+/// A key whose value cannot be, and what is wrong with it.
+pub struct Wrong(pub &'static str, pub String);
+
+impl Wrong {
+    /// A complaint about a value that is no file's.
+    pub fn of_option(self) -> CliError {
+        CliError::Usage(format!("--{}: {}.", self.0.replace('_', "-"), self.1))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::capture_file::Captures;
 use crate::error::CliError;
 use crate::np_settings::NpHost;
 use crate::settings::Resolved;
+use crate::settings_file::Wrong;
 use crate::sp_settings::SpHost;
 use clap::{Args, ValueEnum};
 use scps_io::{
@@ -123,7 +124,8 @@ impl DriverArgs {
             (false, DriverName::Serial) => usage("--driver: found serial with --network ip; expected --network np."),
             (false, _) if self.np.is_some() => usage("--np: found a file with --network ip; expected --network np."),
             (false, _) if resolved.config.precedence.is_some() => {
-                usage("--precedence: found a level with --network ip, which carries none; expected --network np.")
+                let problem = "found a level with --network ip, which carries none; expected --network np";
+                Err(resolved.complaint(Wrong("precedence", problem.to_owned())))
             }
             (true, _) if self.offload => usage("--offload: found it with --network np; expected --network ip."),
             _ if (self.driver == DriverName::Serial) != self.serial.is_some() => {

@@ -256,7 +256,7 @@ fn settings_that_are_no_good_change_nothing() {
         assert!(said.ends_with("The settings stay as they were."), "{said}");
     };
     stays(daemon.reload("{\"wan\": {"), "settings.json:1: wan: found text that is no JSON");
-    stays(daemon.reload(&gateway(ports, r#""rate": "fast""#, "")), "wan: rate: ");
+    stays(daemon.reload(&gateway(ports, r#""rate": "fast""#, "")), "wan.transport.rate: ");
     stays(daemon.reload(&gateway(ports, SLOW, r#", "limits": {"connections": 0}"#)), "limits allow no connection");
     stays(daemon.reload(&"[".repeat(1 << 19)), "found a list");
     stays(daemon.reload(&" ".repeat(1 << 21)), "more than 1048576 octets");
