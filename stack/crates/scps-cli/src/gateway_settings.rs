@@ -459,6 +459,10 @@ impl<'a> SideReader<'a> {
         };
         match kind {
             CarrierWord::Tun => {
+                if self.side == Side::Wan && overrides.peer.is_some() {
+                    let expected = "expected kind udp, which has one. Correct \"carrier\", or leave --peer out";
+                    return Err(self.complaint(&format!("carrier: found kind tun and --peer; {expected}")));
+                }
                 let TunPart { device, mut routes, unconfigured, offload, .. } = self.carrier_part()?;
                 if self.side == Side::Lan {
                     routes.extend(&overrides.far);
@@ -474,6 +478,10 @@ impl<'a> SideReader<'a> {
                 }))
             }
             CarrierWord::Udp => {
+                if self.side == Side::Lan && !overrides.far.is_empty() {
+                    let expected = "expected kind tun, which has routes. Correct \"carrier\", or leave --far out";
+                    return Err(self.complaint(&format!("carrier: found kind udp and --far; {expected}")));
+                }
                 let UdpPart { local, remote, offload, .. } = self.carrier_part()?;
                 let remote = if self.side == Side::Wan { overrides.peer.or(remote) } else { remote };
                 let local = local.unwrap_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT));

@@ -30,7 +30,7 @@ mod trace;
 mod world;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use std::process::ExitCode;
 
 /// SCPS transport and file protocol for satellite links, and a serial space link to test them over
@@ -50,8 +50,9 @@ reports. A second signal ends it at once.";
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let matches = Cli::command().try_get_matches();
+    let (cli, matches) = match matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
+        Ok(parsed) => parsed,
         Err(error) => match ipv6_in(&error) {
             Some(complaint) => {
                 say::remark(format_args!("scps: {complaint}."));
@@ -60,7 +61,7 @@ pub fn run() -> ExitCode {
             None => error.exit(),
         },
     };
-    match cli.command.run() {
+    match fp::check_transport(&matches).and_then(|()| cli.command.run()) {
         Ok(code) => code,
         Err(error) => {
             say::remark(format_args!("scps: {error}"));

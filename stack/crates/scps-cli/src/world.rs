@@ -13,7 +13,7 @@ use scps_io::{
 };
 use scps_net::NetworkConfig;
 use scps_tp::EndpointConfig;
-use scps_types::{Duration, Seed};
+use scps_types::Seed;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
@@ -77,9 +77,6 @@ pub struct DriverArgs {
     /// Seed of initial sequence numbers and ports; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
-    /// Give up after this many seconds; 0 for never
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
-    pub timeout_s: f64,
 }
 
 impl DriverArgs {
@@ -110,11 +107,6 @@ impl DriverArgs {
     fn captured(&self, device: Box<dyn Device>) -> Result<Box<dyn Device>, CliError> {
         let kind = if self.is_np() { CaptureKind::Np } else { CaptureKind::Ip };
         Ok(Captures::begin(self.pcap.as_deref(), kind)?.around(device))
-    }
-
-    /// True if segments are protected.
-    pub fn is_protected(&self) -> bool {
-        self.sp.is_some()
     }
 
     /// Options that make no sense together.
@@ -168,13 +160,8 @@ impl DriverArgs {
     }
 
     /// True if the layer beneath the transport is not the kernel's.
-    pub fn is_np(&self) -> bool {
+    fn is_np(&self) -> bool {
         self.network == NetworkName::Np
-    }
-
-    /// When to give up, counted from the start.
-    pub fn limit(&self) -> Option<Duration> {
-        (self.timeout_s > 0.0).then(|| Duration::from_secs_f64(self.timeout_s.min(1e9)))
     }
 }
 

@@ -70,6 +70,42 @@ fn settings_that_cannot_work_are_refused() {
     refuses(&options.split(' ').collect::<Vec<_>>(), "expected \"10.0.0.0/8\"");
 }
 
+#[test]
+fn what_would_have_no_effect_is_refused() {
+    let rate = r#""transport": {"rate": "none"}"#;
+    let tun = File::of("tun", &format!("{{\n\"wan\": {{\"carrier\": {{\"kind\": \"tun\"}}, {rate}}}}}"));
+    let peer = ["gateway", "--check", tun.path(), "--peer", "203.0.113.2"];
+    refuses(&peer, ":2: wan: carrier: found kind tun and --peer; expected kind udp");
+    let lan = r#""lan": {"carrier": {"kind": "udp", "local": "127.0.0.1:7169"}}"#;
+    let udp = File::of("udp", &format!("{{{lan}, \"wan\": {{{UDP}, {rate}}}}}"));
+    let far = ["gateway", "--check", udp.path(), "--far", "10.2.0.0/24"];
+    refuses(&far, ":1: lan: carrier: found kind udp and --far; expected kind tun");
+    for side in ["lan", "wan"] {
+        let wan = format!("{{\"wan\": {{{UDP}, {rate}}}, \"lan\": {{\"transport\":\n {{\"rate\": \"none\"}}}}}}");
+        let at = wan.find(&format!("{side}\"")).unwrap();
+        let (before, after) = wan.split_at(at);
+        let text = before.to_owned() + &after.replacen("\"none\"", "\"none\", \"precedence\": 3", 1);
+        let line = if side == "lan" { 2 } else { 1 };
+        check(&text, &format!(":{line}: {side}.transport.precedence: found 3; expected none"));
+    }
+    refuses(
+        &["gateway", "--check", "--peer", "203.0.113.2", "--rate", "none", "--counters-every", "1"],
+        "--counters <FILE>",
+    );
+    for [option, value] in [["--rate", "none"], ["--driver", "udp"], ["--seed", "1"], ["--udp-local", "127.0.0.1:1"]] {
+        let words = format!("scps: {option}: found it with --transport tcp, the kernel's TCP; expected --transport tp");
+        refuses(&["fp", "--transport", "tcp", "127.0.0.1", "1", "-e", "ls", option, value], &words);
+        refuses(&["fpd", "--transport", "tcp", "--open", ".", option, value], &words);
+    }
+    refuses(
+        &["fpd", "--transport", "tcp", "--open", ".", "--counters", "x"],
+        "--counters: found it with --transport tcp",
+    );
+    for command in ["fp", "fpd"] {
+        refuses(&[command, "--timeout-s", "1"], "unexpected argument '--timeout-s'");
+    }
+}
+
 /// The address from which this machine would speak to others, if it has one: no packet leaves.
 fn own_address() -> Option<String> {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();

@@ -575,5 +575,5 @@ fn settings_that_make_no_sense_are_named_with_file_and_line() {
     says(&format!("send {ends} --np {bad}"), 2, "--np: found a file with --network ip");
     says(&format!("send {ends} --network np --driver serial"), 2, "--serial: found one of");
     says(&format!("send {ends} --network np --offload"), 2, "--offload");
-    says("fp 10.8.0.2 --network np --transport tcp", 2, "--network: found np with --transport tcp");
+    says("fp 10.8.0.2 --network np --transport tcp", 2, "--network: found it with --transport tcp");
 }

@@ -289,8 +289,6 @@ fn files_move_under_sp() {
         &settings(&a),
         "--rate",
         "none",
-        "--timeout-s",
-        "60",
     ]);
     let (status, _, error) = ended(client);
     server.kill().unwrap();

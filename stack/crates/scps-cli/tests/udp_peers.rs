@@ -82,8 +82,7 @@ fn a_client_whose_outer_port_changed_is_served() {
     fs::write(own.path().join("data"), vec![7; 50_000]).unwrap();
     let clients = [7001, 7002, 7001].map(|port| {
         let options = format!(
-            "fp --local 10.8.0.1 10.8.0.2 --driver udp --udp-local {here}:{port} --udp-remote {there} --rate none \
-             --timeout-s 20 -e"
+            "fp --local 10.8.0.1 10.8.0.2 --driver udp --udp-local {here}:{port} --udp-remote {there} --rate none -e"
         );
         let words: Vec<&str> = options.split_whitespace().collect();
         let put = format!("put {} copy{port}", own.path().join("data").display());

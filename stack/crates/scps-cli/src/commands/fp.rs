@@ -87,7 +87,7 @@ impl FpArgs {
     /// Runs commands until there are none.
     pub fn run(&self) -> Result<ExitCode, CliError> {
         let system = |what| move |source| CliError::Io(IoError::System { what, source });
-        let mut counters = self.options.counters()?;
+        let mut counters = self.options.counters();
         let mut world = self.open_world()?;
         let signals = Rc::new(RefCell::new(Signals::install().map_err(system("signals"))?));
         let keyboard = Rc::new(RefCell::new(Keyboard::new()));

@@ -82,7 +82,7 @@ impl FpdArgs {
         let config = self.config()?;
         let port = self.port.unwrap_or(config.mib.control_port);
         let mut log = self.open_log()?;
-        let mut counters = self.options.counters()?;
+        let mut counters = self.options.counters();
         let mut world = self.options.open(self.listen)?;
         let address = SocketAddr::new(self.listen, port);
         let at_address = |source| CliError::File { path: address.to_string(), source };

@@ -56,7 +56,7 @@ pub struct GatewayArgs {
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
     /// Write counters so often; 0 for at SIGUSR1 and at the end only
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    #[arg(long, value_name = "S", default_value_t = 0.0, requires = "counters")]
     counters_every: f64,
     /// Seed of initial sequence numbers and ports; real entropy without it
     #[arg(long)]

@@ -6,7 +6,7 @@ use crate::say;
 use clap::Args;
 use scps_io::Stack;
 use scps_tp::{Config, ConnectionId, State};
-use scps_types::Instant;
+use scps_types::{Duration, Instant};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// Options of `scps send` and `scps recv`.
@@ -33,6 +33,9 @@ pub struct OpeningArgs {
     /// Say `{"event": "listening"}` on standard output when connections are accepted
     #[arg(long)]
     announce: bool,
+    /// Give up after this many seconds; 0 for never
+    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    timeout_s: f64,
 }
 
 /// What the opening began with.
@@ -67,6 +70,11 @@ impl OpeningArgs {
             Some(at) => Phase::Listening(at),
             None => Phase::Connecting(self.connect.unwrap_or(nowhere)),
         }
+    }
+
+    /// When to give up, counted from the start.
+    pub fn limit(&self) -> Option<Duration> {
+        (self.timeout_s > 0.0).then(|| Duration::from_secs_f64(self.timeout_s.min(1e9)))
     }
 
     /// Asks for the connection, or listens and says so.

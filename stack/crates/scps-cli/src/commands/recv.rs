@@ -94,7 +94,7 @@ impl RecvArgs {
         let mut stack = self.driver.open(self.opening.address(), &mut resolved)?;
         trace.begin("server", &stack)?;
         let opened = self.opening.begin(&mut stack, resolved.config.clone())?;
-        let stop = Stop::new(&mut stack, self.driver.limit())?;
+        let stop = Stop::new(&mut stack, self.opening.limit())?;
         let mut intakes = BTreeMap::new();
         let ended = self.serve(&mut stack, &mut trace, &stop, opened, &mut intakes, &resolved);
         tell_silence(&stack);

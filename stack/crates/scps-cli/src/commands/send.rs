@@ -70,7 +70,7 @@ impl SendArgs {
         let mut stack = self.driver.open(self.opening.address(), &mut resolved)?;
         trace.begin("client", &stack)?;
         let opened = self.opening.begin(&mut stack, resolved.config.clone())?;
-        let stop = Stop::new(&mut stack, self.driver.limit())?;
+        let stop = Stop::new(&mut stack, self.opening.limit())?;
         if let Some(fd) = feed.fd() {
             // Regular files cannot be waited for, and need not.
             let _ = stack.watch(fd);

@@ -11,7 +11,7 @@ use crate::settings::Tunables;
 use crate::sp_settings::{tell_notices, tell_silence};
 use crate::stop::{warn_of_resets, RESETS_MAX};
 use crate::world::DriverArgs;
-use clap::{Args, ValueEnum};
+use clap::{ArgMatches, Args, Id, ValueEnum};
 use scps_fp::config::Mib;
 use scps_fp::net::Net;
 use scps_fp_io::{KernelNet, TpNet};
@@ -89,24 +89,13 @@ impl FpOptions {
     }
 
     /// Where the transport's counts go.
-    pub fn counters(&self) -> Result<Counters, CliError> {
-        match (&self.counters, self.transport) {
-            (Some(_), TransportName::Tcp) => Err(CliError::Usage(
-                "--counters: found --transport tcp; expected tp, whose counts they are.".to_owned(),
-            )),
-            (path, _) => Ok(Counters::new(path.clone())),
-        }
+    pub fn counters(&self) -> Counters {
+        Counters::new(self.counters.clone())
     }
 
     /// Opens the transport. SCPS-TP needs to know which address is its own.
     pub fn open(&self, address: IpAddr) -> Result<World, CliError> {
         match self.transport {
-            TransportName::Tcp if self.driver.is_np() => {
-                Err(CliError::Usage("--network: found np with --transport tcp; expected --transport tp.".to_owned()))
-            }
-            TransportName::Tcp if self.driver.is_protected() => {
-                Err(CliError::Usage("--sp: found it with --transport tcp; expected --transport tp.".to_owned()))
-            }
             TransportName::Tcp => {
                 let net = KernelNet::new().map_err(|source| IoError::System { what: "poll", source })?;
                 Ok(World::Kernel(net))
@@ -121,6 +110,24 @@ impl FpOptions {
                 Ok(World::Tp(Box::new(TpNet::new(stack, address, resolved.config))))
             }
         }
+    }
+}
+
+/// Refuses an option of SCPS-TP where the kernel's TCP would ignore it.
+pub fn check_transport(matches: &ArgMatches) -> Result<(), CliError> {
+    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+    if given.try_get_one("transport").ok().flatten() != Some(&TransportName::Tcp) {
+        return Ok(());
+    }
+    // clap has a group for the options of each struct.
+    let groups = ["Tunables", "DriverArgs"].map(|group| given.get_many::<Id>(group));
+    let mut unused = groups.into_iter().flatten().flatten().map(Id::as_str);
+    match unused.next().or(given.contains_id("counters").then_some("counters")) {
+        None => Ok(()),
+        Some(id) => Err(CliError::Usage(format!(
+            "--{}: found it with --transport tcp, the kernel's TCP; expected --transport tp. Leave one of them out.",
+            id.replace('_', "-")
+        ))),
     }
 }
 
