@@ -8,6 +8,7 @@ use fp_common::wait_until;
 use scps_types::SeqNum;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
+use scps_wire::pcap::Reader;
 use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -167,6 +168,33 @@ fn a_full_disk_costs_a_gateway_its_account_and_no_connection() {
     let about_disk: Vec<_> = log.iter().filter(|line| line.contains("/dev/full")).collect();
     assert_eq!(about_disk.len(), 1, "{log:?}");
     assert!(about_disk[0].ends_with("; lines are lost until it can be written."), "{log:?}");
+}
+
+#[test]
+fn a_capture_has_the_packets_of_a_sealed_side_in_clear() {
+    let (ends, own) = ([bound(), bound()], [free_port(), free_port()]);
+    let [client, server] = [0, 1].map(|i: usize| ends[i].local_addr().unwrap().port());
+    let folder = tempfile::tempdir().unwrap();
+    let [key, sp, capture] = ["link.key", "sp.json", "a.pcap"].map(|name| folder.path().join(name));
+    assert!(Command::new(env!("CARGO_BIN_EXE_scps")).arg("sp-key").arg(&key).status().unwrap().success());
+    let way = |src, dst| format!(r#"{{"src": "{src}", "dst": "{dst}", "key_id": 1, "key_file": "link.key"}}"#);
+    let ways = [way("10.9.0.1", "10.9.0.2"), way("10.9.0.2", "10.9.0.1")].join(", ");
+    fs::write(&sp, format!(r#"{{"associations": [{ways}]}}"#)).unwrap();
+    let names = r#""own": "10.9.0.1", "peer": "10.9.0.2""#;
+    let sealed = format!(r#""wan": {{"sp": {{"file": "{}", {names}}}, "#, sp.display());
+    let settings = gateway([own[0], client, own[1], server], SLOW, "").replacen("\"wan\": {", &sealed, 1);
+    let daemon = Daemon::start("gateway", &settings, &["--pcap", capture.to_str().unwrap()]);
+    let syn = segment(4000, 80, Flags::SYN, SeqNum(0), [10, 1, 0, 1].into(), [10, 2, 0, 1].into());
+    ends[0].send_to(&syn, ("127.0.0.1", own[0])).unwrap();
+    let mut came = [0; 2048];
+    let n = ends[1].recv(&mut came).unwrap();
+    daemon.end();
+    let capture = fs::read(capture).unwrap();
+    let packets: Vec<&[u8]> = Reader::new(&capture).unwrap().map(|packet| packet.unwrap().data).collect();
+    let ports = |packet: &&[u8]| packet.windows(4).any(|octets| octets == [4000u16, 80].map(u16::to_be_bytes).concat());
+    assert!(!ports(&&came[..n]) && packets.iter().filter(|packet| ports(packet)).count() >= 2, "LAN and WAN");
+    // What is sealed is no IP packet, as which the capture would show it.
+    assert!(Ipv4::parse(&came[..n]).is_err() && packets.iter().all(|packet| Ipv4::parse(packet).is_ok()));
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub struct GatewayArgs {
     /// Seed of initial sequence numbers and ports; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
-    /// Write every packet of both sides, before UDP wraps it, to this pcap file
+    /// Write every packet of both sides, before SCPS-SP seals it and UDP wraps it, to this pcap file
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Write "ready" to this file once the gateway takes connections
