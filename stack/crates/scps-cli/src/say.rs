@@ -24,6 +24,18 @@ pub fn record(record: &impl Serialize) -> Result<(), CliError> {
     result(json(record)?)
 }
 
+/// Whether something that fails again and again has been told: the first failure is, and the next one after a success.
+#[derive(Debug, Default)]
+pub struct Told(bool);
+
+impl Told {
+    /// The error to tell.
+    pub fn news<E>(&mut self, result: Result<(), E>) -> Option<E> {
+        let was_told = std::mem::replace(&mut self.0, result.is_err());
+        result.err().filter(|_| !was_told)
+    }
+}
+
 /// A line for a person. One who no longer reads misses nothing.
 pub fn remark(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{line}");

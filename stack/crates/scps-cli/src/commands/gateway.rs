@@ -6,7 +6,7 @@ use crate::far_side::FarSide;
 use crate::fp::{append_to, write_whole};
 use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, OwnHost, Prefix};
 use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
-use crate::say;
+use crate::say::{self, Told};
 use crate::sp_settings::{self, SpCounts, SpTunnel};
 use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
 use crate::world::seed_of;
@@ -167,8 +167,7 @@ struct Counters {
     next_at: Option<Instant>,
     /// What the file does not have yet.
     lines: Vec<u8>,
-    /// The last lines could not be written, which the operator knows.
-    is_lost: bool,
+    told: Told,
     /// The file ends within a line.
     is_torn: bool,
 }
@@ -283,7 +282,7 @@ impl Counters {
         let file = path.map(open).transpose()?;
         let every = (every_s > 0.0 && file.is_some()).then(|| Duration::from_secs_f64(every_s.clamp(0.01, 1e9)));
         let next_at = every.map(|every| now + every);
-        Ok(Counters { file, every, next_at, lines: Vec::new(), is_lost: false, is_torn: false })
+        Ok(Counters { file, every, next_at, lines: Vec::new(), told: Told::default(), is_torn: false })
     }
 
     /// Goes on in the file that has the name now: the one of before may have been put aside.
@@ -361,8 +360,7 @@ impl Counters {
             }
         };
         self.lines.clear();
-        let was_lost = std::mem::replace(&mut self.is_lost, written.is_err());
-        if let Some(error) = written.err().filter(|_| !was_lost) {
+        if let Some(error) = self.told.news(written) {
             operator.tell(
                 Level::Warn,
                 format_args!("{}: {error}; lines are lost until it can be written.", path.display()),

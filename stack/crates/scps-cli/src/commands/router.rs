@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::fp::write_whole;
 use crate::np_settings::{Carrier, Interface, RouterSettings};
 use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
-use crate::say;
+use crate::say::{self, Told};
 use crate::world::seed_of;
 use clap::Args;
 use scps_io::{
@@ -108,7 +108,7 @@ impl RouterArgs {
         for wakeup in operator.wakeups() {
             forwarder.watch(wakeup)?;
         }
-        let mut is_output_lost = false;
+        let mut told = Told::default();
         let cause = loop {
             forwarder.run_once()?;
             operator.answer(|| counts(&forwarder, &names));
@@ -117,8 +117,7 @@ impl RouterArgs {
                 operator.tell(Level::Warn, format_args!("interface {interface} is down: {}.", notice.error));
                 let reason = notice.error.to_string();
                 let said = say::record(&InterfaceDown { event: "interface_down", interface, reason });
-                let was_lost = std::mem::replace(&mut is_output_lost, said.is_err());
-                if let Some(error) = said.err().filter(|_| !was_lost) {
+                if let Some(error) = told.news(said) {
                     operator.tell(Level::Warn, format_args!("{error}; lines are lost until it can be written."));
                 }
             }

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::fp::{write_whole, World};
+use crate::say::{self, Told};
 use scps_tp::Totals;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -23,17 +24,17 @@ impl Line {
 }
 
 /// A file that holds the counts as one JSON object, if anybody wants it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Counters {
     path: Option<PathBuf>,
     written: Option<Totals>,
-    is_lost: bool,
+    told: Told,
 }
 
 impl Counters {
     /// Writes to `path`; nowhere without one.
     pub fn new(path: Option<PathBuf>) -> Self {
-        Counters { path, written: None, is_lost: false }
+        Counters { path, ..Counters::default() }
     }
 
     /// Writes the counts if they have changed. Only the first writing can fail: a disk that is full later must not end a service, so that is
@@ -46,19 +47,13 @@ impl Counters {
             return Ok(());
         }
         let is_first = self.written.replace(totals).is_none();
-        let text = crate::say::json(&Line::of(totals))?;
-        match write_whole(path, &text) {
-            Err(error) if is_first => Err(error),
-            Err(error) => {
-                if !std::mem::replace(&mut self.is_lost, true) {
-                    crate::say::remark(format_args!("scps: counters are not written for now: {error}"));
-                }
-                Ok(())
-            }
-            Ok(()) => {
-                self.is_lost = false;
-                Ok(())
-            }
+        let written = write_whole(path, &say::json(&Line::of(totals))?);
+        if is_first {
+            return written;
         }
+        if let Some(error) = self.told.news(written) {
+            say::remark(format_args!("scps: counters are not written for now: {error}"));
+        }
+        Ok(())
     }
 }
