@@ -56,6 +56,13 @@ impl Channel {
     }
 }
 
+impl Drop for Channel {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 fn read(file: &mut impl Read, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     file.read_exact(&mut bytes).unwrap();

@@ -10,6 +10,7 @@ use scps_wire::options::Options;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp, Verify};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -230,6 +231,50 @@ fn refused_connections_are_reset_and_not_kept() {
             socket.send(&segment(outer.dst, 1001, header.seq.0.wrapping_add(1), Flags::ACK)).unwrap();
         }
     }
+}
+
+/// Somebody opens a connection and acknowledges nothing: what changes are the server's timeouts.
+#[test]
+fn counters_that_can_no_longer_be_written_cost_a_server_nothing() {
+    let folders = folders();
+    let (socket, far) = (UdpSocket::bind("127.0.0.1:0").unwrap(), free_address());
+    let (ready, place) = (folders.root.path().join("ready"), folders.root.path().join("counts"));
+    fs::create_dir(&place).unwrap();
+    let counts = place.join("far");
+    let mut server = Ended(
+        Command::new(env!("CARGO_BIN_EXE_scps"))
+            .args(["fpd", "--driver", "udp", "--listen", "10.8.0.2", "--udp-local", &far.to_string()])
+            .args(["--open", folders.server.to_str().unwrap(), "--ready-file", ready.to_str().unwrap()])
+            .args(["--rto-min-ms", "50", "--rto-max-ms", "50", "--retransmissions-max", "1000"])
+            .args(["--counters", counts.to_str().unwrap()])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let said = BufReader::new(server.0.stderr.take().unwrap());
+    wait_until("the server serves", || ready.exists() && counts.exists());
+    fs::remove_dir_all(&place).unwrap();
+    let receive = || {
+        let mut octets = [0; 2048];
+        let n = socket.recv(&mut octets).expect("a segment of the server");
+        let (ip, payload) = Ipv4::parse(&octets[..n]).unwrap();
+        Tcp::parse(payload, ip.src, ip.dst, Verify::Checksum(&[protocol::TCP])).unwrap().0
+    };
+    socket.connect(far).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let stranger = Ipv4Addr::new(10, 9, 0, 1);
+    socket.send(&segment(stranger, 1000, 0, Flags::SYN)).unwrap();
+    socket.send(&segment(stranger, 1001, receive().seq.0.wrapping_add(1), Flags::ACK)).unwrap();
+    // The greeting, and three times again.
+    for _ in 0..4 {
+        receive();
+    }
+    fs::create_dir(&place).unwrap();
+    wait_until("the counts go on", || counts.exists());
+    assert!(Command::new("kill").arg(server.0.id().to_string()).status().unwrap().success());
+    assert_eq!(server.0.wait().unwrap().code(), Some(143));
+    let about: Vec<String> = said.lines().map_while(Result::ok).filter(|line| line.contains("counters")).collect();
+    assert!(about.len() == 1 && about[0].starts_with("scps: counters are not written for now: "), "{about:?}");
 }
 
 /// The next client has the addresses and ports of one that was killed: its SYN meets a connection that the server believes in.

@@ -68,11 +68,15 @@ impl Peer {
 
     fn receive(&mut self) -> (Tcp, usize) {
         let mut buffer = [0; 2048];
-        let (n, from) = self.socket.recv_from(&mut buffer).expect("a packet of the program");
-        self.program = from;
-        let (ip, payload) = Ipv4::parse(&buffer[..n]).unwrap();
-        let (tcp, data) = Tcp::parse(payload, ip.src, ip.dst, Verify::Checksum(&[6])).unwrap();
-        (tcp, data.len())
+        loop {
+            let (n, from) = self.socket.recv_from(&mut buffer).expect("a packet of the program");
+            self.program = from;
+            let (ip, payload) = Ipv4::parse(&buffer[..n]).unwrap();
+            let (tcp, data) = Tcp::parse(payload, ip.src, ip.dst, Verify::Checksum(&[6])).unwrap();
+            if tcp.dst_port == self.port {
+                return (tcp, data.len());
+            }
+        }
     }
 
     fn send(&self, seq: SeqNum, flags: Flags, data: &[u8]) {
@@ -157,6 +161,27 @@ fn a_receiver_that_gives_up_resets() {
     let (status, out, err) = ended(child);
     assert_eq!((status.code(), value(&out, "reason")), (Some(1), "gave up: --timeout-s reached".into()), "{err}");
     assert_eq!(value(&out, "bytes"), 1000);
+}
+
+#[test]
+fn a_receiver_whose_transfers_are_done_resets_who_came_beside_them() {
+    let (child, mut peer) = listener("recv");
+    let mut other = Peer::new(peer.socket.try_clone().unwrap(), peer.program);
+    other.port = 4001;
+    other.connect();
+    peer.send(PEER_ISS + 1001, Flags::FIN.with(Flags::ACK), &[]);
+    let fin = loop {
+        let (tcp, _) = peer.receive();
+        if tcp.flags.has(Flags::FIN) {
+            break tcp;
+        }
+    };
+    peer.acked = fin.seq + 1;
+    peer.send(PEER_ISS + 1002, Flags::ACK, &[]);
+    other.until_reset();
+    let (status, out, err) = ended(child);
+    let results: Vec<_> = out.lines().map(|line| value(line, "status")).collect();
+    assert_eq!((status.code(), results), (Some(1), vec!["complete".into(), "failed".into()]), "{err}");
 }
 
 #[test]

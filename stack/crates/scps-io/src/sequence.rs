@@ -473,6 +473,28 @@ mod tests {
     }
 
     #[test]
+    fn a_record_that_cannot_be_written_ends_nothing_before_the_last_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, record) = key(folder.path());
+        SequenceRecord::create(&path).unwrap();
+        let now = Instant::from_secs(10);
+        let (mut supply, mut sender, mut receiver) =
+            (Supply::new(record), sp([10, 0, 0, 1], now), sp([10, 0, 0, 2], now));
+        supply.supply(&mut sender).unwrap();
+        // As on a full disk, no file can be made under this name.
+        let unfinished = folder.path().join("a.key.sequence-unfinished");
+        fs::create_dir(&unfinished).unwrap();
+        while sender.has_numbers(name(1)) {
+            supply.supply(&mut sender).unwrap();
+            send(&mut sender, &mut receiver, now);
+        }
+        assert!(supply.supply(&mut sender).is_err());
+        fs::remove_dir(&unfinished).unwrap();
+        supply.supply(&mut sender).unwrap();
+        assert_eq!(send(&mut sender, &mut receiver, now), (1, true));
+    }
+
+    #[test]
     fn a_record_is_made_once() {
         let folder = tempfile::tempdir().unwrap();
         let (path, _) = key(folder.path());
