@@ -56,7 +56,7 @@ class Quantity(int):
             above = "above 0" if cls.least == 1 else f"of at least {units.text(cls.kind, cls.least)}"
             raise ValueError(f'found "{value}"; expected a {cls.kind} {above}, such as "{units.EXAMPLES[cls.kind]}"')
         if quantity % cls.step[0]:
-            raise ValueError(f'found "{value}"; expected whole {cls.step[1]}. Correct the value.')
+            raise ValueError(f'found "{value}"; expected whole {cls.step[1]}')
         quantity.text = str(value) if number is None else units.text(cls.kind, quantity)
         return quantity
 
