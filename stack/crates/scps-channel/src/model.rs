@@ -106,8 +106,20 @@ pub(crate) struct Gaps {
     first: bool,
 }
 
+/// Errors in a visit of a Gilbert-Elliott state. With fewer, drawing the visits takes hours, for nearly all bring none; and nearly none brings
+/// two, so that errors come one by one.
+const FEWEST_PER_VISIT: f64 = 1e-4;
+
 impl Gaps {
     pub(crate) fn new(model: ErrorModel, rng: Rng) -> Self {
+        let model = match model {
+            ErrorModel::GilbertElliott { p_good_bad, p_bad_good, ber_good, ber_bad }
+                if ber_good < FEWEST_PER_VISIT * p_good_bad && ber_bad < FEWEST_PER_VISIT * p_bad_good =>
+            {
+                ErrorModel::Independent { ber: model.mean_ber() }
+            }
+            _ => model,
+        };
         let mut gaps = Gaps { model, rng, bad: false, stay: 0, first: true };
         if let ErrorModel::GilbertElliott { p_good_bad, p_bad_good, .. } = model {
             // A channel that never changes its state is in the good one.

@@ -182,12 +182,14 @@ fn directions_of_one_seed_are_independent() {
 }
 
 #[test]
-fn models_without_errors_end() {
+fn models_without_errors_for_now_end() {
     let models = [
         ErrorModel::Independent { ber: 0.0 },
         ErrorModel::Clustered { ber: 0.0, errors_per_burst: 4.0, gap_in_burst: 3.0 },
         ErrorModel::GilbertElliott { p_good_bad: 0.1, p_bad_good: 0.1, ber_good: 0.0, ber_bad: 0.0 },
         ErrorModel::GilbertElliott { p_good_bad: 0.0, p_bad_good: 0.1, ber_good: 0.0, ber_bad: 0.5 },
+        // Of 10^16 visits of a state, one brings an error.
+        ErrorModel::GilbertElliott { p_good_bad: 0.1, p_bad_good: 0.1, ber_good: 1e-17, ber_bad: 1e-17 },
     ];
     for model in models {
         for period in [0, SGLS_PERIOD_BITS] {

@@ -10,11 +10,13 @@ const PACKETS: usize = 40;
 const OCTETS: usize = 1500;
 const PACKET_BITS: u64 = 12_000;
 
-const MODELS: [ErrorModel; 4] = [
+const MODELS: [ErrorModel; 5] = [
     ErrorModel::Independent { ber: 1e-5 },
     ErrorModel::Clustered { ber: 1e-6, errors_per_burst: 4.0, gap_in_burst: 3.0 },
     ErrorModel::Clustered { ber: 1e-4, errors_per_burst: 10.0, gap_in_burst: 500.0 },
     ErrorModel::GilbertElliott { p_good_bad: 2e-6, p_bad_good: 2e-5, ber_good: 1e-6, ber_bad: 2e-4 },
+    // Nearly no visit of a state brings an error.
+    ErrorModel::GilbertElliott { p_good_bad: 0.1, p_bad_good: 0.3, ber_good: 8e-6, ber_bad: 2e-5 },
 ];
 
 /// The chance that a run of bits at any place has an error.
