@@ -209,10 +209,8 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         """Iperfudp RATE [CLIENT SERVER]: send datagrams at a rate such as 1M for five seconds."""
         words = line.split()
         if len(words) not in (1, 3):
-            print(
-                f'iperfudp: found "{line}"; expected a rate, a client and a server: '
-                f"iperfudp 1M {self.examples['first']} {self.examples['last']}"
-            )
+            first, last = self.examples["first"], self.examples["last"]
+            print(f'iperfudp: found "{line}"; expected a rate, a client and a server: iperfudp 1M {first} {last}')
             return
         self._iperf(words[1:], words[0])
 

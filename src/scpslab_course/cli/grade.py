@@ -221,8 +221,10 @@ class _Target:
             path = self.path / file_name(f"{number:03}", file_label(one.student or one.path.name), suffix=kind.suffix)
             replace_text(path, kind.write([one], facts), private=True)
             written.add(path)
-        # Four digits are a year, unless a thousand grades were there.
-        numbers = ["[0-9]" * 3, *(["[0-9]" * 4] if any(self.path.glob(f"999-*{kind.suffix}")) else [])]
-        for left in [path for number in numbers for path in self.path.glob(f"{number}-*{kind.suffix}")]:
-            if is_whole and left not in written and left.is_file():
-                left.unlink()
+        if is_whole:
+            # Four digits are a year, unless a thousand grades were there.
+            are_thousand = any(self.path.glob(f"999-*{kind.suffix}"))
+            numbers = ["[0-9]" * digits for digits in ((3, 4) if are_thousand else (3,))]
+            for left in [path for number in numbers for path in self.path.glob(f"{number}-*{kind.suffix}")]:
+                if left not in written and left.is_file():
+                    left.unlink()

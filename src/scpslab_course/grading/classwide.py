@@ -22,7 +22,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path, PurePosixPath
 
 from scpslab.analysis.statistics import ResultRow
@@ -276,11 +275,12 @@ def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
         for student in theirs.rounded_to(text):
             shared[student].append(text)
     # Where the same was asked, a count of two digits says something, too.
-    wrong = {part.label: part.given for part in one.parts if part.kind == "answer" and part.earned != part.points}
-    for (label, given), other in product(wrong.items(), others):
-        if (exact := other.numbers.get(label, 0)) > 0:
-            short = (text for text in NUMBER.findall(_seen(given)) if len(text) > 1 and _digits(text))
-            shared[other.student] += (text for text in short if _is_rounded(text, float(text), exact))
+    for part in one.parts:
+        if part.label in one.numbers and part.kind == "answer" and part.earned != part.points:
+            written = [text for text in NUMBER.findall(_seen(part.given)) if len(text) > 1 and _digits(text)]
+            for other in others:
+                if (exact := other.numbers.get(part.label, 0)) > 0:
+                    shared[other.student] += (text for text in written if _is_rounded(text, float(text), exact))
     # Who was copied from comes before whom chance brings in.
     found = ((student, list(_apart(texts))) for student, texts in shared.items())
     for student, same in sorted(found, key=lambda item: -sum(map(_digits, item[1]))):

@@ -17,6 +17,7 @@ from scpslab.plan import Plan, schema
 from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host
+from scpslab.plan.paths import ways
 from scpslab.plan.stacks import KERNEL, STACKS
 from scpslab.plan.workloads import SECOND_NS
 from scpslab.scenario import Cell, model
@@ -175,7 +176,7 @@ def _never_over(plan: Plan) -> Iterator[Doubt]:
     for index, workload in enumerate(plan.cell.workloads):
         timeout_ns = workload.start_ns + getattr(workload, "timeout_ns", lab_time_ns)
         limit_ns, limit = min((lab_time_ns, "limits.lab_time"), (timeout_ns, "its timeout"))
-        if workload.required and (least_ns := least_sent_ns(plan, workload)) >= limit_ns:
+        if workload.required and (least_ns := least_sent_ns(workload, ways(plan, workload)[0])) >= limit_ns:
             found = f"found a workload that sends until {least_ns / SECOND_NS:.6g} s at least, counted from the epoch"
             expected = f"expected less than {limit_ns / SECOND_NS:.6g} s ({limit})"
             yield ("workloads", index), f"{found}; {expected}. Shorten it, or raise the limit."

@@ -10,7 +10,7 @@ from typing import Self
 
 from scpslab.plan import Plan
 from scpslab.plan.paths import ways
-from scpslab.plan.ways import slowest
+from scpslab.plan.ways import Way, slowest
 from scpslab.plan.workloads import SECOND_NS, Traffic
 
 # What a cell costs in virtual time on a core of 2024: starting the lab, and each packet of data with its
@@ -54,15 +54,14 @@ def _packets(plan: Plan, workload: Traffic) -> int:
 
 
 def _end_ns(plan: Plan, workload: Traffic) -> int:
-    found, _ = ways(plan, workload)
+    there, _ = ways(plan, workload)
     # A round trip to connect and one for the last acknowledgement.
-    return least_sent_ns(plan, workload) + 4 * sum(hop.delay_ns for hop in found)
+    return least_sent_ns(workload, there) + 4 * sum(hop.delay_ns for hop in there)
 
 
-def least_sent_ns(plan: Plan, workload: Traffic) -> int:
+def least_sent_ns(workload: Traffic, there: Way) -> int:
     """When a workload can have sent everything when nothing is lost and nothing waits, from the epoch on."""
-    found, _ = ways(plan, workload)
-    hop = slowest(found)
+    hop = slowest(there)
     return workload.start_ns + workload.busy_ns(hop.direction.rate_bps if hop else None)
 
 

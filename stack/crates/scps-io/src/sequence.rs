@@ -415,6 +415,15 @@ mod tests {
         (u16::from_be_bytes([packet[1], packet[2]]), is_taken)
     }
 
+    /// A record, what takes numbers from it for a sender, and a receiver.
+    fn begun(folder: &Path, now: Instant) -> (PathBuf, Supply, Sp, Sp) {
+        let (path, record) = key(folder);
+        SequenceRecord::create(&path).unwrap();
+        let (mut supply, mut sender) = (Supply::new(record), sp([10, 0, 0, 1], now));
+        supply.supply(&mut sender).unwrap();
+        (path, supply, sender, sp([10, 0, 0, 2], now))
+    }
+
     #[test]
     fn a_sender_that_starts_again_stays_with_the_key_that_took_over() {
         let folder = tempfile::tempdir().unwrap();
@@ -448,12 +457,8 @@ mod tests {
     #[test]
     fn a_block_is_reserved_while_packets_leave() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, record) = key(folder.path());
-        SequenceRecord::create(&path).unwrap();
         let now = Instant::from_secs(10);
-        let (mut supply, mut sender, mut receiver) =
-            (Supply::new(record), sp([10, 0, 0, 1], now), sp([10, 0, 0, 2], now));
-        supply.supply(&mut sender).unwrap();
+        let (path, mut supply, mut sender, mut receiver) = begun(folder.path(), now);
         for _ in 0..=BLOCK / 2 {
             send(&mut sender, &mut receiver, now);
         }
@@ -475,12 +480,8 @@ mod tests {
     #[test]
     fn a_record_that_cannot_be_written_ends_nothing_before_the_last_number() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, record) = key(folder.path());
-        SequenceRecord::create(&path).unwrap();
         let now = Instant::from_secs(10);
-        let (mut supply, mut sender, mut receiver) =
-            (Supply::new(record), sp([10, 0, 0, 1], now), sp([10, 0, 0, 2], now));
-        supply.supply(&mut sender).unwrap();
+        let (_, mut supply, mut sender, mut receiver) = begun(folder.path(), now);
         // As on a full disk, no file can be made under this name.
         let unfinished = folder.path().join("a.key.sequence-unfinished");
         fs::create_dir(&unfinished).unwrap();

@@ -18,20 +18,15 @@ COLUMNS = columns(
         "efficiency": 9,
     }
 )
+COUNTS = ("sent_packets", "resent_packets")
 
 
 def measure(subject: Subject[Policy]) -> Values:
     """Values by column name from the lab's own notes."""
     ended = subject.line("end")
-    size, transfer_s = count(ended, "bytes"), number(ended, "transfer_s")
-    sent, segments = count(ended, "sent_packets"), count(ended, "segments")
-    values: Values = {
-        "bytes": size,
-        "transfer_s": transfer_s,
-        "sent_packets": sent,
-        "resent_packets": count(ended, "resent_packets"),
-    }
-    if sent and segments:
+    size, transfer_s, sent = count(ended, "bytes"), number(ended, "transfer_s"), count(ended, "sent_packets")
+    values: Values = {"bytes": size, "transfer_s": transfer_s, **{name: count(ended, name) for name in COUNTS}}
+    if sent and (segments := count(ended, "segments")):
         values["efficiency"] = segments / sent
     return values | subject.rates(size, transfer_s)
 
