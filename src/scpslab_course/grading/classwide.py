@@ -36,6 +36,9 @@ from scpslab_course.grading.grade import Code, Concern, Grade
 
 # A number in a text, without one that is a part of a name, a version or a date.
 NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,12}(?:\.\d{1,12})?(?![\w:/-]|\.\d|,\d)", re.ASCII)
+# A comma between thousands; and a unit that begins directly behind a number.
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))", re.ASCII)
+UNIT = re.compile(r"(?<=\d)(?=(?:[kMG]?bit/s|[kMG]?B|[mu]?s|km)\b)", re.ASCII)
 FEWEST_DIGITS = 3
 # Two numbers of four digits, or three of three. In simulated classes of 60, with 40 numbers in each variant, chance
 # names one of 200 students who write three numbers of four digits that nothing explains, and one of 1000 who write
@@ -277,7 +280,7 @@ def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     # Where the same was asked, a count of two digits says something, too.
     for part in one.parts:
         if part.label in one.numbers and part.kind == "answer" and part.earned != part.points:
-            written = [text for text in NUMBER.findall(_seen(part.given)) if len(text) > 1 and _digits(text)]
+            written = [text for text in _numbers(part.given) if _written_digits(text) > 1]
             for other in others:
                 if (exact := other.numbers.get(part.label, 0)) > 0:
                     shared[other.student] += (text for text in written if _is_rounded(text, float(text), exact))
@@ -312,8 +315,9 @@ class _Index:
         written = float(text)
         if written <= 0:
             return set()
-        # Half of the last of FEWEST_DIGITS digits is 0.5 % of a number at most, and log10(1.005) / 3 = 0.0007.
-        place, near = _place(written), 0.001
+        # Half of the last of FEWEST_DIGITS digits is 0.5 % of a number at most, and log10(1.005) / 3 = 0.0007; of two
+        # digits it is 5 %.
+        place, near = _place(written), 0.001 if _written_digits(text) >= FEWEST_DIGITS else 0.0075
         first = bisect_left(self._sorted, (place - near,))
         last = bisect_left(self._sorted, (place + near,))
         return {owner for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)}
@@ -326,17 +330,27 @@ def _place(value: float) -> float:
 def _written(grade: Grade, write_up: str) -> Iterator[str]:
     """The numbers that a student wrote: in the write-up, in answers, and in texts."""
     asked = " ".join(part.question for part in grade.parts)
-    known = set(NUMBER.findall(asked))
+    known = set(_numbers(asked))
     texts = [write_up, *(part.given for part in grade.parts if part.kind == "answer" and part.earned != part.points)]
-    for text in map(_seen, texts):
-        yield from (found for found in NUMBER.findall(text) if found not in known)
+    for text in texts:
+        yield from (found for found in _numbers(text) if found not in known)
+
+
+def _numbers(text: str) -> list[str]:
+    """The numbers of a text, also those whose thousands are apart, or that have their unit directly behind."""
+    return NUMBER.findall(UNIT.sub(" ", THOUSANDS.sub("", _seen(text))))
+
+
+def _written_digits(text: str) -> int:
+    """All digits of a number but leading zeros."""
+    return len(text.replace(".", "").lstrip("0"))
 
 
 def _digits(text: str) -> int:
     """The digits of a number that say something: without leading zeros, and without the zeros that end a whole
     number. Of a ratio near 1, those of its distance from 1: many are as near.
     """
-    digits = re.sub(r"^(1\.0|0\.9+(?=[1-8]|$))", ".", re.sub(r"[^\d.]", "", text))
+    digits = re.sub(r"^(1\.0|0\.9+(?=[0-8]|$))", ".", re.sub(r"[^\d.]", "", text))
     digits = digits.replace(".", "") if "." in digits else digits.rstrip("0")
     return len(digits.lstrip("0"))
 

@@ -74,6 +74,24 @@ def test_one_number_in_two_roundings_is_one_and_two_are_two_however_they_are_wri
     assert "found 170.88, 501.73, which" in found.says
 
 
+def test_a_number_of_two_digits_may_be_another_one_rounded():
+    assert list(classwide._apart(["17", "17.36", "25"])) == ["17.36", "25"]
+    assert list(classwide._apart(["18", "17.36"])) == ["18", "17.36"]
+
+
+@pytest.mark.parametrize("text", ["It was 135,601 bit/s, and 8,910 ms.", "It was 135601bit/s, and 8910ms."])
+def test_numbers_are_found_as_tables_and_hasty_people_write_them(text):
+    anna = made("anna", {"answer goodput": 135601.0, "answer rtt": 8910.0})
+    bo = made("bo", {"answer goodput": 99.0}, text)
+
+    (found,) = classwide.findings(bo, [anna, bo])
+    assert "found 135601, 8910, which" in found.says
+
+
+def test_names_that_begin_with_digits_are_no_numbers():
+    assert classwide._numbers("3rd, 4MBx, 10.0.0.1, 2026-11-22, v1.25, 7.5kB and 12 s") == ["7.5", "12"]
+
+
 def test_counts_say_something_where_the_same_was_asked():
     """Of a copied exercise with traces, one number alone may have three digits."""
     right = {"answer repair": 416.11187, "answer resends": 31.0, "answer outage": 5.0}
@@ -91,6 +109,7 @@ def test_counts_say_something_where_the_same_was_asked():
     # One digit says nothing, nor does a count that was asked for elsewhere.
     assert copied(repair="416.11187 ms", resends="5", outage="5") == []
     assert copied(repair="0.0", resends="00", outage="31") == []
+    assert copied(repair="416.11187 ms", outage="0.005") == []
 
 
 def test_of_ratios_near_1_the_digits_count_that_tell_them_from_1():
