@@ -16,6 +16,7 @@ from scpslab.core.errors import ScpslabError, UsageError, some_of
 from scpslab.core.names import shown
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.engine import DEFAULT, ENGINES
+from scpslab.plan import Plan
 from scpslab.running import RunOptions
 from scpslab.scenario import planning
 from scpslab.setup import Say
@@ -75,13 +76,12 @@ def prepare(course: Course, say: Say) -> None:
         CapabilityError: this container cannot run labs.
         LabError: a guest did not start.
     """
-    plans = []
+    plans: list[Plan] = []
     for name in course.file.assignments:
         assignment = course.assignment(name)
         parameters = drawn(PRACTICE.draw_key, Whose(NOBODY, name, NOBODY), assignment.file.variant, 0)
         for one in assignment.scenario_names:
-            loaded = scenario.load(str(assignment.scenario(one)), assignment.settings(parameters, one))
-            plans += list(planning.plans(scenario.cells(loaded)).values())
+            plans += planning.plans(scenario.cells(assignment.loaded(parameters, one))).values()
     ENGINES[DEFAULT]().prepare(say, plans)
 
 

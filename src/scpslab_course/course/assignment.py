@@ -15,6 +15,7 @@ from scpslab.core.project import ROOT
 from scpslab.documents import Complaint, Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.plan.programs import is_program_name
+from scpslab.scenario.load import Scenario
 from scpslab.scenario.load import load as load_scenario
 from scpslab.scenario.model import FORM as SCENARIO_FORM
 from scpslab.scenario.programs import read_program
@@ -258,6 +259,14 @@ class Assignment:
         """What a variant sets in a scenario, as options of `--set`."""
         return settings(self.file.variant, parameters, scenario)
 
+    def loaded(self, parameters: Mapping[str, AxisValue], scenario: str) -> Scenario:
+        """One of its scenarios with the parameters of a variant.
+
+        Raises:
+            ScenarioError: they do not fit it.
+        """
+        return load_scenario(str(self.scenario(scenario)), self.settings(parameters, scenario))
+
     def drawn(self, key: bytes, whose: model.Whose, attempt: int) -> dict[str, AxisValue]:
         """A value for every parameter.
 
@@ -280,7 +289,7 @@ class Assignment:
         """
         for scenario in self.scenario_names:
             try:
-                load_scenario(str(self.scenario(scenario)), self.settings(parameters, scenario))
+                self.loaded(parameters, scenario)
             except ScenarioError as error:
                 lines = str(error).splitlines()
                 raise ScenarioError("\n".join(self._placed(line, scenario) for line in lines)) from error

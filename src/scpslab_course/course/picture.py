@@ -29,8 +29,7 @@ def picture(assignment: Assignment) -> str:
     drawn = assignment.drawn(PRACTICE_SECRET.draw_key, Whose(NOBODY, assignment.name, NOBODY), 0)
 
     def plans(parameters: Mapping[str, AxisValue]) -> list[Plan]:
-        loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(parameters, name))
-        return [planning.plan(one) for one in scenario.cells(loaded)]
+        return [planning.plan(one) for one in scenario.cells(assignment.loaded(parameters, name))]
 
     own = {
         parameter: Own(

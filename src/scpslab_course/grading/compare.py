@@ -52,11 +52,10 @@ def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]
     Raises:
         ScenarioError: its parameters do not fit the scenarios.
     """
-    by_scenario = {}
-    for name in assignment.scenario_names:
-        loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
-        by_scenario[name] = planning.plans(scenario.cells(loaded))
-    return by_scenario
+    return {
+        name: planning.plans(scenario.cells(assignment.loaded(variant.parameters, name)))
+        for name in assignment.scenario_names
+    }
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def rerun(
     """
     reruns = {}
     for name, cells in chosen.items():
-        loaded = scenario.load(str(assignment.scenario(name)), assignment.settings(variant.parameters, name))
+        loaded = assignment.loaded(variant.parameters, name)
         wanted = {cell: plans[name][cell] for cell in cells}
         # Students of one class have runs of the same names: a folder for each digest of a variant.
         mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
