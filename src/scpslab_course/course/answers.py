@@ -12,7 +12,7 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -76,7 +76,7 @@ def number(given: object, unit: str) -> float:
         return found
     text = given if isinstance(given, str) else ""
     if COMMA.fullmatch(text):
-        raise GivenError(f"found {_said(given)}; {expected}, with a point where you have a comma")
+        raise GivenError(f"found {_said(given)}; {expected}, with a point for decimals, and nothing between thousands")
     match = NUMBER.fullmatch(text.strip())
     found = _finite(float(match[1])) if match else None
     if match is None or found is None:
@@ -506,12 +506,13 @@ def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -
     distance = abs(read - right.value)
     if distance <= right.distance + slack:
         return Score(1, "right")
-    # A mistake's own tolerance is the right number's, in proportion.
+    # A mistake's own tolerance is the right number's, in proportion; of two mistakes the nearer one was made.
     relative = right.distance / abs(right.value) if right.value else 0
     is_share = asked.kind == "number" and asked.unit == units.PERCENT
     slips = [Mistake(value=right.value / 100, share=FRACTION_SHARE, comment=FRACTION)] if is_share else []
+    nearest = sorted((*right.wrong, *slips), key=lambda one: abs(read - float(one.value)))
     mistakes = _by_mistake(
-        (*right.wrong, *slips), lambda one: abs(read - float(one.value)) <= abs(float(one.value)) * relative + slack
+        nearest, lambda one: abs(read - float(one.value)) <= abs(float(one.value)) * relative + slack
     )
     near = max(
         (one for one in right.partial if distance <= one.distance + slack), key=lambda one: one.share, default=None
@@ -572,12 +573,17 @@ def interval_share(low: float, high: float, truth: float, factor: float) -> floa
     return max(0.0, 1 - ALPHA / 2 * score / math.log(factor))
 
 
+def delimiter_of(text: str) -> str:
+    """What stands between the fields of a CSV file: commas, or semicolons where its head has no comma."""
+    first = text.split("\n", 1)[0]
+    return ";" if ";" in first and "," not in first else ","
+
+
 def score_lines(right: RightLines, content: bytes) -> Score:
     """How many lines of a student's CSV file are right. A line too many counts as a wrong one."""
     try:
         text = content.decode("utf-8-sig")
-        delimiter = ";" if ";" in text.split("\n", 1)[0] else ","
-        head, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        head, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
         names = [name.strip().casefold() for name in head]
         key, column = names.index(right.key), names.index(right.column)
         given = [(row[key].strip(), row[column].strip()) for row in rows if "".join(row).strip()]
@@ -606,6 +612,6 @@ def _fall(value: float, full: float, zero: float) -> float:
     return min(1.0, max(0.0, (zero - value) / (zero - full))) if value > full * (1 + ROUNDING) else 1.0
 
 
-def _by_mistake(mistakes: tuple[Mistake, ...], matches: Callable[[Mistake], bool]) -> Score:
+def _by_mistake(mistakes: Iterable[Mistake], matches: Callable[[Mistake], bool]) -> Score:
     made = next((mistake for mistake in mistakes if matches(mistake)), None)
     return Score(made.share, made.comment) if made else Score(0, "not right")

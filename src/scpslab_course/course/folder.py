@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import content_of, text_of, written
 from scpslab_course.course import variant as variants
-from scpslab_course.course.answers import Evaluation
+from scpslab_course.course.answers import Evaluation, delimiter_of
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment, load_marking
 from scpslab_course.course.formulas import Rows as ResultRows
@@ -90,8 +91,7 @@ def read_csv(path: Path, expected: str, most: int = LARGEST_BYTES) -> tuple[tupl
             head.
     """
     text = text_of(path, expected, most, saved_as='"CSV UTF-8"')
-    first = text.split("\n", 1)[0]
-    delimiter = ";" if ";" in first and "," not in first else ","
+    delimiter = delimiter_of(text)
     # Without newline="" a field could not have a line of its own; strict refuses quotes that never end.
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
@@ -152,7 +152,7 @@ def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, st
     wrong = []
     by_name: dict[str, str] = {}
     for number, row in rows:
-        name, student = row["file"].strip(), row["student"].strip()
+        name, student = (unicodedata.normalize("NFC", row[column].strip()) for column in ("file", "student"))
         if not name or not is_name(student):
             expected = "expected a file and a student's id. Correct the line."
             wrong.append((number, f"found {shown(name)}, {shown(student)}; {expected}"))
@@ -160,7 +160,9 @@ def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, st
             said = "a second time with another student; expected it once. Write the files' paths."
             wrong.append((number, f"found {shown(name)} {said}"))
     _refuse(path, wrong)
-    found = {one: by_name.get(str(one), by_name.get(one.name)) for one in submissions}
+    # A Mac's names of files have accents apart from their letters.
+    names = {one: [unicodedata.normalize("NFC", name) for name in (str(one), one.name)] for one in submissions}
+    found = {one: by_name.get(path, by_name.get(name)) for one, (path, name) in names.items()}
     return {one: student for one, student in found.items() if student is not None}
 
 
@@ -180,7 +182,8 @@ def _wrong_students(students: Sequence[tuple[int, Student]]) -> Iterator[tuple[i
     seen: dict[str, int] = {}
     for number, student in students:
         for what, value in (("student", student.id), ("group", student.group)):
-            if not is_name(value, LONGEST) and (value or what == "student"):
+            is_taken = what == "student" and value.casefold() == LEDGER
+            if is_taken or (not is_name(value, LONGEST) and (value or what == "student")):
                 yield number, f"{what}: found {shown(value)}; {as_name}"
         for what, value in (("name", student.name), ("email", student.email)):
             if len(value) > LONGEST_FIELD or not value.isprintable():
@@ -463,6 +466,6 @@ def checked_term(term: str) -> str:
     Raises:
         ScenarioError: it is none.
     """
-    if not term or not term.replace("-", "").replace("_", "").isalnum() or not term.isascii() or len(term) > 40:
+    if not re.fullmatch(TERM.pattern, term):
         raise ScenarioError(f'--term: found "{term[:60]}"; expected {TERM.means}. Correct the option.')
     return term

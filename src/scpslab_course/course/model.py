@@ -28,7 +28,8 @@ PARAMETER = r"^[a-z][a-z0-9_]{0,39}$"
 ParameterName = Annotated[
     str, Spelt(PARAMETER, "a name: a small letter first, then small letters, digits and _, 40 at most")
 ]
-Points = Annotated[float, Field(ge=0, le=1000)]
+# Others add points up as they are shown, in hundredths. Editors cannot divide by 0.01: their schema says nothing of it.
+Points = Annotated[float, Field(ge=0, le=1000, multiple_of=0.01, json_schema_extra=lambda of: of.pop("multipleOf"))]
 OWN_FILE = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$"
 FileName = Annotated[str, Spelt(OWN_FILE, "a file's name: a letter, digit or _, then also . and -, 80 at most")]
 Targets = tuple[str, ...]
@@ -281,7 +282,7 @@ class Deliverable(Part):
     file: FileName = key(says="Its name.", example="controller.py")
     says: Text = key(says="What it holds.", example="Your rate controller.")
     required: bool = key(True, says="Whether `submit` refuses to go on without it.", example=False)
-    points: Points = key(0, says="The most that its rubric and its trials give together.", example=5)
+    points: Points = key(0, says="The most that its rubric, its trials and its lines give together.", example=5)
 
 
 class Trial(Part):
@@ -543,7 +544,7 @@ class MarkedNumber(Part):
     because: str = key("", says="The reason for the tolerance.", example="Answers rounded to two digits are right.")
     partial: tuple[Near, ...] = key((), says="Wider tolerances with a part of the points.")
     wrong: tuple[WrongNumber, ...] = key(
-        (), says="Common mistakes. The tolerances of the right number hold for them, too."
+        (), says="Common mistakes. The right number's tolerance holds for them in proportion: 1 % is 1 %."
     )
 
 

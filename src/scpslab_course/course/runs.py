@@ -218,7 +218,7 @@ def _tried(one: Planned, reason: str, row: Row) -> tuple[float | None, str]:
     if row["status"] == "completed":
         share = min(1.0, max(0.0, _share(one, row)))
         shown = ", ".join(f"{column} {_short(row.get(column, ''))}" for column in one.trial.shows)
-        return share, f"{share:.0%}" + (f" ({shown})" if shown else "")
+        return share, f"{100 * share:.3g}%" + (f" ({shown})" if shown else "")
     if row["status"] == "incomplete":
         return 0.0, f"0%, not completed: {reason}"
     if RUNNER in reason:

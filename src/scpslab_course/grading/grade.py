@@ -256,8 +256,8 @@ class Marks:
             points = float(mark.points.replace(",", "."))
         except ValueError:
             points = math.nan
-        if not 0 <= points <= part.points:
-            expected = f"expected 0 to {part.points:g}"
+        if not 0 <= points <= part.points or points != round(points, 2):
+            expected = f"expected 0 to {part.points:g}, with at most two decimals"
             self.problems[mark.line] = f"found {shown(mark.points)} points for {part.label}; {expected}"
             return part
         marked = "marked by a person" if part.earned is None else part.comment

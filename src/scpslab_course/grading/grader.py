@@ -400,7 +400,7 @@ def others_of(
             yield Graded("lines", asked.file, asked.says, of, earned, score.comment, text)
         rubric = marking.file.deliverables.get(asked.file, ())
         # The rest of its points is for trials.
-        points = sum(item.points for item in rubric)
+        points = round(sum(item.points for item in rubric), 2)
         earned = None if points else 0.0
         yield Graded("deliverable", asked.file, asked.says, points, earned, said, text, rubric)
     if assignment.file.write_up:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -89,26 +90,24 @@ def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
         shares = [part.earned / part.points for part in parts if part.earned is not None and part.points]
         share = mean(shares) if shares else None
         right = sum(one >= 1 for one in shares)
-        yield Question(kind, name, parts[0].points, share, len(shares), right, len(parts) - len(shares))
+        waiting = sum(part.earned is None for part in parts)
+        yield Question(kind, name, parts[0].points, share, len(shares), right, waiting)
 
 
 def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
     found = defaultdict(list)
     for grade in grades:
         for before, line in pairwise(grade.lines):
-            minutes = (_time(line.at) - _time(before.at)).total_seconds() / 60
-            # A clock that was set back says nothing about time.
-            if minutes >= 0:
-                found[f"{line.event} {line.name}"].append(minutes)
+            # What is no date says nothing about time, nor does a clock that was set back.
+            with suppress(ValueError):
+                if (minutes := (_time(line.at) - _time(before.at)).total_seconds() / 60) >= 0:
+                    found[f"{line.event} {line.name}"].append(minutes)
     for name, times in sorted(found.items(), key=lambda item: -median(item[1])):
         yield Step(name, len(times), median(times), max(times))
 
 
 def _time(text: str) -> dt.datetime:
-    try:
-        return dt.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.UTC)
-    except ValueError:
-        return dt.datetime.min.replace(tzinfo=dt.UTC)
+    return dt.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.UTC)
 
 
 def review_folder(folder: Path) -> Path:

@@ -100,6 +100,9 @@ marking.yaml: another kind of answer
 marking.yaml: another sum of points
   points: 2}] => points: 3}]
   answers.why.rubric: found 3 points in the rubric; expected 2 ... Correct one of the two.
+marking.yaml: points that nobody can show
+  points: 2}] => points: 2.005}]
+  answers.why.rubric[0].points: found 2.005; expected a multiple of 0.01
 marking.yaml: a formula that is none
   expected: rate * 2 * delay / 8 / 1000 => expected: rate *
   answers.bdp.expected: found "rate *" ... Correct the formula.

@@ -71,7 +71,8 @@ def test_a_number_may_have_any_unit_of_its_kind(text, unit, value):
         (True, "s", "found the word true"),
         ([1], "s", "found a list or keys"),
         ("about ten", "s", "about ten"),
-        ("1,5", "s", "with a point where you have a comma"),
+        ("1,5", "s", "with a point for decimals, and nothing between thousands"),
+        ("8,910 ms", "s", "with a point for decimals, and nothing between thousands"),
         ("5 kB", "s", "with the unit"),
         ("5 kb", "kB", "with the unit"),
         ("5 s", "", "expected a number alone"),
@@ -171,6 +172,12 @@ def test_a_fraction_where_percent_is_asked_is_a_known_slip():
         (0, "not right"),
     ]
     assert score_answer(ASKED, replace(RIGHT, value=36.0, distance=0.5), 0.36).share == 0
+
+
+def test_of_two_mistakes_the_nearer_one_was_made():
+    wrong = (Mistake(value=50, share=0, comment="half"), Mistake(value=50.5, share=0.7, comment="half of KiB"))
+    found = [score_answer(ASKED, replace(RIGHT, wrong=wrong), text).comment for text in ("50", "50.2", "50.3", "51.5")]
+    assert found == ["half", "half", "half of KiB", "half of KiB"]
 
 
 def test_what_cannot_be_read_has_no_points_and_says_so():

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from scpslab.core.errors import ScenarioError
-from scpslab_course.course.folder import parties, read_roster
+from scpslab_course.course.folder import checked_term, parties, read_roster, read_submitters
 from tests.cases import refusal
 
 
@@ -23,7 +23,23 @@ def test_names_with_commas_umlauts_and_blanks_are_names(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "word", ["../x", "a/b", "..", ".", "", "-x", "a b", "a\\b", "ü", "a" * 101, "a\x1b[1m", "x.part"]
+    "word",
+    [
+        "../x",
+        "a/b",
+        "..",
+        ".",
+        "",
+        "-x",
+        "a b",
+        "a\\b",
+        "ü",
+        "a" * 101,
+        "a\x1b[1m",
+        "x.part",
+        "issued.csv",
+        "Issued.CSV",
+    ],
 )
 def test_ids_that_are_no_folders_are_refused(tmp_path, word):
     said = complaints(tmp_path / "r.csv", f'student,name\n"{word}",A\nok,B\n')
@@ -64,3 +80,18 @@ def test_a_missing_or_endless_file_is_refused(tmp_path):
         with pytest.raises(ScenarioError, match="found no ordinary file; expected a roster, a CSV file"):
             read_roster(tmp_path / name)
     assert "found more than" in complaints(tmp_path / "r.csv", "student\n" + "a" * (2 << 20))[0]
+
+
+def test_who_handed_in_is_known_by_a_mac_s_name_of_the_file(tmp_path):
+    """It has accents apart from their letters; a CSV file mostly has not."""
+    path, archive = tmp_path / "who.csv", tmp_path / "Jose\u0301.tar.gz"
+    for written in ("Jos\u00e9.tar.gz", "Jose\u0301.tar.gz", str(archive)):
+        path.write_text(f"file,student\n{written},jose\n", encoding="utf-8")
+        assert read_submitters(path, [archive]) == {archive: "jose"}
+
+
+@pytest.mark.parametrize("term", ["", "-x", "_x", "a b", "../x", "2026w\n", "ü", "a" * 41])
+def test_a_term_is_that_of_a_course_s_file(term):
+    with pytest.raises(ScenarioError, match="expected a letter or digit, then"):
+        checked_term(term)
+    assert checked_term("2026w_B-1") == "2026w_B-1"

@@ -203,7 +203,7 @@ def test_blank_answers_are_answers(assignment, started, tmp_path):
     "line says",
     f"""
 bdp: 12 kg | with the unit
-bdp: 12,5 | with a point where you have a comma
+bdp: 12,5 | with a point for decimals
 bdp: 5000 | expected 0 to 1000 kB. Check unit
 bdp: [1] | found a list or keys
 bdp: true | found the word true

@@ -119,6 +119,15 @@ def test_the_overview_counts_only_what_is_graded():
     assert [(step.students, step.minutes) for step in found.steps] == [(4, 120)]
 
 
+def test_what_has_no_points_waits_for_nobody_and_a_time_that_is_none_costs_no_step():
+    none = Graded("deliverable", "causes.csv", "The causes.", 0, 0.0, "12 bytes")
+    lines = (*LINES, replace(LINES[0], at="2026-99-99T00:00:00Z"), *LINES)
+    found = overview([replace(CLASS[0], parts=(none,), lines=lines)])
+
+    assert [(one.marked, one.waiting) for one in found.questions] == [(0, 0)]
+    assert [(step.students, step.longest) for step in found.steps] == [(2, 120)]
+
+
 def test_an_empty_class_has_a_page():
     assert "Nothing was found" in pages([], FACTS)["index.html"]
 
