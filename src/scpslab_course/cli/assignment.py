@@ -96,23 +96,27 @@ def start(
 
 
 def predict(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The name of the prediction.")],
+    key: Annotated[str, typer.Argument(metavar="[KEY", help="The name of the prediction.")] = "",
     value: Annotated[
         str,
-        typer.Argument(metavar="VALUE", help='Your prediction, also with a unit: "12 s". An interval: "10..20 s".'),
-    ],
+        typer.Argument(metavar="VALUE]", help='Your prediction, also with a unit: "12 s". An interval: "10..20 s".'),
+    ] = "",
     in_: In = None,
 ) -> None:
-    """Write a prediction into the log, before the run.
+    """Write a prediction into the log, before the run; without a value, say what is to be predicted.
 
     The first prediction of a name counts. One that comes after the run is recorded as late.
 
-    Examples: scpslab assignment predict transfer_s "12 s" · scpslab assignment predict transfer_s "10..20 s"
+    Examples: scpslab assignment predict · scpslab assignment predict transfer_s "12 s" · scpslab assignment predict transfer_s "10..20 s"
     """
     workspace = _open(in_)
     asked = workspace.assignment.file.predictions
-    if key not in asked:
+    if key and key not in asked:
         raise UsageError(f'{workspace.assignment.name}: found no prediction "{key}"; {one_of(key, asked)}')
+    if not value:
+        for name in [key] if key else asked:
+            typer.echo(harmless("\n  ".join((name, *asked_in(asked[name])))))
+        return
     try:
         read_predicted(asked[key], value)
     except GivenError as error:

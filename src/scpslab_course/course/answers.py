@@ -245,22 +245,26 @@ def blank(file: AssignmentFile, parameters: Mapping[str, AxisValue]) -> str:
     for name, value in parameters.items():
         lines.append(f"#   {name} = {value}" + (f"    {file.variant[name].says}" if file.variant[name].says else ""))
     for name, answer in file.answers.items():
-        question = textwrap.wrap(answer.question, WIDTH, break_on_hyphens=False)
-        points = f"{answer.points:g} point{'' if answer.points == 1 else 's'}"
-        lines += ["", *(f"# {line}" for line in question), f"# ({_form_of(answer)}; {points})"]
-        if answer.kind == "choice":
-            lines += [f"#   {word}: {meaning}" for word, meaning in answer.choices.items()]
+        lines += ["", *(f"# {line}" for line in asked_in(answer))]
         lines += [f"{name}: |", "  "] if answer.kind == "text" else [f"{name}:"]
     # Words of the assignment's author may have several lines.
     return "\n".join("\n# ".join(line.splitlines()) for line in lines) + "\n"
 
 
-def _form_of(answer: Answer) -> str:
-    if answer.kind == "number":
-        return f"a number in {answer.unit}" if answer.unit else "a number"
-    if answer.kind == "choice":
-        return f"one of {', '.join(answer.choices)}"
-    return f"about {answer.words} words, at most {answer.most_words}"
+def asked_in(asked: Answer | Prediction) -> Iterator[str]:
+    """The lines of a question: what is asked, in which form, the points, and the words to choose from."""
+    yield from textwrap.wrap(asked.question, WIDTH, break_on_hyphens=False)
+    if asked.kind == "choice":
+        form = f"one of {', '.join(asked.choices)}"
+    elif asked.kind == "text":
+        form = f"about {asked.words} words, at most {asked.most_words}"
+    else:
+        form = ("a number" if asked.kind == "number" else f"LOW{BETWEEN}HIGH") + (
+            f" in {asked.unit}" if asked.unit else ""
+        )
+    yield f"({form}; {asked.points:g} point{'' if asked.points == 1 else 's'})"
+    if asked.kind == "choice":
+        yield from (f"  {word}: {meaning}" for word, meaning in asked.choices.items())
 
 
 @dataclass(frozen=True, kw_only=True)
