@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +95,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 def no_formula(text: str) -> str:
     """The text as a cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    return f"'{text}" if unicodedata.normalize("NFKC", text).startswith(("=", "+", "-", "@")) else text
 
 
 def pages(templates: Path) -> Environment:

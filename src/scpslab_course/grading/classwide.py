@@ -39,6 +39,8 @@ NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,12}(?:\.\d{1,12})?(?![\w:/-]|\.\d|,\d)"
 # A comma between thousands; and a unit that begins directly behind a number.
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))", re.ASCII)
 UNIT = re.compile(r"(?<=\d)(?=(?:[kMG]?bit/s|[kMG]?B|[mu]?s|km)\b)", re.ASCII)
+# What is longer answers no question for a number.
+LONGEST_NUMBER = 200
 FEWEST_DIGITS = 3
 # Two numbers of four digits, or three of three. In simulated classes of 60, with 40 numbers in each variant, chance
 # names one of 200 students who write three numbers of four digits that nothing explains, and one of 1000 who write
@@ -246,7 +248,8 @@ def _is_mostly(mine: AbstractSet[str], theirs: AbstractSet[str], name: str) -> b
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
     mine = _predicted(one)
-    if len(mine) < ENOUGH_NUMBERS or sum(map(_digits, mine.values())) < ENOUGH_DIGITS:
+    numbers = [end for given in mine.values() for end in given.split(answers.BETWEEN)]
+    if len(mine) < ENOUGH_NUMBERS or sum(map(_digits, numbers)) < ENOUGH_DIGITS:
         return
     alike = (other for other in others if _predicted(other) == mine and not _have_alike_variants(one, other))
     if same := [other.student for other in alike]:
@@ -272,31 +275,37 @@ def _predicted(grade: Grade) -> dict[str, str]:
 
 
 def _copied(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
-    theirs = _Index((value, other.student) for other in others for value in other.numbers.values())
-    shared: dict[str, list[str]] = {other.student: [] for other in others}
-    for text in one.foreign:
-        for student in theirs.rounded_to(text):
-            shared[student].append(text)
-    # Where the same was asked, a count of two digits says something, too.
-    for part in one.parts:
-        if part.label in one.numbers and part.kind == "answer" and part.earned != part.points:
-            written = [text for text in _numbers(part.given) if _written_digits(text) > 1]
-            for other in others:
-                if (exact := other.numbers.get(part.label, 0)) > 0:
-                    shared[other.student] += (text for text in written if _is_rounded(text, float(text), exact))
+    # Of all texts that round the same number, the longest: a cheat may write thousands.
+    shared: dict[str, dict[float, str]] = {other.student: {} for other in others}
+    for text, exact, student in _shared(one, others):
+        shared[student][exact] = max(text, shared[student].get(exact, ""), key=_digits)
     # Who was copied from comes before whom chance brings in.
-    found = ((student, list(_apart(texts))) for student, texts in shared.items())
+    found = ((student, list(_apart(texts.values()))) for student, texts in shared.items())
     for student, same in sorted(found, key=lambda item: -sum(map(_digits, item[1]))):
         if len(same) >= ENOUGH_NUMBERS and sum(map(_digits, same)) >= ENOUGH_DIGITS:
             said = f"found {', '.join(same[:5])}, which are right for the variant of {shown(student)}"
             yield Concern(Code.COPIED_NUMBERS, f"{said}; expected one's own")
 
 
-def _apart(texts: Sequence[str]) -> Iterator[str]:
+def _shared(one: Grade, others: Sequence[Grade]) -> Iterator[tuple[str, float, str]]:
+    """The numbers that a student wrote and that are right for others, with the right number and whose it is."""
+    theirs = _Index((value, other.student) for other in others for value in other.numbers.values())
+    for text in dict.fromkeys(one.foreign):
+        yield from ((text, exact, student) for exact, student in theirs.rounded_to(text))
+    # Where the same was asked, a count of two digits says something, too.
+    for part in one.parts:
+        if part.label in one.numbers and part.kind == "answer" and part.earned != part.points:
+            for text in (text for text in _numbers(part.given[:LONGEST_NUMBER]) if _written_digits(text) > 1):
+                right = ((other.numbers.get(part.label, 0), other.student) for other in others)
+                yield from ((text, *of) for of in right if of[0] > 0 and _is_rounded(text, float(text), of[0]))
+
+
+def _apart(texts: Iterable[str]) -> Iterator[str]:
     """The numbers without those that are another one of them, rounded: a number in two roundings is one."""
-    index = _Index((float(text), text) for text in texts)
-    for text in dict.fromkeys(texts):
-        if max(index.rounded_to(text), key=lambda other: (_digits(other), other)) == text:
+    every = list(dict.fromkeys(texts))
+    for text in every:
+        rounded = (other for other in every if _is_rounded(text, float(text), float(other)))
+        if max(rounded, key=lambda other: (_digits(other), other)) == text:
             yield text
 
 
@@ -310,17 +319,16 @@ class _Index:
         # Places lie on a circle: a number just below a power of 1000 is near to one just above it.
         self._sorted = sorted((place + turn, value, owner) for place, value, owner in positive for turn in (-1, 0, 1))
 
-    def rounded_to(self, text: str) -> set[str]:
-        """The owners of the numbers of which a text is one, rounded to its digits."""
+    def rounded_to(self, text: str) -> list[tuple[float, str]]:
+        """The numbers of which a text is one, rounded to its digits, with their owners."""
         written = float(text)
         if written <= 0:
-            return set()
-        # Half of the last of FEWEST_DIGITS digits is 0.5 % of a number at most, and log10(1.005) / 3 = 0.0007; of two
-        # digits it is 5 %.
-        place, near = _place(written), 0.001 if _written_digits(text) >= FEWEST_DIGITS else 0.0075
+            return []
+        # Half of the last of FEWEST_DIGITS digits is 0.5 % of a number at most, and log10(1.005) / 3 = 0.0007.
+        place, near = _place(written), 0.001
         first = bisect_left(self._sorted, (place - near,))
         last = bisect_left(self._sorted, (place + near,))
-        return {owner for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)}
+        return [(value, owner) for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)]
 
 
 def _place(value: float) -> float:

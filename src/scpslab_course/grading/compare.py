@@ -54,7 +54,7 @@ def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]
     """
     return {
         name: planning.plans(scenario.cells(assignment.loaded(variant.parameters, name)))
-        for name in assignment.scenario_names
+        for name in assignment.file.scenarios
     }
 
 

@@ -74,7 +74,8 @@ def line(text: str, most: int = LONGEST) -> str:
     plain = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text[: most + 1])
     words = " ".join(plain.split())
     for mark, apart in BROKEN_UP.items():
-        words = words.replace(mark, apart)
+        while mark in words:
+            words = words.replace(mark, apart)
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
@@ -123,7 +124,7 @@ def gradescope(grades: Sequence[Grade], _: Facts) -> str:
                 "number": f"{number}",
                 "score": round(part.earned, 4),
                 "max_score": part.points,
-                "status": "passed" if part.earned >= part.points else "failed",
+                "status": "passed" if part.is_right else "failed",
                 "output": f"{line(part.question)}\nfound: {line(part.given) or 'nothing'}\n{line(part.comment)}",
                 "visibility": "visible",
             }
@@ -143,7 +144,7 @@ def github_classroom(grades: Sequence[Grade], _: Facts) -> str:
     unused = {"test_code": "", "filename": "", "line_no": 0, "duration": 0}
     tests: list[dict[str, object]] = []
     for part, earned in _marked(grade):
-        said = {"name": line(part.label, 200), "status": "pass" if earned >= part.points else "fail"}
+        said = {"name": line(part.label, 200), "status": "pass" if part.is_right else "fail"}
         tests.append({**said, "score": _hundredths(earned), "message": line(part.comment), **unused})
     status = "pass" if all(test["status"] == "pass" for test in tests) else "fail"
     if grade.status is not Status.GRADED:
@@ -173,7 +174,7 @@ def classroom50(grades: Sequence[Grade], facts: Facts) -> str:
         found["tests"] = [
             {
                 "test-name": line(part.label, 200),
-                "passed": earned >= part.points,
+                "passed": part.is_right,
                 "score": _hundredths(earned),
                 "max-score": _hundredths(part.points),
                 "message": line(part.comment),
@@ -264,7 +265,7 @@ def junit(grades: Sequence[Grade], facts: Facts) -> str:
     A part that waits for a person is skipped; a submission without a grade is an error.
     """
     root = ET.Element("testsuites", name=line(facts.course, 200))
-    for grade in grades:
+    for grade in map(_unseen, grades):
         name = line(grade.student or grade.path.name, 200)
         parts = grade.parts if grade.status is Status.GRADED else (None,)
         suite = ET.SubElement(root, "testsuite", name=name, tests=f"{len(parts)}", time=f"{grade.seconds:.1f}")
@@ -274,7 +275,7 @@ def junit(grades: Sequence[Grade], facts: Facts) -> str:
                 ET.SubElement(case, "error", message=line(comment(grade)), type=grade.status)
             elif part.earned is None:
                 ET.SubElement(case, "skipped", message=line(part.comment) or "a person marks it")
-            elif part.earned < part.points:
+            elif not part.is_right:
                 said = f"{_points(part.earned)} of {part.points:g}: {line(part.comment)}"
                 ET.SubElement(case, "failure", message=said)
         for counted, plural in {"failure": "failures", "error": "errors", "skipped": "skipped"}.items():
@@ -305,10 +306,15 @@ def _row(grade: Grade) -> tuple[str, ...]:
 
 
 def _only(grades: Sequence[Grade]) -> Grade:
-    """The one grade of a platform that shows it at once, without what hidden trials have measured: otherwise every
-    upload would measure their paths. A program may put its numbers into an error, too.
-    """
+    """The one grade of a platform that shows it at once."""
     (grade,) = grades
+    return _unseen(grade)
+
+
+def _unseen(grade: Grade) -> Grade:
+    """Without what hidden trials have measured: otherwise every upload would measure their paths. A program may put its
+    numbers into an error, too.
+    """
     parts = (part if part.numbers is None else replace(part, comment=UNSEEN) for part in grade.parts)
     return replace(grade, parts=tuple(parts))
 

@@ -106,6 +106,11 @@ class Graded:
     numbers: Mapping[str, float] | None = None
 
     @property
+    def is_right(self) -> bool:
+        """All points; or an interval that holds the number: its width always costs a little."""
+        return self.earned is not None and (self.earned >= self.points or self.is_inside is True)
+
+    @property
     def label(self) -> str:
         """Its kind and name, which are one of a kind in a submission."""
         return f"{self.kind} {self.name}"
@@ -279,7 +284,7 @@ class Marks:
         added: dict[tuple[str, str], tuple[str, ...]] = {}
         for grade, label, of in waiting:
             if label not in _of(grade, lines):
-                row = (_key(grade), grade.submitter or grade.student, grade.assignment, label, of, "", "")
+                row = (_key(grade, label), grade.submitter or grade.student, grade.assignment, label, of, "", "")
                 added.setdefault((row[0], label), row)
         if added or not self.path.exists():
             kept = [mark.row for mark in lines.values()]
@@ -295,16 +300,21 @@ def _waiting(grade: Grade) -> Iterator[tuple[str, str]]:
     yield from ((part.label, f"{part.points:g}") for part in grade.parts if part.earned is None)
 
 
-def _key(grade: Grade) -> str:
-    # No spreadsheet takes it for a number.
-    return f"sha256-{grade.sha256}"
+def _key(grade: Grade, label: str = "") -> str:
+    # Who is accepted is one person: others may hand in the same bytes. No spreadsheet takes it for a number.
+    return f"sha256-{grade.sha256}" + (f"-{grade.submitter}" if label == HELD and grade.whose != grade.student else "")
 
 
 def _of(grade: Grade, lines: Mapping[tuple[str, str], Mark]) -> dict[str, Mark]:
     """The lines of a submission by their parts; one with the whole digest counts before one of version 0.4.0."""
-    key = _key(grade)
-    old, whole = ({mark.row[3]: mark for mark in lines.values() if mark.row[0] == one} for one in (key[:OLD_KEY], key))
-    return old | whole
+    key, own = _key(grade), _key(grade, HELD)
+    old, found, mine = (
+        {mark.row[3]: mark for mark in lines.values() if mark.row[0] == one} for one in (key[:OLD_KEY], key, own)
+    )
+    found = old | found
+    if own != key:
+        found.pop(HELD, None)
+    return found | mine
 
 
 def _read(path: Path) -> dict[tuple[str, str], Mark]:

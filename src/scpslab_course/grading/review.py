@@ -31,6 +31,7 @@ class Question:
     person.
     """
 
+    assignment: str
     kind: str
     name: str
     points: float
@@ -85,13 +86,13 @@ def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
     found = defaultdict(list)
     for grade in grades:
         for part in grade.parts:
-            found[part.kind, part.name].append(part)
-    for (kind, name), parts in found.items():
+            found[grade.assignment, part.kind, part.name].append(part)
+    for (assignment, kind, name), parts in found.items():
         shares = [part.earned / part.points for part in parts if part.earned is not None and part.points]
         share = mean(shares) if shares else None
         right = sum(one >= 1 for one in shares)
         waiting = sum(part.earned is None for part in parts)
-        yield Question(kind, name, parts[0].points, share, len(shares), right, waiting)
+        yield Question(assignment, kind, name, parts[0].points, share, len(shares), right, waiting)
 
 
 def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
@@ -101,7 +102,7 @@ def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
             # What is no date says nothing about time, nor does a clock that was set back.
             with suppress(ValueError):
                 if (minutes := (_time(line.at) - _time(before.at)).total_seconds() / 60) >= 0:
-                    found[f"{line.event} {line.name}"].append(minutes)
+                    found[f"{grade.assignment}: {line.event} {line.name}"].append(minutes)
     for name, times in sorted(found.items(), key=lambda item: -median(item[1])):
         yield Step(name, len(times), median(times), max(times))
 

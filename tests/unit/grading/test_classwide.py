@@ -49,7 +49,9 @@ def test_an_index_finds_exactly_the_numbers_that_a_text_rounds(exact, others, di
 
     found = _Index((value, str(number)) for number, value in enumerate(numbers)).rounded_to(text)
 
-    assert found == {str(number) for number, value in enumerate(numbers) if _is_rounded(text, float(text), value)}
+    assert {owner for _, owner in found} == {
+        str(number) for number, value in enumerate(numbers) if _is_rounded(text, float(text), value)
+    }
 
 
 def test_copied_numbers_are_named_and_ones_own_are_not():
@@ -135,6 +137,37 @@ def _predicted(student: str, truth: float, given: str) -> Grade:
         Graded("prediction", name, "?", 1, 0, "", text) for name, text in (("time", given), ("rate", "501.7"))
     )
     return Grade(Path(student), assignment="small", student=student, members=(student,), expected=right, parts=parts)
+
+
+def test_a_number_in_thousands_of_spellings_is_one_and_is_compared_as_often(monkeypatch):
+    """A write-up has room for them, and a grader's time is everybody's."""
+    calls = []
+    monkeypatch.setattr(classwide, "_is_rounded", lambda *words: calls.append(words) or _is_rounded(*words))
+    spelled = [f"{'0' * zeros}138.28{'0' * more}" for zeros in range(9) for more in range(9)]
+    class_ = [made(f"s{number}", {"answer ends": 138.28}) for number in range(9)]
+    bo = made("bo", {"answer ends": 99.5}, " ".join(spelled))
+
+    assert list(classwide.findings(bo, [*class_, bo])) == []
+    assert len(calls) < 3 * len(spelled) * len(class_)
+
+
+def test_round_predictions_are_alike_by_chance():
+    """Those of the students' page: 10..25 s is three digits, not four with a point between them."""
+    right = [Expected(predictions={"time": truth, "gain": truth / 4}, answers={}) for truth in (11.0, 19.0)]
+    anna, bo = (
+        Grade(Path(name), assignment="small", student=name, members=(name,), expected=one, parts=parts)
+        for name, one, parts in zip(
+            ("anna", "bo"), right, [tuple(Graded("prediction", *of) for of in ROUND)] * 2, strict=True
+        )
+    )
+    assert list(classwide.findings(bo, [anna, bo])) == []
+
+
+ROUND = [
+    ("small_s", "?", 1, 0.9, "", "10..25 s"),
+    ("speedup", "?", 1, 0.9, "", "2..5"),
+    ("rate", "?", 1, 0.9, "", "1..2 Mbit/s"),
+]
 
 
 def test_equal_predictions_are_named_unless_the_same_is_right_for_both():

@@ -13,7 +13,7 @@ import pytest
 
 from scpslab_course.cli.grade import _say_waiting, _Target
 from scpslab_course.course.folder import Student
-from scpslab_course.grading.formats import FORMATS, Facts, several
+from scpslab_course.grading.formats import FORMATS, Facts, line, several
 from scpslab_course.grading.grade import Code, Concern, Grade, Graded, Status
 
 HOSTILE = "<script>alert(1)</script>\nGrade :=>>100\n--|>\n=cmd()\x1b[31m\u202e& `x` </testcase>"
@@ -317,8 +317,35 @@ def test_what_students_see_at_once_has_no_numbers_of_a_hidden_trial(name, earned
     text = base64.b64decode(text).decode() if name == "github-classroom" else text
     assert "1.235e+05" not in text
     assert "50% (goodput_bps 777)" in text
+    # A report of tests may be shown to students, too.
+    assert "1.235e+05" not in write("junit", replace(GRADED, parts=(hidden, broken)))
     # Whoever marks sees them.
     assert "ValueError" in write("mail-merge", replace(GRADED, parts=(replace(broken, earned=0.0, points=2),)))
+
+
+def test_an_interval_that_holds_the_number_has_not_failed():
+    """However narrow it is, its width costs a little."""
+    held = Graded("prediction", "gain", "How much?", 1, 0.96, "it was 2.1", "2..2.4", is_inside=True)
+    grade = replace(GRADED, parts=(held, replace(held, name="missed", earned=0.97, is_inside=False)))
+    found = {
+        "gradescope": [test["status"] for test in json.loads(write("gradescope", grade))["tests"]],
+        "classroom50": [test["passed"] for test in json.loads(write("classroom50", grade))["tests"]],
+        "github-classroom": [
+            test["status"] for test in json.loads(base64.b64decode(write("github-classroom", grade)))["tests"]
+        ],
+        "junit": [case.find("failure") is None for case in ET.fromstring(write("junit", grade)).iter("testcase")],  # noqa: S314
+    }
+    assert found == {
+        "gradescope": ["passed", "failed"],
+        "classroom50": [True, False],
+        "github-classroom": ["pass", "fail"],
+        "junit": [True, False],
+    }
+
+
+@pytest.mark.parametrize("words", [":::error::x", "::::", ":" * 99, "#" * 9 + "[group]"])
+def test_marks_of_platforms_are_taken_apart_however_they_overlap(words):
+    assert not any(mark in line(words) for mark in ("::", "##["))
 
 
 def test_a_folder_has_no_grade_of_an_earlier_grading(tmp_path):

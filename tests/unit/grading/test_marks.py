@@ -84,6 +84,40 @@ def test_the_same_bytes_of_two_students_have_one_line_and_the_file_is_read_again
     assert [Marks(path).applied(grade).waiting for grade in (ANNA, alike)] == [3, 3]
 
 
+def test_who_is_accepted_with_the_bytes_of_another_is_accepted_alone(tmp_path):
+    """Of three who hand in the same file, one has issued it."""
+    path = tmp_path / "marks.csv"
+    says = (Concern(Code.OTHER_VARIANT, "handed in by another"),)
+    eve, mallory = (replace(ANNA, path=Path(name), submitter=name, findings=says) for name in ("eve", "mallory"))
+    Marks(path).write([ANNA, eve])
+    fill(path, {("eve", "held"): "accept", ("anna", "answer why"): "4", ("anna", "write-up write-up.md"): "3"})
+
+    marks = Marks(path)
+    anna, eve, mallory = map(marks.applied, (ANNA, eve, mallory))
+    assert [one.status for one in (anna, eve, mallory)] == [Status.GRADED, Status.GRADED, Status.HELD]
+    assert [one.waiting for one in (anna, eve, mallory)] == [0, 0, 0]
+    assert marks.write([anna, eve, mallory]) == 1
+    assert [row["student"] for row in rows(path) if row["part"] == "held"] == ["eve", "mallory"]
+    # What is held of who has issued it is accepted for nobody else, either.
+    own = replace(ANNA, findings=(Concern(Code.EDITED_RESULTS, "found others"),))
+    Marks(other := tmp_path / "other.csv").write([own])
+    fill(other, {("anna", "held"): "accept"})
+    assert [Marks(other).applied(one).status for one in (own, replace(own, submitter="eve"))] == ["graded", "held"]
+
+
+@pytest.mark.parametrize("points", ["0.125", "3.001", "-0.01", "nan"])
+def test_points_are_hundredths_within_their_bounds(tmp_path, points):
+    path = tmp_path / "marks.csv"
+    Marks(path).write([ANNA])
+    fill(path, {("anna", "write-up write-up.md"): points, ("anna", "answer why"): "3.99"})
+
+    marks = Marks(path)
+    assert marks.applied(ANNA).waiting == 3
+    assert list(marks.problems.values()) == [
+        f'found "{points}" points for write-up write-up.md; expected 0 to 3, with at most two decimals'
+    ]
+
+
 def test_points_that_are_written_while_a_class_is_graded_stay(tmp_path):
     path = tmp_path / "marks.csv"
     Marks(path).write([ANNA])

@@ -128,6 +128,17 @@ def test_what_has_no_points_waits_for_nobody_and_a_time_that_is_none_costs_no_st
     assert [(step.students, step.longest) for step in found.steps] == [(2, 120)]
 
 
+def test_questions_and_steps_of_two_assignments_are_apart():
+    other = replace(CLASS[1], assignment="large")
+    found = overview([CLASS[0], other])
+
+    assert [(one.assignment, one.name, one.marked) for one in found.questions if one.name == "bdp"] == [
+        ("small", "bdp", 1),
+        ("large", "bdp", 1),
+    ]
+    assert len(found.steps) == 2
+
+
 def test_an_empty_class_has_a_page():
     assert "Nothing was found" in pages([], FACTS)["index.html"]
 
