@@ -60,7 +60,7 @@ repeats: {repeats}
 # All random numbers follow from the seed: the same file gives the same bytes. Change it for other errors.
 seed: {seed}
 # A cell that needs more virtual time is ended, and counts as incomplete.
-limits: {{virtual: 4000 s}}
+limits: {{lab_time: 4000 s}}
 """
 
 
