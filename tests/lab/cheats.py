@@ -105,10 +105,10 @@ class MissingRun(Cheat):
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
-        return len(assignment.scenario_names) > 1
+        return len(assignment.file.scenarios) > 1
 
     def packed(self, content: bytes) -> bytes:
-        runs = sorted(run.folder.path for run in map(self.workspace.run_of, self.workspace.assignment.scenario_names))
+        runs = sorted(run.folder.path for run in map(self.workspace.run_of, self.workspace.assignment.file.scenarios))
         archive = write_archive(runs[1:], self.made.folder / f"{self.student}.tar.gz").read_bytes()
         return repacked(content, {submission.ARCHIVE: archive})
 
@@ -142,7 +142,7 @@ class EditedCaptures(Cheat):
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
-        files = map(assignment.scenario, assignment.scenario_names)
+        files = map(assignment.scenario, assignment.file.scenarios)
         return any("kind: capture" in path.read_text() for path in files)
 
     def after_runs(self) -> None:

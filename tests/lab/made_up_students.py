@@ -193,7 +193,7 @@ class Student:
 
     def run(self) -> None:
         """Runs the scenarios one by one."""
-        for number, name in enumerate(self.workspace.assignment.scenario_names):
+        for number, name in enumerate(self.workspace.assignment.file.scenarios):
             options = RunOptions(out=self.workspace.runs, jobs=self.made.jobs)
             run_variant(self.workspace.assignment, self.variant.parameters, options, scenarios=[name])
             self.workspace.add(TIMES[2 + number], "run", name)

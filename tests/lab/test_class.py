@@ -131,7 +131,7 @@ def test_every_assignment_is_handed_in_and_its_solution_has_all_points(name, tmp
     for key, truth in read_practice(assignment).expected.predictions.items():
         is_interval = assignment.file.predictions[key].kind == "interval"
         workspace.add(TIMES[1], "predict", key, f"{truth}..{truth}" if is_interval else str(truth))
-    for one in assignment.scenario_names:
+    for one in assignment.file.scenarios:
         run_variant(assignment, mine.parameters, RunOptions(out=workspace.runs), scenarios=[one])
         workspace.add(TIMES[2], "run", one)
     shutil.copytree(assignment.folder / INSTRUCTOR / SOLUTION, workspace.folder, dirs_exist_ok=True)

@@ -80,7 +80,7 @@ def prepare(course: Course, say: Say) -> None:
     for name in course.file.assignments:
         assignment = course.assignment(name)
         parameters = drawn(PRACTICE.draw_key, Whose(NOBODY, name, NOBODY), assignment.file.variant, 0)
-        for one in assignment.scenario_names:
+        for one in assignment.file.scenarios:
             plans += planning.plans(scenario.cells(assignment.loaded(parameters, one))).values()
     ENGINES[DEFAULT]().prepare(say, plans)
 

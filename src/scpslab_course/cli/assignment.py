@@ -24,7 +24,7 @@ from scpslab_course.cli import AnAssignment, now
 from scpslab_course.course import assignment as assignments
 from scpslab_course.course import variant as variants
 from scpslab_course.course import workspace as folders
-from scpslab_course.course.answers import GivenError, read_practice, read_predicted
+from scpslab_course.course.answers import GivenError, asked_in, read_practice, read_predicted
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
 from scpslab_course.course.check import State, check
 from scpslab_course.course.runs import run_variant
@@ -107,7 +107,8 @@ def predict(
 
     The first prediction of a name counts. One that comes after the run is recorded as late.
 
-    Examples: scpslab assignment predict · scpslab assignment predict transfer_s "12 s" · scpslab assignment predict transfer_s "10..20 s"
+    Examples: scpslab assignment predict · scpslab assignment predict transfer_s "12 s" · scpslab assignment predict
+    transfer_s "10..20 s"
     """
     workspace = _open(in_)
     asked = workspace.assignment.file.predictions
@@ -134,7 +135,7 @@ def predict(
     if left := workspace.unpredicted():
         typer.echo(harmless(f"still to predict: {', '.join(left)}"), err=True)
     else:
-        has_run = all(workspace.run_of(name).is_complete for name in workspace.assignment.scenario_names)
+        has_run = all(workspace.run_of(name).is_complete for name in workspace.assignment.file.scenarios)
         typer.echo(f'nothing more to predict; next: "scpslab assignment {"check" if has_run else "run"}"', err=True)
 
 
@@ -160,7 +161,7 @@ def run(
     Examples: scpslab assignment run · scpslab assignment run small-window
     """
     workspace = _open(in_)
-    known = workspace.assignment.scenario_names
+    known = workspace.assignment.file.scenarios
     for name in scenario or ():
         if name not in known:
             raise UsageError(f'{workspace.assignment.name}: found no scenario "{name}"; {one_of(name, known)}')
@@ -223,7 +224,7 @@ def restore(
         aside = folders.put_back(folder, name, content)
         typer.echo(harmless(f"{name}: restored" + (f"; what was there is {aside}" if aside else "")))
     workspace = open_workspace(folder)
-    runs = [workspace.run_of(name) for name in workspace.assignment.scenario_names]
+    runs = [workspace.run_of(name) for name in workspace.assignment.file.scenarios]
     changed = [(run, run.changed()) for run in runs if run.is_complete]
     for run_, files in changed:
         for cell in {path.split("/")[1] for path in files}:

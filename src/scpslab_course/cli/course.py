@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -116,7 +116,7 @@ def issue(
     for line in folders.alike(issued):
         warn(line)
     count, key = len({one.variant.digest for one in issued}), fingerprint(found.file.public_key)
-    typer.echo(f"{count} variants for {len(students)} students; key {key}", err=True)
+    typer.echo(f"variants: {count}, students: {len(students)}; key {key}", err=True)
     typer.echo(harmless(str(ledger)))
 
 
@@ -181,13 +181,18 @@ class _Reference:
         self._jobs, self._listeners = jobs, [ConsoleProgress(table_console(stderr=True), jobs)]
 
     @contextmanager
-    def runs(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Iterator[dict[str, Path]]:
-        """The runs of a variant by scenario, as long as the block lasts."""
+    def runs(
+        self, assignment: Assignment, parameters: Mapping[str, AxisValue], scenarios: Sequence[str] = ()
+    ) -> Iterator[dict[str, Path]]:
+        """The runs of a variant by scenario (default: all), as long as the block lasts."""
+        typer.echo(f"{assignment.name}: runs cells of a draw", err=True)
         with scratch() as folder:
-            yield run_variant(assignment, parameters, RunOptions(jobs=self._jobs, out=folder), self._listeners)
+            options = RunOptions(jobs=self._jobs, out=folder)
+            yield run_variant(assignment, parameters, options, self._listeners, scenarios)
 
-    def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
-        with self.runs(assignment, parameters) as runs:
+    def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue], scenarios: Sequence[str] = ()) -> Rows:
+        """What formulas read of the runs."""
+        with self.runs(assignment, parameters, scenarios) as runs:
             return rows_of(runs)
 
     def tried(self, path: Path, one: Planned) -> Outcome:

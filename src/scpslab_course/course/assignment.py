@@ -246,11 +246,6 @@ class Assignment:
         """The file of one of its scenarios."""
         return self.folder / f"{name}{SCENARIO_SUFFIX}"
 
-    @property
-    def scenario_names(self) -> tuple[str, ...]:
-        """Its scenarios in the order in which they run."""
-        return self.file.scenarios
-
     def before(self, prediction: str) -> tuple[str, ...]:
         """The scenarios before which a prediction has to be made."""
         return self.file.predictions[prediction].before or self.file.scenarios
@@ -287,7 +282,7 @@ class Assignment:
         Raises:
             ScenarioError: a scenario is not valid with it. What a parameter sets has the line of the parameter.
         """
-        for scenario in self.scenario_names:
+        for scenario in self.file.scenarios:
             try:
                 self.loaded(parameters, scenario)
             except ScenarioError as error:
@@ -307,10 +302,10 @@ class Assignment:
         """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios, their programs, and
         `variant`. Comments do not count.
         """
-        data = {name: read(self.scenario(name), SCENARIO_FORM).data for name in self.scenario_names}
+        data = {name: read(self.scenario(name), SCENARIO_FORM).data for name in self.file.scenarios}
         programs = {
             file: read_program(self.folder / file)
-            for name in self.scenario_names
+            for name in self.file.scenarios
             for file in programs_of(self.scenario(name))
         }
         drawn = {

@@ -62,7 +62,7 @@ To practise, with numbers that everybody has: `scpslab assignment start assignme
 For marks, with your own file: `scpslab assignment start assignments/NAME --variant NAME.variant.json --key "{key}"`.
 """
 # The results of a reference run: they cost time, so they are asked for only where a band needs them.
-Reference = Callable[[Assignment, Mapping[str, AxisValue]], ResultRows]
+Reference = Callable[[Assignment, Mapping[str, AxisValue], Sequence[str]], ResultRows]
 
 
 @dataclass(frozen=True)
@@ -318,28 +318,29 @@ class Issued:
 
 
 def draw_within_bands(
-    secret: Secret, whose: Whose, assignment: Assignment, marking: Marking | None, reference: Reference
+    secret: Secret, whose: Whose, assignment: Assignment, marking: Marking, reference: Reference
 ) -> tuple[int, dict[str, AxisValue]]:
     """The first attempt inside all bands of difficulty, and its parameters.
 
     Raises:
         ScenarioError: none of the attempts is, and which band refused how many; or a formula has no value.
     """
-    difficulty = marking.file.difficulty if marking else None
-    if marking is None or difficulty is None:
+    difficulty = marking.file.difficulty
+    if difficulty is None:
         return 0, assignment.drawn(secret.draw_key, whose, 0)
     places: dict[KeyPath, Band] = {
         ("difficulty", "bands", index, "value"): band for index, band in enumerate(difficulty.bands)
     }
     # Bands over parameters alone cost nothing: they come first.
     order = sorted(places, key=marking.needs_results)
+    read = [name for name in assignment.file.scenarios if any(marking.formulas[at].reads(name) for at in places)]
     refused: Counter[str] = Counter()
     for attempt in range(difficulty.attempts):
         parameters = assignment.drawn(secret.draw_key, whose, attempt)
         rows: ResultRows = {}
         for at in order:
             if marking.needs_results(at) and not rows:
-                rows = reference(assignment, parameters)
+                rows = reference(assignment, parameters, read)
             if not places[at].holds(Evaluation(marking, parameters, rows).number(at)):
                 refused[places[at].name] += 1
                 break
@@ -388,7 +389,7 @@ def plan_issue(
     return planned
 
 
-def practice_variant(assignment: Assignment, marking: Marking | None, reference: Reference) -> Variant:
+def practice_variant(assignment: Assignment, marking: Marking, reference: Reference) -> Variant:
     """The variant that everybody has for practice."""
     whose = Whose(NOBODY, assignment.name, NOBODY)
     attempt, parameters = draw_within_bands(PRACTICE, whose, assignment, marking, reference)

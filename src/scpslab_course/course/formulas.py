@@ -88,12 +88,10 @@ class Formula:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 yield node.func.id, tuple(item.value if isinstance(item, ast.Constant) else None for item in node.args)
 
-    def reads(self, scenario: str, axes: Mapping[str, AxisValue]) -> bool:
-        """Whether it may read the results of a cell: one that no condition on its axes leaves out."""
-        return any(
-            name in OF_RESULTS and where[0] in (scenario, None) and all(_admits(one, axes) for one in where[1:])
-            for name, where in self.calls
-        )
+    def reads(self, scenario: str, axes: Mapping[str, AxisValue] | None = None) -> bool:
+        """Whether it may read the results of a scenario, or of a cell: one that no condition on its axes leaves out."""
+        of_it = [where[1:] for name, where in self.calls if name in OF_RESULTS and where[0] in (scenario, None)]
+        return any(axes is None or all(_admits(one, axes) for one in conditions) for conditions in of_it)
 
     def value(self, parameters: Mapping[str, AxisValue], rows: Rows = MappingProxyType({})) -> Value:
         """The value for a variant's parameters and the results of its runs: a finite number or a text.

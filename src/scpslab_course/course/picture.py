@@ -25,7 +25,7 @@ def picture(assignment: Assignment) -> str:
     Raises:
         ScenarioError: the first scenario is not valid with a variant.
     """
-    name = assignment.scenario_names[0]
+    name = assignment.file.scenarios[0]
     drawn = assignment.drawn(PRACTICE_SECRET.draw_key, Whose(NOBODY, assignment.name, NOBODY), 0)
 
     def plans(parameters: Mapping[str, AxisValue]) -> list[Plan]:

@@ -37,6 +37,7 @@ NOT_HANDED_IN = "not handed in"
 # (engine/standstill.py).
 RUNNER = "policy_runner.py"
 ENDLESS = "the program did not answer any more; look for an endless loop"
+SLOW = "a program that computes long for each packet ends so, too"
 # Details of the engine that say nothing about the program.
 DETAIL = re.compile(r"; virtual time .*", re.DOTALL)
 
@@ -110,7 +111,7 @@ def run_variant(
         CapabilityError: this machine cannot run labs.
     """
     folders = {}
-    for name in scenarios or assignment.scenario_names:
+    for name in scenarios or assignment.file.scenarios:
         mine = replace(options, overrides=assignment.settings(parameters, name))
         folders[name] = run_scenario(str(assignment.scenario(name)), mine, listeners).folder
     return folders
@@ -223,7 +224,7 @@ def _tried(one: Planned, reason: str, row: Row) -> tuple[float | None, str]:
         return 0.0, f"0%, not completed: {reason}"
     if RUNNER in reason:
         return 0.0, f"0%, not completed: {DETAIL.sub('', reason)}; {ENDLESS}"
-    return None, f"the lab failed: {reason}; a person decides"
+    return None, f"the lab failed: {reason}; a person decides" + (f", for {SLOW}" if "wall limit" in reason else "")
 
 
 def _numbers(rows: Sequence[ResultRow], columns: Sequence[str]) -> Iterator[tuple[str, float]]:

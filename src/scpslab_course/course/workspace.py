@@ -248,7 +248,7 @@ class Workspace:
 
     def states(self) -> list[RunState]:
         """How far each run is."""
-        return [self._state(name) for name in self.assignment.scenario_names]
+        return [self._state(name) for name in self.assignment.file.scenarios]
 
     def _state(self, scenario: str) -> RunState:
         run = self.run_of(scenario)

@@ -112,7 +112,7 @@ RATIOS = {
 
 def transfers(name, draws):
     """Made-up transfer times of all cells of an assignment, by scenario."""
-    for one in both(name)[0].scenario_names:
+    for one in both(name)[0].file.scenarios:
         cells = planning.plans(scenario.cells(scenario.load(str(FOLDER / name / f"{one}.yaml")))).values()
         axes = tuple(next(iter(cells)).cell.axes)
         rows = [{axis: str(plan.cell.axes[axis]) for axis in axes} for plan in cells]

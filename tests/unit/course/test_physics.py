@@ -636,7 +636,7 @@ def test_codels_settings_have_the_shares_that_the_handout_gives():
 def test_a_handout_counts_the_cells_that_run(name, tmp_path):
     assignment, _ = both(name)
     drawn = read_practice(assignment).variant.parameters
-    cells = sum(len(run_of(assignment, drawn, one, tmp_path).cells) for one in assignment.scenario_names)
+    cells = sum(len(run_of(assignment, drawn, one, tmp_path).cells) for one in assignment.file.scenarios)
     assert re.findall(r"assignment run` runs (?:the )?(\d+) cells", text(name, "handout")) == [str(cells)]
     assert set(re.findall(r"(\d+) cells", text(name, "notes"))) <= {str(cells)}
 

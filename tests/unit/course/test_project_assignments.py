@@ -103,7 +103,7 @@ def test_a_count_that_is_one_off_has_a_part_of_the_points(name):
 def test_every_scenario_plans_with_a_students_variant_and_no_two_students_have_the_same(name, tmp_path):
     assignment, _ = both(name)
     drawn = list(variants(name))
-    assert all(run_of(assignment, drawn[0], scenario, tmp_path).cells for scenario in assignment.scenario_names)
+    assert all(run_of(assignment, drawn[0], scenario, tmp_path).cells for scenario in assignment.file.scenarios)
     assert len({tuple(parameters.items()) for parameters in drawn}) == STUDENTS
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab_course.course import variant as variants
-from scpslab_course.course.assignment import load_assignment, load_marking
+from scpslab_course.course.assignment import find, load_assignment, load_marking
 from scpslab_course.course.folder import (
     Student,
     load_course,
@@ -88,6 +88,19 @@ def test_bands_that_nothing_fits_end_with_the_band_s_name(folder, assignment, se
     assert "found no variant for practice within 200 attempts (product refused 200)" in said
 
 
+def test_a_draw_runs_only_the_scenarios_that_bands_read():
+    """Of deep-space one of three: each draw costs time, also one that is thrown away."""
+    assignment = load_assignment(find("deep-space"))
+    asked = []
+
+    def rows(assignment, parameters, scenarios):
+        asked.append(scenarios)
+        raise ScenarioError("found enough; expected no more")
+
+    refusal(practice_variant, assignment, load_marking(assignment), rows)
+    assert asked == [["scps"]]
+
+
 @each(
     "formula says",
     """
@@ -104,8 +117,9 @@ rate - rate | found 0.0 B as value of buffer; expected more than 0
 """,
 )
 def test_a_formula_without_a_value_ends_with_its_line(folder, no_runs, formula, says):
+    marking = load_marking(load_assignment(folder))
     path = spoil(folder / "assignment.yaml", "value: rate * 2 * delay / 8,", f"value: {json.dumps(formula)},")
-    said = refusal(practice_variant, load_assignment(folder), None, no_runs)
+    said = refusal(practice_variant, load_assignment(folder), marking, no_runs)
     assert said.startswith(f"{path}:11: variant.buffer.value: found ")
     assert says in said
     assert said.endswith(f"Correct the formula {formula!r}, or the parameters that it reads.")

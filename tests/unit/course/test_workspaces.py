@@ -242,3 +242,17 @@ def test_the_last_run_is_the_recorded_one_and_a_begin_without_it_was_interrupted
     assert log.was_interrupted(logged(*events), "transfer") == is_interrupted
     assert log.recorded_results(logged(*events), "transfer") == results
     assert not log.was_interrupted(logged(*events), "other")
+
+
+def test_a_student_is_told_what_each_prediction_asks_and_which_words_there_are(started, scpslab):
+    code, out, _ = scpslab("assignment", "predict", "--in", started.folder)
+    assert code == 0
+    for name, asked in started.assignment.file.predictions.items():
+        assert f"{name}\n  {asked.question}\n" in out
+    assert "one of " in out
+    assert [
+        scpslab("assignment", "predict", name, "--in", started.folder)[1].splitlines()[0] for name in ("time",)
+    ] == ["time"]
+    # Nothing of it is a prediction.
+    assert [line.event for line in started.log()] == ["start"]
+    assert "found no prediction" in scpslab("assignment", "predict", "tiem", "--in", started.folder)[2]
