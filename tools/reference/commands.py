@@ -26,7 +26,8 @@ def _rows(typed: str, command: Any) -> Iterator[str]:
         yield from _rows(f"{typed} {name}", subcommand)
     if hasattr(command, "commands"):
         return
-    arguments = [one.metavar for one in command.params if one.param_type_name == "argument"]
+    of = [(one.metavar, one.required) for one in command.params if one.param_type_name == "argument"]
+    arguments = [name if required or name.startswith("[") else f"[{name}]" for name, required in of]
     options = [
         "/".join(f"`{option}`" for option in (*one.opts, *one.secondary_opts))
         for one in command.params

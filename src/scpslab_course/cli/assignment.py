@@ -96,10 +96,10 @@ def start(
 
 
 def predict(
-    key: Annotated[str, typer.Argument(metavar="[KEY", help="The name of the prediction.")] = "",
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The name of the prediction.")] = "",
     value: Annotated[
         str,
-        typer.Argument(metavar="VALUE]", help='Your prediction, also with a unit: "12 s". An interval: "10..20 s".'),
+        typer.Argument(metavar="VALUE", help='Your prediction, also with a unit: "12 s". An interval: "10..20 s".'),
     ] = "",
     in_: In = None,
 ) -> None:
