@@ -238,6 +238,8 @@ def _in_our_words(error: yaml.YAMLError) -> str:
     What began in an earlier line, such as a list without its end, is named with that line.
     """
     said = getattr(error, "problem", None) or str(error).splitlines()[0]
+    if said.startswith("mapping values"):
+        return 'found ":" where no key can be; expected YAML: text with ":" in quotes, or indented below a key and "|"'
     doing, begun, mark = (getattr(error, name, None) for name in ("context", "context_mark", "problem_mark"))
     since = (
         f" {doing} that begins in line {begun.line + 1}" if doing and begun and mark and begun.line < mark.line else ""

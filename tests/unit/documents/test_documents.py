@@ -260,6 +260,14 @@ OTHER = ["010", "1:30", "1_0", "0x1F", "0b11", "-07", "00", "1_0.5", "1:30.5"]
             for value in OTHER
         ),
         *((f"more: {value}\n", "found a whole number of hundreds of digits") for value in TOO_LONG),
+        (
+            "title: On the hop: 4\n",
+            'found ":" where no key can be; expected YAML: text with ":" in quotes, or indented below',
+        ),
+        (
+            "title: x\n  more: y\n",
+            'found ":" where no key can be; expected YAML: text with ":" in quotes, or indented below',
+        ),
         ('more: !!int ""\n', 'found "", of which the tag int makes no value; expected YAML. Correct the line.'),
         (
             'more: !!timestamp "x"\n',
