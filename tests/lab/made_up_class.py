@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,10 +102,10 @@ class MadeUpClass:
         return plan_issue(self.course, self.course.secret(), term, list(whose), marked, self._reference)
 
 
-def reference(assignment: Assignment, parameters: Mapping[str, AxisValue]) -> Rows:
+def reference(assignment: Assignment, parameters: Mapping[str, AxisValue], scenarios: Sequence[str]) -> Rows:
     """The results that bands of difficulty read; nothing is said meanwhile."""
     with scratch() as folder:
-        return rows_of(run_variant(assignment, parameters, RunOptions(out=folder)))
+        return rows_of(run_variant(assignment, parameters, RunOptions(out=folder), scenarios=scenarios))
 
 
 def assignments(is_whole: bool) -> list[str]:
