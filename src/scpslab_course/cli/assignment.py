@@ -112,7 +112,7 @@ def predict(
     """
     workspace = _open(in_)
     asked = workspace.assignment.file.predictions
-    if key and key not in asked:
+    if (key or value) and key not in asked:
         raise UsageError(f'{workspace.assignment.name}: found no prediction "{key}"; {one_of(key, asked)}')
     if not value:
         for name in [key] if key else asked:
