@@ -292,19 +292,20 @@ def _shared(one: Grade, others: Sequence[Grade]) -> Iterator[tuple[str, float, s
     theirs = _Index((value, other.student) for other in others for value in other.numbers.values())
     for text in dict.fromkeys(one.foreign):
         yield from ((text, exact, student) for exact, student in theirs.rounded_to(text))
-    # Where the same was asked, a count of two digits says something, too.
+    # Where the same was asked, a count of two digits says something, too; not one's own number in another unit.
     for part in one.parts:
         if part.label in one.numbers and part.kind == "answer" and part.earned != part.points:
-            for text in (text for text in _numbers(part.given[:LONGEST_NUMBER]) if _written_digits(text) > 1):
+            written = (text for text in _numbers(part.given[:LONGEST_NUMBER]) if _written_digits(text) > 1)
+            for text in (text for text in written if not _is_rounded(text, one.numbers[part.label])):
                 right = ((other.numbers.get(part.label, 0), other.student) for other in others)
-                yield from ((text, *of) for of in right if of[0] > 0 and _is_rounded(text, float(text), of[0]))
+                yield from ((text, *of) for of in right if _is_rounded(text, of[0]))
 
 
 def _apart(texts: Iterable[str]) -> Iterator[str]:
     """The numbers without those that are another one of them, rounded: a number in two roundings is one."""
     every = list(dict.fromkeys(texts))
     for text in every:
-        rounded = (other for other in every if _is_rounded(text, float(text), float(other)))
+        rounded = (other for other in every if _is_rounded(text, float(other)))
         if max(rounded, key=lambda other: (_digits(other), other)) == text:
             yield text
 
@@ -328,7 +329,7 @@ class _Index:
         place, near = _place(written), 0.001
         first = bisect_left(self._sorted, (place - near,))
         last = bisect_left(self._sorted, (place + near,))
-        return [(value, owner) for _, value, owner in self._sorted[first:last] if _is_rounded(text, written, value)]
+        return [(value, owner) for _, value, owner in self._sorted[first:last] if _is_rounded(text, value)]
 
 
 def _place(value: float) -> float:
@@ -363,9 +364,11 @@ def _digits(text: str) -> int:
     return len(digits.lstrip("0"))
 
 
-def _is_rounded(text: str, written: float, exact: float) -> bool:
-    """Whether a number is another one, rounded to its digits; in whatever power of ten a unit gives. Neither is 0."""
-    places = len(text.partition(".")[2])
+def _is_rounded(text: str, exact: float) -> bool:
+    """Whether a number is another one, rounded to its digits; in whatever power of ten a unit gives. 0 is none."""
+    written, places = float(text), len(text.partition(".")[2])
+    if written <= 0 or exact <= 0:
+        return False
     scale = 10.0 ** (3 * round(math.log10(written / exact) / 3))
     return abs(written - exact * scale) <= 0.501 * 10.0**-places
 

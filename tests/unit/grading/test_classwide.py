@@ -50,7 +50,7 @@ def test_an_index_finds_exactly_the_numbers_that_a_text_rounds(exact, others, di
     found = _Index((value, str(number)) for number, value in enumerate(numbers)).rounded_to(text)
 
     assert {owner for _, owner in found} == {
-        str(number) for number, value in enumerate(numbers) if _is_rounded(text, float(text), value)
+        str(number) for number, value in enumerate(numbers) if _is_rounded(text, value)
     }
 
 
@@ -112,6 +112,21 @@ def test_counts_say_something_where_the_same_was_asked():
     assert copied(repair="416.11187 ms", resends="5", outage="5") == []
     assert copied(repair="0.0", resends="00", outage="31") == []
     assert copied(repair="416.11187 ms", outage="0.005") == []
+
+
+@pytest.mark.parametrize(("own", "names"), [((7.003556, 5.97981, 87.0), 0), ((9.1, 4.2, 51.0), 1)])
+def test_ones_own_numbers_in_another_unit_are_no_copies(own, names):
+    """Where variants have nearly the same right numbers, one's own are right for others, too."""
+    asked = ("rounds", "ratio", "resent")
+    anna = made("anna", {f"answer {name}": value for name, value in zip(asked, (7.00355, 5.97976, 87.0), strict=True)})
+    parts = [
+        Graded("answer", name, "?", 2, 0.0, "", text)
+        for name, text in zip(asked, ("7003.6", "5979.8", "87000"), strict=True)
+    ]
+    bo = made("bo", {f"answer {name}": value for name, value in zip(asked, own, strict=True)})
+    bo = classwide.wrote(dataclasses.replace(bo, parts=tuple(parts)), "", known(SMALL))
+
+    assert len(list(classwide.findings(bo, [anna, bo]))) == names
 
 
 def test_of_ratios_near_1_the_digits_count_that_tell_them_from_1():
