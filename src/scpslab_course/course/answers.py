@@ -259,9 +259,8 @@ def asked_in(asked: Answer | Prediction) -> Iterator[str]:
     elif asked.kind == "text":
         form = f"about {asked.words} words, at most {asked.most_words}"
     else:
-        form = ("a number" if asked.kind == "number" else f"LOW{BETWEEN}HIGH") + (
-            f" in {asked.unit}" if asked.unit else ""
-        )
+        what = "a number" if asked.kind == "number" else f"LOW{BETWEEN}HIGH"
+        form = f"{what} in {asked.unit}" if asked.unit else what
     yield f"({form}; {asked.points:g} point{'' if asked.points == 1 else 's'})"
     if asked.kind == "choice":
         yield from (f"  {word}: {meaning}" for word, meaning in asked.choices.items())

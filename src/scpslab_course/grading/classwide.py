@@ -295,8 +295,9 @@ def _shared(one: Grade, others: Sequence[Grade]) -> Iterator[tuple[str, float, s
     # Where the same was asked, a count of two digits says something, too; not one's own number in another unit.
     for part in one.parts:
         if part.label in one.numbers and part.kind == "answer" and part.earned != part.points:
-            written = (text for text in _numbers(part.given[:LONGEST_NUMBER]) if _written_digits(text) > 1)
-            for text in (text for text in written if not _is_rounded(text, one.numbers[part.label])):
+            for text in _numbers(part.given[:LONGEST_NUMBER]):
+                if len(text.replace(".", "").lstrip("0")) < 2 or _is_rounded(text, one.numbers[part.label]):
+                    continue
                 right = ((other.numbers.get(part.label, 0), other.student) for other in others)
                 yield from ((text, *of) for of in right if _is_rounded(text, of[0]))
 
@@ -348,11 +349,6 @@ def _written(grade: Grade, write_up: str) -> Iterator[str]:
 def _numbers(text: str) -> list[str]:
     """The numbers of a text, also those whose thousands are apart, or that have their unit directly behind."""
     return NUMBER.findall(UNIT.sub(" ", THOUSANDS.sub("", _seen(text))))
-
-
-def _written_digits(text: str) -> int:
-    """All digits of a number but leading zeros."""
-    return len(text.replace(".", "").lstrip("0"))
 
 
 def _digits(text: str) -> int:
