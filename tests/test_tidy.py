@@ -285,6 +285,11 @@ def test_files_of_rust_stay_small():
     assert [f"{where(path)}: {lines} lines" for path, lines in counts.items() if lines > RUST_FILE_LINES] == []
 
 
+def test_the_changelog_stays_short():
+    """What a user must know; the rest is git's."""
+    assert len((ROOT / "CHANGELOG.md").read_bytes()) <= 25_000
+
+
 def test_no_module_is_a_drawer_for_everything():
     assert [where(path) for path in python_files() if path.stem in BANNED_MODULES] == []
 
