@@ -59,11 +59,7 @@ def main(part: str, *words: str) -> None:
 
 
 def overhead(folder: Path, cells: float = 1500) -> None:
-    """Overhead CELLS: a cell with the local executor, in shards, taken from the results that they kept, and on workers
-    of Dask.
-    """
-    from scpslab.running.shard import Shard  # noqa: PLC0415
-
+    """Overhead CELLS: a cell with the local executor, taken from the results that it kept, and on workers of Dask."""
     bench, number = Bench(folder), int(cells)
     print(f"What distributing costs ({number} cells without labs)")
 
@@ -73,10 +69,8 @@ def overhead(folder: Path, cells: float = 1500) -> None:
 
     local, local_s = run("local")
     print(f"local:  {1000 * local_s / cells:.2f} ms a cell")
-    shard_s = sum(run("shards", shard=Shard(one, 2))[1] for one in (1, 2))
-    print(f"shards: {1000 * shard_s / cells:.2f} ms a cell, {shard_s / local_s:.2f} of local")
-    merged, merge_s = run("merged", use_cache=True)
-    print(f"run from the results that the shards kept: {1000 * merge_s / cells:.2f} ms a cell")
+    again, again_s = run("again", use_cache=True)
+    print(f"again, from the results that were kept: {1000 * again_s / cells:.2f} ms a cell")
     dask, dask_s = run("dask", executor="dask", cluster="local")
     first_s = bench.times("CellDone")[0] - bench.times("RunStarted")[0]
     rest_ms = 1000 * (bench.times("CellDone")[-1] - bench.times("CellDone")[0]) / cells
@@ -85,26 +79,19 @@ def overhead(folder: Path, cells: float = 1500) -> None:
         f"first result after {first_s:.1f} s, then {rest_ms:.2f} ms a cell"
     )
     print(f"memory: {_memory_mib():.0f} MiB for {number} cells")
-    tables = {(ran / "results.csv").read_bytes() for ran in (local, merged, dask)}
+    tables = {(ran / "results.csv").read_bytes() for ran in (local, again, dask)}
     print("results.csv: the same bytes" if len(tables) == 1 else "results.csv: OTHER BYTES")
 
 
 def plans(folder: Path, cells: float = 10**5) -> None:
-    """Plans CELLS: planning and dividing alone."""
+    """Plans CELLS: planning alone."""
     from scpslab.running import RunOptions, plan_run  # noqa: PLC0415
-    from scpslab.running.shard import cut  # noqa: PLC0415
 
     Bench(folder)
     print(f"What planning costs ({int(cells)} cells)")
     began = time.monotonic()
-    made = plan_run("links/transfer", RunOptions(overrides=_of(int(cells)), out=folder / "runs"))
-    print(f"planned: {1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB", flush=True)
-    began = time.monotonic()
-    sizes = sorted(len(part) for part in cut(made.plans, 1000))
-    print(
-        f"divided into 1000 shards of {sizes[0]} to {sizes[-1]} cells: "
-        f"{1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB"
-    )
+    plan_run("links/transfer", RunOptions(overrides=_of(int(cells)), out=folder / "runs"))
+    print(f"planned: {1000 * (time.monotonic() - began) / cells:.2f} ms a cell, {_memory_mib():.0f} MiB")
 
 
 def cost(_: Path, runs: str) -> None:

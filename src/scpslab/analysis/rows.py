@@ -1,7 +1,7 @@
 """Rows of results.csv in the user's own store, so that a cell's captures are read once in its life.
 
 A row's key is the hash of all files that it is derived from, and of the code that derives it: of changed files or
-changed code there is no row, and archives, workers and shared stores bring none.
+changed code there is no row, and archives and workers bring none.
 """
 
 from __future__ import annotations

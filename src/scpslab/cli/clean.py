@@ -14,7 +14,6 @@ from scpslab.core.errors import CapabilityError, LabError, UsageError
 from scpslab.engine import host, hostlab
 from scpslab.engine.kept import end_keepers
 from scpslab.engine.virtual import TEMPLATES
-from scpslab.running.shard import FOLDER as SHARDS
 from scpslab.runs import RunFolder, held
 from scpslab.runs.store import DAY_S, RESULTS, Store
 from scpslab.setup import cache_dir, own_images
@@ -90,7 +89,7 @@ def clean(
     for name in BUILT if images else ():
         for path in sorted((cache_dir() / name).glob(HASHED)):
             _remove(path)
-    for path in sorted((*runs.iterdir(), *(runs / SHARDS).glob("*"))) if runs else ():
+    for path in sorted(runs.iterdir()) if runs else ():
         if RunFolder(path).unfinished_cells():
             _unfinished(RunFolder(path))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +21,6 @@ from scpslab.engine import DEFAULT, ENGINES
 from scpslab.running import RunOptions, run_campaign, run_scenario
 from scpslab.running.run_plan import EXECUTORS
 from scpslab.running.runner import RunResult
-from scpslab.running.shard import Shard
 from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
 
@@ -59,13 +57,6 @@ def run(  # typer calls it by name
             "commands as root.",
         ),
     ] = False,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="K/N",
-            help="Run only part K of N, and keep its results; a run without it takes them all.",
-        ),
-    ] = None,
     executor: Annotated[str | None, EXECUTOR] = None,
     cluster: Annotated[
         str | None,
@@ -79,7 +70,7 @@ def run(  # typer calls it by name
 
     The command runs every cell, draws the figures and prints the run folder last. It is safe to interrupt: finished
     cells are kept. A campaign (campaigns/papers) runs several scenarios; its folder links to their runs, and "scpslab
-    report" makes one page of them. "scpslab docs scale" explains runs on several machines (--shard, --cluster).
+    report" makes one page of them. "scpslab docs scale" explains runs on several machines (--cluster).
 
     Examples: scpslab run fy97/fig04:kernel-demo · scpslab run fy97/fig04:kernel-test --set sweep.stack=fy97-reno
     """
@@ -88,22 +79,27 @@ def run(  # typer calls it by name
     if ENGINES[engine].reach:
         check_consent(engine, scenario, trust, console)
     options = RunOptions(
-        engine=engine, jobs=jobs, use_cache=cache, snapshots=snapshots, out=out, overrides=set_ or [], trust=trust
+        engine=engine,
+        jobs=jobs,
+        executor=executor,
+        cluster=cluster,
+        use_cache=cache,
+        snapshots=snapshots,
+        out=out,
+        overrides=set_ or [],
+        trust=trust,
     )
-    options = replace(options, shard=Shard.parse(shard) if shard else None, executor=executor, cluster=cluster)
     listeners = [ConsoleProgress(console, jobs, is_here=executor == "local")]
     scenario = todays_name(scenario)
     if is_campaign(scenario):
         campaign = run_campaign(scenario, options, listeners)
         typer.echo(campaign.folder)
-        # A shard has no table, and so nothing to check.
         # All of them are shown.
-        missed = [run for run in campaign.runs if run.checks and not options.shard and not _checks_hold(run, console)]
+        missed = [run for run in campaign.runs if run.checks and not _checks_hold(run, console)]
         is_good = not missed and not campaign.failed
     else:
         result = run_scenario(scenario, options, listeners)
-        # A shard has no table or figure of its own.
-        is_good = (bool(options.shard) or _show(result, console)) and not result.failed
+        is_good = _show(result, console) and not result.failed
         typer.echo(result.folder)
     if not is_good:
         raise typer.Exit(FAILED_EXIT)

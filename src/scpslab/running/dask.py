@@ -28,7 +28,7 @@ from scpslab.lab.records import Status
 from scpslab.running import clusters, remote
 from scpslab.running.clusters import RefusedError
 from scpslab.running.executors import Executor, Reports
-from scpslab.running.shard import batches
+from scpslab.running.order import batches
 from scpslab.runs import CellFiles
 from scpslab.runs.store import unpack
 from scpslab.scenario.planning import expected

@@ -21,7 +21,6 @@ from scpslab.plan import Plan
 from scpslab.plan.error_models import Errors
 from scpslab.running.dask import DaskExecutor
 from scpslab.running.executors import Executor, LocalExecutor
-from scpslab.running.shard import FOLDER, Shard
 from scpslab.runs import RunFolder
 from scpslab.runs.run import RUNS, VECTORS
 from scpslab.runs.store import Store, stores
@@ -50,8 +49,6 @@ class RunOptions:
     out: Path = RUNS
     overrides: list[str] = field(default_factory=list)
     trust: bool = False
-    # Only this part of the cells.
-    shard: Shard | None = None
 
     def __post_init__(self) -> None:
         if not str(self.out).isprintable():
@@ -69,24 +66,20 @@ class RunOptions:
         """
         return EXECUTORS[self.executor](self.jobs, self.cluster)
 
-    def place(self, name: str) -> Path:
-        """The folder of a run or campaign of this name."""
-        return self.out / FOLDER / f"{name}{self.shard.suffix}" if self.shard else self.out / name
-
 
 @dataclass(frozen=True)
 class RunPlan:
     """A run before it is carried out.
 
-    `every`: the plan of each cell, of which a shard carries out some; `own`: further files on which the plans depend,
-    by name. `asked`: what the manifest says of who asked for the run; plans from an archive have no command of their
-    own. `beside`: the folder of the user's own scenario, from which recipes of figures and claims are taken along.
+    `plans`: the plan of each cell; `own`: further files on which the plans depend, by name. `asked`: what the manifest
+    says of who asked for the run; plans from an archive have no command of their own. `beside`: the folder of the
+    user's own scenario, from which recipes of figures and claims are taken along.
     """
 
     scenario: str
     seed: int
     resolved: str
-    every: Mapping[str, Plan]
+    plans: Mapping[str, Plan]
     options: RunOptions
     own: Mapping[str, bytes] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
@@ -96,20 +89,14 @@ class RunPlan:
     stores: tuple[Store, ...] = field(default_factory=stores)
 
     @cached_property
-    def plans(self) -> Mapping[str, Plan]:
-        """The plans that are carried out, by cell id."""
-        shard = self.options.shard
-        return {cell_id: self.every[cell_id] for cell_id in shard.cells(self.every)} if shard else self.every
-
-    @cached_property
     def name(self) -> str:
-        """The name of the whole run: the same for the same plans on the same engine."""
+        """The name of the run: the same for the same plans on the same engine."""
         return RunFolder.name_of(self.scenario, self.resolved, self.options.engine, self.own)
 
     @property
     def folder(self) -> RunFolder:
         """Where the results come."""
-        return RunFolder(self.options.place(self.name))
+        return RunFolder(self.options.out / self.name)
 
 
 def plan_run(name: str, options: RunOptions) -> RunPlan:

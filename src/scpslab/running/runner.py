@@ -35,7 +35,6 @@ from scpslab.running.events import CellDone, CellProgress, CellStarted, Listener
 from scpslab.running.executors import Executor
 from scpslab.running.order import in_order
 from scpslab.running.run_plan import RunOptions, RunPlan, asked, plan_run, program
-from scpslab.running.shard import DONE
 from scpslab.runs import CampaignFolder, held
 from scpslab.runs.run import Progress
 from scpslab.runs.store import LIMIT, Store, cell_key
@@ -110,11 +109,8 @@ def run_campaign(name: str, options: RunOptions, listeners: Sequence[Listener] =
         overrides = [*member.overrides, *options.overrides]
         runs.append(plan_run(member.name, replace(options, overrides=overrides)))
     digest = hashlib.sha256("\n".join(run.name for run in runs).encode()).hexdigest()[:8]
-    own_name = file_name(file_label(campaign.name), digest)
-    folder = CampaignFolder(options.place(own_name))
+    folder = CampaignFolder(options.out / file_name(file_label(campaign.name), digest))
     head = {"campaign": campaign.name, "title": campaign.title, **asked(name, options), "program": program()}
-    if options.shard:
-        head["shard"] = {"campaign": own_name, "number": options.shard.number, "of": options.shard.of}
     entries = [
         {"scenario": run.scenario, "overrides": run.options.overrides, "cells": len(run.plans), "run": path}
         for run, path in ((run, folder.path_of(run.folder)) for run in runs)
@@ -154,7 +150,7 @@ def _carry_out(runs: Sequence[RunPlan], options: RunOptions, tell: Listener) -> 
             tell(Note(warning))
     with ExitStack() as stack:
         engine = stack.enter_context(closing(ENGINES[options.engine](snapshots=options.snapshots)))
-        every = [plan for run in runs for plan in run.every.values()]
+        every = [plan for run in runs for plan in run.plans.values()]
         engine.prepare(lambda text, /, *, is_under_way=False: tell(Note(text, is_under_way)), every)
         works: dict[Path, _Work] = {}
         try:
@@ -282,8 +278,8 @@ class _Work:
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in run.plans.items()}
         self.manifest = self._opened(self._facts())
         self._drop_foreign_cells()
-        # Stores that still take results.
-        self._keeping = list(run.stores)
+        # Whether the user's store still takes results.
+        self._keeps = True
         self._told: set[str] = set()
         # The row of a cell in results.csv.
         self._row = results.Rows(run.stores[0]).row if run.options.use_cache else results.derived
@@ -313,7 +309,7 @@ class _Work:
         self.manifest.cells = dict(sorted(self.manifest.cells.items()))
         self.manifest.took_s = dict(sorted(self.manifest.took_s.items()))
         self.manifest.wall_s = round(time.monotonic() - self._began, 2)
-        self.manifest.status = DONE if self.run.options.shard else "completed"
+        self.manifest.status = "completed"
         self._write_manifest()
         self.stage = Stage.WHOLE
         warnings: list[str] = []
@@ -387,13 +383,11 @@ class _Work:
         """What the manifest says besides the cells."""
         run, engine = self.run, self.engine
         facts: dict[str, object] = {"scenario": run.scenario, "engine": engine.name}
-        facts["engine_hashes"] = sorted({engine.hash(plan) for plan in run.every.values()})
+        facts["engine_hashes"] = sorted({engine.hash(plan) for plan in run.plans.values()})
         facts |= {"seed": run.seed, **run.asked, "program": program(), "machine": _machine() | engine.facts()}
-        if engine.deterministic and (reason := not_promised(run.every.values())):
+        if engine.deterministic and (reason := not_promised(run.plans.values())):
             self.note(reason)
-            facts["not_promised"] = sorted(cell_id for cell_id, plan in run.every.items() if own_images(plan))
-        if shard := run.options.shard:
-            facts["shard"] = {"run": run.name, "number": shard.number, "of": shard.of}
+            facts["not_promised"] = sorted(cell_id for cell_id, plan in run.plans.items() if own_images(plan))
         return facts
 
     def _opened(self, facts: dict[str, object]) -> Progress:
@@ -467,16 +461,19 @@ class _Work:
             return None
 
     def _keep(self, cell_id: str) -> None:
-        """Keeps a result. Without a store, as when its disk is full, the run goes on: its own folder has everything."""
-        for store in tuple(self._keeping):
-            try:
-                store.keep(self.keys[cell_id], self.folder.cell(cell_id).path)
-            except OSError as error:
-                self._keeping.remove(store)
-                what = f"found {error.strerror}; expected a folder that takes results"
-                own = ' Free disk space there ("scpslab clean --results"), or set SCPSLAB_CACHE to another folder.'
-                advice = own if store is self.run.stores[0] else ""
-                self.note(f"{store.root}: {what}. This run goes on and keeps no more of them there.{advice}")
+        """Keeps a result. Without the store, as when its disk is full, the run goes on: its own folder has all."""
+        if not self._keeps:
+            return
+        store = self.run.stores[0]
+        try:
+            store.keep(self.keys[cell_id], self.folder.cell(cell_id).path)
+        except OSError as error:
+            self._keeps = False
+            self.note(
+                f"{store.root}: found {error.strerror}; expected a folder that takes results. This run goes on and "
+                'keeps no more of them there. Free disk space there ("scpslab clean --results"), or set SCPSLAB_CACHE '
+                "to another folder."
+            )
 
     def _enter(self, cell_id: str, status: Status) -> None:
         self.manifest.cells[cell_id] = {"key": self.keys[cell_id], "status": status.status}

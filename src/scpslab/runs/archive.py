@@ -191,11 +191,6 @@ def _inputs(run: Path) -> tuple[Path, ...]:
 
 def _digest(run: Path) -> RunDigest:
     manifest = RunFolder(run).manifest()
-    if manifest.is_shard:
-        raise ResultError(
-            f"{run}: found a shard of a run; expected a whole run. "
-            "Run the scenario without --shard where the results of all shards are kept, then export that run."
-        )
     if manifest.status != "completed":
         raise ResultError(
             f"{run}: status: found {manifest.status}; expected a completed run. Run the scenario again: "

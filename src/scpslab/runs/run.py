@@ -84,7 +84,6 @@ class Manifest:
     program: Program | None = None
     file: str | None = None
     evidence: bool | None = None
-    is_shard: bool = False
     cells: Mapping[str, CellEntry] = field(default_factory=dict)
     took_s: Mapping[str, float] = field(default_factory=dict)
 
@@ -105,7 +104,6 @@ class Manifest:
             program=Program.of(section(fields, "program")) if section(fields, "program") else None,
             file=text(fields, "file"),
             evidence=fields["evidence"] is True if "evidence" in fields else None,
-            is_shard="shard" in fields,
             cells={cell: entry for cell, entry in entries.items() if entry},
             took_s={cell: time_s for cell, time_s in times.items() if time_s is not None and 0 <= time_s < MOST_S},
         )

@@ -1,5 +1,5 @@
 """Results by content: a finished cell is one file, named by the hash of everything that determines it, in the user's
-folder and in shared ones.
+folder and in the system's.
 
 A file is written under a name of its own and renamed: that is one step on every file system, NFS too, and needs no
 lock. It begins with the SHA-256 of the rest, which every reader checks, so that a file which a crash or a full disk has
@@ -25,13 +25,13 @@ from typing import BinaryIO
 
 from scpslab import plan as plans
 from scpslab.core.archive import CHUNK_BYTES, described, pack, unpack_members
-from scpslab.core.errors import MemberError, ResultError, UsageError
+from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.names import UNFINISHED
 from scpslab.plan import Plan
 from scpslab.setup import cache_dir, system_cache
 
-# The shared folder's place, and the size up to which results are kept on this machine.
-SHARED, LIMIT = "SCPSLAB_STORE", "SCPSLAB_RESULTS_LIMIT"
+# The size up to which results are kept on this machine.
+LIMIT = "SCPSLAB_RESULTS_LIMIT"
 RESULTS = "results"
 SUFFIX, ROW = ".cell", ".row"
 # Files that are being written; what is a day old there has no writer any more.
@@ -54,38 +54,19 @@ def cell_key(plan: Plan, engine_hash: str) -> str:
 
 
 def stores() -> tuple[Store, ...]:
-    """This user's store, that of the system cache, and the one that machines share, as far as there are any, in the
-    order in which they are asked.
+    """This user's store, and that of the system cache if there is one, in the order in which they are asked.
 
     Raises:
-        UsageError: the shared folder is not there.
         CapabilityError: the system cache is not there.
     """
-    own, system, shared = cache_dir(), system_cache(), shared_store()
-    of_system = (Store(system / RESULTS, is_only_read=True),) if system is not None and system != own else ()
-    return (own_store(), *of_system, *((shared,) if shared else ()))
+    system = system_cache()
+    of_system = (Store(system / RESULTS, is_only_read=True),) if system is not None and system != cache_dir() else ()
+    return (own_store(), *of_system)
 
 
 def own_store() -> Store:
     """This user's store."""
     return Store(cache_dir() / RESULTS)
-
-
-def shared_store() -> Store | None:
-    """The store that machines share; None if the user names none.
-
-    Raises:
-        UsageError: the folder is not there.
-    """
-    if not (named := os.environ.get(SHARED)):
-        return None
-    shared = Path(named).absolute()
-    if not shared.is_dir():
-        raise UsageError(
-            f"{SHARED}: found no folder {shared}; expected the folder of results that machines share. "
-            f"Make it, or unset {SHARED}."
-        )
-    return Store(shared)
 
 
 class Store:
@@ -210,7 +191,7 @@ def packed(folder: Path) -> bytes:
 def unpack(file: BinaryIO, folder: Path) -> None:
     """Unpacks an entry to `folder`, whole or not at all.
 
-    Whoever wrote it may be a stranger: a joined store is others' work.
+    Whoever wrote it may be a stranger, such as a worker.
 
     Raises:
         MemberError: it is not what `packed` made.

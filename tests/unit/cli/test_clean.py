@@ -60,12 +60,3 @@ def test_a_shared_folder_keeps_files_of_others(scpslab, tmp_path):
 
     assert scpslab("clean", "--results", "--store", tmp_path)[0] == 0
     assert [path.name for path in writing.iterdir()] == ["novel.txt"]
-
-
-def test_unfinished_cells_of_shards_go_too(scpslab, tmp_path):
-    cells = [tmp_path / run / "cells" / "r1.part" for run in ("one-0001", "shards/one-0001-1-of-2")]
-    for cell in cells:
-        cell.mkdir(parents=True)
-
-    assert scpslab("clean", "--runs", tmp_path)[0] == 0
-    assert not any(cell.exists() for cell in cells)

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from scpslab import scenario
 from scpslab.engine.uml import no_network
 from scpslab.running import run_campaign
-from scpslab.running.order import in_order
+from scpslab.running.order import batches, in_order
+from scpslab.scenario import planning
 
 NETWORKS = {name: no_network({"wall_s": 60, "memory_mib": mib}) for name, mib in (("a", 256), ("b", 512), ("c", 1024))}
 
@@ -16,6 +18,17 @@ def test_longest_first_and_as_many_networks_at_a_time_as_jobs(jobs, expected):
     costs_s = {"b1": 1.0, "a1": 1.5, "c1": 0.5, "b2": 2.0, "a3": 3.0}
     plans = {name: NETWORKS[name[0]] for name in costs_s}
     assert in_order(plans, costs_s, jobs) == expected.split()
+
+
+@pytest.mark.parametrize("most_s", [0, 3, 1e9])
+def test_batches_hold_every_cell_once_and_are_no_longer_than_asked(most_s):
+    plans = {cell.id: planning.plan(cell) for cell in scenario.cells(scenario.load("fy97/fig04:kernel-demo"))}
+    found = list(batches(plans, most_s))
+    assert sorted(cell for batch in found for cell in batch) == sorted(plans)
+    assert all(
+        len(batch) == 1 or sum(planning.expected(plans[cell]).wall_s for cell in batch) <= most_s for batch in found
+    )
+    assert (max(map(len, found)) == 1) == (most_s == 0)
 
 
 def test_a_cell_of_two_runs_is_carried_out_once(run_fake, tmp_path):

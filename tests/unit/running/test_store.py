@@ -13,7 +13,6 @@ import pytest
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.running import RunOptions
 from scpslab.running.events import CellDone, Note
-from scpslab.running.shard import Shard
 from scpslab.running.verify import Sample, verify
 from scpslab.runs.store import Store, packed
 
@@ -93,10 +92,8 @@ class Stale(io.RawIOBase):
 @pytest.mark.parametrize("when", ["opened", "read"])
 def test_an_entry_that_cannot_be_read_costs_no_run(run_fake, tmp_path, monkeypatch, when):
     """As another user's, or one on a server that has gone."""
-    (tmp_path / "shared").mkdir()
-    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "shared"))
     run_fake()
-    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "another"))
+    system_cache_of(tmp_path, monkeypatch)
     opened = Path.open
 
     def stale(path, *rest, **named):
@@ -155,11 +152,15 @@ def test_files_that_go_while_they_are_looked_at_are_no_trouble(tmp_path, cell):
     assert not left.exists()
 
 
-def test_a_run_takes_results_of_another_machine(run_fake, tmp_path, monkeypatch):
-    (tmp_path / "shared").mkdir()
-    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "shared"))
-    run_fake()
+def system_cache_of(tmp_path, monkeypatch):
+    """What was this user's cache is the system's from now on."""
+    monkeypatch.setenv("SCPSLAB_SYSTEM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "another"))
+
+
+def test_a_run_takes_results_of_the_system_cache(run_fake, tmp_path, monkeypatch):
+    run_fake()
+    system_cache_of(tmp_path, monkeypatch)
     events = []
     run_fake(out=tmp_path / "there", listeners=[events.append])
     assert [event.cached for event in events if isinstance(event, CellDone)] == [True] * 3
@@ -177,27 +178,15 @@ def test_a_run_names_a_damaged_result_and_runs_the_cell_again(run_fake, tmp_path
     assert Store(tmp_path / "cache" / "results").fetch(damaged.stem, tmp_path / "whole")
 
 
-@pytest.mark.parametrize(
-    ("full", "advice"),
-    [("shared", "keeps no more of them there."), ("results", "set SCPSLAB_CACHE to another folder.")],
-)
-def test_a_full_store_ends_no_run(run_fake, tmp_path, monkeypatch, full, advice):
-    (tmp_path / "shared").mkdir()
-    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "shared"))
-    own = Store.keep
-
+def test_a_full_store_ends_no_run(run_fake, monkeypatch):
     def keep(store, key, folder):
-        if store.root.name == full:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        own(store, key, folder)
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Store, "keep", keep)
     events = []
     assert run_fake(listeners=[events.append]).incomplete == 3
     (note,) = (event.text for event in events if isinstance(event, Note) and "No space left" in event.text)
-    assert note.endswith(advice)
-    others = {"shared": tmp_path / "cache" / "results", "results": tmp_path / "shared"}
-    assert len(list(Store(others[full]).entries())) == 3
+    assert note.endswith("set SCPSLAB_CACHE to another folder.")
 
 
 def test_a_limit_holds_after_each_run(run_fake, tmp_path, monkeypatch):
@@ -206,12 +195,6 @@ def test_a_limit_holds_after_each_run(run_fake, tmp_path, monkeypatch):
     assert list(Store(tmp_path / "cache" / "results").entries()) == []
     monkeypatch.setenv("SCPSLAB_RESULTS_LIMIT", "much")
     with pytest.raises(UsageError, match="SCPSLAB_RESULTS_LIMIT: found"):
-        run_fake()
-
-
-def test_a_store_that_is_not_there_is_told(run_fake, tmp_path, monkeypatch):
-    monkeypatch.setenv("SCPSLAB_STORE", str(tmp_path / "none"))
-    with pytest.raises(UsageError, match="expected the folder of results that machines share"):
         run_fake()
 
 
@@ -269,8 +252,3 @@ class Zeros(io.RawIOBase):
 
     def read(self, size=-1):
         return bytes(size)
-
-
-def test_a_shard_is_not_verified_as_a_run(in_this_process, run_fake):
-    with pytest.raises(ResultError, match="found a shard of a run"):
-        verify(run_fake(shard=Shard(1, 1)).folder, RunOptions(jobs=1))
