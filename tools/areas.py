@@ -37,7 +37,6 @@ AREAS: dict[str, tuple[str, ...]] = {
         "autograder",
         "class",
         "costly_submissions",
-        "inginious",
         "policy",
         "semester",
         "transport",

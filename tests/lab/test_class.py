@@ -39,7 +39,7 @@ from tests.lab.spoilt_submissions import MARKUP, spoilt
 
 FITTING = of_assignment(load_assignment(SMALL))
 IS_WHOLE = "SCPSLAB_CLASS" in os.environ
-FACTS = Facts("Made up", "term-1", "2026-11-22T20:00:00Z")
+FACTS = Facts("Made up", "term-1")
 
 
 @pytest.fixture(scope="module")

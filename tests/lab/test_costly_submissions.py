@@ -78,12 +78,12 @@ def graded(tmp_path_factory):
         files.append(folder / f"{number}.submission.tar.gz")
         files[-1].write_bytes(change(right))
     (folder / "who.csv").write_text("file,student\n" + "".join(f"{file.name},anna\n" for file in files))
-    asked = ["--course", made.course.folder, "--submitters", folder / "who.csv", "--format", "classroom50"]
-    command = [ROOT / "scpslab", "grade", *files, *asked, "--out", folder / "grades"]
+    asked = ["--course", made.course.folder, "--submitters", folder / "who.csv", "--format", "json"]
+    command = [ROOT / "scpslab", "grade", *files, *asked, "--out", folder / "grades.json"]
     begun = time.monotonic()
     measured = [sys.executable, "-c", LARGEST_CHILD, *command]
     largest_kib = int(subprocess.run(measured, capture_output=True, text=True, check=True).stdout)
-    grades = [json.loads(path.read_text()) for path in sorted((folder / "grades").iterdir())]
+    grades = json.loads((folder / "grades.json").read_text())
     return dict(zip(COSTLY, grades, strict=True)), largest_kib, time.monotonic() - begun
 
 
@@ -93,7 +93,7 @@ def test_each_costly_submission_costs_its_own_grade_and_says_why(graded, name):
     _, status, words = COSTLY[name]
 
     assert grades[name]["status"] == status, grades[name]
-    assert words in grades[name]["message"]
+    assert words in grades[name]["comment"]
 
 
 def test_the_memory_of_a_class_stays_below_half_a_gibibyte_and_nothing_takes_long(graded):

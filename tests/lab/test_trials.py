@@ -120,7 +120,7 @@ def test_the_leaderboard_has_every_student_and_none_of_their_words(tmp_path):
     files = [made.hand_in(one, "right", one, {"policy.py": policy}).file for one, policy in policies.items()]
     board, course = tmp_path / "board.html", made.course
 
-    command = ended("grade", *files, "--course", course.folder, "--leaderboard", board, "--format", "mail-merge")
+    command = ended("grade", *files, "--course", course.folder, "--leaderboard", board, "--format", "moodle")
 
     assert command.returncode == 0, command.stderr
     page = board.read_text()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +25,6 @@ from scpslab_course.course.answers import agree, expected, read_practice, write_
 from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
 from scpslab_course.course.folder import checked_term, load_course, read_roster
 from scpslab_course.course.formulas import Rows
-from scpslab_course.course.inginious import task_of
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.runs import Outcome, Planned, carry_out, planned, planned_hidden, rows_of, run_variant
 from scpslab_course.course.variant import PRACTICE as PRACTICE_SECRET
@@ -180,20 +178,12 @@ class _Reference:
     def __init__(self, jobs: int | None) -> None:
         self._jobs, self._listeners = jobs, [ConsoleProgress(table_console(stderr=True), jobs)]
 
-    @contextmanager
-    def runs(
-        self, assignment: Assignment, parameters: Mapping[str, AxisValue], scenarios: Sequence[str] = ()
-    ) -> Iterator[dict[str, Path]]:
-        """The runs of a variant by scenario (default: all), as long as the block lasts."""
+    def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue], scenarios: Sequence[str] = ()) -> Rows:
+        """What formulas read of the runs of these scenarios (default: all)."""
         typer.echo(f"{assignment.name}: runs cells of a draw", err=True)
         with scratch() as folder:
             options = RunOptions(jobs=self._jobs, out=folder)
-            yield run_variant(assignment, parameters, options, self._listeners, scenarios)
-
-    def rows(self, assignment: Assignment, parameters: Mapping[str, AxisValue], scenarios: Sequence[str] = ()) -> Rows:
-        """What formulas read of the runs."""
-        with self.runs(assignment, parameters, scenarios) as runs:
-            return rows_of(runs)
+            return rows_of(run_variant(assignment, parameters, options, self._listeners, scenarios))
 
     def tried(self, path: Path, one: Planned) -> Outcome:
         """What a file of the reference solution gives in a trial."""
@@ -270,41 +260,4 @@ def gradescope(
     typer.echo(harmless(str(out)))
 
 
-def inginious(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of the course with a traced transfer.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", callback=printable, help="The folder to make.")],
-    course: CourseFolder = Path(),
-    term: IssuedTerm = None,
-    traces: Annotated[int, typer.Option(min=1, max=500, help="Number of tasks, each with a trace of its own.")] = 1,
-    instructors: Instructors = None,
-    jobs: Jobs = None,
-) -> None:
-    """Write tasks for INGInious: fields of captured packets to fill in, and why the sender sent them.
-
-    Each task is a folder for your course's folder in INGInious, which needs its plugin network-trace; tshark has to be
-    installed here. Its trace is that of a variant drawn like a student's, and of no student. To give each student a
-    trace of their own, make as many as students, and put them into a combinatory test that shows one of them. The
-    folders hold the answers: INGInious shows students none of these files.
-
-    Examples: scpslab course inginious read-a-trace --course satnet --traces 20 --out tasks
-    """
-    found = load_course(course)
-    wanted = checked_term(term or found.file.term)
-    files: dict[str, bytes] = {}
-    reference, assignment, secret = _Reference(jobs), found.assignment(name), found.secret()
-    # Traces are drawn and run for minutes: a folder that cannot be made is told before.
-    write_new({}, out, "Choose another name.")
-    with opened(instructors) as place:
-        marked = [(assignment, load_marking(assignment, place))]
-    for number in range(1, traces + 1):
-        party = folders.Party(f"inginious/{number}", (folders.Student("inginious"),))
-        (one,) = folders.plan_issue(found, secret, wanted, [party], marked, reference.rows)
-        with reference.runs(assignment, one.variant.parameters) as runs:
-            made = task_of(runs.values(), f"{assignment.file.title} ({number})", int(one.variant.digest, 16))
-        files |= {f"{assignment.name}-{number:03}/{inside}": content for inside, content in made.items()}
-    write_new(files, out, "Choose another name.")
-    typer.echo(f"{traces} tasks", err=True)
-    typer.echo(harmless(str(out)))
-
-
-SUBCOMMANDS = (new, issue, publish, practice, draw, gradescope, inginious)
+SUBCOMMANDS = (new, issue, publish, practice, draw, gradescope)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +15,7 @@ from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
-from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm, now
+from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
 from scpslab_course.course.folder import Course, load_course, read_roster, read_submitters
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
@@ -103,7 +102,7 @@ def grade(
     target = None if out is None else _Target(out, is_folder=is_folder)
 
     def facts() -> Facts:
-        return Facts(loaded.file.title, settings.term, now(), known, os.environ)
+        return Facts(loaded.file.title, settings.term, known)
 
     so_far: list[Grade] = []
 

@@ -6,7 +6,6 @@ COMMANDS = {
     "export": ("export", "last", "--out"),
     "grade": ("grade", "a.submission.tar.gz", "--out"),
     "leaderboard": ("grade", "a.submission.tar.gz", "--leaderboard"),
-    "inginious": ("course", "inginious", "read-a-trace", "--out"),
     "review": ("grade", "a.submission.tar.gz", "--review"),
     "gradescope": ("course", "gradescope", "first-steps", "--wheel", "a.whl", "--roster", "r.csv", "--out"),
     "submit": ("assignment", "submit", "--out"),

@@ -309,7 +309,7 @@ def test_files_of_a_class_are_for_their_owner_alone(tmp_path, assignment, markin
         course = make_course(tmp_path / "new" / "satnet", "Satellite networks", "2026w", ["small"])
         made = plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
         write_issue(course, "2026w", made)
-        facts = Facts("Satellite networks", "2026w", "")
+        facts = Facts("Satellite networks", "2026w")
         write_review([Grade(tmp_path / "a.tar.gz", student="anna")], facts, tmp_path / "review")
     finally:
         os.umask(before)

@@ -16,7 +16,7 @@ from scpslab_course.grading.grade import Code, Concern, Grade, Graded
 from scpslab_course.grading.review import overview, pages, write_review
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'{{ 7*7 }}"
-FACTS = Facts(f"Course {HOSTILE}", "2026w", "2026-11-22T20:00:00Z")
+FACTS = Facts(f"Course {HOSTILE}", "2026w")
 RUBRIC = (Item(says="Says why & how", points=4),)
 WORDS = {"event": "run", "name": HOSTILE, "value": HOSTILE, "runs": (), "before": "0" * 64}
 LINES = tuple(Line(number=number, at=f"2026-11-22T0{number}:00:00Z", **WORDS) for number in (1, 3))

@@ -20,7 +20,7 @@ from scpslab_course.grading.formats import FORMATS, Facts, comment
 from scpslab_course.grading.grade import Code, Grade, Status
 from tests.unit.grading.conftest import entry
 
-FACTS = Facts("Satellite networks", "2026w", "2026-11-22T20:00:00Z")
+FACTS = Facts("Satellite networks", "2026w")
 
 
 @pytest.fixture(autouse=True)
