@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sized
+from collections.abc import Iterator, Sequence, Sized
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from scpslab.cli.options import Settings, Trust, completed
 from scpslab.cli.remaining import LONG_S, forecast
 from scpslab.cli.terminal import harmless
 from scpslab.core.errors import ScenarioError
+from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan
 from scpslab.scenario import planning
 from scpslab.scenario.altered import changes_conditions
@@ -114,11 +115,18 @@ def checked_plans(loaded: scenario.Scenario) -> dict[str, Plan]:
     with uncollected():
         cells = scenario.cells(loaded)
         planned = planning.plans(cells)
-        if wrong := list(checks.misfits(loaded.model, planned.values())):
+        if wrong := [*checks.misfits(loaded.model, planned.values()), *_asked(cells)]:
             raise loaded.places.error(wrong)
         for warning in (*planning.warnings(planned, loaded.places.of(("sweep",))), *planning.doubts(cells, planned)):
             typer.echo(harmless(warning), err=True)
         return planned
+
+
+def _asked(cells: Sequence[scenario.Cell]) -> Iterator[tuple[KeyPath, str]]:
+    """What programs of this machine find wrong in a probe, once each."""
+    probes = {(index, repr(probe)): probe for cell in cells for index, probe in enumerate(cell.model.probes)}
+    for (index, _), probe in probes.items():
+        yield from ((("probes", index, *at), text) for at, text in probe.asked())
 
 
 def _counted(cells: Sized) -> str:

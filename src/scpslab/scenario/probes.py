@@ -41,6 +41,10 @@ class Observer(Part):
         """What does not fit the network."""
         return at_keys((), self.plan(network).problems(network))
 
+    def asked(self) -> Iterator[Problem]:
+        """What programs of this machine find wrong, for whoever validates a scenario: others may lack them."""
+        return iter(())
+
     def plan(self, network: NetworkPlan) -> planned.Observer:
         """Its part of the plan."""
         return planned_from(planned.PROBES[self.kind], self, name=self.file_name, **self.derived(network))

@@ -1,18 +1,22 @@
 """Kind `capture`: the frames that pass an interface.
 
-What is certainly wrong in a tcpdump filter (pcap-filter(7)) is found without libpcap, which is not on every machine:
-neighbours that no filter has. Only libpcap compiles filters, and the lab does so before anything is sent. Names of
-hosts, ports and networks are not looked up here, and a filter that passes may still be refused there. A filter that is
-refused here is refused there too (a test compares both).
+Only libpcap reads a filter (pcap-filter(7)): the lab's does so before anything is sent, and this machine's, if there is
+one, does so for whoever validates a scenario.
 """
 
 from __future__ import annotations
 
-import re
+import ctypes
+import os
+import resource
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from contextlib import suppress
+from functools import cache
+from typing import Any, Literal
 
 from scpslab.core.choices import one_of
+from scpslab.core.errors import LimitError
+from scpslab.core.limited import WorkLimits, limited
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, Snaplen
 from scpslab.documents.yaml_lines import Problem
@@ -20,44 +24,11 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.scenario.probes import Observer
 
 PCAP_RECORD_BYTES = 16
-# Words that stand alone or before others.
-PROTOCOLS = re.findall(
-    r"\S+",
-    """
-    ether link ppp slip fddi tr wlan ip ip6 arp rarp tcp udp sctp icmp icmp6 igmp igrp pim vrrp carp ah esp atalk aarp
-    decnet lat sca moprc mopdl iso esis es-is isis is-is l1 l2 iih lsp snp csnp psnp clnp stp ipx netbeui radio lane llc
-    metac bcc sc ilmic oam oamf4 oamf4ec oamf4sc connectmsg metaconnect fisu lssu lsu msu hfisu hlssu hmsu broadcast
-    multicast inbound outbound vlan mpls pppoed pppoes geneve vxlan len length
-    """,
-)
-# Words that need a value, or a group of values in parentheses.
-NEEDY = re.findall(
-    r"\S+",
-    """
-    host net mask port portrange proto protochain gateway src dst less greater type subtype dir direction addr1 addr2
-    addr3 addr4 address1 address2 address3 address4 ra ta byte ifindex vpi vci on ifname rset ruleset rnr rulenum srnr
-    subrulenum reason action sio opc dpc sls hsio hopc hdpc hsls
-    """,
-)
-AFTER_A_VALUE = ("mask", "subtype")
-TOKENS = re.compile(
-    r"""\s*(?:
-    (?P<either>(?:src|dst)\s+(?:or|and|\|\||&&)\s+(?:src|dst)\b)
-  | (?P<relation><=|>=|==|!=|<(?!<)|>(?!>)|=)
-  | (?P<logic>&&|\|\||(?:and|or)(?![-\w.]))
-  | (?P<negation>!|not(?![-\w.]))
-  | (?P<opened>[(\[])
-  | (?P<closed>[)\]])
-  | (?P<value>\\[^\s!()]+|\$[0-9A-Fa-f]+|[0-9A-Fa-f]*(?:[:.-][0-9A-Fa-f]+){5}
-    |[0-9A-Fa-f]*(?::[0-9A-Fa-f]*)+|[A-Za-z0-9](?:[-\w.]*[.A-Za-z0-9])?)
-  | (?P<operator><<|>>|[-+*/&|%^:])
-    )""",
-    re.VERBOSE,
-)
-# What ends a thing, and so cannot be followed by another one without "and" or "or".
-ENDS = ("value", "closed")
-BEGINNINGS = ("value", "protocol", "needy", "either", "negation")
-UNFINISHED = ("logic", "negation", "relation", "operator", "needy", "either")
+LIBPCAP = ("libpcap.so.0.8", "libpcap.so.1")
+# What interfaces of the lab carry: Ethernet, and IP without a frame (pcap-linktype(7)).
+LINK_TYPES = (1, 12)
+NOBODY = 65534
+LIMITS = WorkLimits(cpu_s=2, wall_s=5, answer_bytes=1 << 16)
 
 
 class Capture(Observer):
@@ -72,7 +43,7 @@ class Capture(Observer):
     snaplen: Snaplen = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
     filter: str = key(
         "",
-        says="tcpdump filter, as in pcap-filter(7). `validate` finds most mistakes, and the lab the others before "
+        says="tcpdump filter, as in pcap-filter(7). `validate` checks it where there is libpcap, and the lab before "
         "anything is sent.",
         example="tcp port 5001",
     )
@@ -88,13 +59,16 @@ class Capture(Observer):
         if self.filter.lstrip().startswith("-"):
             found = f'found "{self.filter}", which tcpdump would take for an option'
             yield ("filter",), f'{found}; expected a filter. Write "not" for a minus.'
-        elif mistake := certain_mistake(self.filter):
-            expected = 'expected a filter as in pcap-filter(7), such as "tcp port 5001"'
-            yield ("filter",), f'found "{self.filter}": {mistake}; {expected}. Correct the filter.'
         elif near and self.link not in (None, *near):
             yield ("link",), f'found "{self.link}"; {one_of(self.link, near)}'
         else:
             yield from super().problems(network)
+
+    def asked(self) -> Iterator[Problem]:
+        """What libpcap says of the filter."""
+        if self.filter and (said := refusal(self.filter)):
+            expected = 'expected a filter as in pcap-filter(7), such as "tcp port 5001"'
+            yield ("filter",), f'found "{self.filter}" ({said}); {expected}. Correct the filter.'
 
     def derived(self, network: NetworkPlan) -> Mapping[str, object]:
         """The first interface that fits."""
@@ -106,51 +80,37 @@ class Capture(Observer):
         return packets * (self.snaplen + PCAP_RECORD_BYTES)
 
 
-def certain_mistake(text: str) -> str | None:
-    """What is certainly wrong in a filter: what was found, for a sentence that begins with "found"; None if nothing is
-    certain.
-    """
-    open_brackets: list[str] = []
-    previous, before = "start", ""
-    at = 0
-    while text[at:].strip():
-        match = TOKENS.match(text, at)
-        if match is None:
-            return f'"{text[at:].split(maxsplit=1)[0]}", with a character that no filter has'
-        at = match.end()
-        word, kind = match[0].strip(), _kind(match)
-        if kind == "opened":
-            open_brackets.append(word)
-        if kind == "closed" and (not open_brackets or open_brackets.pop() + word not in ("()", "[]")):
-            return f'"{word}" without its opening bracket'
-        if mistake := _neighbours(previous, before, kind, word):
-            return mistake
-        previous, before = kind, word
-    if open_brackets:
-        return f'"{open_brackets[-1]}" without its closing bracket'
-    return f'"{before}" at the end' if previous in UNFINISHED else None
+@cache
+def refusal(filter_: str) -> str:
+    """What libpcap of this machine finds wrong in a filter; "" if it finds nothing, or there is none."""
+    try:
+        said = str(limited(lambda: _compiled(filter_), LIMITS))
+    except LimitError:
+        return ""
+    # A name that this machine was not asked about.
+    return "" if said.startswith("unknown ") else said.removeprefix("can't parse filter expression: ")
 
 
-def _kind(match: re.Match[str]) -> str:
-    kind = str(match.lastgroup)
-    if kind == "value":
-        return "protocol" if match["value"] in PROTOCOLS else "needy" if match["value"] in NEEDY else "value"
-    return kind
-
-
-def _neighbours(previous: str, before: str, kind: str, word: str) -> str | None:
-    """Whether a token cannot stand behind the one before it."""
-    if previous in ENDS and kind in BEGINNINGS and not (previous == "value" and word in AFTER_A_VALUE):
-        return f'"{word}" behind "{before}" without "and" or "or"'
-    if previous in ENDS and word == "(":
-        return f'"(" behind "{before}" without "and" or "or"'
-    if previous in UNFINISHED and kind in ("logic", "relation", "closed"):
-        return f'"{word}" behind "{before}"'
-    if previous in ("start", "opened") and kind in ("logic", "relation", "closed"):
-        return f'"{word}" behind "{before}"' if before else f'"{word}" at the start'
-    if previous in ("needy", "either") and word == "[":
-        return f'"[" behind "{before}"'
-    return None
+def _compiled(filter_: str) -> str:
+    """Compiles a filter in a child without rights and without files: a stranger's looks nothing up in the network."""
+    pcap: Any = None
+    for name in LIBPCAP:
+        with suppress(OSError):
+            pcap = pcap or ctypes.CDLL(name)
+    if pcap is None:
+        return ""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    pcap.pcap_open_dead.restype, pcap.pcap_geterr.restype = ctypes.c_void_p, ctypes.c_char_p
+    # A struct bpf_program: a number and a pointer.
+    program = (ctypes.c_void_p * 2)()
+    handles = [ctypes.c_void_p(pcap.pcap_open_dead(link_type, 1 << 16)) for link_type in LINK_TYPES]
+    if any(pcap.pcap_compile(handle, program, filter_.encode(), 1, 0) == 0 for handle in handles):
+        return ""
+    return str(pcap.pcap_geterr(handles[0]).decode(errors="replace"))
 
 
 KIND = Capture
