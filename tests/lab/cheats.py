@@ -6,7 +6,6 @@ cannot be told from honest work, and `says` says why.
 
 from __future__ import annotations
 
-import ast
 import csv
 import dataclasses
 import gzip
@@ -17,7 +16,6 @@ import re
 import shutil
 import tarfile
 from collections.abc import Mapping
-from itertools import count, cycle
 from typing import ClassVar
 
 from scpslab.running import RunOptions
@@ -41,7 +39,6 @@ class Policy:
 class Sender(Policy): pass
 class Receiver(Policy): pass
 """
-FILLERS = ("I think that ", "As one sees, ", "In my runs ", "Clearly, ")
 
 
 class Cheat(Student):
@@ -262,27 +259,15 @@ class CopiedText(Cheat):
 
 
 class EditedText(CopiedText):
-    says = "copies another student's texts, changes every ninth word and all numbers, and adds a sentence"
+    says, named = "copies another student's texts, and changes every ninth word and all numbers", None
 
     def text(self, name: str) -> str:
         words = re.sub(r"\d[\d.]*", "17.3", super().text(name)).split()
-        changed = [f"{word} really" if number % 9 == 8 else word for number, word in enumerate(words)]
-        return f"{FILLERS[len(words) % 4]}{' '.join(changed)} That is all."
-
-
-class RewordedText(CopiedText):
-    says, named = "says another student's texts in other words, every third at least: no phrase is left", None
-
-    def text(self, name: str) -> str:
-        words = super().text(name).split()
-        return " ".join(f"{word} {len(word)}x" if number % 3 == 2 else word for number, word in enumerate(words))
+        return " ".join(f"{word} really" if number % 9 == 8 else word for number, word in enumerate(words))
 
 
 class PublishedText(Cheat):
-    says, named = (
-        "takes the texts of the published solution, with a beginning and an end of one's own",
-        Code.EQUAL_TEXTS,
-    )
+    says, named = "takes the texts of the published solution", Code.PUBLISHED_SOLUTION
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
@@ -292,7 +277,7 @@ class PublishedText(Cheat):
         path = self.made.assignment.folder / INSTRUCTOR / SOLUTION / answers.FILE
         given = answers.read_answers(path.read_bytes(), path).given
         # The solution has no text for the write-up and for a line in a file.
-        return f"Well. {' '.join(str(given[name]).split())} I am sure of it." if name in given else super().text(name)
+        return " ".join(str(given[name]).split()) if name in given else super().text(name)
 
 
 def programs(assignment: Assignment) -> list[str]:
@@ -300,33 +285,26 @@ def programs(assignment: Assignment) -> list[str]:
     return [one.file for one in assignment.file.deliverables if one.file.endswith(".py")]
 
 
-class RenamedProgram(Cheat):
-    says, named = "hands in another student's program with other names and comments", Code.EQUAL_TEXTS
+class CopiedProgram(Cheat):
+    says, named = "hands in another student's program", Code.EQUAL_TEXTS
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
         return bool(programs(assignment))
 
     def deliverable(self, name: str) -> bytes:
-        return renamed(Student(self.made, self.other, self.other).deliverable(name))
+        return Student(self.made, self.other, self.other).deliverable(name)
 
 
-class PaddedProgram(RenamedProgram):
-    says = "hands in another student's program with a statement without effect behind every sixth"
-
-    def deliverable(self, name: str) -> bytes:
-        return padded(super().deliverable(name))
-
-
-class WrappedProgram(RenamedProgram):
-    says = "hands in another student's program as a text that is executed"
+class RenamedProgram(CopiedProgram):
+    says, named = "hands in another student's program with other names and comments", None
 
     def deliverable(self, name: str) -> bytes:
-        return wrapped(super().deliverable(name))
+        return renamed(super().deliverable(name))
 
 
 class PublishedProgram(Cheat):
-    says, named = "hands in the program of the published solution with other names and comments", Code.EQUAL_TEXTS
+    says, named = "hands in the program of the published solution", Code.PUBLISHED_SOLUTION
 
     @classmethod
     def fits(cls, assignment: Assignment) -> bool:
@@ -335,7 +313,7 @@ class PublishedProgram(Cheat):
 
     def deliverable(self, name: str) -> bytes:
         path = self.made.assignment.folder / INSTRUCTOR / SOLUTION / name
-        return renamed(path.read_bytes()) if path.is_file() else super().deliverable(name)
+        return path.read_bytes() if path.is_file() else super().deliverable(name)
 
 
 class HostileProgram(Cheat):
@@ -426,11 +404,9 @@ CHEATS: dict[str, type[Cheat]] = {
     "copied-predictions": CopiedPredictions,
     "copied-text": CopiedText,
     "edited-text": EditedText,
-    "reworded-text": RewordedText,
     "published-text": PublishedText,
+    "copied-program": CopiedProgram,
     "renamed-program": RenamedProgram,
-    "padded-program": PaddedProgram,
-    "wrapped-program": WrappedProgram,
     "published-program": PublishedProgram,
     "endless-program": EndlessProgram,
     "greedy-program": GreedyProgram,
@@ -472,23 +448,6 @@ def renamed(content: bytes) -> bytes:
         text = re.sub(rf"\bself\.{name}\b(?!\()", f"self.mine_{number}", text)
     text = re.sub(r"\b2\b", "3", text)
     return "\n".join(f"{line}  # {number}" if line else line for number, line in enumerate(text.split("\n"))).encode()
-
-
-def padded(content: bytes) -> bytes:
-    """A program with a statement without effect behind every sixth."""
-    tree, number = ast.parse(content), count()
-    for node in ast.walk(tree):
-        for name, block in ast.iter_fields(node):
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                idle = (ast.parse(text).body for text in cycle(("assert True", "pass", "1 + 1", "'so'")))
-                more = [[one, *(next(idle) if next(number) % 6 == 5 else ())] for one in block]
-                setattr(node, name, [one for some in more for one in some])
-    return ast.unparse(tree).encode()
-
-
-def wrapped(content: bytes) -> bytes:
-    """A program as a text that is executed."""
-    return f"exec({content.decode()!r})\n".encode()
 
 
 def members_of(content: bytes) -> dict[str, bytes]:

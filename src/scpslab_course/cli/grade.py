@@ -11,7 +11,6 @@ import typer
 from scpslab.cli.options import Jobs, check_out, choice
 from scpslab.cli.terminal import harmless, printable, warn
 from scpslab.core.errors import FAILED_EXIT, UsageError
-from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
@@ -19,12 +18,14 @@ from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
 from scpslab_course.course.folder import Course, load_course, read_roster, read_submitters
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
+from scpslab_course.course.workspace import write_new
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format, line, several
-from scpslab_course.grading.grade import Grade, Marks, Status
+from scpslab_course.grading.grade import Grade, Marks, Status, file_names
 from scpslab_course.grading.leaderboard import write_leaderboard
 from scpslab_course.grading.review import review_folder, write_review
 
+OTHER_FOLDER = "Choose another name."
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
 
@@ -55,6 +56,10 @@ def grade(
     review: Annotated[
         Path | None,
         _written("FOLDER", "Write a page for each submission and one for the class, for the person who marks."),
+    ] = None,
+    texts: Annotated[
+        Path | None,
+        _written("FOLDER", "Make a folder with the texts and programs of each submission, for JPlag, Dolos or MOSS."),
     ] = None,
     leaderboard: Annotated[
         Path | None,
@@ -97,13 +102,9 @@ def grade(
     if is_folder and (out is None or out.is_file()):
         expected = "expected one, or --out FOLDER for a file each."
         raise UsageError(f"--format {format_}: found {len(submission)} submissions; {expected}")
-    if review is not None:
-        review_folder(review)
+    _check_folders(review, texts)
     target = None if out is None else _Target(out, is_folder=is_folder)
-
-    def facts() -> Facts:
-        return Facts(loaded.file.title, settings.term, known)
-
+    facts = Facts(loaded.file.title, term or loaded.file.term, known)
     so_far: list[Grade] = []
 
     def told(one: Grade) -> None:
@@ -111,26 +112,39 @@ def grade(
         so_far.append(given.applied(one) if given is not None else one)
         # What a class has in one file stays until the new one is whole.
         if target is not None and is_folder:
-            target.write(so_far, kind, facts())
+            target.write(so_far, kind, facts)
 
     secret = _secret(loaded, leaderboard)
     with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
-        settings = grader.Settings(load_course(course, parts), term or loaded.file.term, secret, options, by, sample)
+        settings = grader.Settings(load_course(course, parts), facts.term, secret, options, by, sample)
         grades = grader.grade(submission, settings, [_note], told)
     if given is not None:
         grades = [given.applied(one) for one in grades]
     if target is None:
-        typer.echo(harmless(kind.write(grades, facts())), nl=False)
+        typer.echo(harmless(kind.write(grades, facts)), nl=False)
     else:
         # What a look at the class has shown is in them now.
-        target.write(grades, kind, facts(), is_whole=True)
+        target.write(grades, kind, facts, is_whole=True)
         typer.echo(harmless(str(target.path)))
     _say_waiting(grades, given)
     # Last: a page that cannot be written costs no grade.
-    _write_pages(grades, facts(), review, leaderboard)
+    _write_pages(grades, facts, review, leaderboard)
+    if texts is not None:
+        write_new(_texts(grades), texts, OTHER_FOLDER)
+        typer.echo(harmless(str(texts)), err=True)
     if any(one.status is not Status.GRADED for one in grades) or (given is not None and given.problems):
         raise typer.Exit(FAILED_EXIT)
+
+
+def _check_folders(review: Path | None, texts: Path | None) -> None:
+    """Refuses folders that cannot be written, before anything is graded."""
+    if review is not None:
+        review_folder(review)
+    if texts is not None:
+        # What is left of an earlier grading would be compared, too.
+        write_new({}, texts, OTHER_FOLDER)
+        private_folder(texts)
 
 
 def _secret(course: Course, leaderboard: Path | None) -> Secret | None:
@@ -184,6 +198,17 @@ def _write_pages(grades: list[Grade], facts: Facts, review: Path | None, leaderb
         typer.echo(harmless(str(write_leaderboard(grades, facts, leaderboard))), err=True)
 
 
+def _texts(grades: list[Grade]) -> dict[str, bytes]:
+    """The texts and programs of submissions, a folder for each of an assignment. A text of answers.yaml has no suffix
+    of its own.
+    """
+    return {
+        f"{one.assignment}/{name}/{file if Path(file).suffix else f'{file}.txt'}": text.encode("utf-8", "replace")
+        for name, one in zip(file_names(grades), grades, strict=True)
+        for file, text in one.texts.items()
+    }
+
+
 def _note(event: Event) -> None:
     """What a run prepares may take minutes: a guest, a kernel. Cells are not told one by one: a class has hundreds."""
     if isinstance(event, Note):
@@ -216,8 +241,8 @@ class _Target:
             replace_text(self.path, kind.write(grades, facts), private=True)
             return
         written = set()
-        for number, one in list(enumerate(grades, start=1))[0 if is_whole else -1 :]:
-            path = self.path / file_name(f"{number:03}", file_label(one.student or one.path.name), suffix=kind.suffix)
+        for name, one in list(zip(file_names(grades), grades, strict=True))[0 if is_whole else -1 :]:
+            path = self.path / f"{name}{kind.suffix}"
             replace_text(path, kind.write([one], facts), private=True)
             written.add(path)
         if is_whole:

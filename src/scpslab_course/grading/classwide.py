@@ -1,5 +1,5 @@
-"""What only a look at the whole class shows: texts and programs that are mostly one, logs that are equal, and numbers
-that are right for another student's variant.
+"""What only a look at the whole class shows: equal texts and programs, equal logs, and numbers that are right for
+another student's variant.
 
 Numbers may agree by chance. They count only with the digits that make chance unlikely, and only if nothing of the
 student's own variant explains them.
@@ -7,22 +7,15 @@ student's own variant explains them.
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import io
-import keyword
 import math
 import re
-import tokenize
 import unicodedata
-import warnings
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from scpslab.analysis.statistics import ResultRow
 from scpslab.core.names import shown
@@ -46,21 +39,8 @@ FEWEST_DIGITS = 3
 # names one of 200 students who write three numbers of four digits that nothing explains, and one of 1000 who write
 # three of three digits. Hence this is a remark, which holds no grade.
 ENOUGH_DIGITS, ENOUGH_NUMBERS = 8, 2
-# Words of a phrase, which two people hardly write alike: of a text, and of a program, without names and numbers some
-# three lines. The fewest phrases that say anything, the fewest that two have in common whose rest differs, and the
-# share of the shorter one that this has to be: a third is left where every ninth word was changed, and two programs of
-# one purpose have a fifth in common.
-PHRASE, PROGRAM_PHRASE, FEWEST_PHRASES, FEWEST_SHARED, TEXT_SHARE, PROGRAM_SHARE = 6, 24, 5, 6, 1 / 3, 1 / 2
-# What more others have than these is what the question asks for.
-MOST_OWNERS = 9
-TEXT, PROGRAM, NUMBERS_COUNT = ".md", ".py", (".csv", ".yaml")
-MOST_COMPARED = 64 << 10
-# Letters of Cyrillic and Greek, and the Latin ones that they look like.
-LOOK_ALIKE = str.maketrans(
-    "АВСЕНІЈКМОРЅТХУаеіјорсѕухԛԝһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορ", "ABCEHIJKMOPSTXYaeijopcsyxqwhdABEZHIKMNOPTYXavop"
-)
-# Of a text in a program; and what in an expression may have an effect.
-LONGEST_TEXT, EFFECTS = 200, (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+# Shorter texts are alike by chance.
+FEWEST_LETTERS = 80
 # Predictions are rounded to three digits or more.
 ALIKE = 0.01
 
@@ -96,154 +76,62 @@ def _is_comparable(one: Grade, other: Grade) -> bool:
 
 @dataclass(frozen=True)
 class Known:
-    """The phrases of an assignment that are no student's own.
-
-    `common`, by the suffixes of files: of what was handed out, and of the questions. `published`, by name: of the
-    solution's texts and programs, but for the common ones. An autograder's archive has no solution.
+    """The digests of texts and programs that are no student's own: of what was handed out, and of the published
+    solution, which an autograder's archive does not have.
     """
 
-    common: Mapping[str, AbstractSet[str]]
-    published: Mapping[str, AbstractSet[str]]
+    common: AbstractSet[str]
+    published: AbstractSet[str]
 
     @classmethod
     def of(cls, assignment: Assignment, marking: Marking) -> Known:
-        """The known phrases of an assignment."""
-        files = [(path, content.decode("utf-8", "replace")) for path, content in handed_out(assignment.folder)]
-        asked = [BLANK_WRITE_UP, *(question.question for question in assignment.file.answers.values())]
-        common = {}
-        for suffix in {TEXT, *(_suffix(one.file) for one in assignment.file.deliverables)}:
-            texts = [*asked, *(text for path, text in files if path.endswith(suffix))]
-            common[suffix] = set().union(*(_phrases(text, suffix) for text in texts))
-        published = _published(marking.folder / SOLUTION)
-        kinds = ((name, _suffix(name), text) for name, text in published.items())
-        return cls(common, {name: _phrases(text, kind) - common[kind] for name, kind, text in kinds if kind in common})
+        """Those of an assignment."""
+        files = (content.decode("utf-8", "replace") for _, content in handed_out(assignment.folder))
+        return cls(_digests([BLANK_WRITE_UP, *files]), _digests(_published(marking.folder / SOLUTION)))
+
+
+def _published(solution: Path) -> Iterator[str]:
+    """The texts of a solution: its files, and its answers."""
+    for path in (path for path in solution.glob("*") if path.is_file()):
+        yield path.read_text(encoding="utf-8", errors="replace")
+        if path.name == answers.FILE:
+            yield from map(str, answers.read_answers(path.read_bytes(), path).given.values())
+
+
+def _digests(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(_digest, texts))
+
+
+def _digest(text: str) -> str:
+    """Of a text's letters: editors and YAML have spaces and ends of lines of their own."""
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()
 
 
 def wrote(one: Grade, write_up: str, known: Known) -> Grade:
-    """The grade with what its texts are compared by: the digests of their phrases, and the numbers in them that nothing
-    of the student's own variant explains.
+    """The grade with what it is compared by: the digests of its texts, and the numbers in them that nothing of the
+    student's own variant explains.
 
     Whoever has the grades of a class compares these and reads no text: a text is read once, where its submission is.
     """
     own = _Index((value, "") for value in one.numbers.values())
     long = (text for text in dict.fromkeys(_written(one, write_up)) if _digits(text) >= FEWEST_DIGITS)
-    texts = {name: frozenset(phrases) for name, phrases in _texts(one, known) if len(phrases) >= FEWEST_PHRASES}
-    return replace(one, texts=texts, foreign=tuple(text for text in long if not own.rounded_to(text)))
+    texts = {name: _digest(text) for name, text in one.texts.items() if len(text) >= FEWEST_LETTERS}
+    digests = {name: digest for name, digest in texts.items() if digest not in known.common}
+    return replace(one, digests=digests, foreign=tuple(text for text in long if not own.rounded_to(text)))
 
 
 def from_solution(grade: Grade, known: Known) -> Iterator[Concern]:
-    """Texts and programs that are mostly the published solution's, whatever was added, left out or changed in them."""
-    for name, mine in grade.texts.items():
-        theirs = known.published.get(name, frozenset())
-        if len(theirs) >= FEWEST_PHRASES and _is_mostly(mine, theirs, name):
-            said = f"{name}: found mostly the text of the published solution; expected one's own"
-            yield Concern(Code.EQUAL_TEXTS, said)
-
-
-def _published(solution: Path) -> dict[str, str]:
-    """The texts of a solution's answers by question, and its other files by name."""
-    there = (path for path in solution.glob("*") if path.is_file())
-    files = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in there}
-    path = solution / answers.FILE
-    given = answers.read_answers(path.read_bytes(), path).given if answers.FILE in files else {}
-    return files | {name: str(text) for name, text in given.items()}
-
-
-def _texts(grade: Grade, known: Known) -> Iterator[tuple[str, set[str]]]:
-    """The phrases of what a student wrote in sentences or as a program, by name; what everybody has does not count.
-
-    Tables whose lines are marked are no texts: right ones are alike.
-    """
-    tables = {part.name for part in grade.parts if part.kind == "lines"}
-    for part in grade.parts:
-        is_text = part.kind in ("answer", "write-up") and part.earned is None
-        if is_text or (part.kind == "deliverable" and part.name not in tables):
-            suffix = _suffix(part.name)
-            yield part.name, _phrases(part.given[:MOST_COMPARED], suffix) - known.common[suffix]
-
-
-def _suffix(name: str) -> str:
-    """What the name of a file says of its content; an answer has none, and is a text."""
-    return PurePosixPath(name).suffix or TEXT
-
-
-def _phrases(text: str, suffix: str) -> set[str]:
-    """The digests of the phrases of a text, or of a program, as the suffix of its name says."""
-    text = _seen(text)
-    words = _words_of_program(text) if suffix == PROGRAM else _words(text, numbers_count=suffix in NUMBERS_COUNT)
-    length = PROGRAM_PHRASE if suffix == PROGRAM else PHRASE
-    phrases = {" ".join(words[first : first + length]) for first in range(len(words) - length + 1)}
-    return {hashlib.blake2b(phrase.encode(), digest_size=6).hexdigest() for phrase in phrases}
-
-
-def _seen(text: str) -> str:
-    """A text as it looks: without invisible letters, and with Latin ones for those that look like them."""
-    letters = (one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) not in ("Cf", "Mn"))
-    return "".join(letters).translate(LOOK_ALIKE)
-
-
-def _words(text: str, *, numbers_count: bool) -> list[str]:
-    """The words of a text; capitals and spaces do not count. Who copies sentences puts other numbers into them."""
-    words = re.findall(r"\d+(?:[.,]\d+)*|\w+", text.casefold())
-    return words if numbers_count else ["0" if word[0].isdigit() else word for word in words]
-
-
-def _words_of_program(text: str) -> list[str]:
-    """What a program does, word by word: without comments, texts, spaces and statements without effect, and with one
-    word for every name and number. A long text in it that is a program, such as one for `exec`, is a part of it.
-    """
-    parsed = _parsed(text)
-    inside = (node.value for node in ast.walk(parsed[0]) if isinstance(node, ast.Constant)) if parsed else ()
-    programs = [one for one in inside if isinstance(one, str) and len(one) > LONGEST_TEXT and _parsed(one)]
-    words = [word for one in programs for word in _words_of_program(one)]
-    # What is no program is compared as far as it is one.
-    with suppress(tokenize.TokenError, SyntaxError):
-        for token in tokenize.generate_tokens(io.StringIO(parsed[1] if parsed else text).readline):
-            if token.type == tokenize.OP or keyword.iskeyword(token.string):
-                words.append(token.string)
-            elif token.type in (tokenize.NAME, tokenize.NUMBER):
-                words.append("0")
-    return words
-
-
-def _parsed(text: str) -> tuple[ast.Module, str] | None:
-    """A program without statements that have no effect, and its text; None for what is no program."""
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree = ast.parse(text)
-        for node in ast.walk(tree):
-            for name, block in ast.iter_fields(node):
-                if isinstance(block, list):
-                    setattr(node, name, [one for one in block if not _is_idle(one)])
-        return tree, ast.unparse(tree)
-    return None
-
-
-def _is_idle(node: object) -> bool:
-    """Whether it is a statement that calls and keeps nothing: such ones between others tear phrases apart."""
-    if not isinstance(node, ast.Pass | ast.Expr | ast.Assert):
-        return False
-    return not any(isinstance(one, EFFECTS) for one in ast.walk(node))
+    """Texts and programs that are the published solution's, letter for letter."""
+    for name, digest in grade.digests.items():
+        if digest in known.published:
+            said = f"{name}: found the published solution, letter for letter; expected one's own"
+            yield Concern(Code.PUBLISHED_SOLUTION, said)
 
 
 def _equal_texts(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
-    """Texts that are another student's. Phrases that many of a class have are nobody's own."""
-    texts: dict[str, list[AbstractSet[str]]] = {}
-    for other in others:
-        texts.setdefault(other.student, []).extend(other.texts.values())
-    written = [(student, text) for student, some in texts.items() for text in some]
-    for name, mine in one.texts.items():
-        # However often one student hands in, they are one owner.
-        owners = Counter(phrase for some in texts.values() for phrase in set().union(*(mine & text for text in some)))
-        own = {phrase for phrase in mine if owners[phrase] <= MOST_OWNERS}
-        if alike := [student for student, text in written if mine == text or _is_mostly(own, text, name)]:
-            yield Concern(Code.EQUAL_TEXTS, f"{name}: found mostly the text of {_names(alike)}; expected one's own")
-
-
-def _is_mostly(mine: AbstractSet[str], theirs: AbstractSet[str], name: str) -> bool:
-    """Whether so much of the shorter of two texts is in the other that it was copied."""
-    share = PROGRAM_SHARE if name.endswith(PROGRAM) else TEXT_SHARE
-    return len(mine & theirs) >= max(FEWEST_SHARED, share * min(len(mine), len(theirs)))
+    for name, mine in one.digests.items():
+        if alike := [other.student for other in others if mine in other.digests.values()]:
+            yield Concern(Code.EQUAL_TEXTS, f"{name}: found the text of {_names(alike)}; expected one's own")
 
 
 def _equal_logs(one: Grade, others: Sequence[Grade]) -> Iterator[Concern]:
@@ -348,7 +236,9 @@ def _written(grade: Grade, write_up: str) -> Iterator[str]:
 
 def _numbers(text: str) -> list[str]:
     """The numbers of a text, also those whose thousands are apart, or that have their unit directly behind."""
-    return NUMBER.findall(UNIT.sub(" ", THOUSANDS.sub("", _seen(text))))
+    # As they look: without invisible letters.
+    letters = (one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) not in ("Cf", "Mn"))
+    return NUMBER.findall(UNIT.sub(" ", THOUSANDS.sub("", "".join(letters))))
 
 
 def _digits(text: str) -> int:

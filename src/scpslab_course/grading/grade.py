@@ -16,7 +16,7 @@ from pathlib import Path
 from scpslab.analysis.output import csv_text, no_formula
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, UsageError
-from scpslab.core.names import shown
+from scpslab.core.names import file_label, file_name, shown
 from scpslab.core.scratch import replace_text
 from scpslab_course.course.answers import Expected
 from scpslab_course.course.folder import read_csv
@@ -54,6 +54,7 @@ class Code(StrEnum):
     REPLAYED_LOG = "replayed-log"
     INTERRUPTED_RUN = "interrupted-run"
     LATE_PREDICTION = "late-prediction"
+    PUBLISHED_SOLUTION = "published-solution"
     COPIED_NUMBERS = "copied-numbers"
     EQUAL_TEXTS = "equal-texts"
     EQUAL_LOGS = "equal-logs"
@@ -120,8 +121,8 @@ class Graded:
 class Grade:
     """The grade of one submission.
 
-    `waiting` counts the points that a person has not given yet. `texts` and `foreign`: see classwide.wrote. `numbers`:
-    what is right for its variant, by which copies of others are found.
+    `waiting` counts the points that a person has not given yet. `digests` and `foreign`: see classwide.wrote.
+    `numbers`: what is right for its variant, by which copies of others are found.
 
     `submitter` handed it in, as the platform says; `is_accepted`: a person has looked at what was found. `pseudonym`:
     on a leaderboard; "" without hidden trials, or without the course's secret.
@@ -137,7 +138,7 @@ class Grade:
     parts: tuple[Graded, ...] = ()
     cells: tuple[str, ...] = ()
     seconds: float = 0.0
-    texts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
     expected: Expected | None = None
@@ -189,6 +190,16 @@ class Grade:
         return sum(part.points for part in self.parts if part.earned is None)
 
     @property
+    def texts(self) -> dict[str, str]:
+        """The texts and programs that the student wrote, by the names of questions and files.
+
+        Tables whose lines are marked are none: right ones are alike.
+        """
+        tables = {part.name for part in self.parts if part.kind == "lines"}
+        parts = (part for part in self.parts if part.rubric or part.kind in ("deliverable", "write-up"))
+        return {part.name: part.given for part in parts if part.given and part.name not in tables}
+
+    @property
     def urgency(self) -> tuple[bool, int, int]:
         """How soon a person should look.
 
@@ -201,6 +212,12 @@ class Grade:
     def said(self) -> tuple[str, ...]:
         """Why there is no score, or what was found, one sentence each."""
         return tuple(filter(None, (self.reason, *(f"{one.code}: {one.says}" for one in self.findings))))
+
+
+def file_names(grades: Sequence[Grade]) -> list[str]:
+    """A name for each submission: its number makes it unique, whatever the student is called."""
+    whose = (one.submitter or one.student or one.path.name for one in grades)
+    return [file_name(f"{number:03}", file_label(name)) for number, name in enumerate(whose, start=1)]
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,9 @@ from statistics import mean, median
 
 from scpslab.analysis.output import pages as page_templates
 from scpslab.core.errors import UsageError
-from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import private_folder, replace_text
 from scpslab_course.grading.formats import Facts
-from scpslab_course.grading.grade import Grade, Status
+from scpslab_course.grading.grade import Grade, Status, file_names
 
 BINS = 10
 INDEX = "index.html"
@@ -139,18 +138,13 @@ def pages(grades: Sequence[Grade], facts: Facts) -> dict[str, str]:
     """The pages by their file names."""
     made = page_templates(Path(__file__).parent / "templates")
     of_class, of_one = (made.get_template(f"{name}.html.j2") for name in ("class", "submission"))
-    names = [_name(number, grade) for number, grade in enumerate(grades, start=1)]
+    names = [f"{name}.html" for name in file_names(grades)]
     entries = list(zip(names, (_shown(grade, facts) for grade in grades), grades, strict=True))
     found = {INDEX: of_class.render(facts=facts, entries=entries, overview=overview(grades))}
     for name, shown, grade in entries:
         found[name] = of_one.render(facts=facts, grade=grade, shown=shown, index=INDEX)
     # A file's name may have bytes that are no text.
     return {name: text.encode("utf-8", "backslashreplace").decode() for name, text in found.items()}
-
-
-def _name(number: int, grade: Grade) -> str:
-    """The file of a submission: its number makes it unique, whatever the student is called."""
-    return file_name(f"{number:03}", file_label(grade.submitter or grade.student or grade.path.name), suffix=".html")
 
 
 def _shown(grade: Grade, facts: Facts) -> str:

@@ -6,6 +6,7 @@ COMMANDS = {
     "export": ("export", "last", "--out"),
     "grade": ("grade", "a.submission.tar.gz", "--out"),
     "leaderboard": ("grade", "a.submission.tar.gz", "--leaderboard"),
+    "texts": ("grade", "a.submission.tar.gz", "--texts"),
     "review": ("grade", "a.submission.tar.gz", "--review"),
     "gradescope": ("course", "gradescope", "first-steps", "--wheel", "a.whl", "--roster", "r.csv", "--out"),
     "submit": ("assignment", "submit", "--out"),

@@ -1,7 +1,6 @@
 """Numbers that are right for another student's variant are found in any text."""
 
 import dataclasses
-import re
 from functools import cache
 from pathlib import Path
 
@@ -11,11 +10,11 @@ from hypothesis import strategies as st
 
 from scpslab_course.course.answers import Expected, read_answers
 from scpslab_course.course.assignment import SOLUTION, STARTER, find, load_assignment, load_marking
+from scpslab_course.course.model import Item
 from scpslab_course.course.workspace import BLANK_WRITE_UP
 from scpslab_course.grading import classwide
 from scpslab_course.grading.classwide import _Index, _is_rounded
 from scpslab_course.grading.grade import Code, Grade, Graded
-from tests.lab.cheats import padded, wrapped
 
 EXPECTED = Expected(predictions={}, answers={})
 SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
@@ -195,141 +194,63 @@ def test_equal_predictions_are_named_unless_the_same_is_right_for_both():
     assert list(classwide.findings(anna, [anna, near])) == []
 
 
+def wrote(student: str, **given: str) -> Grade:
+    """A student's texts, by question, and programs, by file."""
+    rubric = (Item(says="Says why.", points=1),)
+    parts = tuple(
+        Graded("deliverable" if "." in name else "answer", name, "", 1, None, "", text, rubric)
+        for name, text in given.items()
+    )
+    whose = {"assignment": "small", "student": student, "members": (student,)}
+    grade = Grade(Path(student), **whose, expected=EXPECTED, parts=parts)
+    return classwide.wrote(grade, "", known(find("write-your-own")))
+
+
 def from_solution(**given: str) -> list[str]:
     """The parts of write-your-own that are found to be the published solution's."""
-    kinds = {"policy.py": "deliverable", "write-up.md": "write-up"}
-    parts = tuple(Graded(kinds.get(name, "answer"), name, "", 1, None, "", text) for name, text in given.items())
-    phrases = known(find("write-your-own"))
-    found = list(classwide.from_solution(classwide.wrote(Grade(Path("x"), parts=parts), "", phrases), phrases))
-    assert {one.code for one in found} <= {Code.EQUAL_TEXTS}
+    found = list(classwide.from_solution(wrote("anna", **given), known(find("write-your-own"))))
+    assert {one.code for one in found} <= {Code.PUBLISHED_SOLUTION}
+    assert all(one.holds for one in found)
     return [one.says.split(":")[0] for one in found]
 
 
-def test_the_published_solution_is_named_whatever_is_changed_or_added_in_it():
-    assignment = load_assignment(find("write-your-own"))
-    solution = load_marking(assignment).folder / SOLUTION
+def test_the_published_solution_is_named_to_the_letter():
+    solution = load_marking(load_assignment(find("write-your-own"))).folder / SOLUTION
     policy, write_up = ((solution / name).read_text() for name in ("policy.py", "write-up.md"))
     path = solution / "answers.yaml"
     finding = str(read_answers(path.read_bytes(), path).given["finding"])
     texts = {"policy.py": policy, "write-up.md": write_up, "finding": finding}
     assert from_solution(**texts) == list(texts)
-    lines = [f"{line}  # mine" if number % 4 == 0 else line for number, line in enumerate(policy.splitlines())]
-    more = "I thought about this for a long time before I wrote it down, and then I slept over it. " * 9
-    changed = {"policy.py": "\n".join(lines), "write-up.md": write_up.upper() + more, "finding": f"Well. {finding}"}
-    assert from_solution(**changed) == list(texts)
-    for change in (
-        padded,
-        wrapped,
-        lambda content: wrapped(wrapped(content)),
-        lambda content: wrapped(padded(content)),
-    ):
-        assert from_solution(**{"policy.py": change(policy.encode()).decode()}) == ["policy.py"]
-
-
-def test_a_long_text_in_a_program_is_no_program_unless_it_is_one():
-    said = "It keeps the median of nine answers, and waits if the queue is full, or if nothing came in time; " * 9
-    anna, bo = (
-        wrote(name, **{"policy.py": f"{said!r}\nSAID = {said!r}\n{name} = {number}\n"})
-        for number, name in enumerate(("anna", "bo"))
-    )
-    assert (anna.texts, list(classwide.findings(bo, [anna, bo]))) == ({}, [])
-
-
-@pytest.mark.parametrize(
-    "text", ["-" * 60_000 + "1", "(" * 60_000, "1" + "+1" * 30_000, "\0", "'\\d'", "x = " + "[" * 90]
-)
-def test_a_text_that_is_hard_to_parse_is_compared_as_far_as_it_can_be(text):
-    assert wrote("anna", **{"policy.py": text}).parts
+    # Editors end lines in their own ways, and YAML folds them.
+    assert from_solution(finding=f"  {' '.join(finding.split())}\r\n") == ["finding"]
+    assert from_solution(**{name: f"{text} Mine." for name, text in texts.items()}) == []
 
 
 def test_a_text_of_ones_own_and_what_was_handed_out_are_not_the_published_solution():
     starter = (load_assignment(find("write-your-own")).folder / STARTER / "policy.py").read_text()
-    blank = {"write-up.md": BLANK_WRITE_UP}
-    own = "It asks for the distance of the answers to two packets that left together, and keeps the median of nine."
-    assert from_solution(**{"policy.py": f"{starter}\n# mine\nx = 1\n", "finding": own, "losing": "No.", **blank}) == []
+    given = {"policy.py": starter, "write-up.md": BLANK_WRITE_UP, "losing": "No."}
+    assert from_solution(**given) == []
+    anna, bo = wrote("anna", **given), wrote("bo", **given)
+    assert list(classwide.findings(bo, [anna, bo])) == []
 
 
-def wrote(student: str, **given: str) -> Grade:
-    """A student's texts, by question, and programs, by file."""
-    kinds = {name: "deliverable" if "." in name else "answer" for name in given}
-    parts = tuple(Graded(kinds[name], name, "", 1, None, "", text) for name, text in given.items())
-    grade = Grade(
-        Path(student), assignment="small", student=student, members=(student,), expected=EXPECTED, parts=parts
-    )
-    return classwide.wrote(grade, "", known(find("write-your-own")))
+TEXT = "Slow start doubles the window in each round trip; the queue fills within 2.4 s, and drops a burst of packets."
 
 
-COPIED = (
-    "Slow start doubles the window in each round trip, so that the first 300 ms carry ten segments alone; the queue then "
-    "fills within 2.4 s and drops a burst, after which recovery takes three more round trips than the file has left."
-)
+def test_an_equal_text_or_program_is_a_remark():
+    anna = wrote("anna", **{"finding": TEXT, "policy.py": f'"""{TEXT}"""\n'})
+    bo = wrote("bo", **{"losing": f"{TEXT}\n", "policy.py": f'"""{TEXT}"""\n'})
+    di = wrote("di", finding=TEXT.replace("2.4", "2.5"))
 
-
-def test_a_text_with_other_numbers_and_words_here_and_there_is_still_the_other_s():
-    words = COPIED.replace("300 ms", "271.5 ms").replace("2.4 s", "1.97 s").split()
-    edited = " ".join(f"{word} really" if number % 9 == 8 else word for number, word in enumerate(words))
-    anna, bo = wrote("anna", finding=COPIED), wrote("bo", finding=f"As I see it: {edited}")
-    di = wrote(
-        "di", finding="Two answers arrive as far apart as the slow hop sends two packets, and so I wait for that."
-    )
-
-    assert ['"anna"' in found.says for found in classwide.findings(bo, [anna, bo, di])] == [True]
-    assert list(classwide.findings(di, [anna, bo, di])) == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("", "\u200b"),
-        ("o", "\N{CYRILLIC SMALL LETTER O}"),
-        ("e", "\N{CYRILLIC SMALL LETTER IE}"),
-        ("a", "\N{GREEK SMALL LETTER ALPHA}"),
-        ("t", "t\N{SOFT HYPHEN}"),
-        ("s", "\N{FULLWIDTH LATIN SMALL LETTER S}"),
-        ("n", "n\N{COMBINING GRAPHEME JOINER}"),
-    ],
-)
-def test_a_text_that_looks_like_the_other_s_is_the_other_s(old, new):
-    anna, bo = wrote("anna", finding=COPIED), wrote("bo", finding=COPIED.replace(old, new))
-    assert ['"anna"' in found.says for found in classwide.findings(bo, [anna, bo])] == [True]
-
-    numbers = {"answer bdp": 62.504, "prediction time": 7.8125}
-    di = made("di", {"answer bdp": 81.37}, "It was 62.50 kB and 7.8125 s.".replace(".", f".{new}" if not old else "."))
-    assert [found.code for found in classwide.findings(di, [made("anna", numbers), di])] == [Code.COPIED_NUMBERS]
-
-
-def test_texts_in_other_alphabets_are_compared_as_they_are():
-    said = "Медленный старт удваивает окно за каждый круг, и потому первые сегменты идут почти одни; {} очередь."
-    anna, bo = (wrote(name, finding=said.format(name) * 2) for name in ("anna", "bo"))
-    di = wrote("di", finding="Η ουρά γεμίζει σε λίγα δευτερόλεπτα, και μετά χάνονται πολλά πακέτα μαζί, όπως είδα εδώ.")
-    assert ['"anna"' in found.says for found in classwide.findings(bo, [anna, bo, di])] == [True]
-    assert list(classwide.findings(di, [anna, bo, di])) == []
-
-
-def test_who_hands_in_ten_times_can_be_copied_from():
-    edited = " ".join(f"{word} really" if number % 9 == 8 else word for number, word in enumerate(COPIED.split()))
-    anna, bo = [wrote("anna", finding=COPIED) for _ in range(10)], wrote("bo", finding=edited)
-
-    (found,) = classwide.findings(bo, [*anna, bo])
-    assert found.says == 'finding: found mostly the text of "anna"; expected one\'s own'
-
-
-def test_what_half_of_a_class_writes_is_nobody_s_own():
-    numbers = "The product is {0} kB, the round trip is {0} ms, the time was {0} s and the goodput was {0} kbit/s."
-    class_ = [
-        wrote(f"s{one}", finding=f"{numbers.format(one)} Student {one} of us says so {'x' * one}.") for one in range(20)
+    found = list(classwide.findings(bo, [anna, bo, di]))
+    says = 'found the text of "anna"; expected one\'s own'
+    assert [(one.code, one.says, one.holds) for one in found] == [
+        (Code.EQUAL_TEXTS, f"{name}: {says}", False) for name in ("losing", "policy.py")
     ]
-
-    assert [list(classwide.findings(one, class_)) for one in class_] == [[]] * 20
-
-
-def test_a_program_with_other_names_numbers_and_comments_is_still_the_other_s():
-    program = (load_marking(load_assignment(find("write-your-own"))).folder / SOLUTION / "policy.py").read_text()
-    renamed = re.sub(r"\bself\.(\w+)", r"self.my_\1", program).replace("1.25", "1.3").replace("\n", "  # mine\n")
-    other = (Path(classwide.__file__).parent / "compare.py").read_text()
-    anna, bo, di = (
-        wrote(name, **{"policy.py": text}) for name, text in (("anna", program), ("bo", renamed), ("di", other))
-    )
-
-    assert ['"anna"' in found.says for found in classwide.findings(bo, [anna, bo, di])] == [True]
     assert list(classwide.findings(di, [anna, bo, di])) == []
+
+
+def test_right_tables_are_no_texts():
+    table = Graded("lines", "causes.csv", "", 1, 1.0, "", "frame,cause\n" * 99)
+    grade = Grade(Path("x"), parts=(table, dataclasses.replace(table, kind="deliverable")))
+    assert grade.texts == {}

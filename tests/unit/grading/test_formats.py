@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.core.errors import UsageError
 from scpslab.core.project import ROOT
-from scpslab_course.cli.grade import _say_waiting, _Target
+from scpslab_course.cli.grade import _say_waiting, _Target, _texts
 from scpslab_course.course.folder import Student
+from scpslab_course.course.model import Item
 from scpslab_course.grading.formats import FORMATS, Facts, several
 from scpslab_course.grading.grade import Code, Concern, Grade, Graded, Status
 
@@ -247,3 +249,22 @@ def test_a_folder_has_no_grade_of_an_earlier_grading_of_more_than_a_thousand(tmp
         (folder / name).touch()
     target.write([GRADED], kind, FACTS, is_whole=True)
     assert {path.name for path in folder.iterdir()} == {"001-anna.json", "1000-bo.txt"}
+
+
+def test_texts_are_written_for_programs_that_compare_them(scpslab, course, tmp_path):
+    rubric = (Item(says="Says why.", points=4),)
+    program = Graded("deliverable", "policy.py", "", 0, 0.0, "", "x = 1\n")
+    parts = (*PARTS[:3], replace(PARTS[3], rubric=rubric), program, replace(program, name="left-out.py", given=""))
+    grades = [replace(GRADED, parts=parts), replace(GRADED, parts=parts, submitter="di"), UNGRADED]
+    assert _texts(grades) == {
+        f"small/{whose}/{name}": content
+        for whose in ("001-anna", "002-di")
+        for name, content in (("why.txt", HOSTILE.encode()), ("policy.py", b"x = 1\n"))
+    }
+    (tmp_path / "a.tar.gz").write_text("")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "x").write_text("")
+    code, _, said = scpslab(
+        "grade", str(tmp_path / "a.tar.gz"), "--course", str(course.folder), "--texts", str(tmp_path / "used")
+    )
+    assert (code, "found something already" in said) == (UsageError.exit_code, True)
