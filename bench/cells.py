@@ -56,7 +56,7 @@ IDLE = ("limits.virtual=30000 s", "limits.wall=3000 s")
 
 def main(*words: str) -> None:
     """Measures in turns, so that a slower minute of the machine hits all, and prints the table."""
-    take_in_orphans(keep_s=0)
+    take_in_orphans()
     plans = {name: plan_of(*words) for name, words in CELLS.items()}
     if words:
         print_limits(limit.of_all(plans))

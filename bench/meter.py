@@ -19,7 +19,7 @@ from typing import Self
 from rich.console import Console
 
 from scpslab import scenario
-from scpslab.engine import CellRun, Engine, kept
+from scpslab.engine import CellRun, Engine
 from scpslab.plan import Plan
 from scpslab.scenario import planning
 
@@ -72,11 +72,8 @@ def console() -> Console:
     return Console(width=150)
 
 
-def take_in_orphans(keep_s: int) -> None:
-    """This process becomes the parent of whatever below it loses its own. Keepers of templates are among it, and end
-    after so many seconds; with 0 there are none.
-    """
-    os.environ[kept.SETTING] = str(keep_s)
+def take_in_orphans() -> None:
+    """This process becomes the parent of whatever below it loses its own."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

@@ -28,7 +28,7 @@ KNOWN = "links/transfer, all results known"
 
 def main() -> None:
     """One after the other, and the table."""
-    take_in_orphans(keep_s=1)
+    take_in_orphans()
     title = "What whole runs cost, on all cores"
     table = Table("", "cells", "expected CPU s", "CPU s", "wall s", "idle core s", title=title)
     for name, words in RUNS.items():

@@ -1,7 +1,6 @@
 """An engine without labs for runs within this process, and scenarios of a test's own."""
 
 import importlib.util
-import os
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,6 @@ DATA = HERE / "data"
 # What a folder says of its tests.
 MARKS = {HERE / "lab": "lab", HERE / "processes": "slow"}
 PROGRAM = DATA / "run_with_fake_engine.py"
-# No test leaves a process behind; those of the keeper itself have one for a while.
-os.environ["SCPSLAB_KEEP_TEMPLATES"] = "0"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -27,7 +27,7 @@ def _lab(*names: str) -> tuple[str, ...]:
 AREAS: dict[str, tuple[str, ...]] = {
     "unit": ("tests/unit/*", "tests/processes/*"),
     "engine": (
-        *_lab("appliance", "fork_*", "host", "iperf3", "keeper", "killed_runs", "live_samples", "new_kinds"),
+        *_lab("appliance", "fork_*", "host", "iperf3", "killed_runs", "live_samples", "new_kinds"),
         *_lab("processor", "running", "sandbox", "script", "shell", "snapshots"),
     ),
     "links": _lab("hosts", "link_model", "measured_answers", "over_time", "paths", "queue_disciplines", "serial"),

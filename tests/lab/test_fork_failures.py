@@ -13,6 +13,7 @@ import pytest
 
 from scpslab.engine import template as templates
 from scpslab.plan import Plan
+from scpslab.plan.cell import LONGEST_S
 from scpslab.plan.events import RunStep
 from tests.lab.forks import (
     forks_of,
@@ -143,3 +144,17 @@ def test_memory_that_runs_out_fails_the_cell_and_no_other(cells, plans, little_m
     assert first["c0"] == "completed" or "set SCPSLAB_MEMORY to a larger folder" in first["c0"]
     assert is_completed(after, ["c1", "c2", "c3"]), after
     assert list(folder.iterdir()) == []
+
+
+def test_the_longest_wall_limit_that_a_plan_may_have_can_be_waited_for(cells, plans):
+    with prepared(plans) as engine:
+        assert is_completed(run(engine, {"c0": limited(plans["c0"], LONGEST_S)}, cells), ["c0"])
+
+
+def test_where_the_cache_has_no_room_for_templates_they_are_beside_their_cells(cells, plans, tmp_path):
+    """A file is in the way of their folder."""
+    (tmp_path / "file").write_text("")
+    with prepared(plans) as engine:
+        engine._forked.place = tmp_path / "file"
+        assert is_completed(run(engine, {"c0": plans["c0"]}, cells), ["c0"])
+        assert len(list(cells.glob("scpslab-*/home"))) == 1

@@ -12,8 +12,6 @@ import typer
 from scpslab.core import units
 from scpslab.core.errors import CapabilityError, LabError, UsageError
 from scpslab.engine import host, hostlab
-from scpslab.engine.kept import end_keepers
-from scpslab.engine.virtual import TEMPLATES
 from scpslab.runs import RunFolder, held
 from scpslab.runs.store import DAY_S, RESULTS, Store
 from scpslab.setup import cache_dir, own_images
@@ -59,8 +57,7 @@ def clean(
 ) -> None:
     """Free disk space: remove files that scpslab can make again.
 
-    Choose cached results, built images or unfinished cells. Run folders are yours and stay. With results or images goes
-    the process that keeps templates in memory (decision 38).
+    Choose cached results, built images or unfinished cells. Run folders are yours and stay.
 
     A lab of engine virtual or live is one process: when it ends, it leaves nothing in the system. A lab of engine host
     removes itself when it ends; a killed lab leaves processes, containers and a control group under its own id, and
@@ -78,9 +75,7 @@ def clean(
             f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; "
             "expected a folder of runs, such as runs. Correct the path."
         )
-    is_chosen = _trimmed(older_than, max_size, store, is_wanted=results)
-    if ((results and not is_chosen) or images) and (ended := end_keepers(cache_dir() / TEMPLATES)):
-        typer.echo(f"ended {ended} process{'es' if ended > 1 else ''} that kept templates in memory")
+    _trim(older_than, max_size, store, is_wanted=results)
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
@@ -94,16 +89,15 @@ def clean(
             _unfinished(RunFolder(path))
 
 
-def _trimmed(days: int | None, max_size: str | None, folder: Path | None, *, is_wanted: bool) -> bool:
-    """Removes what the options choose among results, by default all; whether they choose anything."""
-    is_chosen = days is not None or bool(max_size or folder)
-    if not is_wanted and is_chosen:
-        raise UsageError(
-            "--older-than, --max-size, --store: found no --results; expected it, because they choose among results. "
-            "Add --results."
-        )
+def _trim(days: int | None, max_size: str | None, folder: Path | None, *, is_wanted: bool) -> None:
+    """Removes what the options choose among results, by default all."""
     if not is_wanted:
-        return False
+        if days is not None or max_size or folder:
+            raise UsageError(
+                "--older-than, --max-size, --store: found no --results; expected it, because they choose among "
+                "results. Add --results."
+            )
+        return
     if folder and not folder.is_dir():
         raise UsageError(
             f"--store {folder}: found no such folder; expected a folder of results that machines share. "
@@ -119,7 +113,6 @@ def _trimmed(days: int | None, max_size: str | None, folder: Path | None, *, is_
     left = sum(entry.size_bytes for entry in store.entries())
     did = f"removed {count} results, {freed / 10**6:.1f} MB, from" if freed else "found no results to remove in"
     typer.echo(f"{did} {store.root}; {left / 10**6:.1f} MB stay")
-    return is_chosen
 
 
 def _labs() -> None:

@@ -9,7 +9,7 @@ import subprocess
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -93,13 +93,9 @@ class ProcessEngine(Engine):
         """Makes a lab look at its input again."""
 
     def run(self, cell: CellRun) -> Status:
-        """Runs a cell; where its lab, or a file of it, was lost meanwhile, once more."""
-        # A keeper's folder has cells of other commands; when the keeper was killed, any of them removes it.
-        with suppress(FileNotFoundError):
-            status, is_lost = self._run_once(cell)
-            if not is_lost or self._stopped:
-                return status
-        return self._run_once(cell)[0]
+        """Runs a cell; where its lab was lost meanwhile, once more."""
+        status, is_lost = self._run_once(cell)
+        return self._run_once(cell)[0] if is_lost and not self._stopped else status
 
     def _run_once(self, cell: CellRun) -> tuple[Status, bool]:
         """Runs a cell in a folder of its own next to its target, and moves it into place when the cell has ended.

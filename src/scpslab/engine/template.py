@@ -17,7 +17,6 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from scpslab.core.errors import LabError
 from scpslab.engine.uml import Session
@@ -38,20 +37,10 @@ class TemplateError(LabError):
     """A template could not fork; the message says why."""
 
 
-class Parent(Protocol):
-    """What a fork has of its template."""
-
-    def ask(self, text: str) -> None:
-        """Sends a request."""
-
-    def kill(self) -> None:
-        """Ends it, and the fork."""
-
-
 class Fork:
     """A cell's guest: a child of a template's. `lost`: it ended because its template did."""
 
-    def __init__(self, template: Parent, pid: int) -> None:
+    def __init__(self, template: TemplateGuest, pid: int) -> None:
         self._template, self.pid = template, pid
         self.returncode: int | None = None
         self.lost = False
@@ -294,12 +283,9 @@ MOST_IDLE = 8
 class TemplatePool:
     """Templates by what they are of."""
 
-    def __init__(self, free_bytes: Callable[[], int], most: int = MOST_IDLE, most_bytes: int | None = None) -> None:
-        """`free_bytes`: how much memory templates and their forks can still have.
-
-        `most`, `most_bytes` (None: no limit): of idle ones.
-        """
-        self._free_bytes, self._most, self._most_bytes = free_bytes, most, most_bytes
+    def __init__(self, free_bytes: Callable[[], int]) -> None:
+        """`free_bytes`: how much memory templates and their forks can still have."""
+        self._free_bytes = free_bytes
         self._held: dict[Hashable, Held] = {}
         self._booting: list[Held] = []
         self._locks: dict[Hashable, threading.Lock] = {}
@@ -318,7 +304,7 @@ class TemplatePool:
         with one_at_a_time:
             held = self._find(key)
             if held is None:
-                self.drop_idle(needed_bytes)
+                self._drop_idle(needed_bytes)
                 held = make()
                 self._boot(key, held, limit_s)
         try:
@@ -329,18 +315,6 @@ class TemplatePool:
                 is_over = not held.users and self._held.get(key) is not held
             if is_over:
                 held.close()
-
-    def drop_idle(self, needed_bytes: int) -> None:
-        """Makes room for one more, or for others: drops those used longest ago."""
-        while True:
-            with self._lock:
-                idle = [key for key, held in self._held.items() if not held.users]
-                size = sum(self._held[key].template.memory_bytes or 0 for key in idle)
-                is_small = len(idle) < self._most and (self._most_bytes is None or size <= self._most_bytes)
-                if not idle or (is_small and self._free_bytes() >= needed_bytes):
-                    return
-                dropped = self._held.pop(min(idle, key=lambda key: self._held[key].used_at))
-            dropped.close()
 
     def templates(self) -> list[TemplateGuest]:
         """Those that there are, booted or not yet."""
@@ -389,3 +363,13 @@ class TemplatePool:
             self._booting.remove(held)
             if held.template.is_alive and held.template.memory_bytes is not None and not self._is_stopped:
                 self._held[key] = held
+
+    def _drop_idle(self, needed_bytes: int) -> None:
+        """Makes room for one more."""
+        while True:
+            with self._lock:
+                idle = [key for key, held in self._held.items() if not held.users]
+                if not idle or (len(idle) < MOST_IDLE and self._free_bytes() >= needed_bytes):
+                    return
+                dropped = self._held.pop(min(idle, key=lambda key: self._held[key].used_at))
+            dropped.close()

@@ -23,12 +23,11 @@ from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Mac
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
-from scpslab.engine.kept import Keepers, KeptTemplate, opened
 from scpslab.engine.memory import can_hold_forks, choose, free_bytes
 from scpslab.engine.standstill import standstill
 from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool
 from scpslab.engine.terminal import SessionConsole
-from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine, no_network
+from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine
 from scpslab.lab.template import FILE, Template
 from scpslab.plan import Plan
 from scpslab.setup import Say, cache_dir, ensure_appliance
@@ -59,108 +58,62 @@ class Over:
         """It has ended."""
 
 
-def _template(folder: CellFolder) -> Template:
-    return Template.of(folder.plan, folder.inside / "vectors")
-
-
-class Booted:
-    """Each cell's guest is booted for it, and sets up the network itself as a template would."""
-
-    def lab(self, guest: Guest, folder: CellFolder, core: int | None) -> AbstractContextManager[LabProcess]:
-        """A guest for the cell of a folder."""
-        template = _template(folder)
-        (folder.inside / FILE).write_text(template.text())
-        return replace(guest, seed=template.id).boot_in(folder, core)
-
-
 class Forked:
-    """Each cell's guest is forked from a template of its network, which is booted where there is none yet: by the
-    user's keeper, or here.
+    """Each cell's guest is forked from a template of its network, which is booted where there is none yet.
 
-    `place`: the folder for templates; where it is not the user's alone, or is None, they are beside their cells, and
-    there is no keeper.
+    `place`: the folder for templates; where it cannot be written to, or is None, they are beside their cells.
     """
 
     def __init__(self, place: Path | None = None) -> None:
         self.place = place
         self.pool = TemplatePool(lambda: free_bytes(choose()))
-        self.keepers = Keepers(place) if place else None
 
     @contextmanager
-    def lab(self, guest: Guest, folder: CellFolder, core: int | None) -> Iterator[LabProcess]:
+    def lab(self, guest: Guest, text: str, folder: CellFolder, core: int | None) -> Iterator[LabProcess]:
         """A fork for the cell of a folder, which is in its template's folder meanwhile: more than that the template
         cannot reach.
+
+        `text`: of lab/template.FILE.
         """
-        template = _template(folder)
-        # Until a cell's own seed comes, random numbers come from what is set up.
-        guest = replace(guest, seed=template.id)
-        with self._template(guest, template, folder, core) as (parent, place):
-            if parent.memory_bytes is None:
+        limit_s = min(folder.plan.cell.limits.wall_s, threading.TIMEOUT_MAX)
+        place = self._parent() or folder.path.parent
+        # Its own memory, and that of a fork.
+        needed_bytes = 2 * guest.memory_mib << 20
+        key = (guest, place, core is None)
+        with self.pool.use(key, lambda: _booting(guest, text, folder.plan, place, core), limit_s, needed_bytes) as held:
+            template = held.template
+            if template.memory_bytes is None:
                 # At the limit it is still alive, and would be the next time.
-                returncode = parent.returncode or 0
-                _leave_what_it_says(parent, place, folder)
+                returncode = template.returncode or 0
+                _leave_what_it_says(held, folder)
                 yield Over(returncode, lost=returncode < 0)
                 return
             # Cells of several runs have the same names.
-            folder.move(place / CELLS / secrets.token_hex(8))
+            folder.move(held.folder / CELLS / secrets.token_hex(8))
             folder.console.touch()
             try:
-                lab: Fork | Over = parent.fork(folder.path.resolve(), core)
+                lab: Fork | Over = template.fork(folder.path.resolve(), core)
             except TemplateError as error:
                 folder.console.write_text(f"{error}\n")
-                lab = Over(1, lost=not parent.is_alive)
+                lab = Over(1, lost=not template.is_alive)
             yield lab
 
-    @contextmanager
-    def _template(
-        self, guest: Guest, template: Template, folder: CellFolder, core: int | None
-    ) -> Iterator[tuple[TemplateGuest | KeptTemplate, Path]]:
-        """A template for the time of a cell, and its folder.
-
-        Images of others run in it before anything is forked: it is not kept for the cells of other commands.
-        """
-        text, limit_s = template.text(), min(folder.plan.cell.limits.wall_s, threading.TIMEOUT_MAX)
-        parent = self._parent()
-        keepers = None if guest.images or not parent else self.keepers
-        if keepers and (kept := keepers.ask(guest, text, folder.path, core, limit_s)):
-            try:
-                yield kept, kept.folder
-            finally:
-                kept.forget()
-            return
-        place = parent or folder.path.parent
-        key = (guest, place, core is None)
-        with self.pool.use(key, lambda: new_template(guest, text, place, core), limit_s, memory_bytes(guest)) as held:
-            yield held.template, held.folder
-
-    def stop(self) -> None:
-        """Ends all templates, and whatever would begin."""
-        if self.keepers:
-            self.keepers.stop()
-        self.pool.stop()
-
     def _parent(self) -> Path | None:
-        if self.place is None:
-            return None
-        with suppress(OSError), opened(private_folder(self.place)):
-            return self.place if os.access(self.place, os.W_OK | os.X_OK) else None
+        with suppress(OSError):
+            if self.place and os.access(private_folder(self.place), os.W_OK | os.X_OK):
+                return self.place
         return None
 
 
-def memory_bytes(guest: Guest) -> int:
-    """What a template and a fork of it may have in memory."""
-    return 2 * guest.memory_mib << 20
-
-
-def new_template(guest: Guest, text: str, parent: Path, core: int | None) -> Held:
+def _booting(guest: Guest, text: str, plan: Plan, parent: Path, core: int | None) -> Held:
     """A template that is not booted yet, in folders of its own.
 
-    One is in `parent`, and holds the template's cells too; one is for its memory. `text`: of lab/template.FILE.
+    One is in `parent`, and holds the template's cells too; one is for its memory.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(scratch(parent)).resolve()
         memory = stack.enter_context(scratch(choose()))
-        home = CellFolder(folder / HOME, no_network({"memory_mib": guest.memory_mib, "wall_s": 1}))
+        home = CellFolder(folder / HOME, plan)
         home.out.path.mkdir(parents=True)
         (folder / CELLS).mkdir()
         (home.inside / FILE).write_text(text)
@@ -171,16 +124,16 @@ def new_template(guest: Guest, text: str, parent: Path, core: int | None) -> Hel
         return Held(booted, folder, stack.pop_all().close)
 
 
-def _leave_what_it_says(template: TemplateGuest | KeptTemplate, place: Path, folder: CellFolder) -> None:
+def _leave_what_it_says(held: Held, folder: CellFolder) -> None:
     """Gives a cell what its template has left instead of a network.
 
     That is status and logs, or what it was busy with at the limit.
     """
-    home = CellFolder(place / HOME, folder.plan)
-    if template.is_alive:
-        limit_s, busy = folder.plan.cell.limits.wall_s, standstill(template.pid)
+    home = CellFolder(held.folder / HOME, folder.plan)
+    if held.template.is_alive:
+        limit_s, busy = folder.plan.cell.limits.wall_s, standstill(held.template.pid)
         home.fail(f"the wall limit of {limit_s} s came before the network was up{busy}")
-    template.close()
+    held.template.close()
     sweep(home.out.path)
     shutil.copytree(home.out.path, folder.out.path, dirs_exist_ok=True)
     shutil.copyfile(home.console, folder.console)
@@ -226,7 +179,7 @@ class VirtualEngine(UmlEngine):
 
     def __init__(self, *, snapshots: bool = True) -> None:
         super().__init__(snapshots=snapshots)
-        self._forked, self._booted = Forked(cache_dir() / TEMPLATES), Booted()
+        self._forked = Forked(cache_dir() / TEMPLATES)
         self.appliance: InAppliance | None = None
 
     def prepare(self, say: Say, plans: Iterable[Plan]) -> None:
@@ -264,13 +217,19 @@ class VirtualEngine(UmlEngine):
     def lab(
         self, folder: CellFolder, core: int | None = None, console: SessionConsole | None = None
     ) -> AbstractContextManager[LabProcess]:
-        """The guest of the folder's plan, in the way that is asked for and possible here."""
-        return self._way().lab(self.guest(folder.plan), folder, core)
-
-    def _way(self) -> Forked | Booted | InAppliance:
+        """The guest of the folder's plan: in the appliance, or from the network's template, of which it is a fork or
+        all that there is.
+        """
+        guest = self.guest(folder.plan)
         if self.appliance:
-            return self.appliance
-        return self._forked if self.snapshots and can_hold_forks(choose()) else self._booted
+            return self.appliance.lab(guest, folder, core)
+        template = Template.of(folder.plan, folder.inside / "vectors")
+        # Until a cell's own seed comes, random numbers come from what is set up.
+        guest, text = replace(guest, seed=template.id), template.text()
+        if self.snapshots and can_hold_forks(choose()):
+            return self._forked.lab(guest, text, folder, core)
+        (folder.inside / FILE).write_text(text)
+        return guest.boot_in(folder, core)
 
     def program_in(self, guest: Guest, folder: CellFolder) -> AbstractContextManager[LabProcess]:
         """See UmlEngine."""
@@ -285,7 +244,7 @@ class VirtualEngine(UmlEngine):
     def stop(self) -> None:
         """Ends every lab of this engine."""
         super().stop()
-        self._forked.stop()
+        self._forked.pool.stop()
         if self.appliance:
             self.appliance.machines.stop()
 

@@ -29,8 +29,8 @@ class FakeTemplate:
 class Pool:
     """A pool, and all templates that were made for it."""
 
-    def __init__(self, free_bytes=lambda: NEEDED, **limits):
-        self.pool, self.made, self.given_back = TemplatePool(free_bytes, **limits), [], []
+    def __init__(self, free_bytes=lambda: NEEDED):
+        self.pool, self.made, self.given_back = TemplatePool(free_bytes), [], []
 
     def make(self, boots=True):
         template = FakeTemplate(boots)
@@ -107,18 +107,3 @@ def test_nothing_boots_after_a_stop(pool):
     with pool.use("a") as held:
         assert held.template.memory_bytes is None
     assert pool.given_back == pool.made
-
-
-@pytest.mark.parametrize(("limits", "free_bytes"), [({"most": 3}, NEEDED), ({"most_bytes": 2}, NEEDED), ({}, 0)])
-def test_idle_ones_go_where_others_need_the_memory(limits, free_bytes):
-    """Those used longest ago first, and none that a cell uses."""
-    pool = Pool(lambda: free_bytes if pool.made else NEEDED, **{"most": 9, **limits})
-    for key in "abcd":
-        with pool.pool.use(key, pool.make, 1.0, 0):
-            pass
-    with pool.pool.use("a", pool.make, 1.0, 0) as used:
-        pool.pool.drop_idle(NEEDED)
-        kept = pool.pool.templates()
-    assert used.template in kept
-    assert pool.made[-1] in kept or not free_bytes
-    assert len(kept) == 3 if free_bytes else 1
