@@ -130,7 +130,7 @@ same-bytes: setup ## run some 30 cells of every kind with this tree and with the
 	@test -n "$(REF)" || { echo "error: REF: found none; expected the commit to compare with. Run: make same-bytes REF=main~1" >&2; exit 2; }
 	$(PYTHON) tools/same_bytes.py "$(REF)" $(OPTIONS)
 
-bench: setup ## measure every figure of docs/performance.md, beside ns-3 and this machine's bare kernel (libns3-dev; root for a part; 20 minutes); PART="cells runs" measures some
+bench: setup ## measure the figures of docs/performance.md, beside ns-3 and the kernel's TCP (libns3-dev; root for a part; 20 minutes); PART="cells runs" measures some
 	@tools/bench $(PART)
 
 ci: ## run everything that must pass before a change lands

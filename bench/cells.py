@@ -1,21 +1,18 @@
 """What a small cell costs in processor time, and what a virtual second costs in which nothing happens.
 
 A cell costs differently with a guest booted for it, as the first of a network whose template is forked, and as each
-further one. Its limit is what the same packets cost without the lab (limit.py). Usage: cells.py [limit]; with the word,
-the limits alone.
+further one.
 """
 
 from __future__ import annotations
 
 import os
 import statistics
-import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-import limit
-from limit import Limit
 from meter import Cost, Meter, completed, console, plan_of, take_in_orphans
 from rich.table import Table
 
@@ -54,13 +51,10 @@ IDLE_S = 20_000
 IDLE = ("limits.virtual=30000 s", "limits.wall=3000 s")
 
 
-def main(*words: str) -> None:
+def main() -> None:
     """Measures in turns, so that a slower minute of the machine hits all, and prints the table."""
     take_in_orphans()
     plans = {name: plan_of(*words) for name, words in CELLS.items()}
-    if words:
-        print_limits(limit.of_all(plans))
-        return
     plans["FY97 network, one packet and its answer"] = plan_of(*ONE_PACKET)
     if find(DOCKER, cache_dir()):
         plans["FY97 network of Docker nodes, 50 kB"] = plan_of(*DOCKER_CELL)
@@ -77,7 +71,7 @@ def main(*words: str) -> None:
             further = Cost((all_.processor_s - first.processor_s) / FURTHER, (all_.wall_s - first.wall_s) / FURTHER)
             for kind, one in (("booted", booted), ("first", first), ("further", further)):
                 found.setdefault((name, kind), []).append(one)
-    console().print(table(found, limit.of_all(plans)))
+    console().print(table(found, plans))
     console().print(idle_table())
 
 
@@ -95,22 +89,11 @@ def cost(plan: Plan, count: int, *, snapshots: bool = True) -> Cost:
     return replace(meter.cost, memory_bytes=memory_bytes)
 
 
-def print_limits(found: dict[str, Limit | None]) -> None:
-    """Limits, and what they are made of."""
-    columns = ("", "limit, CPU s", "packets sent, on all links", "links faster by")
-    made = Table(*columns, title=f"What the packets of a cell cost without the lab (least of {limit.ROUNDS} rounds)")
-    for name, one in found.items():
-        if one:
-            made.add_row(name, f"{one.processor_s:.3f}", str(one.packets), str(one.speed))
-    if made.rows:
-        console().print(made)
-
-
-def table(found: dict[tuple[str, str], list[Cost]], limits_: dict[str, Limit | None]) -> Table:
-    """Medians, and the limit."""
-    columns = ("", "booted, CPU s", "first, CPU s", "further, CPU s", "further, wall s", "limit, CPU s", "template, MB")
+def table(found: dict[tuple[str, str], list[Cost]], names: Iterable[str]) -> Table:
+    """Medians."""
+    columns = ("", "booted, CPU s", "first, CPU s", "further, CPU s", "further, wall s", "template, MB")
     made = Table(*columns, title=f"What a cell costs (medians of {ROUNDS} rounds on one core)")
-    for name, bound in limits_.items():
+    for name in names:
         booted, first, further = (
             statistics.median(one.processor_s for one in found[name, kind]) for kind in ("booted", "first", "further")
         )
@@ -122,7 +105,6 @@ def table(found: dict[tuple[str, str], list[Cost]], limits_: dict[str, Limit | N
             f"{first:.2f}",
             f"{further:.2f}",
             f"{wall_s:.2f}",
-            f"{bound.processor_s:.3f}" if bound else "–",
             f"{memory_mb:.0f}",
         )
     return made
@@ -145,4 +127,4 @@ def idle_table() -> Table:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -1,9 +1,8 @@
 """The lab's speed beside a simulator's, in one run: what a longer transfer over the geostationary hop costs, with the
 parts of the lab taken away one by one.
 
-A cell's start costs the same whatever it transfers; the marginal cost, 40 MB less 4 MB, is what scales. The limit is
-that of the same packets in this machine's kernel without the lab (limit.py). Usage: compare.py [GEO], the program made
-of geo.cc.
+A cell's start costs the same whatever it transfers; the marginal cost, 40 MB less 4 MB, is what scales. Usage:
+compare.py [GEO], the program made of geo.cc.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import limit
 from meter import completed, console, plan_of
 from rich.table import Table
 
@@ -29,7 +27,6 @@ from scpslab.setup import silent
 
 SIZES = (4_000_000, 40_000_000)
 ROUNDS = 3
-TENTH = 10
 FY97 = ("fy97/fig04", "sweep={}", "repeats=1")
 NO_CAPTURES = "probes=[{kind: tcp_info, node: ws1, interval: 1 h}]"
 LABS: dict[str, tuple[str, ...]] = {
@@ -87,7 +84,7 @@ def main() -> None:
                     contender.run(size)
                     taken_s = time.monotonic() - started
                     contender.best_s[size] = min(taken_s, contender.best_s.get(size, taken_s))
-    console().print(table(contenders, marginal_limits()))
+    console().print(table(contenders))
 
 
 def cell(engine: VirtualEngine, by_size: dict[int, Plan], folder: Path, core: int, size: int) -> None:
@@ -108,37 +105,17 @@ def ns3(program: str, core: int) -> Callable[[int], None]:
     return run
 
 
-def marginal_limits() -> dict[str, float]:
-    """Processor seconds of the longer transfers' packets without the lab, less those of the shorter: ten times what a
-    tenth of both takes, so that a run stays below a second.
-    """
-    plans = {
-        f"{name}, {size // TENTH} B": plan_of(*words, f"workloads.transfer.size={size // TENTH} B")
-        for name, words in LABS.items()
-        for size in SIZES
-    }
-    found = limit.of_all(plans)
-    marginal = {}
-    for name in LABS:
-        short, long = (found[f"{name}, {size // TENTH} B"] for size in SIZES)
-        if short and long:
-            marginal[name] = TENTH * (long.processor_s - short.processor_s)
-    return marginal
-
-
-def table(contenders: list[Contender], limits: dict[str, float]) -> Table:
-    """Wall seconds by contender, the marginal cost as a ratio to that of ns-3, and its limit."""
-    columns = ("", "4 MB, wall s", "40 MB, wall s", "36 MB more, wall s", "ratio to ns-3", "limit, CPU s")
+def table(contenders: list[Contender]) -> Table:
+    """Wall seconds by contender, and the marginal cost as a ratio to that of ns-3."""
+    columns = ("", "4 MB, wall s", "40 MB, wall s", "36 MB more, wall s", "ratio to ns-3")
     made = Table(*columns, title=f"What a longer transfer costs beside ns-3 (least of {ROUNDS} rounds on one core)")
     ns3_s = contenders[0].marginal_s if contenders[0].name not in LABS else None
     for contender in contenders:
-        bound = limits.get(contender.name)
         made.add_row(
             contender.name,
             *(f"{contender.best_s[size]:.2f}" for size in SIZES),
             f"{contender.marginal_s:.2f}",
             f"{contender.marginal_s / ns3_s:.2f}" if ns3_s else "–",
-            f"{bound:.2f}" if bound is not None else "–",
         )
     return made
 
