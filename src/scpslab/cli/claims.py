@@ -18,18 +18,13 @@ from scpslab.analysis.claims import (
     load_beside,
     scoreboard,
 )
-from scpslab.analysis.claims.evaluate import extended
-from scpslab.analysis.claims.extension import affordable, campaign, needs, report
 from scpslab.analysis.claims.load import strange_words
 from scpslab.cli.options import split
-from scpslab.cli.tables import Format, FormatOption, as_table, print_report, print_table, table_console
+from scpslab.cli.tables import Format, FormatOption, as_table, print_report, table_console
 from scpslab.cli.terminal import warn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, ScenarioError, UsageError
-from scpslab.documents.yaml_lines import written
-from scpslab.running.measured import Measured
 from scpslab.runs import runs_of
-from scpslab.runs.run import RUNS
 
 NAMED = 4
 ANALYSIS = QUESTIONS.parent
@@ -65,17 +60,6 @@ def claims(
     details: Annotated[
         bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")
     ] = False,
-    extend: Annotated[
-        bool,
-        typer.Option(
-            "--extend",
-            help="Print a campaign that repeats what is undecided often enough to decide it; its cost is on stderr.",
-        ),
-    ] = False,
-    extension: Annotated[
-        list[str] | None,
-        typer.Option(metavar="RUN", help="Decide what is undecided by the cells that only this run or campaign has."),
-    ] = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Test every finding of the papers against your runs.
@@ -101,22 +85,7 @@ def claims(
     )
     for text in warned:
         warn(text)
-    verdicts = evaluate(chosen, evidence)
-    if extension:
-        later = Evidence.of_runs(runs_of(extension), warn).beyond(evidence)
-        if not later.rows:
-            raise UsageError("--extension: found no cell that the runs lack; expected some. Name the runs before it.")
-        # What the rule leaves undecided stays so, though another claim's extension may have run some of its cells.
-        undecided = [need.verdict for need in affordable(needs(verdicts, evidence, Measured.of(RUNS).wall_s))]
-        verdicts = extended(verdicts, evaluate(chosen, later), undecided)
-        evidence = Evidence([*evidence.rows, *later.rows], evidence.changed)
-    if extend:
-        found = needs(verdicts, evidence, Measured.of(RUNS).wall_s)
-        print_table(report(found), table_console(stderr=True))
-        if (more := campaign(found))["runs"]:
-            typer.echo(written(more), nl=False)
-    else:
-        _show(verdicts, evidence, len(folders), format_, has_list=details or questions or bool(file))
+    _show(evaluate(chosen, evidence), evidence, len(folders), format_, has_list=details or questions or bool(file))
     if warned:
         raise typer.Exit(FAILED_EXIT)
 

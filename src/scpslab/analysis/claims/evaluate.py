@@ -102,37 +102,19 @@ def evaluate(papers: Sequence[Paper], evidence: Evidence) -> list[Verdict]:
         Verdict(
             paper,
             claim,
-            tuple(CheckResult(check, findings(check, places(check, paper.file, evidence))) for check in claim.checks),
+            tuple(CheckResult(check, _findings(check, paper.file, evidence)) for check in claim.checks),
         )
         for paper in papers
         for claim in paper.file.claims
     ]
 
 
-def extended(verdicts: Sequence[Verdict], extension: Sequence[Verdict], undecided: Sequence[Verdict]) -> list[Verdict]:
-    """Verdicts after an extension: the findings of those of `undecided` are those of its own cells, if it has any."""
-    return [
-        Verdict(old.paper, old.claim, tuple(map(_later, old.results, new.results))) if old in undecided else old
-        for old, new in zip(verdicts, extension, strict=True)
-    ]
-
-
-def _later(old: CheckResult, new: CheckResult) -> CheckResult:
-    pairs = zip(old.findings, new.findings, strict=True)
-    later = (b if a.outcome is Outcome.UNDECIDED and b.outcome is not Outcome.NO_DATA else a for a, b in pairs)
-    return CheckResult(old.check, tuple(later))
-
-
-def places(check: Check, file: ClaimsFile, evidence: Evidence) -> list[Cells]:
-    """The cells that a check looks at, for each combination of the values of `every`."""
+def _findings(check: Check, file: ClaimsFile, evidence: Evidence) -> tuple[CheckFinding, ...]:
+    """What a check finds for each combination of the values of `every`."""
     combinations = itertools.product(*([(name, (value,)) for value in values] for name, values in check.every.items()))
-    return [Cells(file, evidence, dict(at)) for at in combinations]
-
-
-def findings(check: Check, at: Sequence[Cells]) -> tuple[CheckFinding, ...]:
-    """What a check finds at each of these places."""
-    measured = [measure(check, cells) for cells in at]
-    return tuple(map(_finding, itertools.repeat(check), at, measured, decide(measured)))
+    places = [Cells(file, evidence, dict(at)) for at in combinations]
+    measured = [measure(check, cells) for cells in places]
+    return tuple(map(_finding, itertools.repeat(check), places, measured, decide(measured)))
 
 
 def _finding(check: Check, cells: Cells, measured: Measured, rises: bool | None) -> CheckFinding:

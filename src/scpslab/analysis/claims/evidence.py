@@ -38,15 +38,10 @@ class EvidenceRow:
     axes: tuple[tuple[str, str], ...]
     values: ResultRow
 
-    @property
-    def point(self) -> tuple[object, ...]:
-        """The same for all repeats of a cell."""
-        return (self.scenario, self.axes)
-
     @cached_property
     def identity(self) -> tuple[object, ...]:
         """The same for the same cell in two runs."""
-        return (*self.point, self.values["repeat"], self.values["seed"])
+        return (self.scenario, self.axes, self.values["repeat"], self.values["seed"])
 
 
 class Evidence:
@@ -67,11 +62,6 @@ class Evidence:
         """
         changed = {run: changes for run in runs if (changes := altered(scenario_of(run), RunFolder(run).resolved))}
         return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
-
-    def beyond(self, other: Evidence) -> Evidence:
-        """The cells that the runs of another lack."""
-        known = {row.identity for row in other.rows if row.counts and row.values["status"] in ENDED}
-        return Evidence((row for row in self.rows if row.identity not in known), self.changed)
 
     def select(
         self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None
