@@ -14,6 +14,8 @@ from scpslab.plan.links import LOSS_CAUSES
 from scpslab.scenario import cells
 from scpslab.scenario import load as load_scenario
 from scpslab.scenario.planning import plan
+from tests import golden
+from tests.cases import refusal
 
 CLAIM = """  - id: one
     weight: headline
@@ -54,67 +56,21 @@ def refused(tmp_path, head):
 
     def of(end, *change):
         (path := tmp_path / "paper.yaml").write_text(f"{head}{CLAIM}    {end}\n".replace(*(change or ("", ""))))
-        with pytest.raises(ScenarioError) as caught:
-            load(path)
-        return str(caught.value).replace(f"{path}:", "line ")
+        return refusal(load, path)
 
     return of
 
 
-@pytest.mark.parametrize(
-    ("check", "says"),
-    [
-        ("kind: value, metric: x, of: tcp", "found no band"),
-        ("kind: value, metric: x, of: udp, at_most: 1", 'found the series "udp"; expected one of tcp, tp'),
-        ("kind: valve, metric: x, of: tcp, at_most: 1", 'found "valve"; expected one of value'),
-        ("kind: value, metric: x, of: tcp, at_most: 1, becuase: Typing.", 'unknown key "becuase"'),
-        ("kind: value, metric: x, of: tcp, at_least: 2, at_most: 1", "found at_least 2 above at_most 1"),
-        ("kind: ratio, metric: x, of: tcp, to: tp, every: {stack: []}, at_most: 1", "found an empty list"),
-        (f"kind: value, metric: x, of: tcp, every: {MANY}, at_most: 1", "found 3200000 combinations"),
-        ("kind: arithmetic, multiply: [8], divide: [0], at_most: 1", "found a product of 0 in `divide`"),
-        ("kind: arithmetic, multiply: [1e308, 1e308], at_least: 1", "found a number too large"),
-        ("kind: arithmetic, multiply: [], at_least: 1", "multiply: found an empty list; expected at least one value"),
-        ("kind: completion, of: tcp, paper_count: [10, 5], at_least: 1", "found the paper_count 10 of 5"),
-        ("kind: completion, of: tcp, paper_count: [-3, -5], at_least: 1", "found the paper_count -3 of -5"),
-        ("kind: completion, of: tcp, paper_count: [0, 0], at_least: 1", "found the paper_count 0 of 0"),
-        ("kind: completion, of: tcp, paper_count: [1, 200000], at_least: 1", "of at most 100000"),
-        ("kind: value, metric: x, of: tcp, at_least: 1, different: {because: Chance.}", "found no band"),
-        (
-            "kind: value, metric: x, of: tcp, at_least: 1, different: {at_least: 2, at_most: 3, because: Chance.}",
-            "found the band of `different` inside the check's own",
-        ),
-        (
-            "kind: crossover, metric: x, along: rate, of: tcp, to: tp, ratio: 0, at_least: 1",
-            "ratio: found 0; expected greater than 0",
-        ),
-    ],
-)
-def test_mistakes_of_a_check_are_said_with_its_line(refused, check, says):
-    said = refused(f"checks: [{{{check}, because: Why not.}}]")
-    assert says in said
-    assert "line 14:" in said
+@golden.each("check of a claim")
+def test_mistakes_of_a_check_are_said_with_its_line(refused, case, tmp_path):
+    said = refused(f"checks: [{{{case.replace('MANY', MANY)}, because: Why not.}}]")
+    assert "paper.yaml:14: " in case.hold(said, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "says"),
-    [
-        ("scenarios: [net/links]", "scenarios: []", 7, "series.tcp.scenarios: found an empty list; expected at least"),
-        ("year: 1998", f"year: {'9' * 250}", 4, "expected at most 9999"),
-        (
-            "not_testable: A hope.",
-            "checks: [{kind: value, metric: x, of: tcp, at_most: 1}]",
-            14,
-            "checks[0].because: found nothing; expected this key",
-        ),
-        ("    not_test", "    figure: nosuchfig\n    not_test", 14, 'figure: found "nosuchfig"; expected one of'),
-        ("    not_testable: A hope.\n", "", 10, "found neither or both of checks and not_testable"),
-        ("A hope.\n", f"A hope.\n{CLAIM}    not_testable: A hope.\n", 15, 'found "one" a second time'),
-    ],
-)
-def test_other_mistakes_are_said_with_their_line(refused, old, new, line, says):
-    said = refused("not_testable: A hope.", old, new)
-    assert says in said
-    assert f"line {line}:" in said
+@golden.each("claims file", "case old new")
+def test_other_mistakes_are_said_with_their_line(refused, case, old, new, tmp_path):
+    said = case.hold(refused("not_testable: A hope.", old, new), tmp_path)
+    assert re.match(r"paper\.yaml:\d+: ", said)
 
 
 def test_a_figure_of_the_user_s_own_may_show_a_claim(tmp_path, head):

@@ -3,12 +3,12 @@
 import csv
 import io
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from scpslab.analysis import collect
+from tests import golden
 
 pytestmark = pytest.mark.slow
 
@@ -55,45 +55,14 @@ def test_the_stacks_of_a_run_are_compared(scpslab):
     assert "differences are certain" in said
 
 
-NO_ARCHIVE = "found a file that is no archive; expected none, or an archive to replace. Choose another name."
-A_FOLDER = "found a folder; expected the file to write. Name another."
-RUNS = "expected a folder of runs, such as runs. Correct the path."
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("claims --file nowhere.yaml", 2, r"expected a claims file\. See scpslab docs claims"),
-        ("claims --paper fy98", 2, 'found "fy98"; expected one of fy97'),
-        ("compare first-0001", 2, "found one run and no --axis"),
-        ("compare first-0001 second-0002 --axis stack", 2, "--axis: found 2 runs; expected one"),
-        ("compare first-0001 second-0002 --against bbr", 2, "--against"),
-        ("compare first-0001 --axis nothing", 2, r"\. Choose one of these\.\n$"),
-        ("results first-0001 --by nothing", 2, 'axis "nothing": found no such column; expected one such as '),
-        (
-            "results first-0001 --metric status",
-            2,
-            r'metric "status": found a column that is no number; expected one such as .* Choose a column of .*\n$',
-        ),
-        ("report empty", 5, r"^error: empty: found no manifest\.json; expected a run folder"),
-        ("export first-0001 --out mine.yaml", 2, f"^error: --out mine.yaml: {NO_ARCHIVE}\n$"),
-        ("export first-0001 --out runs", 2, f"^error: --out runs: {A_FOLDER}\n$"),
-        (
-            "export first-0001 --out none/a.tar.gz",
-            2,
-            "^error: --out none/a.tar.gz: found no folder for it; expected the file to write. Name another.\n$",
-        ),
-        ("clean --runs none", 2, f"^error: --runs none: found no such folder; {RUNS}\n$"),
-        ("clean --runs mine.yaml", 2, f"^error: --runs mine.yaml: found a file; {RUNS}\n$"),
-    ],
-)
-def test_what_cannot_be_done_is_said_and_nothing_is_written(scpslab, tmp_path, words, code, said):
+@golden.each("commands around a run")
+def test_what_cannot_be_done_is_said_and_nothing_is_written(case, scpslab, tmp_path):
     (tmp_path / "mine.yaml").write_text("kind: scenario\n")
     (tmp_path / "empty").mkdir()
     before = sorted(tmp_path.iterdir())
-    found, out, wrong = scpslab(*words.split())
-    assert (found, out) == (code, "")
-    assert re.search(said, wrong)
+    found, out, wrong = scpslab(*case.split())
+    assert out == ""
+    case.hold(f"{wrong}exit code {found}", tmp_path)
     assert (sorted(tmp_path.iterdir()), list((tmp_path / "empty").iterdir())) == (before, [])
     assert (tmp_path / "mine.yaml").read_text() == "kind: scenario\n"
 

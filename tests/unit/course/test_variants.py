@@ -28,7 +28,8 @@ from scpslab_course.course.variant import PRACTICE, Secret, VariantError, make_s
 from scpslab_course.grading.formats import Facts
 from scpslab_course.grading.grade import Grade
 from scpslab_course.grading.review import write_review
-from tests.cases import changed, each, refusal
+from tests import golden
+from tests.cases import changed, refusal
 
 GOLDEN = {"rate": "1 Mbit/s", "delay": "290 ms", "seed": 154401405, "buffer": "72.5 kB"}
 STUDENTS = (Student("anna"), Student("bo", email="bo@example.org", group="g1"), Student("di", group="g1"))
@@ -101,47 +102,23 @@ def test_a_draw_runs_only_the_scenarios_that_bands_read():
     assert asked == [["scps"]]
 
 
-@each(
-    "formula says",
-    """
-rate / 0 | found no value of 'rate / 0' (float division by zero)
-9 ** 9 ** 9 ** 9 | found no value of '9 ** 9 ** 9 ** 9'
--5 * rate | B as value of buffer; expected more than 0
-log(-1) | found no value of 'log(-1)'
-rate * '2' | found the text '2' where a number is meant
-1e308 * 1e308 | found the value inf of '1e308 * 1e308'
-(0-8) ** 0.5 | found the root of a negative number
-'much' | found the text "much" as value of buffer
-1e300 | found 1e+300 as value of buffer, in steps of 500; expected at most 9.22337e+18
-rate - rate | found 0.0 B as value of buffer; expected more than 0
-""",
-)
-def test_a_formula_without_a_value_ends_with_its_line(folder, no_runs, formula, says):
+@golden.each("formula of a variant")
+def test_a_formula_without_a_value_ends_with_its_line(case, folder, no_runs):
     marking = load_marking(load_assignment(folder))
-    path = spoil(folder / "assignment.yaml", "value: rate * 2 * delay / 8,", f"value: {json.dumps(formula)},")
+    path = spoil(folder / "assignment.yaml", "value: rate * 2 * delay / 8,", f"value: {json.dumps(case)},")
     said = refusal(practice_variant, load_assignment(folder), marking, no_runs)
     assert said.startswith(f"{path}:11: variant.buffer.value: found ")
-    assert says in said
-    assert said.endswith(f"Correct the formula {formula!r}, or the parameters that it reads.")
+    case.hold(said, folder)
 
 
-@each(
-    "target says",
-    """
-parameters.data_rat | found the unknown parameter "data_rat"; expected one of
-transfer:hosts.h9.receive_buffer | hosts.h9
-workloads.transfr.size | found "transfr" after workloads; expected one of transfer
-workloads.transfer.size | Mbit/s" (unit "Mbit/s"); expected one of B, kB
-parameters..data_rate | expected words with single dots between them. Correct the path.
-""",
-)
-def test_nothing_is_issued_that_a_scenario_does_not_take(course, folder, marking, no_runs, target, says):
-    path = spoil(folder / "assignment.yaml", "set: [parameters.data_rate]", f'set: ["{target}"]')
+@golden.each("variant that no scenario takes")
+def test_nothing_is_issued_that_a_scenario_does_not_take(case, course, folder, marking, no_runs):
+    path = spoil(folder / "assignment.yaml", "set: [parameters.data_rate]", f'set: ["{case}"]')
     assignment = load_assignment(folder)
     said = refusal(plan_issue, course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
-    taken = f"found what transfer.yaml does not take, {target.removeprefix('transfer:')}="
-    assert said.startswith(f"{path}:8: variant.rate.set: {taken}")
-    assert says in said
+    assert said.startswith(f"{path}:8: variant.rate.set: ")
+    # The practice variant's rate is drawn.
+    case.hold(re.sub(r"\d Mbit/s", "2 Mbit/s", said), folder)
 
 
 def test_nothing_is_issued_that_nobody_can_open(course, assignment, marking, no_runs):

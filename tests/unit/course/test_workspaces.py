@@ -24,7 +24,8 @@ from scpslab_course.course.workspace import (
     plan_start,
     write_start,
 )
-from tests.cases import changed, each, refusal
+from tests import golden
+from tests.cases import changed, refusal
 
 AT = "2026-11-22T21:00:00Z"
 
@@ -199,21 +200,11 @@ def test_blank_answers_are_answers(assignment, started, tmp_path):
     assert list(read_answers(blank(told, {"rate": "1 Mbit/s"}).encode(), path).given) == list(file.answers)
 
 
-@each(
-    "line says",
-    f"""
-bdp: 12 kg | with the unit
-bdp: 12,5 | with a point for decimals
-bdp: 5000 | expected 0 to 1000 kB. Check unit
-bdp: [1] | found a list or keys
-bdp: true | found the word true
-bdq: 1 | which is no question; expected one of bdp, why. Did you mean bdp?
-why: {"word " * 30} | found 30 words; expected about 10, at most 15
-""",
-)
-def test_answers_of_another_form_are_told_with_their_line(assignment, tmp_path, line, says):
-    found = list(read_answers(f"{line}\n".encode(), tmp_path / "answers.yaml").complaints(assignment.file))
-    assert any(says in said and said.startswith(f"{tmp_path}/answers.yaml:1: ") for said in found)
+@golden.each("answers.yaml")
+def test_answers_of_another_form_are_told_with_their_line(case, assignment, tmp_path):
+    found = list(read_answers(f"{case}\n".encode(), tmp_path / "answers.yaml").complaints(assignment.file))
+    assert any(said.startswith(f"{tmp_path}/answers.yaml:1: ") for said in found)
+    case.hold("\n".join(found), tmp_path)
 
 
 def logged(*events):

@@ -4,6 +4,7 @@ import pytest
 
 from scpslab.cli.shell import shell_plan
 from scpslab.plan import read, write
+from tests import golden
 from tests.cases import refusal
 
 SCENARIO = """kind: scenario
@@ -80,23 +81,9 @@ FTP = "workloads=[{kind: ftp, name: file, from: ws1, to: ws2, size: 1 MB}]"
 ON_WS1, NONE = "found iperf3 over TCP on ws1, which has", "for a flow of ws1, whose gateway carries it over SCPS-TP"
 
 
-@pytest.mark.parametrize(
-    ("overrides", "words"),
-    [
-        (["hosts.*={stack: scps, network: np}"], f"{ON_WS1} network np, whose gateways speak IP; expected"),
-        (["hosts.*={stack: scps, sp: {}}"], f"{ON_WS1} sp, whose keys belong to two programs; expected"),
-        (
-            ["hosts.ws2={stack: scps, bets: true}"],
-            "on ws2, which has bets, which leaves holes in a program's stream; ex",
-        ),
-        (["workloads.flow.congestion_control=bbr"], f'found "bbr" {NONE}; expected none'),
-        (["workloads.flow.segment=1000 B"], f'found "1000 B" {NONE}; expected none'),
-        ([FTP, "hosts.ws1={stack: scps, network: np}"], "found ftp on ws1, which has network np"),
-        (["workloads.flow.name=gateway-ws2"], 'found the name "gateway-ws2", which another record has'),
-    ],
-)
-def test_what_does_not_fit_is_named(plan, overrides, words):
-    assert words in refusal(plan, *overrides)
+@golden.each("gateways of hosts")
+def test_what_does_not_fit_is_named(case, plan, tmp_path):
+    case.hold(refusal(plan, *case.split(" + ")), tmp_path)
 
 
 def test_hosts_of_a_session_have_one_for_what_is_typed():

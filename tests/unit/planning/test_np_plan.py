@@ -10,6 +10,7 @@ from scpslab import scenario
 from scpslab.lab.scps_end import end_file
 from scpslab.plan import parse, text, write
 from scpslab.scenario import planning
+from tests import golden
 from tests.cases import changed, refusal
 
 from scpslab.kinds.services.np_router.lab import router_file
@@ -129,25 +130,9 @@ def test_rate_control_alone_fills_the_line_with_nps_header_and_framing(planned):
 WS1, WS2 = "ws1: {stack: scps, network: np}", "ws2: {stack: scps, network: np}"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "complaint"),
-    [
-        (WS2, "ws2: {stack: scps}", "network np on ws1 and network ip on ws2; expected one network layer"),
-        (
-            ", network: np",
-            "",
-            "9: workloads[0].precedence: found precedence 9 for a transfer from ws1, which does not sp",
-        ),
-        (WS1, "ws1: {stack: scps, network: np, default_precedence: 16}", "default_precedence"),
-        (WS1, "ws1: {stack: scps, default_precedence: 3}", "found 3 with network ip, which carries no precedence"),
-        ("hosts:", "routers: {r1: {}}\nhosts:", 'routers.r1: found "r1"; expected one of ws5, ws6'),
-        ("hosts:", "routers: {ws5: {queue_limit: 10}}\nhosts:", "found queue_purge 20 above queue_limit 10"),
-        ("hosts:", "routers: {ws5: {sp: {modem: strict}}}\nhosts:", "routers.ws5.sp.modem"),
-        ("hosts:", "routers: {ws5: {sp: {hop: required}}}\nhosts:", 'hop: found "hop"; expected one of lan, modem'),
-    ],
-)
-def test_what_does_not_fit_is_named(planned, old, new, complaint):
-    assert complaint in refusal(planned, (old, new))
+@golden.each("SCPS-NP", "case old new")
+def test_what_does_not_fit_is_named(case, planned, old, new, tmp_path):
+    case.hold(refusal(planned, (old, new)), tmp_path)
 
 
 def test_hosts_that_speak_ip_cannot_cross_a_router_of_np_and_levels_may_be_left_out(planned):

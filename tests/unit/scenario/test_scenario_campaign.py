@@ -11,6 +11,7 @@ from scpslab import scenario
 from scpslab.documents.yaml_lines import read_value
 from scpslab.scenario.campaign import Member, campaign_names, is_campaign, load_campaign
 from scpslab.scenario.paths import read_override
+from tests import golden
 from tests.cases import each, refusal
 
 pytestmark = pytest.mark.slow
@@ -104,18 +105,9 @@ def test_a_scenario_twice_is_run_once(campaign):
     assert names(load_campaign(campaign("  - {scenario: links/loss}\n  - {scenario: links/los*}\n"))) == ["links/loss"]
 
 
-@each(
-    "lines says",
-    """
-- {scenario: nowhere/*} | found no scenario that matches nowhere/*
-- {scenari: links/loss} | unknown key "scenari"; expected one of scenario, set, variant
-[] | at least one
-""",
-)
-def test_mistakes_are_named(campaign, lines, says):
-    said = refusal(load_campaign, campaign(f"  {lines}\n"))
-    assert "some.yaml:" in said
-    assert says in said
+@golden.each("campaign")
+def test_mistakes_are_named(case, campaign, tmp_path):
+    assert "some.yaml:" in case.hold(refusal(load_campaign, campaign(f"  {case}\n")), tmp_path)
 
 
 def test_unknown_variants_and_names_have_neighbours():
