@@ -159,10 +159,14 @@ impl Gateway {
         self.sides.of_mut(side).charge(now, octets)
     }
 
-    /// The sender of a packet from `side` handled since the last call that is known not to be made up
-    /// ([`Endpoint::take_vouched`]).
-    pub fn take_vouched(&mut self, side: Side) -> Option<IpAddr> {
-        self.sides.of_mut(side).take_vouched()
+    /// Where packets of `side` that are handled from now on come from ([`Endpoint::hear_from`]).
+    pub fn hear_from(&mut self, side: Side, via: Option<SocketAddr>) {
+        self.sides.of_mut(side).hear_from(via);
+    }
+
+    /// Where a packet for `dst` that passes to `side` goes, beneath the network layer ([`Endpoint::way_to`]).
+    pub fn way_to(&self, side: Side, dst: IpAddr) -> Option<SocketAddr> {
+        self.sides.of(side).way_to(dst)
     }
 
     /// Takes a packet, or a batch of which every one is a segment.

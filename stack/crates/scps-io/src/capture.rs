@@ -171,13 +171,13 @@ impl<D: Device, O: Observer> Device for Observed<D, O> {
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let Observed { inner, observer, clock, failure } = self;
         let at = Self::unix_ns(clock);
-        inner.receive(&mut |octets, batch, trust| {
+        inner.receive(&mut |octets, batch, trust, from| {
             for packet in packets_of(octets, batch) {
                 if failure.is_none() {
                     *failure = observer.see(at, Direction::In, packet).err();
                 }
             }
-            take(octets, batch, trust)
+            take(octets, batch, trust, from);
         })
     }
 }
@@ -197,9 +197,8 @@ mod tests {
         assert!(device.flush().unwrap());
         let mut came = Vec::new();
         device
-            .receive(&mut |octets, _, _| {
+            .receive(&mut |octets, _, _, _| {
                 came.push(octets.to_vec());
-                None
             })
             .unwrap();
         came

@@ -6,7 +6,7 @@ use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
 use scps_types::Duration;
 use std::fmt::Debug;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 /// Packets by fate, as the device saw them.
@@ -26,9 +26,8 @@ pub struct DeviceStats {
     pub damaged: u64,
 }
 
-/// Takes what came in a message, and names the sender of a packet in it that is known not to be made up: SP opened it, or its
-/// connection expected it. Answers to that address may go where the message came from.
-pub type Take<'a> = dyn FnMut(&[u8], SegmentBatch, Trust) -> Option<IpAddr> + 'a;
+/// Takes what came in a message, and where that came from, if the device tells its peers apart.
+pub type Take<'a> = dyn FnMut(&[u8], SegmentBatch, Trust, Option<SocketAddr>) + 'a;
 
 /// A device in operation. Whoever sends appends a packet to the outbox, queues it, and flushes when nothing more is to be
 /// appended now.

@@ -54,20 +54,18 @@ impl<D: Device> Device for IpEncapsulation<D> {
         outbox.resize(outbox.len() + ipv4::HEADER_LEN, 0);
         outbox.copy_within(start..start + packet.len, start + ipv4::HEADER_LEN);
         header.emit(&mut outbox[start..]);
-        self.inner.queue(Transmit::new(dst, packet.len + ipv4::HEADER_LEN))
+        self.inner.queue(Transmit::new(dst, packet.len + ipv4::HEADER_LEN).by_way_of(packet.via))
     }
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let (own, protocol) = (self.own, self.protocol);
-        self.inner.receive(&mut |octets, batch, _| {
-            let mut known = None;
+        self.inner.receive(&mut |octets, batch, _, from| {
             for packet in packets_of(octets, batch) {
                 let Ok((header, datagram)) = Ipv4::parse(packet) else { continue };
                 if header.dst == own && header.protocol == protocol && !header.is_fragment {
-                    known = take(datagram, SegmentBatch::Packets(datagram.len()), Trust::Check).or(known);
+                    take(datagram, SegmentBatch::Packets(datagram.len()), Trust::Check, from);
                 }
             }
-            known
         })
     }
 }
@@ -91,7 +89,7 @@ impl<D: Device> Device for NextHops<D> {
 
     fn queue(&mut self, packet: Transmit) -> usize {
         let hop = v4(packet.dst).and_then(|dst| self.tables.next_hop(self.tables.np_of(dst)));
-        self.inner.queue(Transmit::new(hop.map_or(packet.dst, Into::into), packet.len))
+        self.inner.queue(Transmit::new(hop.map_or(packet.dst, Into::into), packet.len).by_way_of(packet.via))
     }
 }
 
@@ -114,9 +112,8 @@ mod tests {
     fn received(device: &mut impl Device) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         device
-            .receive(&mut |octets, _, _| {
+            .receive(&mut |octets, _, _, _| {
                 found.push(octets.to_vec());
-                None
             })
             .unwrap();
         found

@@ -5,7 +5,7 @@ use crate::device::{delegate, packets_of, Device, Take};
 use scps_tp::{SegmentBatch, Transmit, Trust};
 use scps_types::{Rng, Seed};
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 /// How often packets meet each fault: probabilities per packet, 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -87,8 +87,8 @@ impl<T> Way<T> {
 #[derive(Debug)]
 pub struct Faults<D> {
     inner: D,
-    sending: Way<IpAddr>,
-    receiving: Way<(SegmentBatch, Trust)>,
+    sending: Way<Transmit>,
+    receiving: Way<(SegmentBatch, Trust, Option<SocketAddr>)>,
     outbox: Vec<u8>,
     waiting: Vec<Transmit>,
 }
@@ -127,9 +127,9 @@ impl<D: Device> Device for Faults<D> {
         let Faults { inner, sending, outbox, waiting, .. } = self;
         let mut start = 0;
         for packet in waiting.drain(..) {
-            sending.pass(packet.dst, &outbox[start..start + packet.len], false, |dst, octets| {
+            sending.pass(packet, &outbox[start..start + packet.len], false, |packet, octets| {
                 inner.outbox().extend_from_slice(octets);
-                inner.queue(Transmit::new(*dst, octets.len()));
+                inner.queue(*packet);
             });
             start += packet.len;
         }
@@ -139,16 +139,19 @@ impl<D: Device> Device for Faults<D> {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let receiving = &mut self.receiving;
-        self.inner.receive(&mut |octets, batch, trust| {
-            let mut known = None;
+        self.inner.receive(&mut |octets, batch, trust, from| {
             for packet in packets_of(octets, batch) {
                 let batch =
                     if let SegmentBatch::Joined(_) = batch { batch } else { SegmentBatch::Packets(packet.len()) };
-                receiving.pass((batch, trust), packet, trust == Trust::Verified, |(batch, trust), packet| {
-                    known = take(packet, *batch, *trust).or(known);
-                });
+                receiving.pass(
+                    (batch, trust, from),
+                    packet,
+                    trust == Trust::Verified,
+                    |(batch, trust, from), packet| {
+                        take(packet, *batch, *trust, *from);
+                    },
+                );
             }
-            known
         })
     }
 }
@@ -174,16 +177,15 @@ mod tests {
         assert!(device.flush().unwrap());
         let mut came = Vec::new();
         device
-            .receive(&mut |octets, _, _| {
+            .receive(&mut |octets, _, _, _| {
                 came.push(octets.to_vec());
-                None
             })
             .unwrap();
         let sent = device
             .inner
             .sent
             .iter()
-            .map(|(dst, octets)| (*dst == IpAddr::from(TO)).then(|| octets.clone()).unwrap())
+            .map(|(dst, octets)| (*dst == std::net::IpAddr::from(TO)).then(|| octets.clone()).unwrap())
             .collect();
         (sent, came, device.faults())
     }

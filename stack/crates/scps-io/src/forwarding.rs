@@ -139,9 +139,8 @@ impl Forwarder {
     fn receive(&mut self, index: usize) {
         let (now, router) = (self.now, &mut self.router);
         let state = &mut self.ports[index];
-        let received = state.driven.device.receive(&mut |octets, batch, _| {
+        let received = state.driven.device.receive(&mut |octets, batch, _, _| {
             packets_of(octets, batch).for_each(|frame| router.handle_frame(now, index, frame));
-            None
         });
         let damaged = state.driven.device.stats().damaged;
         if damaged > std::mem::replace(&mut state.damaged, damaged) {

@@ -5,6 +5,7 @@
 
 use crate::clock::Clock;
 use crate::device::{Device, DeviceStats};
+use crate::places::{Place, Places};
 use crate::reactor::{Driven, Interest, Reactor};
 use crate::{foreign, IoError};
 use scps_gateway::{ConfigError, Gateway, GatewayConfig, PerSide, Side};
@@ -12,6 +13,7 @@ use scps_sp::Sp;
 use scps_tp::Transmit;
 use scps_types::{Duration, Instant};
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
 /// Octets that may wait for a device before packets of others are dropped.
@@ -32,6 +34,9 @@ pub struct Passed {
 struct SideState {
     driven: Driven,
     passed: Passed,
+    /// Where senders of what passed are, beneath the network layer, and how many were heard.
+    strangers: Places<Ipv4Addr>,
+    heard: u64,
 }
 
 /// A gateway in operation.
@@ -58,7 +63,10 @@ impl GatewayLoop {
         for side in Side::BOTH {
             gateway.set_carrier(side, devices.of(side).carrier());
         }
-        let mut state = |device| SideState { driven: Driven::new(device, &mut reactor), passed: Passed::default() };
+        let mut state = |device| {
+            let driven = Driven::new(device, &mut reactor);
+            SideState { driven, passed: Passed::default(), strangers: Places::default(), heard: 0 }
+        };
         let sides = PerSide { lan: state(devices.lan), wan: state(devices.wan) };
         Ok(GatewayLoop { gateway, reactor, sides, is_metered, clock, now: clock.now() })
     }
@@ -159,9 +167,11 @@ impl GatewayLoop {
     fn receive(&mut self, side: Side) -> io::Result<()> {
         let (now, is_metered, gateway) = (self.now, self.is_metered, &mut self.gateway);
         let (from, to) = self.sides.both_mut(side);
-        let (passed, onward) = (&mut from.passed, &mut to.driven.device);
-        let result = from.driven.device.receive(&mut |octets, batch, trust| {
-            let mut foreigners = Vec::new();
+        let (passed, strangers, heard) = (&mut from.passed, &mut from.strangers, &mut from.heard);
+        let (onward, onward_strangers) = (&mut to.driven.device, &to.strangers);
+        let result = from.driven.device.receive(&mut |octets, batch, trust, via| {
+            gateway.hear_from(side, via);
+            let mut foreigners: Vec<Vec<u8>> = Vec::new();
             gateway.handle_batch(now, side, octets, batch, trust, |packet, batch| {
                 foreign::whole(packet, batch, trust, |whole| foreigners.push(whole.to_vec()));
             });
@@ -174,10 +184,17 @@ impl GatewayLoop {
                 passed.packets += 1;
                 passed.octets += packet.len() as u64;
                 onward.outbox().extend_from_slice(&packet);
-                let dst = [packet[16], packet[17], packet[18], packet[19]];
-                onward.queue(Transmit::new(dst, packet.len()));
+                let [src, dst] =
+                    [12, 16].map(|at| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]));
+                if let Some(via) = via {
+                    *heard += 1;
+                    strangers.put(src, Place { at: via, heard: *heard });
+                }
+                let way = gateway
+                    .way_to(side.other(), dst.into())
+                    .or_else(|| onward_strangers.get(&dst).map(|place| place.at));
+                onward.queue(Transmit::new(dst, packet.len()).by_way_of(way));
             }
-            gateway.take_vouched(side)
         });
         result.map(drop)
     }

@@ -63,7 +63,7 @@ impl Device for MemoryDevice {
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         let incoming = std::mem::take(&mut self.incoming);
         for packet in &incoming {
-            take(packet, SegmentBatch::Packets(packet.len()), Trust::Check);
+            take(packet, SegmentBatch::Packets(packet.len()), Trust::Check, None);
         }
         Ok(!incoming.is_empty())
     }

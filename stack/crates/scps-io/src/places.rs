@@ -1,7 +1,7 @@
 //! Where somebody was heard last: a table with an end, which forgets whom it heard longest ago.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 /// Most entries of a table.
 pub(crate) const PLACES_MAX: usize = 4096;
@@ -9,7 +9,7 @@ pub(crate) const PLACES_MAX: usize = 4096;
 /// An outer address, and when it was heard, counted in messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
-    pub(crate) at: SocketAddrV4,
+    pub(crate) at: SocketAddr,
     pub(crate) heard: u64,
 }
 

@@ -10,7 +10,6 @@ use scps_sp::{Ends, KeyName, Outgoing, Services, Sp, Upper};
 use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
 use scps_types::Instant;
 use std::io;
-use std::net::IpAddr;
 
 /// A device whose packets are sealed by SP.
 #[derive(Debug)]
@@ -44,13 +43,13 @@ impl Opening {
         (now, ends): (Instant, Ends),
         octets: &[u8],
         batch: SegmentBatch,
-        take: &mut Take<'_>,
-    ) -> Option<IpAddr> {
-        let (mut known, mut size) = (None, 0);
+        take: &mut dyn FnMut(&[u8], SegmentBatch),
+    ) {
+        let mut size = 0;
         for packet in packets_of(octets, batch) {
             let Ok((Upper::Ip, range)) = sp.open(now, ends, packet, &mut self.one) else { continue };
             if !self.batch.is_empty() && (range.len() > size || self.batch.len() % size != 0) {
-                known = take(&self.batch, SegmentBatch::Packets(size), Trust::Check).or(known);
+                take(&self.batch, SegmentBatch::Packets(size));
                 self.batch.clear();
             }
             if self.batch.is_empty() {
@@ -59,10 +58,9 @@ impl Opening {
             self.batch.extend_from_slice(&self.one[range]);
         }
         if !self.batch.is_empty() {
-            known = take(&self.batch, SegmentBatch::Packets(size), Trust::Check).or(known);
+            take(&self.batch, SegmentBatch::Packets(size));
             self.batch.clear();
         }
-        known
     }
 }
 
@@ -139,7 +137,7 @@ impl<D: Device> Device for ProtectedDevice<D> {
         if sealed == 0 {
             return 0;
         }
-        self.inner.queue(Transmit::several(packet.dst, len, sealed))
+        self.inner.queue(Transmit::several(packet.dst, len, sealed).by_way_of(packet.via))
     }
 
     fn flush(&mut self) -> io::Result<bool> {
@@ -153,7 +151,9 @@ impl<D: Device> Device for ProtectedDevice<D> {
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.look();
         let (sp, opening, at) = (&mut self.sp, &mut self.opening, (self.now, self.ends.back()));
-        self.inner.receive(&mut |octets, batch, _| opening.open(sp, at, octets, batch, take))
+        self.inner.receive(&mut |octets, batch, _, from| {
+            opening.open(sp, at, octets, batch, &mut |octets, batch| take(octets, batch, Trust::Check, from));
+        })
     }
 
     fn stats(&self) -> DeviceStats {
@@ -226,9 +226,8 @@ mod tests {
         line.send_to(datagram, device.inner.local_addr().unwrap()).unwrap();
         let mut came = Vec::new();
         while !device
-            .receive(&mut |octets, _, _| {
+            .receive(&mut |octets, _, _, _| {
                 came.push(octets.to_vec());
-                None
             })
             .unwrap()
         {}
@@ -278,9 +277,8 @@ mod tests {
         joined.insert(2, joined[0].clone());
         let (size, mut came) = (joined[0].len(), Vec::new());
         let at = (far.now, far.ends.back());
-        far.opening.open(&mut far.sp, at, &joined.concat(), SegmentBatch::Packets(size), &mut |octets, batch, _| {
+        far.opening.open(&mut far.sp, at, &joined.concat(), SegmentBatch::Packets(size), &mut |octets, batch| {
             came.push((octets.to_vec(), batch));
-            None
         });
         let wanted = [&octets[..], &octets[..700]].concat();
         assert_eq!(came, [(wanted, SegmentBatch::Packets(1000))]);

@@ -91,7 +91,7 @@ impl Device for SerialDevice {
         self.deframer.push(&self.inbox, |frame| match frame {
             Ok(packet) => {
                 stats.received += 1;
-                take(packet, SegmentBatch::Packets(packet.len()), Trust::Check);
+                take(packet, SegmentBatch::Packets(packet.len()), Trust::Check, None);
             }
             Err(hdlc::Damaged) => stats.damaged += 1,
         });
@@ -137,9 +137,8 @@ mod tests {
         peer.write_all(&back).unwrap();
         let mut found = Vec::new();
         assert!(device
-            .receive(&mut |octets, _, _| {
+            .receive(&mut |octets, _, _, _| {
                 found.push(octets.to_vec());
-                None
             })
             .unwrap());
         assert_eq!(found, [b"there"]);
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(device.stats().sent, sent);
         drop(peer);
         let ended = loop {
-            match device.receive(&mut |_, _, _| None) {
+            match device.receive(&mut |_, _, _, _| ()) {
                 Ok(_) => {}
                 Err(error) => break error,
             }

@@ -220,9 +220,9 @@ impl Stack {
             let endpoint = &mut self.endpoint;
             let device = &mut self.driven.device;
             device
-                .receive(&mut |octets, batch, trust| {
+                .receive(&mut |octets, batch, trust, from| {
+                    endpoint.hear_from(from);
                     endpoint.handle_batch(now, octets, batch, trust, |_, _| ());
-                    endpoint.take_vouched()
                 })
                 .map_err(IoError::system("receive"))?;
             let damaged = device.stats().damaged;

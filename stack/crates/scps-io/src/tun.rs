@@ -205,7 +205,7 @@ impl Device for TunDevice {
             let Some(packet) = ring.packet() else { return Ok(false) };
             self.stats.receive_calls += 1;
             self.stats.received += 1;
-            take(packet, SegmentBatch::Packets(packet.len()), Trust::Check);
+            take(packet, SegmentBatch::Packets(packet.len()), Trust::Check, None);
             return Ok(true);
         }
         let mut octets = 0;
@@ -229,7 +229,7 @@ impl Device for TunDevice {
             let trust = if is_vouched { Trust::Verified } else { Trust::Check };
             let batch =
                 joined_segment(&self.inbox[..skip]).map_or(SegmentBatch::Packets(n - skip), SegmentBatch::Joined);
-            take(&self.inbox[skip..n], batch, trust);
+            take(&self.inbox[skip..n], batch, trust, None);
         }
         Ok(true)
     }
@@ -432,11 +432,10 @@ mod tests {
             }
             sent += u64::from(frame.len() > VNET_HEADER_LEN);
             kernel.send(&frame).unwrap();
-            let mut take = |octets: &[u8], batch, trust| {
+            let mut take = |octets: &[u8], batch, trust, _: Option<std::net::SocketAddr>| {
                 come += 1;
                 foreign::whole(octets, batch, trust, |packet| assert!(packet.len() <= octets.len()));
                 engine.handle_batch(now, octets, batch, trust, |_, _| ());
-                None
             };
             device.receive(&mut take).unwrap();
             while engine.poll_transmit(now, &mut Vec::new()).is_some() {}
@@ -455,9 +454,8 @@ mod tests {
         for _ in 0..3 {
             let (mut packets, calls) = (0, device.stats().receive_calls);
             device
-                .receive(&mut |_, _, _| {
+                .receive(&mut |_, _, _, _| {
                     packets += 1;
-                    None
                 })
                 .unwrap();
             found.push((packets, device.stats().receive_calls - calls));
@@ -491,9 +489,8 @@ mod tests {
         assert_eq!(read(&kernel), [vec![40; 40], vec![41; 41]]);
         let mut came = Vec::new();
         for is_there in [true, false] {
-            let take = &mut |octets: &[u8], _, _| {
+            let take = &mut |octets: &[u8], _, _, _: Option<std::net::SocketAddr>| {
                 came.push(octets.to_vec());
-                None
             };
             assert_eq!(device.receive(take).unwrap(), is_there);
         }

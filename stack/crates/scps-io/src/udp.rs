@@ -1,20 +1,18 @@
 //! IP packets or NP datagrams inside UDP (scps-tp §11, scps-np §4.4): the whole inner packet, one per datagram.
 //!
-//! A peer's outer address is configured, or learned from packets that cannot be made up: SP opened them, or their connection
-//! expected them. Whoever claims an inner address redirects nothing (scps-tp §13.3 item 13); a peer behind a changed port is
-//! followed. Only answers to segments of no connection go where these came from.
+//! A peer's outer address is configured, or each connection has the one where its peer was heard: it begins where its SYN came
+//! from, and follows packets that cannot be made up, for SP opened them or they are inside its windows. Whoever claims an inner
+//! address redirects nothing of others (scps-tp §13.3 item 13): a connection of his own has an outer address of its own. Answers to
+//! segments of no connection go where these came from.
 
 use crate::device::{v4, Device, DeviceStats, Take};
-use crate::places::{Place, Places};
 use crate::sys::{self, Outgoing, ReceiveBatch};
 use crate::IoError;
 use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
-use scps_wire::ipv4::Ipv4;
-use scps_wire::tcp::Flags;
-use scps_wire::{ipv4, protocol, udp};
+use scps_wire::{ipv4, udp};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Settings of UDP encapsulation.
@@ -22,7 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub struct UdpConfig {
     /// Where to receive.
     pub local: SocketAddrV4,
-    /// Where packets for unknown inner addresses go.
+    /// Where packets go that no connection has another way for.
     pub remote: Option<SocketAddrV4>,
     /// Let the kernel join and cut batches of datagrams (UDP GSO and GRO).
     pub offload: bool,
@@ -33,7 +31,7 @@ pub struct UdpConfig {
 /// How a packet finds its peer.
 #[derive(Clone, Debug)]
 pub enum UdpAddressing {
-    /// IP packets: an inner address is where its last packet came from that was no forgery, or else at the configured peer.
+    /// IP packets: those of a connection go where its peer was heard, others to the configured peer.
     Learned,
     /// IP packets, all of them to and from the configured peer: what others send is not heard.
     Peer,
@@ -51,16 +49,10 @@ pub enum UdpAddressing {
 pub struct UdpDevice {
     socket: UdpSocket,
     remote: Option<SocketAddrV4>,
-    /// Where inner addresses are.
-    learned: Places<Ipv4Addr>,
-    /// Where segments came from whose senders are not known to be there.
-    asking: Places<Asker>,
     offload: bool,
     addressing: UdpAddressing,
     outbox: Vec<u8>,
     messages: Vec<Outgoing>,
-    /// Messages that came.
-    turns: u64,
     inbox: ReceiveBatch,
     stats: DeviceStats,
 }
@@ -91,13 +83,10 @@ impl UdpDevice {
         Ok(UdpDevice {
             socket,
             remote: config.remote,
-            learned: Places::default(),
-            asking: Places::default(),
             offload,
             addressing: config.addressing.clone(),
             outbox: Vec::new(),
             messages: Vec::new(),
-            turns: 0,
             inbox,
             stats: DeviceStats::default(),
         })
@@ -108,12 +97,16 @@ impl UdpDevice {
         self.socket.local_addr()
     }
 
-    /// Where a packet for `dst` goes.
-    fn outer(&self, dst: Ipv4Addr, packet: &[u8]) -> Option<SocketAddrV4> {
+    /// Where a packet goes.
+    fn outer(&self, packet: &Transmit) -> Option<SocketAddrV4> {
         match &self.addressing {
-            UdpAddressing::Learned => self.place_of(dst, packet).or(self.remote),
+            UdpAddressing::Learned => match packet.via {
+                Some(SocketAddr::V4(via)) => Some(via),
+                _ => self.remote,
+            },
             UdpAddressing::Peer => self.remote,
             UdpAddressing::Hops { port, others } => {
+                let dst = v4(packet.dst)?;
                 self.remote.or_else(|| others.get(&dst).copied()).or(Some(SocketAddrV4::new(dst, *port)))
             }
         }
@@ -131,59 +124,6 @@ impl UdpDevice {
             }
         }
         self.messages.push(Outgoing { start, len, segment: len, count: 1, to });
-    }
-
-    fn place_of(&self, dst: Ipv4Addr, packet: &[u8]) -> Option<SocketAddrV4> {
-        let known = self.learned.get(&dst);
-        let Some(plain) = Plain::parse(packet) else {
-            // What passes through a gateway has no connection here.
-            return known.or_else(|| self.asking.get(&(dst, 0, 0))).map(|place| place.at);
-        };
-        let asked = {
-            let asker = self.asking.get(&plain.answers());
-            // The answer to a SYN goes where the SYN came from; a reset, where its peer was heard last.
-            let newer = |asker: &Place| known.is_none_or(|known| asker.heard > known.heard);
-            match plain.flags {
-                f if f.has(Flags::SYN) && f.has(Flags::ACK) => asker,
-                f if f.has(Flags::RST) => asker.filter(|asker| newer(asker)),
-                // A connection that passes through a gateway is not one whose sender is ever known.
-                _ => asker.filter(|_| known.is_none()),
-            }
-        };
-        asked.or(known).map(|place| place.at)
-    }
-}
-
-/// Two ends of which the first is the peer: its address, its port and ours; ports are 0 for what is no segment.
-type Asker = (Ipv4Addr, u16, u16);
-
-/// What a packet shows of a segment that is not compressed and not protected.
-struct Plain {
-    src: Ipv4Addr,
-    dst: Ipv4Addr,
-    src_port: u16,
-    dst_port: u16,
-    flags: Flags,
-}
-
-impl Plain {
-    fn parse(packet: &[u8]) -> Option<Plain> {
-        let (header, payload) = Ipv4::parse(packet).ok()?;
-        let is_segment = matches!(header.protocol, protocol::TCP | protocol::SCPS_STANDALONE) && !header.is_fragment;
-        let octets = payload.first_chunk::<14>().filter(|_| is_segment)?;
-        let port = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
-        let (src_port, dst_port, flags) = (port(0), port(2), Flags(octets[13]));
-        Some(Plain { src: header.src, dst: header.dst, src_port, dst_port, flags })
-    }
-
-    /// Who sent it.
-    fn asker(&self) -> Asker {
-        (self.src, self.src_port, self.dst_port)
-    }
-
-    /// Whom it answers.
-    fn answers(&self) -> Asker {
-        (self.dst, self.dst_port, self.src_port)
     }
 }
 
@@ -210,8 +150,7 @@ impl Device for UdpDevice {
 
     fn queue(&mut self, packet: Transmit) -> usize {
         let start = self.outbox.len() - packet.len;
-        let to = v4(packet.dst).and_then(|dst| self.outer(dst, &self.outbox[start..]));
-        let Some(to) = to else {
+        let Some(to) = self.outer(&packet) else {
             self.stats.refused += packet.packets as u64;
             self.outbox.truncate(start);
             return 0;
@@ -256,36 +195,16 @@ impl Device for UdpDevice {
 
     fn receive(&mut self, take: &mut Take<'_>) -> io::Result<bool> {
         self.stats.receive_calls += 1;
-        let (learned, asking, stats, fixed) = (&mut self.learned, &mut self.asking, &mut self.stats, self.remote);
-        let turns = &mut self.turns;
+        let (stats, fixed) = (&mut self.stats, self.remote);
         let learns = matches!(self.addressing, UdpAddressing::Learned);
         let hears_all = !matches!(self.addressing, UdpAddressing::Peer);
         let result = self.inbox.receive(self.socket.as_fd(), |message| {
             if !hears_all && fixed != Some(message.from) {
                 return;
             }
-            *turns += 1;
-            let here = Place { at: message.from, heard: *turns };
-            for packet in message.octets.chunks(message.segment) {
-                stats.received += 1;
-                if !learns {
-                    continue;
-                }
-                let Some(plain) = Plain::parse(packet) else {
-                    if let Ok((header, _)) = Ipv4::parse(packet) {
-                        asking.put((header.src, 0, 0), here);
-                    }
-                    continue;
-                };
-                let is_there = learned.get(&plain.src).is_some_and(|place| place.at == message.from);
-                if !is_there || plain.flags.has(Flags::SYN) {
-                    asking.put(plain.asker(), here);
-                }
-            }
-            let vouched = take(message.octets, SegmentBatch::Packets(message.segment), Trust::Check);
-            if let Some(source) = vouched.and_then(v4).filter(|_| learns) {
-                learned.put(source, here);
-            }
+            stats.received += message.octets.len().div_ceil(message.segment.max(1)) as u64;
+            let via = learns.then_some(SocketAddr::V4(message.from));
+            take(message.octets, SegmentBatch::Packets(message.segment), Trust::Check, via);
         });
         match result {
             Ok(n) => Ok(n > 0),

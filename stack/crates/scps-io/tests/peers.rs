@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_io::{SharedStack, Stack, Stream, UdpAddressing, UdpConfig, UdpDevice};
-use scps_tp::{AckBehaviour, Config, EndpointConfig, RouteConfig, State};
+use scps_tp::{AckBehaviour, Config, ConnectionId, EndpointConfig, Event, RouteConfig, State};
 use scps_types::{Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
@@ -18,8 +18,12 @@ const PEER: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 const ISS: SeqNum = SeqNum(1000);
 
 fn stack() -> (Stack, std::net::SocketAddr) {
+    stack_with(None)
+}
+
+fn stack_with(remote: Option<std::net::SocketAddrV4>) -> (Stack, std::net::SocketAddr) {
     let local = "127.0.0.1:0".parse().unwrap();
-    let config = UdpConfig { local, remote: None, offload: false, addressing: UdpAddressing::Learned };
+    let config = UdpConfig { local, remote, offload: false, addressing: UdpAddressing::Learned };
     let device = UdpDevice::open(&config).unwrap();
     let at = device.local_addr().unwrap();
     let endpoint = EndpointConfig::default().addresses(vec![US.0.into()]);
@@ -99,6 +103,22 @@ fn run_once(stack: &mut Stack) {
     assert!(stack.device().stats().received > before, "nothing was there to take");
 }
 
+/// Lets the stack do what is due.
+fn turn(stack: &mut Stack) {
+    stack.run_once(Some(stack.now())).unwrap();
+}
+
+/// The connections that were accepted since the last call.
+fn accepted_all(stack: &mut Stack) -> Vec<ConnectionId> {
+    let events = std::iter::from_fn(|| stack.poll_event());
+    events.filter_map(|event| if let Event::Accepted(_, id) = event { Some(id) } else { None }).collect()
+}
+
+fn accepted(stack: &mut Stack) -> ConnectionId {
+    let [id] = accepted_all(stack)[..] else { panic!("one connection was accepted") };
+    id
+}
+
 #[test]
 fn what_is_made_up_takes_no_answers() {
     let (mut stack, at) = stack();
@@ -158,12 +178,73 @@ fn a_peer_behind_another_port_is_followed() {
     moved.send(ISS + 1, Flags::ACK, 500);
     run_once(&mut stack);
     assert_eq!((peer.heard().len(), moved.heard().len()), (0, 1));
-    // And with a new connection from a third place.
+    // A new connection from a third place is there, and the one before stays where it is.
     let mut again = Outer::new(at, PEER, 4001);
     again.connect(&mut stack);
     again.send(ISS + 1, Flags::ACK, 500);
     run_once(&mut stack);
     assert_eq!((moved.heard().len(), again.heard().len()), (0, 1));
+    moved.send(ISS + 501, Flags::ACK, 500);
+    run_once(&mut stack);
+    assert_eq!((moved.heard().len(), again.heard().len()), (1, 0));
+}
+
+#[test]
+fn a_connection_of_ones_own_with_anothers_address_takes_nothing_of_his() {
+    for remote in [false, true] {
+        let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let remote = remote.then(|| nobody.local_addr().unwrap().to_string().parse().unwrap());
+        let (mut stack, at) = stack_with(remote);
+        let mut peer = Outer::new(at, PEER, 4000);
+        peer.connect(&mut stack);
+        let of_peer = accepted(&mut stack);
+        let mut stranger = Outer::new(at, PEER, 4999);
+        stranger.connect(&mut stack);
+        let of_stranger = accepted(&mut stack);
+        stranger.send(ISS + 1, Flags::ACK, 500);
+        run_once(&mut stack);
+        assert_eq!(stranger.heard().len(), 1, "his own connection is his");
+        // What was accepted first has something to say, and is asked, and ends.
+        stack.send(of_peer, b"for the peer alone").unwrap();
+        turn(&mut stack);
+        let [data] = peer.heard()[..] else { panic!("the peer hears it once") };
+        assert_eq!((data.dst_port, stranger.heard().len()), (4000, 0));
+        // One to the address itself, which two claim, goes to neither.
+        let port = (US.0, 20);
+        let third = stack.connect(port, (PEER, 4500), Config::default()).unwrap();
+        turn(&mut stack);
+        assert_eq!((peer.heard().len(), stranger.heard().len()), (0, 0));
+        assert_eq!(stack.device().stats().refused, u64::from(remote.is_none()), "without a remote it has no way");
+        stack.abort(third);
+        // The stranger gone, it is the peer's again.
+        stack.abort(of_stranger);
+        turn(&mut stack);
+        assert_eq!((peer.heard().len(), stranger.heard().len()), (0, 1));
+        stack.connect(port, (PEER, 4501), Config::default()).unwrap();
+        turn(&mut stack);
+        assert_eq!((peer.heard().len(), stranger.heard().len()), (1, 0));
+        stack.abort(of_peer);
+        turn(&mut stack);
+        assert_eq!((peer.heard().len(), stranger.heard().len()), (1, 0), "a reset is the peer's too");
+    }
+}
+
+#[test]
+fn a_joined_message_of_two_connections_moves_both() {
+    let (mut stack, at) = stack();
+    let mut peers = [4000, 4001].map(|port| Outer::new(at, PEER, port));
+    peers.iter_mut().for_each(|peer| peer.connect(&mut stack));
+    let ids = accepted_all(&mut stack);
+    // Both speak from one new place in one turn.
+    let moved = peers[0].moved(at);
+    let second = Outer { socket: moved.socket.try_clone().unwrap(), ..peers[1].moved(at) };
+    moved.send(ISS + 1, Flags::ACK, 500);
+    second.send(ISS + 1, Flags::ACK, 500);
+    run_once(&mut stack);
+    moved.heard();
+    assert!(ids.iter().all(|id| stack.send(*id, b"x") == Ok(1)));
+    turn(&mut stack);
+    assert_eq!((moved.heard().len(), peers[0].heard().len(), peers[1].heard().len()), (2, 0, 0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::config::{AckBehaviour, AckConfig};
 use crate::connection::Connection;
+use crate::endpoint::Transmit;
 use crate::names::AddressPort;
 use crate::output::{Polled, Sending};
 use crate::route::Route;
@@ -10,7 +11,6 @@ use scps_net::Network;
 use scps_types::Instant;
 use scps_wire::tcp::{Flags, Tcp};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
 
 /// What a received segment asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +112,7 @@ impl AckPolicy {
 pub struct Owed {
     octets: Vec<u8>,
     taken: usize,
-    packets: VecDeque<(Ipv4Addr, usize)>,
+    packets: VecDeque<Transmit>,
 }
 
 /// Octets of answers kept: those of more segments than a device hands over at once. What is owed beyond them shares an answer.
@@ -125,15 +125,16 @@ impl Owed {
     }
 
     /// Moves the oldest answer to `out`.
-    pub fn pop(&mut self, out: &mut Vec<u8>) -> Option<(Ipv4Addr, usize)> {
-        let (dst, len) = self.packets.pop_front()?;
+    pub fn pop(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
+        let packet = self.packets.pop_front()?;
+        let len = packet.len;
         out.extend_from_slice(&self.octets[self.taken..self.taken + len]);
         self.taken += len;
         if self.packets.is_empty() {
             self.octets.clear();
             self.taken = 0;
         }
-        Some((dst, len))
+        Some(packet)
     }
 
     /// Draws up what `c` owes now, as far as its route has credit. Without credit the answer stays due, and shares a packet
@@ -145,10 +146,10 @@ impl Owed {
             if c.poll_answer(&mut sending) != Polled::Packet {
                 return;
             }
-            let (remote, _): AddressPort = c.control.remote;
+            let (dst, _): AddressPort = c.control.remote;
             let len = self.octets.len() - before;
             if len > 0 {
-                self.packets.push_back((remote, len));
+                self.packets.push_back(Transmit::new(dst, len).by_way_of(c.control.via));
             }
         }
     }

@@ -27,12 +27,15 @@ use crate::timestamps::TimestampClock;
 use crate::trace::TraceRecord;
 use scps_types::{Instant, SeqNum};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 /// What a connection begins with.
 pub(crate) struct Setup {
     pub id: ConnectionId,
     pub local: AddressPort,
     pub remote: AddressPort,
+    /// Where its peer is, beneath the network layer.
+    pub via: Option<SocketAddr>,
     pub config: Config,
     pub route: RouteId,
     /// What is known of the path, if it takes less than its route.
@@ -79,6 +82,7 @@ impl Connection {
                 id: setup.id,
                 local: setup.local,
                 remote: setup.remote,
+                via: setup.via,
                 listener: setup.listener,
                 state,
                 opening: Opening::new(setup.with_scps, own_mss, setup.connection_id, now),

@@ -14,6 +14,7 @@ use crate::trace::TraceRecord;
 use scps_types::{Duration, Instant};
 use scps_wire::options::{Options, Timestamps};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 /// How long a connection that nobody owns may go without an octet acknowledged, even if its peer answers: half an hour, as
 /// long as the default limit of retransmissions lets a silent peer be (Linux ends orphans after `tcp_orphan_retries`).
@@ -25,6 +26,8 @@ pub(crate) struct Control {
     pub(crate) id: ConnectionId,
     pub(crate) local: AddressPort,
     pub(crate) remote: AddressPort,
+    /// Where its peer was heard, beneath the network layer.
+    pub(crate) via: Option<SocketAddr>,
     pub(crate) config: Config,
     pub(crate) listener: Option<ListenerId>,
     pub(crate) state: State,

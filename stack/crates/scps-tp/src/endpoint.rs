@@ -36,7 +36,7 @@ use scps_net::{Protection, Unsent};
 use scps_types::{settings, Duration, Instant, Precedence, Rng, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::protocol;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use unknown::Questions;
 
@@ -104,8 +104,10 @@ pub struct Endpoint {
     drops: [u64; DropReason::COUNT],
     /// What SP decrypted of the packet in hand.
     opened: Vec<u8>,
-    /// Who sent a packet that cannot be made up.
-    vouched: Option<Ipv4Addr>,
+    /// Where the packets in hand came from, beneath the network layer.
+    via: Option<SocketAddr>,
+    /// Where whose packets SP opened was heard.
+    authentic: BTreeMap<Ipv4Addr, SocketAddr>,
 }
 
 impl Endpoint {
@@ -127,7 +129,8 @@ impl Endpoint {
             joined: None,
             drops: [0; DropReason::COUNT],
             opened: Vec::new(),
-            vouched: None,
+            via: None,
+            authentic: BTreeMap::new(),
         }
     }
 
@@ -259,10 +262,12 @@ impl Endpoint {
         let isn = (now.as_nanos() / 4000).wrapping_add(self.seed.keyed_hash("isn", &tuple));
         let iss = config.initial_sequence.unwrap_or(SeqNum(isn as u32));
         let envelope = envelope_of(local, remote, &config);
+        let via = if listener.is_some() { self.via } else { self.way_to(remote.0) };
         let setup = Setup {
             id,
             local,
             remote,
+            via,
             config,
             route,
             path_mtu: self.connections.path_mtus.to(remote.0, now),
@@ -519,10 +524,36 @@ impl Endpoint {
         (self.is_in_batch, self.joined) = (false, None);
     }
 
-    /// The sender of a packet handled since the last call that is not made up by somebody who sees none: SP opened it,
-    /// or it is of a connection, inside its windows and no bare SYN. The last one, if there were several.
-    pub fn take_vouched(&mut self) -> Option<IpAddr> {
-        self.vouched.take().map(IpAddr::V4)
+    /// Where packets that are handled from now on come from, beneath the network layer: the outer address of encapsulation, if a
+    /// carrier tells its peers apart. Answers go there. A connection follows its peer to another one by packets that nobody makes up
+    /// who sees none: SP opened them, or they are inside its windows and no bare SYN.
+    pub fn hear_from(&mut self, via: Option<SocketAddr>) {
+        self.via = via;
+    }
+
+    /// Where a new connection to `remote` goes, beneath the network layer: where SP heard it, or where its connections are if all are
+    /// in one place. Whoever claims somebody's address by a connection of his own gets none of the other's.
+    pub fn way_to(&self, remote: impl Into<IpAddr>) -> Option<SocketAddr> {
+        let IpAddr::V4(remote) = remote.into() else { return None };
+        // A carrier that does not tell its peers apart has one way.
+        self.via?;
+        let is_there = |state: State| state.is_synchronised() && state.may_send();
+        let of = |c: &Connection| c.control.via.filter(|_| c.control.remote.0 == remote && is_there(c.control.state));
+        let mut ways = self.connections.table.iter().filter_map(of);
+        let is_known = self.authentic.get(&remote).copied();
+        is_known.or_else(|| ways.next().filter(|first| ways.all(|way| way == *first)))
+    }
+
+    /// SP opened a packet of `src`: all its connections are where it came from.
+    fn note_authentic(&mut self, src: Ipv4Addr) {
+        let Some(via) = self.via else { return };
+        if self.authentic.insert(src, via) != Some(via) {
+            for place in self.connections.table.places() {
+                if let Some(c) = self.connections.table.at_mut(place).filter(|c| c.control.remote.0 == src) {
+                    c.control.via = Some(via);
+                }
+            }
+        }
     }
 
     /// The data link received packets that were damaged, and told no more of them: losses mean corruption for a while,
@@ -543,14 +574,8 @@ impl Endpoint {
     /// Appends the next packet to `out`; `None` when nothing may leave now.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.connections.advance_clock(now);
-        if let Some((dst, reply)) = self.replies.pop() {
-            out.extend_from_slice(&reply);
-            return Some(Transmit::new(dst, reply.len()));
-        }
-        if let Some((dst, len)) = self.connections.owed.pop(out) {
-            return Some(Transmit::new(dst, len));
-        }
-        self.connections.poll_transmit(now, out)
+        let answer = self.replies.pop(out).or_else(|| self.connections.owed.pop(out));
+        answer.or_else(|| self.connections.poll_transmit(now, out))
     }
 
     /// When [`Endpoint::handle_timeout`] is due.

@@ -43,7 +43,7 @@ impl Endpoint {
         let before = self.connections.network.opened();
         let (envelope, payload) = self.connections.network.unwrap(now, packet, opened)?;
         if self.connections.network.opened() > before {
-            self.vouched = Some(envelope.src);
+            self.note_authentic(envelope.src);
         }
         if !self.config.addresses.is_empty() && !self.config.addresses.contains(&envelope.dst.into()) {
             return Err(DropReason::NotOurs);
@@ -96,7 +96,7 @@ impl Endpoint {
         result.map_err(|reason| {
             reason.unwrap_or_else(|| {
                 if self.config.resets_unknown {
-                    self.replies.reset(now, &mut self.connections, envelope, &tcp, data.len());
+                    self.replies.reset(now, &mut self.connections, (envelope, self.via), &tcp, data.len());
                     self.note_unknown(local, remote, &tcp);
                 }
                 DropReason::NoConnection
@@ -113,9 +113,9 @@ impl Endpoint {
         data: &[u8],
         reader: Reader<'_>,
     ) -> Result<(), DropReason> {
-        let c = self.connections.table.at(index).ok_or(DropReason::NoConnection)?;
-        if c.vouches_for(tcp, data.len()) {
-            self.vouched = Some(envelope.src);
+        let c = self.connections.table.at_mut(index).ok_or(DropReason::NoConnection)?;
+        if self.via.is_some() && c.vouches_for(tcp, data.len()) {
+            c.control.via = self.via;
         }
         let size = self.joined.unwrap_or(data.len()).max(1);
         let count = data.len().div_ceil(size);
@@ -146,7 +146,7 @@ impl Endpoint {
                 // What is compressed may be of an older connection with this identifier, and names no ports (scps-tp §3.8). Whoever
                 // hears nothing repeats itself with a full header.
                 if is_whole {
-                    self.replies.reset(now, &mut self.connections, envelope, tcp, data.len());
+                    self.replies.reset(now, &mut self.connections, (envelope, self.via), tcp, data.len());
                 }
                 Err(reason)
             }

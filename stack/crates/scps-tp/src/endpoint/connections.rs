@@ -264,14 +264,14 @@ impl Connections {
             let mut sending = Sending { carrier: self.carrier, ..sending };
             match c.poll_transmit(&mut sending) {
                 Polled::Packet => {
-                    let dst = c.control.remote.0;
+                    let (dst, via) = (c.control.remote.0, c.control.via);
                     let (packets, offload) = (sending.packets, sending.offload);
                     let len = out.len() - before;
                     let config = self.routes[route].config();
                     let segments = offload.map_or(packets, |offload| offload.segments(len));
                     self.schedule.sent(len, segments.max(1) as u32, config.rate.map(|_| config.mtu));
                     if len > 0 {
-                        return Some(Transmit { offload, ..Transmit::several(dst, len, packets) });
+                        return Some(Transmit { via, offload, ..Transmit::several(dst, len, packets) });
                     }
                 }
                 Polled::Blocked(at) => {

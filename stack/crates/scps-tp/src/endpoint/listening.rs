@@ -202,7 +202,7 @@ impl Endpoint {
         self.connections.settle(index);
         if polled == Polled::Packet && !out.is_empty() {
             self.listeners.last_cookie_at = Some(now);
-            self.replies.push(remote.0, out);
+            self.replies.push((remote.0, self.via), out);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What leaves an endpoint.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What a carrier takes of a connection at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -20,6 +20,8 @@ pub enum Carrier {
 pub struct Transmit {
     /// Where it goes.
     pub dst: IpAddr,
+    /// Where its peer was heard, beneath the network layer ([`super::Endpoint::hear_from`]).
+    pub via: Option<SocketAddr>,
     /// Its octets, network header included; those of all packets.
     pub len: usize,
     /// How many packets.
@@ -56,8 +58,14 @@ impl Transmit {
         Transmit::several(dst, len, 1)
     }
 
+    /// The same by way of an address beneath the network layer.
+    #[must_use]
+    pub fn by_way_of(self, via: Option<SocketAddr>) -> Self {
+        Transmit { via, ..self }
+    }
+
     /// So many packets of one length to `dst`, of `len` octets together.
     pub fn several(dst: impl Into<IpAddr>, len: usize, packets: usize) -> Self {
-        Transmit { dst: dst.into(), len, packets, offload: None }
+        Transmit { dst: dst.into(), via: None, len, packets, offload: None }
     }
 }

@@ -123,7 +123,8 @@ impl Endpoint {
             None => reply::question(now, &mut self.connections.network, &envelope, mtu, ports, guess),
         };
         if let Ok(packet) = written {
-            self.replies.queue(now, &mut self.connections, dst, packet);
+            let via = self.way_to(dst);
+            self.replies.queue(now, &mut self.connections, (dst, via), packet);
         }
     }
 
@@ -131,9 +132,10 @@ impl Endpoint {
     /// cannot say that; then nothing happened.
     pub fn refuse(&mut self, now: Instant, id: ConnectionId, code: u8) -> bool {
         let Some(c) = self.connections.get(id) else { return false };
+        let via = c.control.via;
         let quote = Quote { src: c.control.remote, dst: c.control.local, seq: c.inbound.receiver.start() };
         let Some(packet) = self.connections.network.unreachable(code, &quote) else { return false };
-        self.replies.queue(now, &mut self.connections, quote.src.0, packet);
+        self.replies.queue(now, &mut self.connections, (quote.src.0, via), packet);
         self.ignore(now, id);
         true
     }
@@ -145,12 +147,13 @@ impl Endpoint {
             return self.abort(now, id);
         };
         let (local, remote) = (c.control.local, c.control.remote);
+        let via = c.control.via;
         let numbers = (c.outbound.sender.seq(c.outbound.sender.next()), c.inbound.receiver.start() + 1);
         let RouteConfig { mtu, protocol, .. } = *self.connections.routes[c.outbound.path.route()].config();
         let envelope = Envelope { protocol, ..envelope_of(local, remote, &c.control.config) };
         let (network, ports) = (&mut self.connections.network, (local.1, remote.1));
         if let Ok(packet) = reply::refusal(now, network, &envelope, mtu, ports, numbers) {
-            self.replies.queue(now, &mut self.connections, remote.0, packet);
+            self.replies.queue(now, &mut self.connections, (remote.0, via), packet);
         }
         self.connections.with(now, id, |c, _| c.control.finish(CloseReason::Aborted));
     }
