@@ -13,6 +13,7 @@ mod error;
 mod far_side;
 mod fp;
 mod gateway_settings;
+mod link;
 mod metrics;
 mod np_settings;
 mod operator;

@@ -154,6 +154,11 @@ impl Gateway {
         }
     }
 
+    /// The link of a side takes packets of `mtu` octets ([`Endpoint::lower_mtu`]). False if that is no news.
+    pub fn lower_mtu(&mut self, now: Instant, side: Side, mtu: u16) -> bool {
+        self.sides.of_mut(side).lower_mtu(now, RouteId::default(), mtu)
+    }
+
     /// Takes a side's rate credit for a packet that passes to it; false if the rate has no room for it (scps-tp §10.6).
     pub fn charge(&mut self, now: Instant, side: Side, octets: usize) -> bool {
         self.sides.of_mut(side).charge(now, octets)

@@ -153,7 +153,7 @@ impl<D: Device, O: Observer> Observed<D, O> {
 }
 
 impl<D: Device, O: Observer> Device for Observed<D, O> {
-    delegate!(self, self.inner; overhead fd outbox is_full wait woke stats protection);
+    delegate!(self, self.inner; overhead fd outbox is_full wait woke path_mtu stats protection);
 
     fn queue(&mut self, packet: Transmit) -> usize {
         self.see_out(packet.len);

@@ -71,6 +71,11 @@ pub trait Device: Debug {
         Ok(None)
     }
 
+    /// The longest packet that the way to its peers takes, whatever is around ours included, if it found that to be less than expected.
+    fn path_mtu(&self) -> Option<u16> {
+        None
+    }
+
     /// Counters.
     fn stats(&self) -> DeviceStats;
 
@@ -103,6 +108,7 @@ macro_rules! delegate {
         }
     };
     (@woke $self:ident, $inner:expr) => { fn woke(&mut $self) { $inner.woke(); } };
+    (@path_mtu $self:ident, $inner:expr) => { fn path_mtu(&$self) -> Option<u16> { $inner.path_mtu() } };
     (@stats $self:ident, $inner:expr) => { fn stats(&$self) -> $crate::device::DeviceStats { $inner.stats() } };
     (@protection $self:ident, $inner:expr) => {
         fn protection(&mut $self) -> Option<&mut scps_sp::Sp> { $inner.protection() }
@@ -111,7 +117,7 @@ macro_rules! delegate {
 pub(crate) use delegate;
 
 impl<D: Device + ?Sized> Device for Box<D> {
-    delegate!(self, (**self); overhead fd carrier outbox queue is_full flush receive wait woke stats protection);
+    delegate!(self, (**self); overhead fd carrier outbox queue is_full flush receive wait woke path_mtu stats protection);
 }
 
 /// Octets gathered before they are handed to the kernel: a few of its largest joined packets, which fit in the cache.

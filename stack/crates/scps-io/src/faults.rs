@@ -112,7 +112,7 @@ impl<D: Device> Faults<D> {
 }
 
 impl<D: Device> Device for Faults<D> {
-    delegate!(self, self.inner; overhead fd wait woke stats);
+    delegate!(self, self.inner; overhead fd wait woke path_mtu stats);
 
     fn outbox(&mut self) -> &mut Vec<u8> {
         &mut self.outbox

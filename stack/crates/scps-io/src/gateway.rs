@@ -210,7 +210,11 @@ impl GatewayLoop {
         self.sides.of_mut(side).driven.transmit(|device| {
             let packet = gateway.poll_transmit(now, side, device.outbox());
             packet.map(|packet| device.queue(packet)).is_some()
-        })
+        })?;
+        if let Some(mtu) = self.sides.of(side).driven.device.path_mtu() {
+            self.gateway.lower_mtu(now, side, mtu);
+        }
+        Ok(())
     }
 }
 

@@ -117,7 +117,7 @@ impl<D: Device> ProtectedDevice<D> {
 }
 
 impl<D: Device> Device for ProtectedDevice<D> {
-    delegate!(self, self.inner; fd outbox is_full wait woke);
+    delegate!(self, self.inner; fd outbox is_full wait woke path_mtu);
 
     fn overhead(&self) -> u16 {
         let own = self.sp.room_max(self.ends, Services::NONE);

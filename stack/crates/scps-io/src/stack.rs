@@ -10,7 +10,7 @@ use scps_net::Protection;
 use scps_sp::{KeyName, Notice};
 use scps_tp::{
     Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Event, ListenError, ListenerId, RecvError,
-    RouteConfig, SendError, TraceRecord,
+    RouteConfig, RouteId, SendError, TraceRecord,
 };
 use scps_types::{Duration, Instant, Seed};
 use std::collections::VecDeque;
@@ -275,6 +275,9 @@ impl Stack {
             }
             packet.filter(|_| result.is_ok()).map(|packet| device.queue(packet)).is_some()
         });
+        if let Some(mtu) = self.driven.device.path_mtu() {
+            self.endpoint.lower_mtu(now, RouteId::default(), mtu);
+        }
         result.and(sent.map_err(IoError::system("send")))
     }
 }

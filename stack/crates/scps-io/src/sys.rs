@@ -334,6 +334,24 @@ pub(crate) fn send_batch(fd: BorrowedFd<'_>, octets: &[u8], messages: &[Outgoing
     check(sent).map(|n| n as usize)
 }
 
+/// Octets of a packet that the way to an address takes, as the kernel knows it now.
+pub(crate) fn path_mtu(to: SocketAddrV4) -> io::Result<u16> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.connect(to)?;
+    let (mut mtu, mut len): (libc::c_int, _) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: value and length are live storage of this frame, of the size that is given.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_MTU,
+            std::ptr::from_mut(&mut mtu).cast(),
+            std::ptr::from_mut(&mut len),
+        )
+    })?;
+    Ok(u16::try_from(mtu).unwrap_or(u16::MAX))
+}
+
 /// Room for a batch of received datagrams.
 pub(crate) struct ReceiveBatch {
     octets: Vec<u8>,

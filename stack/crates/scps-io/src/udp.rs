@@ -55,6 +55,8 @@ pub struct UdpDevice {
     messages: Vec<Outgoing>,
     inbox: ReceiveBatch,
     stats: DeviceStats,
+    /// The least MTU that a refusal made known.
+    path_mtu: Option<u16>,
 }
 
 /// Most datagrams and octets the kernel cuts one message into (UDP_MAX_SEGMENTS is 64 or more; 65,535 less headers).
@@ -89,6 +91,7 @@ impl UdpDevice {
             messages: Vec::new(),
             inbox,
             stats: DeviceStats::default(),
+            path_mtu: None,
         })
     }
 
@@ -110,6 +113,30 @@ impl UdpDevice {
                 self.remote.or_else(|| others.get(&dst).copied()).or(Some(SocketAddrV4::new(dst, *port)))
             }
         }
+    }
+
+    /// The kernel refuses a message; the number of the next one to send.
+    fn on_refused(&mut self, error: &io::Error, at: usize) -> usize {
+        let Outgoing { to, segment, count, .. } = self.messages[at];
+        let is_too_long = error.raw_os_error() == Some(libc::EMSGSIZE);
+        if !is_too_long && !(count > 1 && is_of_batches(error)) {
+            // Whatever it is, the message is lost like any packet, and the transport repairs that.
+            self.stats.refused += count as u64;
+            return at + 1;
+        }
+        // The kernel cuts no batch of datagrams that are longer than the way to the peer takes; one by one they are fragmented.
+        let around = ipv4::HEADER_LEN + udp::HEADER_LEN;
+        let path = sys::path_mtu(to).ok().filter(|mtu| usize::from(*mtu) < segment + around);
+        self.path_mtu = self.path_mtu.into_iter().chain(path).min();
+        if count == 1 {
+            self.stats.refused += 1;
+            return at + 1;
+        }
+        // Otherwise there is no means to cut them on this way, and on another peer's it may be no better.
+        self.offload &= path.is_some();
+        let batches = self.messages.split_off(at);
+        self.messages.extend(batches.iter().flat_map(Outgoing::apart));
+        at
     }
 
     fn queue_one(&mut self, start: usize, len: usize, to: SocketAddrV4) {
@@ -175,17 +202,7 @@ impl Device for UdpDevice {
                     self.messages.drain(..done);
                     return Ok(false);
                 }
-                Err(e) if self.messages[done].count > 1 && is_of_batches(&e) => {
-                    // The way to this peer has no room for batches, or no means to cut them; another peer's may be no better.
-                    self.offload = false;
-                    let batches = self.messages.split_off(done);
-                    self.messages.extend(batches.iter().flat_map(Outgoing::apart));
-                }
-                Err(_) => {
-                    // Whatever it is, the message is lost like any packet, and the transport repairs that.
-                    self.stats.refused += self.messages[done].count as u64;
-                    done += 1;
-                }
+                Err(e) => done = self.on_refused(&e, done),
             }
         }
         self.messages.clear();
@@ -213,15 +230,19 @@ impl Device for UdpDevice {
         }
     }
 
+    fn path_mtu(&self) -> Option<u16> {
+        self.path_mtu
+    }
+
     fn stats(&self) -> DeviceStats {
         self.stats
     }
 }
 
 /// Errors that are of UDP segmentation offload: an interface or a policy without checksums (EIO), a path whose MTU fell below the
-/// segment (EINVAL, up to Linux 6.13).
+/// segment (EINVAL up to Linux 6.13, EMSGSIZE since).
 fn is_of_batches(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
 }
 
 /// Errors that say something of the path, not of the socket.
@@ -283,6 +304,33 @@ mod tests {
         queue(&mut device, &[700, 700]);
         assert!(device.flush().unwrap());
         assert_eq!((came(&peer).len(), device.stats().send_calls), (2, calls + 1));
+    }
+
+    #[test]
+    fn a_batch_that_is_too_long_for_the_path_leaves_as_datagrams() {
+        for errno in [libc::EMSGSIZE, libc::EINVAL, libc::EIO] {
+            let (mut device, peer) = device();
+            queue(&mut device, &[1000, 1000, 300]);
+            assert_eq!((device.messages.len(), device.messages[0].count), (1, 3));
+            assert_eq!(device.on_refused(&io::Error::from_raw_os_error(errno), 0), 0);
+            assert!(device.flush().unwrap());
+            assert_eq!(came(&peer), [(0, 1000), (1, 1000), (2, 300)]);
+            // The loopback interface takes them, so its MTU is not why: nothing is known, and batches end.
+            assert_eq!((device.path_mtu(), device.offload, device.stats().refused), (None, false, 0));
+        }
+        // A single one is lost.
+        let (mut device, peer) = device();
+        queue(&mut device, &[100, 200]);
+        assert_eq!(device.on_refused(&io::Error::from_raw_os_error(libc::EMSGSIZE), 0), 1);
+        assert_eq!((came(&peer), device.stats().refused), (vec![], 1));
+    }
+
+    #[test]
+    fn the_mtu_of_the_way_to_a_peer_is_known() {
+        let (_, peer) = device();
+        let SocketAddr::V4(at) = peer.local_addr().unwrap() else { unreachable!("an IPv4 socket") };
+        // That of the loopback interface is 65,536.
+        assert!(sys::path_mtu(at).unwrap() >= 1500);
     }
 
     #[test]

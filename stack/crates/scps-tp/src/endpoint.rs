@@ -164,6 +164,17 @@ impl Endpoint {
         }
     }
 
+    /// The link of a route takes packets of `mtu` octets, its overhead included: connections send in smaller pieces, and what was longer
+    /// is sent again. False if that is no news.
+    pub fn lower_mtu(&mut self, now: Instant, id: RouteId, mtu: u16) -> bool {
+        let Some(config) = self.route(id).map(|route| *route.config()).filter(|config| mtu < config.mtu) else {
+            return false;
+        };
+        self.set_route(now, id, RouteConfig { mtu, ..config });
+        self.connections.on_link_mtu(now, id);
+        true
+    }
+
     /// Changes [`EndpointConfig::half_open_max`].
     pub fn set_half_open_max(&mut self, half_open_max: usize) {
         self.config.half_open_max = half_open_max;

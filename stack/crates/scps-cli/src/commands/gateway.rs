@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::far_side::FarSide;
 use crate::fp::{append_to, write_whole};
 use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, OwnHost, Prefix};
+use crate::link::Link;
 use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
 use crate::say::{self, Told};
 use crate::sp_settings::{self, SpCounts, SpTunnel};
@@ -199,6 +200,7 @@ impl GatewayArgs {
         let mut counters = Counters::open(self.counters.as_deref(), self.counters_every, gateway.now())?;
         let round_trip = settings.config.wan.route.rtt;
         let mut far = FarSide::new(carrier_words(&settings.carriers.wan), round_trip, gateway.now());
+        let mut link = Link::new(&gateway);
         let name = |side| carrier_words(settings.carriers.of(side));
         say::record(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
         if let Some(path) = &self.ready_file {
@@ -211,6 +213,7 @@ impl GatewayArgs {
             gateway.run_once(counters.next_at)?;
             operator.answer(|| totals(&mut gateway));
             far.follow(&gateway, &operator);
+            link.follow(&gateway, &operator);
             tell_notices(&mut gateway);
             operator.reload(&[self.config.as_deref()], || {
                 counters.reopen()?;

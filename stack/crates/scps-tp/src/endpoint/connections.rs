@@ -193,6 +193,15 @@ impl Connections {
         }
     }
 
+    /// The link of a route takes less than it did.
+    pub(super) fn on_link_mtu(&mut self, now: Instant, id: RouteId) {
+        for place in self.table.places() {
+            let Some(c) = self.table.at_mut(place).filter(|c| c.outbound.path.route() == id) else { continue };
+            c.outbound.on_mtu_lowered(&mut c.control, now, &self.routes[id]);
+            self.settle(place);
+        }
+    }
+
     /// Takes the rate credit of the route to `dst` for a packet of no connection; false if it must not leave. While connections wait
     /// for credit they have half of the rate.
     pub(super) fn charge(&mut self, now: Instant, id: RouteId, octets: usize) -> bool {
