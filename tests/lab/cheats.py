@@ -105,7 +105,7 @@ class MissingRun(Cheat):
         return len(assignment.file.scenarios) > 1
 
     def packed(self, content: bytes) -> bytes:
-        runs = sorted(run.folder.path for run in map(self.workspace.run_of, self.workspace.assignment.file.scenarios))
+        runs = sorted(run.folder.path for run in self.workspace.planned.values())
         archive = write_archive(runs[1:], self.made.folder / f"{self.student}.tar.gz").read_bytes()
         return repacked(content, {submission.ARCHIVE: archive})
 

@@ -8,11 +8,12 @@ from functools import partial
 
 import pytest
 
+from scpslab.running import RunOptions
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import FOLDER, INSTRUCTOR
 from scpslab_course.course.folder import load_course
 from scpslab_course.grading import submission
-from scpslab_course.grading.compare import plans
+from scpslab_course.grading.compare import runs_of
 from tests.lab import command, parts
 from tests.lab.made_up_class import assignments
 from tools import instructors
@@ -73,8 +74,8 @@ def test_a_student_gets_a_variant_works_and_hands_in(tmp_path, scpslab, typed):
     course, found = load_course(tmp_path / "satnet"), submission.read(handed_in)
     verified = variants.verify(found.variant, course.file.public_key)
     assert verified.members == ("anna",)
-    given = plans(course.assignment("first-steps"), verified)
-    assert {name: run.plans for name, run in found.runs().items()} == given
+    given = runs_of(course.assignment("first-steps"), verified, RunOptions())
+    assert {name: run.plans for name, run in found.runs().items()} == {name: run.plans for name, run in given.items()}
     assert course.secret().content.hex().encode() not in before
 
 

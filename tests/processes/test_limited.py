@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from scpslab.core.errors import LimitError, NewerFormat, ResultError
-from scpslab.core.limited import WorkLimits, limited
+from scpslab.core.errors import LimitError, NewerFormat, ResultError, WorkError
+from scpslab.core.limited import WorkLimits, in_child, limited
 
 pytestmark = pytest.mark.slow
 
@@ -91,6 +91,30 @@ def test_no_child_is_left(monkeypatch):
     for child in forked:
         with pytest.raises(ChildProcessError):
             os.waitpid(child, os.WNOHANG)
+
+
+def test_a_child_answers_several_times_and_time_between_questions_does_not_count():
+    def work():
+        value = yield os.getpid()
+        while True:
+            value = yield value[0](value[1])
+
+    with in_child(work, WorkLimits(wall_s=0.3)) as ask:
+        child = ask(None)
+        time.sleep(0.5)
+        assert ask((sum, [1, 2])) == 3
+        with pytest.raises(LimitError, match=r"found no end within 0.3 s"):
+            ask((time.sleep, 9))
+    assert child != os.getpid()
+
+    with in_child(work) as ask:
+        ask(None)
+        with pytest.raises(WorkError, match="found ZeroDivisionError"):
+            ask((one_by, 0))
+
+
+def one_by(value):
+    return 1 / value
 
 
 def test_limits_within_limits_are_the_lower_ones():

@@ -75,3 +75,7 @@ class MemberError(ValueError):
 
 class LimitError(Exception):
     """Work in a child ended without an answer; the message is one line: `found …`."""
+
+
+class WorkError(LimitError):
+    """Work in a child broke, which is the fault of neither its input nor its limits."""

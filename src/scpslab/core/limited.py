@@ -1,5 +1,5 @@
-"""Work on what strangers have written, in a child of its own: with limits of memory, CPU time and wall time, and an
-answer that is JSON, never a pickle.
+"""Work on what strangers have written, in a child of its own: with limits of memory, CPU time and wall time, and
+answers that are JSON, never a pickle.
 """
 
 from __future__ import annotations
@@ -7,15 +7,18 @@ from __future__ import annotations
 import json
 import math
 import os
+import pickle
 import resource
 import signal
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from scpslab.core import errors
-from scpslab.core.errors import LimitError
+from scpslab.core.errors import LimitError, WorkError
 
 # Pages: all that are mapped, and those in memory (proc(5)).
 STATM = Path("/proc/self/statm")
@@ -23,13 +26,15 @@ PAGE_BYTES = resource.getpagesize()
 # A child can always do a little, however large its parent has grown.
 LEAST_BYTES = 64 << 20
 # Kinds of answers.
-DONE, RAISED, FAILED = "done", "raised", "failed"
+DONE, RAISED, FAILED, BROKE = "done", "raised", "failed", "broke"
+# Answers of a child, one for each value that is sent to it.
+Answers = Generator[Any, Any, None]
 
 
 @dataclass(frozen=True)
 class WorkLimits:
-    """What the work may take: resident memory in bytes (with what this process has already), CPU time and wall time in
-    seconds, bytes of the answer.
+    """What the work may take: resident memory in bytes (with what this process has already), CPU time in seconds; and
+    for an answer, wall time in seconds and bytes.
     """
 
     memory_bytes: int = 512 << 20
@@ -39,58 +44,99 @@ class WorkLimits:
 
 
 def limited(work: Callable[[], Any], limits: WorkLimits | None = None) -> Any:
-    """Calls `work` in a forked child, and returns what it returned as JSON gives it back: tuples are lists, keys are
-    text.
+    """Calls `work` in a forked child, and returns what it returned: see `in_child`."""
+
+    def once() -> Answers:
+        yield work()
+
+    with in_child(once, limits) as ask:
+        return ask(None)
+
+
+@contextmanager
+def in_child(work: Callable[[], Answers], limits: WorkLimits | None = None) -> Iterator[Callable[[Any], Any]]:
+    """A forked child that answers several times: each call sends a value to the generator, and returns what it yields,
+    as JSON gives it back: tuples are lists, keys are text.
 
     What the child changes in memory is gone afterwards; what it writes to files stays. It sees this process as it is:
     what is to be imported within the memory of a limit that is tight is imported before.
 
-    Raises:
-        LimitError: it reached a limit, was ended by a signal, raised what is no ScpslabError, or returned what is no
-            JSON.
+    A call raises:
+        LimitError: it reached a limit, or was ended by a signal.
+        WorkError: it raised what is no ScpslabError, or yielded what is no JSON.
         ScpslabError: the one that it raised, of the same class.
     """
     limits = limits or WorkLimits()
     # Before the fork: a child's count lacks the pages of files that it has not touched yet.
     room = max(limits.memory_bytes - int(STATM.read_text().split()[1]) * PAGE_BYTES, LEAST_BYTES)
-    reading, writing = os.pipe()
+    mine, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
-        os.close(reading)
-        _work(work, limits, room, writing)
-    os.close(writing)
-    content = None
-    try:
-        with os.fdopen(reading, "rb") as pipe:
-            content = pipe.read(limits.answer_bytes + 1)
-    finally:
+        mine.close()
+        _work(work, limits, room, theirs)
+    theirs.close()
+    statuses: list[int] = []
+
+    def ended() -> int:
         # Until it is waited for, its id belongs to no other process.
-        if content is None or len(content) > limits.answer_bytes:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    try:
+        with mine, mine.makefile("rb") as answers:
+
+            def ask(value: Any) -> Any:
+                content = _sent(mine, answers, value, limits.answer_bytes)
+                if len(content) > limits.answer_bytes:
+                    raise LimitError(f"found an answer of more than {limits.answer_bytes} bytes")
+                if not content.endswith(b"\n"):
+                    statuses.append(ended())
+                    raise LimitError(_ended(statuses[0], limits))
+                return _answer(content)
+
+            yield ask
+    finally:
+        if not statuses:
             os.kill(child, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if len(content) > limits.answer_bytes:
-        raise LimitError(f"found an answer of more than {limits.answer_bytes} bytes")
-    return _answer(content, status, limits)
+            ended()
 
 
-def _work(work: Callable[[], Any], limits: WorkLimits, room: int, writing: int) -> NoReturn:
-    """The child: it says how the work ended, and leaves without what its parent does at its end."""
+def _sent(mine: socket.socket, answers: BinaryIO, value: Any, most: int) -> bytes:
+    """The line that answers a value; a part of one if the child has ended, or more than `most` bytes."""
+    try:
+        mine.sendall(pickle.dumps(value))
+        return answers.readline(most + 1)
+    except OSError:
+        return b""
+
+
+def _work(work: Callable[[], Answers], limits: WorkLimits, room: int, ours: socket.socket) -> NoReturn:
+    """The child: it answers until nobody asks, and leaves without what its parent does at its end."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         _limit(limits, room)
-        try:
-            message = json.dumps([DONE, work()])
-        except errors.ScpslabError as error:
-            kind = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
-            message = json.dumps([RAISED, kind, str(error)])
-        except MemoryError:
-            message = json.dumps([FAILED, _memory(limits)])
-        except Exception as error:
-            message = json.dumps([FAILED, f"found {type(error).__name__}{_place(error)}: {str(error)[:200]}"])
-        with os.fdopen(writing, "wb") as pipe:
-            pipe.write(message.encode())
+        answers = work()
+        with ours.makefile("rb") as asking:
+            while True:
+                value = pickle.load(asking)  # noqa: S301 (its parent's)
+                # While its parent does something else, no time passes.
+                signal.setitimer(signal.ITIMER_REAL, limits.wall_s)
+                message = _message(answers, value, limits)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                ours.sendall(message.encode() + b"\n")
     finally:
         os._exit(1)
+
+
+def _message(answers: Answers, value: Any, limits: WorkLimits) -> str:
+    try:
+        return json.dumps([DONE, answers.send(value)])
+    except errors.ScpslabError as error:
+        kind = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+        return json.dumps([RAISED, kind, str(error)])
+    except MemoryError:
+        return json.dumps([FAILED, _memory(limits)])
+    except Exception as error:
+        return json.dumps([BROKE, f"found {type(error).__name__}{_place(error)}: {str(error)[:200]}"])
 
 
 def _limit(limits: WorkLimits, room: int) -> None:
@@ -99,7 +145,6 @@ def _limit(limits: WorkLimits, room: int) -> None:
     _lower(resource.RLIMIT_AS, int(STATM.read_text().split()[0]) * PAGE_BYTES + room)
     _lower(resource.RLIMIT_CPU, math.ceil(limits.cpu_s))
     _lower(resource.RLIMIT_CORE, 0)
-    signal.setitimer(signal.ITIMER_REAL, limits.wall_s)
 
 
 def _lower(kind: int, value: int) -> None:
@@ -107,16 +152,13 @@ def _lower(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value if soft == resource.RLIM_INFINITY else min(value, soft), hard))
 
 
-def _answer(content: bytes, status: int, limits: WorkLimits) -> Any:
-    try:
-        kind, *values = json.loads(content)
-    except ValueError:
-        raise LimitError(_ended(status, limits)) from None
+def _answer(content: bytes) -> Any:
+    kind, *values = json.loads(content)
     if kind == RAISED:
         raise getattr(errors, values[0])(values[1])
-    if kind == FAILED:
-        raise LimitError(values[0])
-    return values[0]
+    if kind == DONE:
+        return values[0]
+    raise (WorkError if kind == BROKE else LimitError)(values[0])
 
 
 def _ended(status: int, limits: WorkLimits) -> str:

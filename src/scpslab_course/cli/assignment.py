@@ -132,10 +132,10 @@ def predict(
     else:
         said = "recorded, before the run"
     typer.echo(harmless(f"{key}: {said}"))
-    if left := workspace.unpredicted():
+    if left := workspace.unpredicted(lines, workspace.states()):
         typer.echo(harmless(f"still to predict: {', '.join(left)}"), err=True)
     else:
-        has_run = all(workspace.run_of(name).is_complete for name in workspace.assignment.file.scenarios)
+        has_run = all(run.is_complete for run in workspace.planned.values())
         typer.echo(f'nothing more to predict; next: "scpslab assignment {"check" if has_run else "run"}"', err=True)
 
 
@@ -165,7 +165,11 @@ def run(
     for name in scenario or ():
         if name not in known:
             raise UsageError(f'{workspace.assignment.name}: found no scenario "{name}"; {one_of(name, known)}')
-    missing = [key for key, before in workspace.unpredicted().items() if before & set(scenario or known)]
+    missing = [
+        key
+        for key, before in workspace.unpredicted(workspace.log(), workspace.states()).items()
+        if before & set(scenario or known)
+    ]
     if missing and not unpredicted:
         expected = "expected them before the run, because afterwards they have no points"
         said = f"found no prediction of {', '.join(missing)}; {expected}"
@@ -224,8 +228,7 @@ def restore(
         aside = folders.put_back(folder, name, content)
         typer.echo(harmless(f"{name}: restored" + (f"; what was there is {aside}" if aside else "")))
     workspace = open_workspace(folder)
-    runs = [workspace.run_of(name) for name in workspace.assignment.file.scenarios]
-    changed = [(run, run.changed()) for run in runs if run.is_complete]
+    changed = [(run, run.changed()) for run in workspace.planned.values() if run.is_complete]
     for run_, files in changed:
         for cell in {path.split("/")[1] for path in files}:
             aside = folders.set_aside(folder, run_.folder.cell(cell).path)

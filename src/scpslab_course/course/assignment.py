@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from scpslab.core.choices import one_of
@@ -298,6 +299,7 @@ class Assignment:
                 return f"{place}: found what {scenario}{SCENARIO_SUFFIX} does not take, {refused}"
         return said
 
+    @cached_property
     def material(self) -> str:
         """SHA-256 of everything that decides what a variant's runs are: the data of the scenarios, their programs, and
         `variant`. Comments do not count.

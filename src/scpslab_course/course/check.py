@@ -18,7 +18,16 @@ from scpslab_course.course import answers
 from scpslab_course.course import workspace as folders
 from scpslab_course.course.answers import complaint, is_blank, read_answers, read_practice, score_answer, score_lines
 from scpslab_course.course.runs import carry_out, planned
-from scpslab_course.course.workspace import BLANK_WRITE_UP, LARGEST_FILE, LOG, TRIALS, WRITE_UP, Line, Workspace
+from scpslab_course.course.workspace import (
+    BLANK_WRITE_UP,
+    LARGEST_FILE,
+    LOG,
+    TRIALS,
+    WRITE_UP,
+    Line,
+    RunState,
+    Workspace,
+)
 
 ENOUGH_WORDS = 50
 
@@ -54,10 +63,11 @@ def check(workspace: Workspace, listeners: Sequence[Listener] = (), jobs: int | 
         ScenarioError: the log was changed.
         CapabilityError: there are trials, and this machine cannot run labs.
     """
+    lines, states = workspace.log(), workspace.states()
     return [
-        *_log(workspace.log()),
-        *_predictions(workspace, workspace.log()),
-        *_runs(workspace, workspace.log()),
+        *_log(lines),
+        *_predictions(workspace, lines, states),
+        *_runs(workspace, lines, states),
         *_answers(workspace),
         *_write_up(workspace),
         *_deliverables(workspace),
@@ -73,8 +83,8 @@ def _log(lines: Sequence[Line]) -> Iterator[Finding]:
         yield Finding(LOOK, LOG, f"found {found}; {expected}. Restore the file as it was, if you have a copy")
 
 
-def _predictions(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
-    given, in_time = folders.given_predictions(lines), workspace.unpredicted()
+def _predictions(workspace: Workspace, lines: Sequence[Line], states: Sequence[RunState]) -> Iterator[Finding]:
+    given, in_time = folders.given_predictions(lines), workspace.unpredicted(lines, states)
     for name, asked in workspace.assignment.file.predictions.items():
         what = f"prediction {name}"
         if name in given:
@@ -90,10 +100,10 @@ def _predictions(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Findin
             yield Finding(LOOK, what, "not made before the run; now it is too late for its points")
 
 
-def _runs(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Finding]:
-    for state in workspace.states():
+def _runs(workspace: Workspace, lines: Sequence[Line], states: Sequence[RunState]) -> Iterator[Finding]:
+    for state in states:
         name = state.scenario
-        run, what = workspace.run_of(name), f"run {name}"
+        run, what = workspace.planned[name], f"run {name}"
         if not run.is_complete:
             yield Finding(MISSING, what, f"{len(run.finished)} of {len(run.cells)} cells: scpslab assignment run")
         elif changed := run.changed():

@@ -370,7 +370,7 @@ def plan_issue(
     """
     planned = []
     for assignment, marking in assignments:
-        material = assignment.material()
+        material = assignment.material
         for party in parties:
             whose = Whose(term, assignment.name, party.name)
             attempt, parameters = draw_within_bands(secret, whose, assignment, marking, reference)
@@ -393,7 +393,7 @@ def practice_variant(assignment: Assignment, marking: Marking, reference: Refere
     """The variant that everybody has for practice."""
     whose = Whose(NOBODY, assignment.name, NOBODY)
     attempt, parameters = draw_within_bands(PRACTICE, whose, assignment, marking, reference)
-    unsigned = variants.unsigned(whose, NOBODY, assignment.material(), (NOBODY,), attempt, parameters)
+    unsigned = variants.unsigned(whose, NOBODY, assignment.material, (NOBODY,), attempt, parameters)
     return variants.signed(unsigned, PRACTICE)
 
 

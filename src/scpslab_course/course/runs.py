@@ -118,17 +118,18 @@ def run_variant(
 
 
 def rows_of(folders: Mapping[str, Path]) -> Rows:
-    """What formulas read of each scenario's run: the rows of results.csv, and of traced transfers why packets were sent
-    again, which no file tells students.
+    """What formulas read of each scenario's run."""
+    return {name: for_formulas(folder, results.table.read_results(folder).rows) for name, folder in folders.items()}
+
+
+def for_formulas(folder: Path, rows: Sequence[Row]) -> list[Row]:
+    """The rows of a run's results.csv, and of traced transfers why packets were sent again, which no file tells
+    students.
     """
-    rows_by_name = {}
-    for name, folder in folders.items():
-        opened = open_run(folder)
-        columns = {cell.id: resend_columns(cell, opened.id) for cell in opened.cells}
-        every = dict.fromkeys(column for one in columns.values() for column in one)
-        rows = results.table.read_results(folder).rows
-        rows_by_name[name] = [{**row, **dict.fromkeys(every, ""), **columns.get(row["cell"], {})} for row in rows]
-    return rows_by_name
+    opened = open_run(folder)
+    columns = {cell.id: resend_columns(cell, opened.id) for cell in opened.cells}
+    every = dict.fromkeys(column for one in columns.values() for column in one)
+    return [{**row, **dict.fromkeys(every, ""), **columns.get(row["cell"], {})} for row in rows]
 
 
 @dataclass(frozen=True)

@@ -264,7 +264,7 @@ def unfit(variant: Variant, assignment: Assignment) -> str:
     """Why a variant does not belong to an assignment as it is here; "" if it does."""
     if variant.assignment != assignment.name:
         return f'found a variant of "{variant.assignment}"; expected one of "{assignment.name}"'
-    if set(variant.parameters) != set(assignment.file.variant) or variant.material != assignment.material():
+    if set(variant.parameters) != set(assignment.file.variant) or variant.material != assignment.material:
         expected = "expected the edition for which it was issued"
         return f"found a variant for other scenarios or parameters than those of {assignment.folder}; {expected}"
     return ""

@@ -10,11 +10,12 @@ import fcntl
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from scpslab.core import strict_json
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
@@ -42,6 +43,7 @@ BLANK_WRITE_UP = """# Write-up
 
 ## Hours that I worked on it, and with whom
 """
+T = TypeVar("T")
 LARGEST_LOG, MOST_LINES = 4 << 20, 10_000
 TIME = re.compile(r"[ -~]{4}-[ -~]{2}-[ -~]{2}T[ -~]{2}:[ -~]{2}:[ -~]{2}Z")
 # A `begin` without the `run` that follows it is a run that was interrupted; without `begin` a `run` is of an older
@@ -226,9 +228,11 @@ class Workspace:
         """The folder of its runs."""
         return self.folder / RUNS
 
-    def run_of(self, scenario: str) -> VariantRun:
-        """The run of one of its scenarios."""
-        return run_of(self.assignment, self.variant.parameters, scenario, self.runs)
+    @cached_property
+    def planned(self) -> dict[str, VariantRun]:
+        """The runs of its scenarios, by scenario: whoever asks again gets those that were planned first."""
+        parameters = self.variant.parameters
+        return {name: run_of(self.assignment, parameters, name, self.runs) for name in self.assignment.file.scenarios}
 
     def log(self) -> list[Line]:
         """The lines of the log.
@@ -236,9 +240,12 @@ class Workspace:
         Raises:
             ScenarioError: there is none, or it was changed.
         """
+        return self._of_log(lambda content: read_log(content, self.variant.digest))
+
+    def _of_log(self, read: Callable[[bytes], T]) -> T:
         path = self.folder / LOG
         try:
-            return read_log(content_of(path), self.variant.digest)
+            return read(content_of(path))
         except OSError as error:
             expected = "expected the log of this folder. Restore it, or start the assignment again elsewhere."
             raise ScenarioError(f"{path}: found {error.strerror}; {expected}") from error
@@ -248,17 +255,17 @@ class Workspace:
 
     def states(self) -> list[RunState]:
         """How far each run is."""
-        return [self._state(name) for name in self.assignment.file.scenarios]
+        return [
+            RunState(
+                scenario=name,
+                finished=len(run.finished),
+                results=_digest(run.folder.results.read_bytes()) if run.folder.results.is_file() else "",
+            )
+            for name, run in self.planned.items()
+        ]
 
-    def _state(self, scenario: str) -> RunState:
-        run = self.run_of(scenario)
-        file = run.folder.results
-        results = _digest(file.read_bytes()) if file.is_file() else ""
-        return RunState(scenario=scenario, finished=len(run.finished), results=results)
-
-    def unpredicted(self) -> dict[str, set[str]]:
+    def unpredicted(self, lines: Sequence[Line], states: Sequence[RunState]) -> dict[str, set[str]]:
         """The predictions that are missing and still in time, with the scenarios before which they have to be made."""
-        lines, states = self.log(), self.states()
         given = given_predictions(lines)
         asked = {name: self.assignment.before(name) for name in self.assignment.file.predictions if name not in given}
         return {name: set(before) for name, before in asked.items() if not _has_results(lines, states, before)}
@@ -269,14 +276,14 @@ class Workspace:
         Raises:
             ScenarioError: see `log`.
         """
-        path = self.folder / LOG
         # Two commands at once would each add their line to the same log. The lock is that of a file that no command
         # replaces; NFS has none of folders.
         with (self.folder / VARIANT).open("rb+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            self.log()
-            content = appended(path.read_bytes(), self.variant.digest, at, event, name, value, self.states())
-            replace_bytes(path, content)
+            states = self.states()
+            digest = self.variant.digest
+            content = self._of_log(lambda log: appended(log, digest, at, event, name, value, states))
+            replace_bytes(self.folder / LOG, content)
 
 
 def plan_start(assignment: Assignment, variant: Variant) -> dict[str, bytes]:

@@ -31,7 +31,7 @@ from scpslab.runs.run import CELLS, RESULTS, Manifest
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import Assignment, Marking
 from scpslab_course.course.formulas import Row
-from scpslab_course.course.runs import rows_of
+from scpslab_course.course.runs import for_formulas
 from scpslab_course.course.variant import Secret, Variant
 from scpslab_course.course.workspace import Line, LogError, read_log, recorded_results, was_interrupted
 from scpslab_course.grading.grade import Code, Concern
@@ -40,28 +40,30 @@ from scpslab_course.grading.submission import RUNS_LIMITS
 # The parts of marking.yaml whose formulas decide what is right; those of `difficulty` only chose the variant.
 MARKED = ("predictions", "answers", "lines")
 Plans = Mapping[str, Mapping[str, Plan]]
-Chosen = Mapping[str, tuple[str, ...]]
 EDITED = frozenset({Code.EDITED_CAPTURES, Code.EDITED_RECORDS, Code.EDITED_RESULTS})
 UPDATE = "Everybody of a course needs the same version of scpslab"
 
 
-def plans(assignment: Assignment, variant: Variant) -> dict[str, dict[str, Plan]]:
-    """The plans of every cell, by scenario and cell id. The variant has been verified, and is of this edition of the
-    assignment (course.variant).
+def runs_of(assignment: Assignment, variant: Variant, options: RunOptions) -> dict[str, RunPlan]:
+    """The runs of a variant, by scenario, from the instructor's files alone. The variant has been verified, and is of
+    this edition of the assignment (course.variant).
 
     Raises:
         ScenarioError: its parameters do not fit the scenarios.
     """
-    return {
-        name: planning.plans(scenario.cells(assignment.loaded(variant.parameters, name)))
-        for name in assignment.file.scenarios
-    }
+    # Students of one class have runs of the same names: a folder for each digest of a variant.
+    mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
+    runs = {}
+    for name in assignment.file.scenarios:
+        loaded = assignment.loaded(variant.parameters, name)
+        plans = planning.plans(scenario.cells(loaded))
+        runs[name] = RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), plans, mine)
+    return runs
 
 
 @dataclass(frozen=True)
 class Rerun:
-    """What the grader's own run of a scenario gave: digests by path, rows of results.csv, the cells that were run, and
-    whether these are all.
+    """What the grader's own run of a scenario gave: digests by path, rows of results.csv, and the cells that were run.
 
     `for_formulas`: the rows with the columns that only formulas have.
     """
@@ -70,54 +72,46 @@ class Rerun:
     rows: Sequence[Row]
     for_formulas: Sequence[Row]
     cells: tuple[str, ...]
-    is_whole: bool
     manifest: Manifest
 
 
-def choose(plans: Plans, marking: Marking, secret: Secret | None, sha256: str, count: int) -> Chosen:
-    """The cells to run again, by scenario: all that a formula reads, and `count` of the others.
+def choose(
+    runs: Mapping[str, RunPlan], marking: Marking, secret: Secret | None, sha256: str, count: int
+) -> dict[str, RunPlan]:
+    """The runs with the cells that are run again alone: all that a formula reads, and `count` of the others.
 
     What is right never comes from the student's numbers, so what a formula reads is always run. The other cells depend
     on the submission's bytes and on something that the student does not know: the secret, or, without it, a random
     number of this moment.
     """
     formulas = [formula for at, formula in marking.formulas.items() if at[0] in MARKED]
-    every = [(name, cell, plan.cell.axes) for name, cells in plans.items() for cell, plan in cells.items()]
+    every = [(name, cell, plan.cell.axes) for name, run in runs.items() for cell, plan in run.plans.items()]
     read = {(name, cell) for name, cell, axes in every if any(formula.reads(name, axes) for formula in formulas)}
     others = [(name, cell) for name, cell, _ in every if (name, cell) not in read]
     unknown = secret.choice_key if secret is not None else secrets.token_bytes(32)
     wanted = read.union(shuffled(others, unknown, sha256)[:count])
-    chosen = {name: tuple(cell for cell in cells if (name, cell) in wanted) for name, cells in plans.items()}
-    return {name: cells for name, cells in chosen.items() if cells}
+    chosen = {
+        name: {cell: plan for cell, plan in run.plans.items() if (name, cell) in wanted} for name, run in runs.items()
+    }
+    return {name: replace(runs[name], plans=plans) for name, plans in chosen.items() if plans}
 
 
-def rerun(
-    assignment: Assignment,
-    variant: Variant,
-    plans: Plans,
-    chosen: Chosen,
-    options: RunOptions,
-    listeners: Sequence[Listener] = (),
-) -> dict[str, Rerun]:
-    """Runs the chosen cells by the grader's own plans.
+def rerun(runs: Mapping[str, RunPlan], listeners: Sequence[Listener] = ()) -> dict[str, Rerun]:
+    """Carries out the grader's own runs.
 
     Raises:
         LabError: a cell failed here; that is the grader's fault, not the student's.
         CapabilityError: this machine cannot run labs.
     """
     reruns = {}
-    for name, cells in chosen.items():
-        loaded = assignment.loaded(variant.parameters, name)
-        wanted = {cell: plans[name][cell] for cell in cells}
-        # Students of one class have runs of the same names: a folder for each digest of a variant.
-        mine = replace(options, out=options.out / variant.digest[:16], overrides=[])
-        run = execute(RunPlan(loaded.name, loaded.seed, scenario.resolved_yaml(loaded, {}), wanted, mine), listeners)
+    for name, plan in runs.items():
+        run = execute(plan, listeners)
         if run.failed:
             advice = "Grade again; the submission is not at fault."
             raise LabError(f"{run.folder}: found cells that failed while grading; expected results. {advice}")
-        rows, manifest = results.table.read_results(run.folder).rows, RunFolder(run.folder).manifest()
-        for_formulas, is_whole = rows_of({"": run.folder})[""], len(cells) == len(plans[name])
-        reruns[name] = Rerun(digests_of(run.folder), rows, for_formulas, cells, is_whole, manifest)
+        rows = results.table.read_results(run.folder).rows
+        manifest = RunFolder(run.folder).manifest()
+        reruns[name] = Rerun(digests_of(run.folder), rows, for_formulas(run.folder, rows), tuple(plan.plans), manifest)
     return reruns
 
 
@@ -269,7 +263,8 @@ def against_runs(
     for name, run in runs.items():
         recorded = recorded_results(lines, name)
         mine = reruns.get(name)
-        expected = mine.digests.get(RESULTS) if mine is not None and mine.is_whole else None
+        is_whole = mine is not None and len(mine.cells) == len(run.plans)
+        expected = mine.digests.get(RESULTS) if mine is not None and is_whole else None
         known = {run.digest.files.get(RESULTS), expected}
         if recorded is not None and recorded in known:
             continue

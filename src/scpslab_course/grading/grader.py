@@ -18,8 +18,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from scpslab.core.choices import one_of
-from scpslab.core.errors import LimitError, ScpslabError, UsageError
-from scpslab.core.limited import WorkLimits, limited
+from scpslab.core.errors import LimitError, ScpslabError, UsageError, WorkError
+from scpslab.core.limited import Answers, WorkLimits, in_child
 from scpslab.core.names import shown
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
@@ -34,7 +34,7 @@ from scpslab_course.course.runs import NOT_HANDED_IN, carry_out, planned, planne
 from scpslab_course.course.variant import Secret, Variant, VariantError
 from scpslab_course.course.workspace import WRITE_UP, Line, given_predictions, late
 from scpslab_course.grading import classwide, compare, submission
-from scpslab_course.grading.compare import Rerun, choose, plans, rerun, rerun_alike
+from scpslab_course.grading.compare import Rerun, choose, rerun, rerun_alike, runs_of
 from scpslab_course.grading.grade import Code, Concern, Grade, Graded
 from scpslab_course.grading.submission import Submission
 
@@ -152,14 +152,15 @@ def grade(
             one, bound[path] = _one(path, settings, listeners)
         except ScpslabError as error:
             one = Grade(path, reason=str(error))
+        except WorkError as error:
+            one = Grade(path, reason=_broken(path, error))
         except LimitError as error:
             advice = "Mark it by hand, or ask for another one."
             one = Grade(path, reason=f"{path}: {error} while it was read or marked; {LIMITED}. {advice}")
         except Exception as error:
             # Whatever breaks here is the fault of the grader, and must cost neither this student nor the others a
             # grade.
-            said = f"{BROKEN} ({error or type(error).__name__}); expected it to go on"
-            one = Grade(path, reason=f"{path}: {said}. Mark it by hand, and report the error.")
+            one = Grade(path, reason=_broken(path, error))
         one = replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun)
         if settings.secret is not None and any(part.numbers is not None for part in one.parts):
             one = replace(one, pseudonym=settings.secret.pseudonym(settings.term, one.whose))
@@ -168,9 +169,14 @@ def grade(
     return _compared(grades, bound, settings.submitters)
 
 
+def _broken(path: Path, error: Exception) -> str:
+    said = f"{BROKEN} ({error or type(error).__name__}); expected it to go on"
+    return f"{path}: {said}. Mark it by hand, and report the error."
+
+
 @dataclass(frozen=True)
 class _Opened:
-    """A submission that was read in this process: bound, and compared with the variant's plans."""
+    """A submission that was read: bound, and compared with the variant's plans."""
 
     handed_in: Submission
     bound: Bound
@@ -181,76 +187,55 @@ class _Opened:
 
 
 def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple[Grade, Variant]:
-    """Everything that reads a student's bytes does so in children with limits; cells run in this process, by the
+    """Everything that reads a student's bytes does so in a child with limits; cells run in this process, by the
     instructor's plans.
     """
     content = submission.packed_bytes(path)
-    known = _in_child(lambda: _known(path, content, settings))
-    bound = settings.bind(path, known["variant"].encode())
-    variant, assignment, marking = bound.variant, bound.assignment, bound.marking
-    mine = plans(assignment, variant)
-    count = settings.cells if settings.cells is not None else marking.file.regrade
-    chosen = choose(mine, marking, settings.secret, hashlib.sha256(content).hexdigest(), count)
-    reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners)
-    files = {name: base64.b64decode(text) for name, text in known["files"].items()}
-    tried = list(_trials(bound, files, settings, listeners))
-
-    def graded() -> Any:
-        return AS_JSON.dump_python(_graded(_opened(path, content, settings), reruns, tried), mode="json")
-
-    found = AS_JSON.validate_python(_in_child(graded))
-    if found.lines and any(finding.code is Code.REPLAYED_LOG for finding in found.findings):
-        # The log has other results than the table: only all cells tell whose are the edited ones.
-        chosen = {name: tuple(cells) for name, cells in mine.items()}
-        reruns = rerun(assignment, variant, mine, chosen, settings.options, listeners)
-        found = AS_JSON.validate_python(_in_child(graded))
+    with in_child(lambda: _answers(path, content, settings), LIMITS) as ask:
+        bound = settings.bind(path, ask(None).encode())
+        variant, marking = bound.variant, bound.marking
+        files = {name: base64.b64decode(text) for name, text in ask(bound).items()}
+        mine = runs_of(bound.assignment, variant, settings.options)
+        count = settings.cells if settings.cells is not None else marking.file.regrade
+        chosen = choose(mine, marking, settings.secret, hashlib.sha256(content).hexdigest(), count)
+        plans = {name: run.plans for name, run in mine.items()}
+        reruns, tried = rerun(chosen, listeners), list(_trials(bound, files, settings, listeners))
+        found = AS_JSON.validate_python(ask((plans, reruns, tried)))
+        if found.lines and any(finding.code is Code.REPLAYED_LOG for finding in found.findings):
+            # The log has other results than the table: only all cells tell whose are the edited ones.
+            chosen, reruns = mine, rerun(mine, listeners)
+            found = AS_JSON.validate_python(ask((plans, reruns, tried)))
     if any(finding.code in compare.EDITED for finding in found.findings):
-        again = replace(settings.options, use_cache=False, out=settings.options.out / "once-more")
-        rerun_alike(reruns, rerun(assignment, variant, mine, chosen, again, listeners))
+        out = settings.options.out / "once-more"
+        again = {
+            name: replace(run, options=replace(run.options, use_cache=False, out=out)) for name, run in chosen.items()
+        }
+        rerun_alike(reruns, rerun(again, listeners))
     return found, variant
 
 
-def _in_child(work: Callable[[], Any]) -> Any:
-    """What `work` returns, from a child with limits.
-
-    What breaks in it breaks here: only a limit is the submission's fault.
+def _answers(path: Path, content: bytes, settings: Settings) -> Answers:
+    """What a child says of a submission: its variant; once that is bound, the files that trials run, when all has been
+    read to its end; and its grade, by the grader's plans, runs and trials.
     """
-
-    def whole() -> tuple[Any, str]:
-        try:
-            return work(), ""
-        except (ScpslabError, MemoryError):
-            raise
-        except Exception as error:
-            return None, f"{type(error).__name__}: {error}"
-
-    answer, broken = limited(whole, LIMITS)
-    if broken:
-        raise RuntimeError(broken)
-    return answer
-
-
-def _known(path: Path, content: bytes, settings: Settings) -> dict[str, Any]:
-    """What has to be known of a submission before cells are run for it: its verified variant, and the files that trials
-    run. It is read to its end.
-    """
-    opened = _opened(path, content, settings)
-    bound = opened.bound
-    wanted = {trial.file for part in (bound.assignment, bound.marking) for trial in part.file.trials.values()}
-    tried = {name: file for name, file in opened.handed_in.files.items() if name in wanted}
-    files = {name: base64.b64encode(file[:MOST_TRIED_BYTES]).decode() for name, file in tried.items()}
-    return {"variant": variants.write(bound.variant).decode(), "files": files}
-
-
-def _opened(path: Path, content: bytes, settings: Settings) -> _Opened:
     handed_in = submission.read(path, content)
-    bound = settings.bind(path, handed_in.variant)
+    try:
+        variant = variants.read(handed_in.variant)
+    except VariantError as error:
+        raise UsageError(f"{path}: {error}.") from error
+    bound: Bound = yield variants.write(variant).decode()
     archived = handed_in.runs()
     submitted = compare.results_of(handed_in.archive, archived)
     given = read_answers(handed_in.answers, handed_in.path / written.FILE).given
-    findings = settings.not_theirs(handed_in, bound.variant)
-    others = compare.against_plans(archived, plans(bound.assignment, bound.variant))
-    return _Opened(handed_in, bound, archived, submitted, given, [*findings, *others])
+    findings = list(settings.not_theirs(handed_in, bound.variant))
+    wanted = {trial.file for part in (bound.assignment, bound.marking) for trial in part.file.trials.values()}
+    tried = {name: file for name, file in handed_in.files.items() if name in wanted}
+    answer: Any = {name: base64.b64encode(file[:MOST_TRIED_BYTES]).decode() for name, file in tried.items()}
+    while True:
+        plans, reruns, trials = yield answer
+        before = [*findings, *compare.against_plans(archived, plans)]
+        opened = _Opened(handed_in, bound, archived, submitted, given, before)
+        answer = AS_JSON.dump_python(_graded(opened, reruns, trials), mode="json")
 
 
 def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: Sequence[Listener]) -> Iterator[Graded]:

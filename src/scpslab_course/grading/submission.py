@@ -160,7 +160,7 @@ def default_name(workspace: Workspace) -> str:
 
 def _members(workspace: Workspace) -> dict[str, bytes]:
     folder, file = workspace.folder, workspace.assignment.file
-    runs = [workspace.run_of(name) for name in workspace.assignment.file.scenarios]
+    runs = workspace.planned.values()
     if undone := ", ".join(run.scenario for run in runs if not run.is_complete):
         expected = 'expected one. Run: "scpslab assignment run".'
         raise UsageError(f"{folder}: found no complete run of {undone}; {expected}")

@@ -63,7 +63,7 @@ def test_the_course_in_it_grades_one_assignment_of_one_term_and_has_no_secret(ar
         content = b"".join(found.read(name) for name in found.namelist())
     course = load_course(tmp_path / "out" / COURSE)
     assert (course.file.assignments, course.file.term) == (("first-steps",), "2027s")
-    assert course.assignment("first-steps").material() == load_assignment(find("first-steps")).material()
+    assert course.assignment("first-steps").material == load_assignment(find("first-steps")).material
     secret = (tmp_path / "satnet" / "secret").read_bytes().split()[-1]
     assert secret not in content
     with pytest.raises(UsageError, match="secret"):

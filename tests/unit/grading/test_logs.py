@@ -42,9 +42,7 @@ def test_only_a_run_without_its_end_was_interrupted(events, codes):
     assert REMARKS & {Code.INTERRUPTED_RUN, Code.REPLAYED_LOG} == {Code.INTERRUPTED_RUN}
 
 
-ONE = Rerun(
-    {"cells/r1/status.json": "a" * 64, "results.csv": "b" * 64}, (), (), ("r1",), is_whole=True, manifest=Manifest()
-)
+ONE = Rerun({"cells/r1/status.json": "a" * 64, "results.csv": "b" * 64}, (), (), ("r1",), manifest=Manifest())
 
 
 @pytest.mark.parametrize("digests", [{}, {"cells/r1/status.json": "c" * 64, "results.csv": "b" * 64}])
@@ -75,7 +73,7 @@ OF_ANOTHER_CELL = {"cell": "r2", "goodput_bps": "", "note": "", "rtt_ms": "7"}
 def test_what_no_run_gives_is_named_in_a_table(monkeypatch, rows, says):
     """The grader has run one of two cells."""
     monkeypatch.setattr(compare, "other_vectors", lambda *_: "")
-    mine = Rerun({}, [ROW], [], ("r1",), is_whole=False, manifest=Manifest())
+    mine = Rerun({}, [ROW], [], ("r1",), Manifest())
     run = SimpleNamespace(digest=SimpleNamespace(files={}), plans={"r1": 1, "r2": 2}, manifest=Manifest())
     found = list(against_rerun({"transfer": run}, {"transfer": rows}, {"transfer": mine}))
     assert [(one.code, says in one.says) for one in found] == ([(Code.EDITED_RESULTS, True)] if says else [])

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import tarfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,13 @@ FACTS = Facts("Satellite networks", "2026w")
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch):
     """Submissions are read here: tests/processes tests the child in which they are."""
-    monkeypatch.setattr(grader, "limited", lambda work, _limits: json.loads(json.dumps(work())))
+
+    @contextmanager
+    def here(work, _limits):
+        answers = work()
+        yield lambda value: json.loads(json.dumps(answers.send(value)))
+
+    monkeypatch.setattr(grader, "in_child", here)
 
 
 @pytest.fixture
@@ -120,7 +127,7 @@ def test_without_a_grade_no_format_has_a_zero(settings, members, hand_in):
 
 
 def test_an_error_of_the_grader_costs_nobody_a_grade(settings, members, hand_in, without_runs, monkeypatch):
-    monkeypatch.setattr(grader, "plans", lambda *_: 1 // 0)
+    monkeypatch.setattr(grader, "runs_of", lambda *_: 1 // 0)
     (found,) = grader.grade([hand_in(members)], settings)
     assert found.status is Status.UNGRADED
     assert grader.BROKEN in found.reason
