@@ -192,9 +192,9 @@ def test_a_variant_belongs_to_its_edition_of_the_scenarios(folder, assignment, i
     assert variants.unfit(issued[0].variant, assignment) == ""
     path = folder / "transfer.yaml"
     path.write_text("# a comment\n" + path.read_text())
-    assert variants.unfit(issued[0].variant, assignment) == ""
+    assert variants.unfit(issued[0].variant, load_assignment(folder)) == ""
     spoil(path, "100 kB", "200 kB")
-    assert "found a variant for other scenarios" in variants.unfit(issued[0].variant, assignment)
+    assert "found a variant for other scenarios" in variants.unfit(issued[0].variant, load_assignment(folder))
     assert "found a variant of" in variants.unfit(dataclasses.replace(issued[0].variant, assignment="x"), assignment)
 
 
