@@ -72,6 +72,9 @@ pub enum End {
     /// It was not set up yet, and there was no other place for a client that has fewer of these. Reported only if octets came.
     #[error("it made room for another client before it was set up")]
     Displaced,
+    /// It was idle longest of the client with most connections, and one that has fewer had no other place.
+    #[error("it was idle, and made room for a client with fewer connections")]
+    Crowded,
     /// The gateway was told to stop.
     #[error("the gateway stopped")]
     Stopped,
@@ -111,6 +114,8 @@ pub struct Counters {
     pub broken: u64,
     /// Connections refused for [`crate::Limits`].
     pub full: u64,
+    /// Connections that made room for a client with fewer ([`End::Crowded`]).
+    pub crowded: u64,
     /// Connections refused because the far half could not be asked for, as a rule because its addresses are in use.
     pub unconnectable: u64,
     /// Packets given back to be forwarded.

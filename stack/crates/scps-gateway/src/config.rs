@@ -54,7 +54,9 @@ settings! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Limits {
         /// Connections at a time; more are reset. Three quarters of them may be those that are not set up; when there
-        /// are more, the client that has most of these loses its oldest.
+        /// are more, the client that has most of these loses its oldest. When all places are taken, the client that has most
+        /// connections loses the one that was idle longest, to a client with fewer: one that was idle for a minute, or any if
+        /// it has three quarters of all places.
         pub connections: usize,
         /// Octets of all connections' buffers if they were full. A connection that could exceed it is reset, so those
         /// that exist never have to share.

@@ -1,9 +1,9 @@
 //! All connections through a gateway: which one an event is of, and what follows from it.
 
 use crate::account::{Account, Counters, End, Report};
+use crate::clients::Clients;
 use crate::config::{ConfigError, Forward, GatewayConfig, SetUp};
 use crate::names::PairId;
-use crate::opening::Opening;
 use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
@@ -11,7 +11,7 @@ use scps_tp::{
     Carrier, CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, RouteId,
     SegmentBatch, State, Transmit, Trust,
 };
-use scps_types::{Instant, Seed};
+use scps_types::{Duration, Instant, Seed};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::protocol;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,6 +19,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Where an IPv4 packet says its protocol (RFC 791 §3.1).
 const PROTOCOL_AT: usize = 9;
+
+/// A connection without data for so long is idle.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +42,10 @@ pub struct Gateway {
     forwards: PerSide<BTreeMap<ListenerId, Forward>>,
     pairs: BTreeMap<PairId, Pair>,
     owners: PerSide<BTreeMap<ConnectionId, PairId>>,
-    opening: Opening,
+    /// Those that are not set up.
+    opening: Clients,
+    /// All.
+    clients: Clients,
     /// When those that are not [`Stage::Open`] are given up.
     deadlines: BTreeSet<(Instant, PairId)>,
     reports: VecDeque<Report>,
@@ -62,7 +68,8 @@ impl Gateway {
         let mut gateway = Gateway {
             connections_max: config.connections_max(),
             opening_max: config.opening_max(),
-            opening: Opening::default(),
+            opening: Clients::default(),
+            clients: Clients::default(),
             sides: PerSide { lan: endpoint(Side::Lan, "lan"), wan: endpoint(Side::Wan, "wan") },
             forwards: PerSide::default(),
             pairs: BTreeMap::new(),
@@ -404,9 +411,10 @@ impl Gateway {
         pair.pump(now, &mut self.sides, near);
         self.pairs.insert(id, pair);
         self.opening.add(client.ip(), id);
+        self.clients.add(client.ip(), id);
     }
 
-    /// True if there is a place for one more of `client`, perhaps because one that was not set up lost its own.
+    /// True if there is a place for one more of `client`, perhaps because another one lost its own.
     fn make_room(&mut self, now: Instant, client: IpAddr) -> bool {
         let is_full = self.pairs.len() >= self.connections_max;
         let is_crowded = self.opening.len() >= self.opening_max && self.opening_max < self.connections_max;
@@ -415,10 +423,27 @@ impl Gateway {
         }
         let greedier = self.opening.oldest_of_greedier(client);
         let victim = greedier.or_else(|| self.opening.oldest_for(client).filter(|_| is_crowded));
-        if let Some(victim) = victim {
-            self.give_up(now, victim, End::Displaced);
+        let idle = || self.idlest_of_greedier(now, client).map(|id| (id, End::Crowded));
+        let victim = victim.map(|id| (id, End::Displaced)).or_else(idle);
+        if let Some((id, end)) = victim {
+            self.counters.crowded += u64::from(end == End::Crowded);
+            self.give_up(now, id, end);
         }
         victim.is_some()
+    }
+
+    /// Of the client with most connections the one that was idle longest, if that is long, or if the client has nearly all places: who
+    /// sends SYNs with made-up addresses is not to end what others use.
+    fn idlest_of_greedier(&self, now: Instant, client: IpAddr) -> Option<PairId> {
+        let all = self.clients.of_greedier(client)?;
+        let moved_at = |pair: &Pair| {
+            let of = |side: Side| self.sides.of(side).stats(*pair.halves.of(side)).and_then(|stats| stats.last_data_at);
+            Side::BOTH.into_iter().filter_map(of).max().unwrap_or(pair.began_at)
+        };
+        let open =
+            all.iter().filter_map(|id| Some((moved_at(self.pairs.get(id).filter(|p| p.stage == Stage::Open)?), *id)));
+        let (since, id) = open.min()?;
+        (now.since(since) >= IDLE || all.len() > self.opening_max).then_some(id)
     }
 
     /// Refuses a half that has no other.
@@ -460,6 +485,7 @@ impl Gateway {
         let Some(pair) = self.pairs.remove(&id) else { return };
         self.deadlines.remove(&(pair.deadline, id));
         self.opening.remove(pair.client.ip(), id);
+        self.clients.remove(pair.client.ip(), id);
         let account = |side| pair.account(&self.sides, side).at_end();
         let from = PerSide { lan: account(Side::Lan), wan: account(Side::Wan) };
         for side in Side::BOTH {

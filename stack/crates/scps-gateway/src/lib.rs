@@ -18,10 +18,10 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod account;
+mod clients;
 mod config;
 mod gateway;
 mod names;
-mod opening;
 mod pair;
 mod side;
 

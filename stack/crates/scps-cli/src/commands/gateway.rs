@@ -12,7 +12,7 @@ use crate::sp_settings::{self, SpCounts, SpTunnel};
 use crate::stop::{warn_of_resets, Request, StopSignals, RESETS_MAX};
 use crate::world::seed_of;
 use clap::Args;
-use scps_gateway::{Account, ConfigError, Gateway, PairId, PerSide, Report, SetUp, Side, SideConfig};
+use scps_gateway::{Account, ConfigError, End, Gateway, PairId, PerSide, Report, SetUp, Side, SideConfig};
 use scps_io::{cpu_time, CaptureKind, Clock, Device, GatewayLoop};
 use scps_tp::Congestion;
 use scps_types::{Duration, Instant};
@@ -28,6 +28,9 @@ use std::process::ExitCode;
 /// Routing tables of the packets for either side of the gateway.
 const TABLE_LAN: u32 = 7168;
 const TABLE_WAN: u32 = 7169;
+
+/// A client with too many connections is told of no more often.
+const CROWDED_EVERY: Duration = Duration::from_secs(60);
 
 /// Options of `scps gateway`.
 #[derive(Debug, Args)]
@@ -142,6 +145,7 @@ struct CountersLine {
     finished: u64,
     broken: u64,
     full: u64,
+    crowded: u64,
     unconnectable: u64,
     /// Of all connections, those that are open included.
     from_lan: AccountLine,
@@ -171,6 +175,8 @@ struct Counters {
     told: Told,
     /// The file ends within a line.
     is_torn: bool,
+    /// When a client with too many connections is told of again.
+    crowded_at: Instant,
 }
 
 impl GatewayArgs {
@@ -285,7 +291,7 @@ impl Counters {
         let file = path.map(open).transpose()?;
         let every = (every_s > 0.0 && file.is_some()).then(|| Duration::from_secs_f64(every_s.clamp(0.01, 1e9)));
         let next_at = every.map(|every| now + every);
-        Ok(Counters { file, every, next_at, lines: Vec::new(), told: Told::default(), is_torn: false })
+        Ok(Counters { file, every, next_at, lines: Vec::new(), told: Told::default(), is_torn: false, crowded_at: now })
     }
 
     /// Goes on in the file that has the name now: the one of before may have been put aside.
@@ -313,6 +319,14 @@ impl Counters {
     fn note_ends(&mut self, gateway: &mut GatewayLoop, operator: &Operator) {
         let now = gateway.now();
         while let Some(report) = gateway.gateway_mut().poll_report() {
+            if report.end == End::Crowded && now >= self.crowded_at {
+                let client = report.client.ip();
+                let text = format!(
+                    "full: {client} has most connections, and loses those that are idle to clients with fewer."
+                );
+                operator.tell(Level::Warn, text);
+                self.crowded_at = now + CROWDED_EVERY;
+            }
             if operator.hears(Level::Debug) {
                 operator.tell(Level::Debug, in_words(&report));
             }
@@ -461,6 +475,7 @@ fn totals(gateway: &mut GatewayLoop) -> CountersLine {
         finished: counters.finished,
         broken: counters.broken,
         full: counters.full,
+        crowded: counters.crowded,
         unconnectable: counters.unconnectable,
         closes: from.lan.closes() && from.wan.closes(),
         from_lan: from.lan.into(),

@@ -3,13 +3,15 @@
 use crate::chain::{content, gateway_config, lan, plain, satellite, Chain, CLIENT, PORT, SERVER};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use scps_gateway::{End, Gateway, SetUp, Side};
+use scps_gateway::{End, Gateway, Limits, SetUp, Side};
 use scps_sim::{Impairment, Node, Program};
 use scps_tp::{CloseReason, Config, Endpoint, EndpointConfig, RouteConfig, Trust};
-use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
+use scps_types::{Bitrate, Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::icmp;
 use scps_wire::ipv4::Ipv4;
+use scps_wire::options::Options;
 use scps_wire::protocol;
+use scps_wire::tcp::{Flags, Tcp};
 use std::net::{Ipv4Addr, SocketAddr};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -514,5 +516,65 @@ proptest! {
             }
         }
         prop_assert_eq!(&chain.server().peers, &[SocketAddr::from((CLIENT, 4000))]);
+    }
+}
+
+/// A SYN from another host of the client's LAN.
+fn syn_of(client: Ipv4Addr, port: u16) -> Vec<u8> {
+    let tcp = Tcp {
+        src_port: port,
+        dst_port: PORT,
+        seq: SeqNum(1),
+        ack: SeqNum(0),
+        flags: Flags::SYN,
+        window: 60_000,
+        urgent: 0,
+        options: Options { mss: Some(1460), ..Options::default() },
+    };
+    let mut packet = vec![0; 20 + tcp.emit_len()];
+    let payload_len = tcp.emit_len() as u16;
+    let (head, segment) = packet.split_at_mut(20);
+    tcp.emit(segment, client, SERVER, protocol::TCP);
+    let (protocol, dont_fragment, is_fragment) = (protocol::TCP, true, false);
+    Ipv4 { src: client, dst: SERVER, protocol, tos: 0, ttl: 64, id: 1, dont_fragment, is_fragment, payload_len }
+        .emit(head);
+    packet
+}
+
+#[test]
+fn one_client_cannot_keep_all_places() {
+    let silent = || Program { fin_at: Instant::from_secs(1 << 30), ..Program::default() };
+    let other = Ipv4Addr::new(10, 1, 0, 77);
+    // Eight places; of whom they are, how long they were idle, and what becomes of a SYN of another client.
+    for (own, idle_s, is_room_made) in [(8, 0, true), (8, 100, true), (6, 5, false), (6, 100, true)] {
+        let mut config = gateway_config(SetUp::ConnectFirst);
+        config.limits = Limits::default().connections(8);
+        let mut chain = Chain::new(&config, &[lan(), satellite(0.0), lan()], 5);
+        for port in 4000..4000 + own {
+            chain.open(port, silent(), silent());
+            chain.run_for(Duration::from_secs(1));
+        }
+        chain.run_for(Duration::from_secs(2 + idle_s));
+        // Others have the rest, a connection each that is not set up.
+        for port in 0..8 - own {
+            chain.inject(&syn_of(Ipv4Addr::new(10, 1, 0, 50 + port as u8), 5000));
+        }
+        chain.run_for(Duration::from_millis(100));
+        let before = chain.gateway(0).counters();
+        chain.inject(&syn_of(other, 5555));
+        chain.run_for(Duration::from_secs(1));
+        let counters = chain.gateway(0).counters();
+        let case = format!("{own} of one client, idle for {idle_s} s: {before:?} {counters:?}");
+        assert_eq!(
+            (counters.crowded, counters.full - before.full),
+            if is_room_made { (1, 0) } else { (0, 1) },
+            "{case}"
+        );
+        let of_hog: Vec<_> =
+            chain.gateway_node(0).reports.iter().filter(|r| r.end == End::Crowded).map(|r| r.client).collect();
+        // The one that was idle longest.
+        let oldest = (is_room_made).then(|| SocketAddr::from((CLIENT, 4000)));
+        assert_eq!(of_hog, oldest.into_iter().collect::<Vec<_>>(), "{case}");
+        assert!(chain.gateway(0).connections().count() <= 8, "{case}");
     }
 }
