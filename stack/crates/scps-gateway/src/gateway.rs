@@ -8,8 +8,8 @@ use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
 use scps_net::NetworkConfig;
 use scps_tp::{
-    Carrier, CloseReason, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId, RouteId,
-    SegmentBatch, State, Transmit, Trust,
+    Carrier, CloseReason, Config, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId,
+    RouteId, SegmentBatch, State, Transmit, Trust,
 };
 use scps_types::{Duration, Instant, Seed};
 use scps_wire::ipv4::Ipv4;
@@ -39,6 +39,7 @@ pub struct Gateway {
     connections_max: usize,
     opening_max: usize,
     sides: PerSide<Endpoint>,
+    listeners: Vec<(Side, ListenerId)>,
     forwards: PerSide<BTreeMap<ListenerId, Forward>>,
     pairs: BTreeMap<PairId, Pair>,
     owners: PerSide<BTreeMap<ConnectionId, PairId>>,
@@ -71,6 +72,7 @@ impl Gateway {
             opening: Clients::default(),
             clients: Clients::default(),
             sides: PerSide { lan: endpoint(Side::Lan, "lan"), wan: endpoint(Side::Wan, "wan") },
+            listeners: Vec::new(),
             forwards: PerSide::default(),
             pairs: BTreeMap::new(),
             owners: PerSide::default(),
@@ -96,11 +98,14 @@ impl Gateway {
             endpoint.set_route(now, RouteId::default(), settings.route);
             endpoint.set_half_open_max(settings.endpoint.half_open_max);
         }
-        self.listen_all()?;
+        // They stay who they are: a SYN that one of them has asked about is its forward's.
+        for (side, id) in self.listeners.clone() {
+            let config = self.listener_config(side);
+            self.sides.of_mut(side).set_listener(id, &config);
+        }
         Ok(())
     }
 
-    /// Whoever listened at the same places before does not any more; SYNs that it has answered are its forwards' still.
     fn listen_all(&mut self) -> Result<(), ListenError> {
         for forward in self.config.forwards.clone() {
             let id = self.listen(forward.side, forward.listen)?;
@@ -115,12 +120,17 @@ impl Gateway {
     }
 
     fn listen(&mut self, side: Side, at: SocketAddr) -> Result<ListenerId, ListenError> {
-        let config = self.config.side(side).connection.clone();
-        match self.config.set_up {
-            SetUp::ConnectFirst => self.sides.of_mut(side).listen_asking(at, config),
-            SetUp::AcceptFirst => self.sides.of_mut(side).listen(at, config),
-            SetUp::Early => self.sides.of_mut(side).listen_asking(at, config.holds_window(true)),
-        }
+        let (config, endpoint) = (self.listener_config(side), self.sides.of_mut(side));
+        let id = match self.config.set_up {
+            SetUp::AcceptFirst => endpoint.listen(at, config),
+            SetUp::ConnectFirst | SetUp::Early => endpoint.listen_asking(at, config),
+        }?;
+        self.listeners.push((side, id));
+        Ok(id)
+    }
+
+    fn listener_config(&self, side: Side) -> Config {
+        self.config.side(side).connection.clone().holds_window(self.config.set_up == SetUp::Early)
     }
 
     /// What carries a side's packets from now on.
@@ -530,4 +540,28 @@ fn is_reset(packet: &[u8]) -> bool {
 /// True if an IPv4 packet's protocol is one of a transport.
 fn is_transport(packet: &[u8]) -> bool {
     matches!(packet.get(PROTOCOL_AT), Some(&(protocol::TCP | protocol::SCPS_STANDALONE | protocol::SCPS_COMPRESSED)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::SideConfig;
+
+    #[test]
+    fn settings_that_are_read_again_leave_no_listener_behind() {
+        let forward = Forward {
+            side: Side::Lan,
+            listen: ([10, 1, 0, 9], 80).into(),
+            from: [10, 9, 0, 1].into(),
+            to: ([10, 2, 0, 1], 80).into(),
+        };
+        let side = SideConfig::default();
+        let config = GatewayConfig::new(side.clone(), side.takes_any(true), SetUp::Early).forwards(vec![forward]);
+        let mut gateway = Gateway::new(config.clone(), Seed::from_u64(1), Instant::ZERO).unwrap();
+        let (before, forwards) = (gateway.listeners.clone(), gateway.forwards.clone());
+        for second in 1..4 {
+            gateway.reconfigure(Instant::from_secs(second), config.clone()).unwrap();
+        }
+        assert_eq!((gateway.listeners.len(), &gateway.listeners, &gateway.forwards), (2, &before, &forwards));
+    }
 }

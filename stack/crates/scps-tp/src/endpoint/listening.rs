@@ -90,6 +90,11 @@ impl Endpoint {
         self.connections.with(now, id, |c, _| c.inbound.open_window(&mut c.control));
     }
 
+    /// Gives a listener other settings, for connections that are asked for from now on.
+    pub fn set_listener(&mut self, id: ListenerId, config: &Config) {
+        self.listeners.by_place.values_mut().filter(|l| l.id == id).for_each(|l| l.config.clone_from(config));
+    }
+
     /// Stops accepting.
     pub fn unlisten(&mut self, id: ListenerId) {
         self.listeners.by_place.retain(|_, l| l.id != id);
