@@ -14,12 +14,13 @@ pub struct Link {
     mtu: u16,
     refused: u64,
     tell_at: Instant,
+    knows_ipv6: bool,
 }
 
 impl Link {
     /// A link of which nothing was told yet.
     pub fn new(gateway: &GatewayLoop) -> Self {
-        Link { mtu: mtu(gateway), refused: 0, tell_at: Instant::ZERO }
+        Link { mtu: mtu(gateway), refused: 0, tell_at: Instant::ZERO, knows_ipv6: false }
     }
 
     /// Looks after each turn of the loop.
@@ -33,6 +34,13 @@ impl Link {
             operator.tell(Level::Warn, text);
         }
         self.mtu = mtu;
+        if !self.knows_ipv6 && gateway.passed(Side::Lan).ipv6 > 0 {
+            self.knows_ipv6 = true;
+            operator.tell(
+                Level::Warn,
+                "IPv6 packets come from the LAN and are dropped: only IPv4 is carried. Route IPv6 another way.",
+            );
+        }
         if refused > self.refused && now >= self.tell_at {
             let count = refused - self.refused;
             operator.tell(

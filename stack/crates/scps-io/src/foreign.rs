@@ -12,7 +12,7 @@ const TCP_LEN: usize = 20;
 const FIN_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// Calls `take` with each packet that `packet` stands for, as it is on a wire.
+/// Calls `take` with each packet that `packet` stands for, as it is on a wire. What is no IPv4 is none.
 pub(crate) fn whole(packet: &[u8], batch: SegmentBatch, trust: Trust, mut take: impl FnMut(&[u8])) {
     if packet.len() < IP_LEN || packet[0] >> 4 != 4 {
         return;

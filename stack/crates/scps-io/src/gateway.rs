@@ -4,7 +4,7 @@
 //! checksums are completed, and what was joined is cut (`foreign.rs`).
 
 use crate::clock::Clock;
-use crate::device::{Device, DeviceStats};
+use crate::device::{packets_of, Device, DeviceStats};
 use crate::places::{Place, Places};
 use crate::reactor::{Driven, Interest, Reactor};
 use crate::{foreign, IoError};
@@ -26,8 +26,10 @@ pub struct Passed {
     pub packets: u64,
     /// Their octets.
     pub octets: u64,
-    /// Dropped, because the other side's rate or device had no room.
+    /// Dropped, because the other side's rate or device had no room, or because they are IPv6.
     pub dropped: u64,
+    /// Of the dropped ones, those that are IPv6, which is not carried yet.
+    pub ipv6: u64,
 }
 
 #[derive(Debug)]
@@ -170,6 +172,12 @@ impl GatewayLoop {
         let (passed, strangers, heard) = (&mut from.passed, &mut from.strangers, &mut from.heard);
         let (onward, onward_strangers) = (&mut to.driven.device, &to.strangers);
         let result = from.driven.device.receive(&mut |octets, batch, trust, via| {
+            if octets.first().is_some_and(|first| first >> 4 == 6) {
+                let count = packets_of(octets, batch).count() as u64;
+                passed.dropped += count;
+                passed.ipv6 += count;
+                return;
+            }
             gateway.hear_from(side, via);
             let mut foreigners: Vec<Vec<u8>> = Vec::new();
             gateway.handle_batch(now, side, octets, batch, trust, |packet, batch| {
@@ -303,6 +311,21 @@ mod tests {
             assert_eq!(&came[..n], &sent[..]);
         }
         assert_eq!((lab.gateway.passed(Side::Lan).packets, lab.gateway.passed(Side::Wan).packets), (3, 3));
+    }
+
+    #[test]
+    fn ipv6_is_counted_and_goes_nowhere() {
+        let mut lab = lab(None);
+        let mut sent = [0; 60];
+        sent[0] = 0x60;
+        lab.client.send(&sent).unwrap();
+        lab.run_once();
+        lab.client.send(&packet(17, b"IPv4")).unwrap();
+        lab.run_once();
+        let mut came = [0; 200];
+        assert_eq!(lab.server.recv(&mut came).unwrap(), 24);
+        let passed = lab.gateway.passed(Side::Lan);
+        assert_eq!((passed.packets, passed.dropped, passed.ipv6), (1, 1, 1));
     }
 
     #[test]

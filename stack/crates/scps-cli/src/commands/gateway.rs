@@ -123,6 +123,7 @@ struct PassedLine {
     packets: u64,
     octets: u64,
     dropped: u64,
+    ipv6: u64,
 }
 
 #[derive(Serialize)]
@@ -463,7 +464,12 @@ fn totals(gateway: &mut GatewayLoop) -> CountersLine {
             received: stats.received,
             refused: stats.refused,
             resends: engine.endpoint(side).totals().resends,
-            passed: PassedLine { packets: passed.packets, octets: passed.octets, dropped: passed.dropped },
+            passed: PassedLine {
+                packets: passed.packets,
+                octets: passed.octets,
+                dropped: passed.dropped,
+                ipv6: passed.ipv6,
+            },
             sp: sp.of_mut(side).take(),
         }
     };
@@ -537,7 +543,7 @@ fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
     let unknown = if config.passes_unknown { "pass" } else { "are reset" };
     let metered = if settings.is_metered { "at the rate of the side where they leave" } else { "whatever the rate" };
     say::result(format_args!(
-        "others: segments of connections older than the gateway {unknown}; what is not TCP passes, {metered}"
+        "others: segments of connections older than the gateway {unknown}; other IPv4 passes, {metered}; IPv6 is dropped"
     ))?;
     let shares = config.wan.connection.shares;
     if shares != [1; 8] {
