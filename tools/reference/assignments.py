@@ -69,11 +69,10 @@ Parameters are in bit/s, s and bytes; a parameter without a unit is a number or 
 | function | value |
 |---|---|
 | `mean("SCENARIO", "COLUMN", "AXIS=VALUE", …)` | the mean of a column of results.csv over the completed cells with these values of axes |
-| `total`, `lowest`, `highest` | the same, with the sum, the smallest or the largest value |
-| `best("SCENARIO", "COLUMN", "AXIS", "OTHER=VALUE", …)` | the value of an axis with the highest mean of a column, as text; `worst`: the lowest |
+| `lowest`, `highest` | the same, with the smallest or the largest value |
+| `best("SCENARIO", "COLUMN", "AXIS", "OTHER=VALUE", …)` | the value of an axis with the highest mean of a column, as text |
 | `nth("SCENARIO", "COLUMN", NUMBER, "AXIS=VALUE", …)` | a word of a column that has several, counted from 1; `words` without the number: all of them |
-| `cells("SCENARIO", "AXIS=VALUE", …)` | the number of cells; `completed`: of the completed ones |
-| `drawn("PARAMETER")` | a parameter as it is written, such as `250 ms`: `mean("transfer", "goodput_bps", "delay=" + drawn("delay"))` |
+| `completed("SCENARIO", "AXIS=VALUE", …)` | the number of completed cells |
 
 Cells with one bulk transfer, a capture without filter at its sender and a verdict log have further columns for formulas, which no file of a student's has:
 `resends`, the data packets whose first byte was sent before; `resends_queue`, `resends_corrupt`, `resends_outage`, `resends_policy`, by what became of

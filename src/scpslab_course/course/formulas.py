@@ -28,7 +28,7 @@ from scpslab.documents.quantities import AxisValue
 
 Value = float | str
 Function = Callable[..., Value]
-LONGEST, MOST_NODES, DEEPEST, LONGEST_TEXT = 500, 200, 30, 200
+LONGEST, MOST_NODES, DEEPEST = 500, 200, 30
 OPERATIONS: dict[type[ast.AST], Callable[..., Value]] = {
     **{getattr(ast, name): getattr(operator, name.lower()) for name in ("Add", "Sub", "Mod", "Pow", "Eq", "Lt", "Gt")},
     ast.Mult: operator.mul,
@@ -50,7 +50,7 @@ Row = Mapping[str, str]
 Rows = Mapping[str, Sequence[Row]]
 NANOSECONDS = 10**9
 # Functions whose first argument is a scenario; the second of most is a column.
-OF_RESULTS = ("best", "cells", "completed", "highest", "lowest", "mean", "nth", "total", "words", "worst")
+OF_RESULTS = ("best", "completed", "highest", "lowest", "mean", "nth", "words")
 
 
 MATHEMATICS: dict[str, Function] = {
@@ -59,7 +59,7 @@ MATHEMATICS: dict[str, Function] = {
     "floor": lambda number: float(math.floor(number)),
     "round": lambda number, digits=0.0: round(number, int(digits)),
 }
-NAMES = (*MATHEMATICS, *OF_RESULTS, "drawn")
+NAMES = (*MATHEMATICS, *OF_RESULTS)
 
 
 class FormulaError(ValueError):
@@ -101,7 +101,7 @@ class Formula:
         """
         try:
             names = {name: base_value(value) for name, value in parameters.items()}
-            value = _value(self.tree, names, functions(rows, parameters))
+            value = _value(self.tree, names, functions(rows))
         except FormulaError:
             raise
         except (ArithmeticError, ValueError, TypeError) as error:
@@ -198,10 +198,6 @@ def _value(node: ast.expr, names: Mapping[str, Value], functions: Mapping[str, F
 
 
 def _combined(kind: type[ast.operator], left: Value | bool, right: Value | bool) -> Value:
-    if isinstance(left, str) and isinstance(right, str) and kind is ast.Add:
-        if len(left) + len(right) > LONGEST_TEXT:
-            raise FormulaError(f"found a text of {len(left) + len(right)} characters; expected at most {LONGEST_TEXT}")
-        return left + right
     result = OPERATIONS[kind](_number(left), _number(right))
     if isinstance(result, complex):
         raise FormulaError("found the root of a negative number; expected a real one")
@@ -236,8 +232,8 @@ def kind_of(text: str) -> str | None:
     return None
 
 
-def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]:
-    """The functions of formulas over these results and this variant."""
+def functions(rows: Rows) -> dict[str, Function]:
+    """The functions of formulas over these results."""
 
     def taken(scenario: Value, *where: Value) -> list[Row]:
         return _cells(rows, scenario, where)
@@ -245,15 +241,9 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
     def over(reduce: Callable[[Sequence[float]], float]) -> Function:
         return lambda scenario, column, *where: reduce(_numbers(taken(scenario, *where), scenario, column, where))
 
-    def along(choose: Callable[..., str]) -> Function:
-        def found(scenario: Value, column: Value, axis: Value, *where: Value) -> Value:
-            means = {}
-            for value in dict.fromkeys(row.get(str(axis), "") for row in taken(scenario, *where)):
-                cells = taken(scenario, *where, f"{axis}={value}")
-                means[value] = _mean(_numbers(cells, scenario, column, where))
-            return choose(means, key=means.__getitem__)
-
-        return found
+    def best(scenario: Value, column: Value, axis: Value, *where: Value) -> Value:
+        values = dict.fromkeys(row.get(str(axis), "") for row in taken(scenario, *where))
+        return max(values, key=lambda value: over(_mean)(scenario, column, *where, f"{axis}={value}"))
 
     def nth(scenario: Value, column: Value, number: Value, *where: Value) -> Value:
         words = _words(taken(scenario, *where), column)
@@ -262,24 +252,15 @@ def functions(rows: Rows, drawn: Mapping[str, AxisValue]) -> dict[str, Function]
             raise FormulaError(f"{found}; expected a number from 1 to {len(words)}")
         return words[int(number) - 1]
 
-    def text_of(name: Value) -> Value:
-        if name not in drawn:
-            raise FormulaError(f'found drawn("{name}"); {one_of(name, drawn)}')
-        return str(drawn[str(name)])
-
     return {
         **MATHEMATICS,
         "mean": over(_mean),
-        "total": over(sum),
         "lowest": over(min),
         "highest": over(max),
-        "best": along(max),
-        "worst": along(min),
+        "best": best,
         "nth": nth,
         "words": lambda scenario, column, *where: " ".join(_words(taken(scenario, *where), column)),
-        "cells": lambda scenario, *where: float(len(taken(scenario, *where))),
         "completed": lambda scenario, *where: float(sum(map(_is_completed, taken(scenario, *where)))),
-        "drawn": text_of,
     }
 
 

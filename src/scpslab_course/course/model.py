@@ -467,12 +467,6 @@ class Interval(Part):
         example=2,
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _leaves_out_what_0_3_scored_by(cls, data: object) -> object:
-        # Files of version 1 may have them: widths, by which an honest interval could have no points.
-        return {name: data[name] for name in data if name not in ("full", "zero")} if isinstance(data, dict) else data
-
 
 class Word(Part):
     """All points for the right word."""

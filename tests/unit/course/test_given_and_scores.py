@@ -42,7 +42,7 @@ RIGHT = RightNumber(
 TIME = model.NumberPrediction(kind="number", question="How long?", unit="s")
 BOUNDS = model.IntervalPrediction(kind="interval", question="Between?", unit="kbit/s")
 RATIO = model.LogRatio(kind="log-ratio", truth="1 + 1", full=1.25, zero=4)
-CALIBRATED = model.Interval(kind="interval", truth="1 + 1", full=2, zero=8)
+CALIBRATED = model.Interval(kind="interval", truth="1 + 1")
 
 
 @pytest.mark.parametrize(
