@@ -19,7 +19,12 @@ from scpslab.cli.app import program
 from scpslab.core.installation import commit_of, version
 from scpslab.core.project import ROOT
 from scpslab.lab.loop import Loop
-from tests.unit.test_vagrantfile import listed
+
+
+def listed(name: str) -> list[str]:
+    """A list of the Vagrantfile."""
+    return json.loads(re.search(rf"^ *{name} = (\[.*\])$", (ROOT / "Vagrantfile").read_text(), re.MULTILINE)[1])
+
 
 FAKE = ROOT / "tests" / "data" / "run_with_fake_engine.py"
 

@@ -4,57 +4,7 @@ import re
 
 import pytest
 
-from tests.lab.pages import DOCS, Command, File, agree, steps
-
-PAGE = """
-Some words. Save this as `mine/a.yaml`:
-
-```yaml
-kind: scenario
-```
-
-An example that nobody saves:
-
-```yaml
-kind: figure
-```
-
-Add this to the end of `mine/a.yaml`:
-
-```yaml
-seed: 1
-```
-
-```python mine/b.py
-pass
-```
-
-```sh
-zeroth
-```
-
-```console
-$ first
-one
-$ second
-scpslab> link
-hop
-scpslab> exit
-```
-"""
-
-
-def test_a_page_is_files_and_commands_in_its_order(tmp_path):
-    (tmp_path / "page.md").write_text(PAGE)
-
-    assert list(steps(tmp_path / "page.md")) == [
-        File("mine/a.yaml", "kind: scenario\n", added=False),
-        File("mine/a.yaml", "seed: 1\n", added=True),
-        File("mine/b.py", "pass\n", added=False),
-        Command("zeroth", "", ""),
-        Command("first", "", "one\n"),
-        Command("second", "link\nexit\n", "scpslab> link\nhop\nscpslab> exit\n"),
-    ]
+from tests.lab.pages import DOCS, Command, agree, steps
 
 
 @pytest.mark.parametrize(

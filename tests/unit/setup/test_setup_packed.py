@@ -157,26 +157,6 @@ def test_packing_elsewhere_and_later_gives_the_same_bytes(recipe, monkeypatch):
     ]
 
 
-def test_a_wheel_without_the_appliance_is_made_without_building_it_and_the_minutes_are_said_before(recipe, monkeypatch):
-    folder, (tools, guest), built = recipe
-    monkeypatch.setattr(pack, "ensure", lambda say: built_now(tools, say))
-    monkeypatch.setattr(pack, "ensure_appliance", lambda say: built_now(guest, say))
-    said: list[str] = []
-    pack.pack(folder / "wheel", lambda text, is_under_way=False: said.append(text), with_appliance=False)
-    assert built == ["tools"]
-    assert files_in(folder / "wheel") == [packed.INDEX, "tools.tar.xz"]
-    assert not any("appliance" in line.lower() for line in said)
-    monkeypatch.setattr(pack, "ensure", lambda say: None)
-    pack.pack(folder / "wheel", lambda text, is_under_way=False: said.append(text))
-    assert built == ["tools", "guest"]
-    before = said[: said.index(next(line for line in said if "guest: building" in line))]
-    assert [line for line in before if "10 to 30 minutes" in line and "APPLIANCE=no" in line]
-
-
-def test_a_clone_has_no_packed_parts():
-    assert packed.index(project.PACKED_PARTS) == {}
-
-
 @pytest.fixture
 def clone(recipe, monkeypatch):
     """A clone with an empty cache folder, and a wheel file in a folder; the names of the wheel's parts."""
@@ -217,21 +197,6 @@ def test_parts_of_other_recipes_are_left_in_the_wheel(clone):
     (folder / "recipes" / "tools" / "list").write_text("changed")
     with pytest.raises(UsageError, match="of other recipes only; expected those of this clone"):
         take(folder / "dist", silent)
-
-
-def test_what_is_no_wheel_with_parts_is_named(clone):
-    folder, _, _ = clone
-    empty = folder / "empty-folder"
-    empty.mkdir()
-    with pytest.raises(UsageError, match="found 0 wheels; expected a wheel of scpslab"):
-        take(empty, silent)
-    (empty / "scpslab-1.whl").write_text("no archive")
-    with pytest.raises(UsageError, match="not a zip file; expected a wheel"):
-        take(empty, silent)
-    with zipfile.ZipFile(empty / "scpslab-1.whl", "w") as wheel:
-        wheel.writestr("scpslab/__init__.py", "")
-    with pytest.raises(UsageError, match="no built parts; expected a wheel"):
-        take(empty, silent)
 
 
 def test_a_damaged_part_of_a_wheel_leaves_nothing(clone):

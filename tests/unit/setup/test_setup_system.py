@@ -79,25 +79,3 @@ def test_a_copied_boot_folder_is_compared(shared):
     image.write_text("other")
     with pytest.raises(CapabilityError, match=rf"{image}: found SHA-256"):
         images.ensure(silent)
-
-
-def test_without_a_boot_folder_there_the_user_has_one(shared):
-    folder, _ = shared
-    next(folder.glob("boot/*/init")).unlink()
-    found = images.ensure(silent)
-    assert found.boot_dir.is_relative_to(images.cache_dir())
-    assert (found.boot_dir / "guest.erofs").read_text() == "guest"
-
-
-def test_own_parts_come_first(shared, monkeypatch):
-    folder, _ = shared
-    own = images.cache_dir()
-    folder.rename(own)
-    folder.mkdir()
-    assert images.ensure(silent).kernel.is_relative_to(own)
-
-
-def test_whoever_fills_the_system_cache_builds_there(shared, monkeypatch):
-    folder, _ = shared
-    monkeypatch.setenv("SCPSLAB_CACHE", str(folder))
-    assert images.ensure(silent).kernel.is_relative_to(folder)
