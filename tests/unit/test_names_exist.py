@@ -15,7 +15,7 @@ from scpslab.analysis.claims import QUESTIONS, load_all
 from scpslab.analysis.claims.evidence import same
 from scpslab.analysis.claims.load import Paper
 from scpslab.analysis.figures.plots import load_all as load_recipes
-from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
+from scpslab.analysis.metrics.families import families, of_plans
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
@@ -70,11 +70,11 @@ def axes(name: str) -> Mapping[str, frozenset[Any]]:
 def columns(name: str) -> frozenset[str]:
     """The columns that results.csv of a scenario may have besides its axes."""
     plan = planning.plan(scenario.cells(scenario.load(name, ["repeats=1"]))[0])
-    links = [column for family in OF_PLANS for column in family.columns(plan)]
+    links = [column for family in of_plans() for column in family.columns(plan)]
     return frozenset(
         {
             *results.table.BEFORE_AXES,
-            *(column.name for family in FAMILIES for column in family.columns),
+            *(column.name for family in families() for column in family.columns),
             *(column.name for column in links),
         }
     )

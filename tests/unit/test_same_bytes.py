@@ -1,17 +1,18 @@
 """tests/same_bytes, the cells by which two states of the project are compared: they hold one of everything."""
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from scpslab import scenario
 from scpslab.plan import write
+from scpslab.plan.probes import PROBES
 from scpslab.plan.topology import catalogue
+from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import planning
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
-from scpslab.scenario.model import Probe, Workload
 from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import STACKS
 from tools import same_bytes
@@ -29,15 +30,10 @@ def plans() -> list[dict[str, Any]]:
     ]
 
 
-def kinds(union: Any) -> set[str]:
-    """The kinds that a union of models tells apart."""
-    return {kind for model in get_args(get_args(union)[0]) for kind in get_args(model.model_fields["kind"].annotation)}
-
-
 def test_every_topology_workload_and_probe_is_there(plans):
     assert {plan["network"]["topology"] for plan in plans} == set(catalogue.names())
-    assert {workload["kind"] for plan in plans for workload in plan["cell"]["workloads"]} == kinds(Workload)
-    assert {probe["kind"] for plan in plans for probe in plan["cell"]["probes"]} == kinds(Probe)
+    assert {workload["kind"] for plan in plans for workload in plan["cell"]["workloads"]} == set(WORKLOADS)
+    assert {probe["kind"] for plan in plans for probe in plan["cell"]["probes"]} == set(PROBES)
 
 
 def test_every_stack_and_preset_is_there(plans):

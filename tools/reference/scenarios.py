@@ -131,7 +131,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     *((f"hosts.HOST: stack {name}", stack) for name, stack in STACKS.items()),
     ("hosts.HOST.sp: stack scps", SpSettings),
     ("routers.ROUTER", model.RouterSettings),
-    *((f"services: kind {name}", kind) for name, kind in services.NAMED.items()),
+    *((f"services: kind {name}", kind) for name, kind in services.KINDS.items() if kind.model_fields),
     *((f"workloads: kind {name}", kind) for name, kind in workloads.KINDS.items()),
     *((f"probes: kind {name}", kind) for name, kind in probes.KINDS.items()),
     ("events: a link changes", model.LinkStep),

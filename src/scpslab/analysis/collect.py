@@ -13,7 +13,7 @@ from typing import Any
 
 from scpslab.analysis.metrics.base import Family, MetricColumn, Subject, Value
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
-from scpslab.analysis.metrics.families import FAMILIES, OF_PLANS
+from scpslab.analysis.metrics.families import families, of_plans
 from scpslab.analysis.output import csv_text
 from scpslab.analysis.run import RunCell, cell_folders, open_cell, place
 from scpslab.core.scratch import replace_text
@@ -132,7 +132,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
     for family, workload in _pairs(cell.plan):
         for metric, value in family.measure(subjects[workload.name]).items():
             values[names[workload.name, metric]] = value
-    for of_plan in OF_PLANS:
+    for of_plan in of_plans():
         values |= of_plan.measure(cell)
     return values
 
@@ -169,7 +169,7 @@ def _pairs(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
     """Each family with the workloads that it measures, in the order of the families."""
     return [
         (family, workload)
-        for family in FAMILIES
+        for family in families()
         for workload in plan.cell.workloads
         if family in DATA_FLOWS[workload.kind].families
     ]
@@ -183,15 +183,18 @@ def _columns(plan: Plan) -> Columns:
         mine = [workload.name for measuring, workload in pairs if measuring is family]
         return tuple((names[name, column.name], column) for name in mine for column in family.columns)
 
-    of_plans = tuple((column.name, column) for of_plan in OF_PLANS for column in of_plan.columns(plan))
-    return (*map(of, FAMILIES), of_plans)
+    others = tuple((column.name, column) for of_plan in of_plans() for column in of_plan.columns(plan))
+    return (*map(of, families()), others)
 
 
 def _merged(cells: Sequence[Columns]) -> dict[str, MetricColumn]:
     """Metric columns of all cells, family by family."""
     distinct = list(dict.fromkeys(cells))
     return {
-        name: column for family in range(len(FAMILIES) + 1) for columns in distinct for name, column in columns[family]
+        name: column
+        for family in range(len(families()) + 1)
+        for columns in distinct
+        for name, column in columns[family]
     }
 
 

@@ -11,7 +11,7 @@ from itertools import repeat
 from pathlib import Path
 
 from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect
-from scpslab.analysis.metrics.families import FAMILIES
+from scpslab.analysis.metrics.families import families
 from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
 from scpslab.analysis.rows import Rows
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
@@ -107,7 +107,7 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
 def _telling(results: Results) -> tuple[str, ...]:
     """The metrics that a reader asks for first."""
     topologies = {row.get("topology") for row in results.rows}
-    elsewhere = {name for family in FAMILIES for name, own in family.of_topology.items() if topologies != {own}}
+    elsewhere = {name for family in families() for name, own in family.of_topology.items() if topologies != {own}}
     return tuple(
         name for name in HEADLINE if name not in elsewhere and any(name in row.numbers for row in results.rows)
     )

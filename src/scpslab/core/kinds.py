@@ -1,107 +1,64 @@
-"""The kinds of things that a laboratory is made of: the one list of their names, and how a layer finds what it knows of
-each.
+"""What a layer has of each kind of a family: kinds register themselves.
 
-A kind is a folder, `kinds/<family>/<kind>/`, with a file for every layer that knows it: `plan.py`, `lab.py`,
-`scenario.py`, `metrics.py`; each says what `KIND` is there. Only the standard library is used here: the lab program
-imports this module inside the guest too.
+Only the standard library is used here: the lab program imports this module inside the guest too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import ClassVar, TypeVar
 
 T = TypeVar("T")
 
-# A line for each kind, in the order in which references and tables have them; services of the lab's own start in it.
-NAMES: dict[str, tuple[str, ...]] = {
-    "workloads": (
-        "bulk",
-        "endpoint",
-        "ftp",
-        "fp",
-        "iperf3",
-        "ping",
-        "background",
-        "policy",
-        "transport",
-    ),
-    "services": (
-        "np-router",
-        "host-gateway",
-        "gateway",
-        "command",
-    ),
-    "probes": (
-        "capture",
-        "tcp_info",
-        "queue",
-        "losses",
-    ),
-    "disciplines": (
-        "drop-tail",
-        "red",
-        "codel",
-        "ack-filter",
-    ),
-    "errors": (
-        "none",
-        "independent",
-        "clustered",
-        "gilbert-elliott",
-        "vector-file",
-        "packet",
-    ),
-    "stacks": (
-        "kernel",
-        "scps",
-        "image",
-    ),
-}
 # Kinds by the names that they had up to 0.3.0, in files of that time and in the names of random streams.
 FORMER: dict[str, dict[str, str]] = {
     "workloads": {"congestion": "background"},
     "probes": {"verdicts": "losses"},
     "errors": {"packet-loss": "packet"},
 }
-# What names of kinds have, and names of folders cannot: `drop-tail` is drop_tail/.
-NO_MODULE = str.maketrans("-.", "__")
 
 
-class Layer(Mapping[str, T]):
-    """What a layer has of each kind of a family, by name.
+class Registry(Mapping[str, T]):
+    """Kinds of a family by name, as one layer knows them.
 
-    A kind is loaded when it is asked for: its modules need what the layer's own modules say.
+    They register themselves when their modules are imported: those that the finder knows at the first look, so that no
+    module needs another one's kinds before it is imported itself; others whenever somebody imports them.
     """
+
+    # Imports a layer's modules of a family, and says the kinds' names in their order; scpslab.kinds sets it.
+    finder: ClassVar[Callable[[str, str], Iterable[str]]] = lambda _family, _layer: ()
 
     def __init__(self, family: str, layer: str) -> None:
         self.family, self.layer = family, layer
-        self._loaded: dict[str, T] = {}
+        self._registered: dict[str, T] = {}
+
+    @cached_property
+    def _kinds(self) -> dict[str, T]:
+        found = {name: self._registered[name] for name in Registry.finder(self.family, self.layer)}
+        self._registered = found | self._registered
+        return self._registered
+
+    def register(self, name: str, kind: T) -> None:
+        """Adds a kind; raises ValueError where another one has its name."""
+        if name in self._registered:
+            raise ValueError(f"{self.family}: found a second kind {name}; expected a name of its own")
+        self._registered[name] = kind
 
     def __getitem__(self, name: str) -> T:
         """The kind; raises KeyError for what is none."""
-        if name not in self._loaded:
-            if name not in self:
-                raise KeyError(name)
-            self._loaded[name] = import_module(
-                f"scpslab.kinds.{self.family}.{name.translate(NO_MODULE)}.{self.layer}"
-            ).KIND
-        return self._loaded[name]
+        if name not in self._kinds:
+            raise KeyError(f"{self.family}: found no kind {name}; expected one of {', '.join(self._kinds)}")
+        return self._kinds[name]
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is such a kind; nothing is loaded."""
-        return name in NAMES[self.family]
+        """Whether there is such a kind."""
+        return name in self._kinds
 
     def __iter__(self) -> Iterator[str]:
         """The names, in their order."""
-        return iter(NAMES[self.family])
-
-    def load(self) -> None:
-        """Loads every kind now."""
-        for name in self:
-            self[name]
+        return iter(self._kinds)
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(NAMES[self.family])
+        return len(self._kinds)

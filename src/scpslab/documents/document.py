@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from scpslab.core.choices import one_of
-from scpslab.documents.parts import NewerVersionError, PartOfKinds, UnlikeError
+from scpslab.documents.parts import NewerVersionError, OneOfKinds, PartOfKinds, UnlikeError
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import Form, KeyPath, Problem, read_yaml
 
@@ -308,4 +308,7 @@ def _choices(model: type[BaseModel], tag: str) -> tuple[Any, ...]:
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for argument in getattr(annotation, "__args__", ()) for model in _models_in(argument)]
+    of_kinds = (rule for rule in getattr(annotation, "__metadata__", ()) if isinstance(rule, OneOfKinds))
+    return [model for rule in of_kinds for model in rule.named.values()] or [
+        model for argument in getattr(annotation, "__args__", ()) for model in _models_in(argument)
+    ]

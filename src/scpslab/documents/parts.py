@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
-from typing import Annotated, Any, ClassVar, Literal, Self
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self, Union
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
@@ -19,13 +21,15 @@ from pydantic import (
     PrivateAttr,
     SerializationInfo,
     SerializerFunctionWrapHandler,
+    Tag,
+    TypeAdapter,
     ValidationError,
     model_serializer,
     model_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, core_schema
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticKnownError, core_schema
 
 
 class Mark(Enum):
@@ -101,6 +105,11 @@ class PartOfKinds(Part):
         of_kinds = (field for kind in cls.KINDS.values() for field in kind.model_fields.items())
         return cls.model_fields | dict(of_kinds)
 
+    @classmethod
+    def said_by_kinds(cls, key: str) -> str:
+        """What the kinds add to the meaning of one of its own keys."""
+        return ""
+
     @model_validator(mode="wrap")
     @classmethod
     def _divide(cls, data: object, read_own: ModelWrapValidatorHandler[Self]) -> Self:
@@ -131,6 +140,8 @@ class PartOfKinds(Part):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler.resolve_ref_schema(handler(core))
+        for name, spec in schema["properties"].items():
+            spec["description"] = f"{spec['description'].removesuffix('.')}{cls.said_by_kinds(name)}."
         for kind in cls.KINDS.values():
             schema["properties"] |= kind.model_json_schema()["properties"]
         return schema
@@ -150,11 +161,51 @@ class OneOf:
     complaints of a Literal.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = tuple(names)
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return core_schema.literal_schema(list(self.names))
+        return core_schema.no_info_plain_validator_function(self._check)
+
+    def __get_pydantic_json_schema__(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(core_schema.literal_schema(list(self.names)))
+
+    def _check(self, value: object) -> object:
+        if not isinstance(value, str) or value not in self.names:
+            *others, last = map(repr, self.names)
+            raise PydanticKnownError("literal_error", {"expected": f"{', '.join(others)} or {last}"})
+        return value
+
+
+class OneOfKinds:
+    """A part that is one of the kinds of a registry, of those that have keys; the annotation of a field.
+
+    `discriminator`: the key that says which one, or a function that finds its value.
+    """
+
+    def __init__(self, kinds: Mapping[str, type[Part]], discriminator: Any = "kind") -> None:
+        self.kinds, self.discriminator = kinds, discriminator
+
+    @property
+    def named(self) -> dict[str, type[Part]]:
+        """The kinds that files name."""
+        return {name: kind for name, kind in self.kinds.items() if kind.model_fields}
+
+    @cached_property
+    def _reader(self) -> TypeAdapter[Any]:
+        members = tuple(Annotated[kind, Tag(name)] for name, kind in self.named.items())
+        union: Any = Annotated[Union[members], Discriminator(self.discriminator)]  # noqa: UP007 (made while the program runs)
+        return TypeAdapter(union)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._read)
+
+    def __get_pydantic_json_schema__(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(self._reader.core_schema)
+
+    def _read(self, value: object) -> Part:
+        part: Part = self._reader.validate_python(value)
+        return part
 
 
 class Spelt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
 
 ETHERNET_HEADER_BYTES = 14
@@ -48,4 +48,4 @@ class TokenBucket(Discipline):
         """The discipline itself."""
 
 
-DISCIPLINES: Layer[Discipline] = Layer("disciplines", "lab")
+DISCIPLINES: Registry[Discipline] = Registry("disciplines", "lab")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import Json
 from scpslab.lab.context import Context
@@ -70,4 +70,4 @@ class Sampler(Probe[Sampled]):
         self.stopped = True
 
 
-KINDS: Layer[type[Probe[Any]]] = Layer("probes", "lab")
+KINDS: Registry[type[Probe[Any]]] = Registry("probes", "lab")

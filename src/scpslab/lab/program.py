@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from scpslab import kinds
 from scpslab import plan as plans
-from scpslab.lab import disciplines, probes, services, workloads
 from scpslab.lab.cell import VECTORS, Lab, Prepared, finish
 from scpslab.lab.context import Context
 from scpslab.lab.loop import SECOND_NS
@@ -21,19 +21,9 @@ from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, CELL, END_OF_SCRIPT, IS
 from scpslab.lab.prompt import LabCLI
 from scpslab.lab.records import Status
 from scpslab.lab.template import FILE, Space, Template, reseed, snapshot
-from scpslab.plan import Plan, error_models, stacks
-from scpslab.plan import probes as planned_probes
-from scpslab.plan import services as planned_services
-from scpslab.plan import workloads as planned_workloads
+from scpslab.plan import Plan
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.nodes import Switch
-
-# What is loaded before the snapshot is there in every cell, and costs none of them anything.
-LAYERS = (
-    *(planned_workloads.WORKLOADS, planned_services.SERVICES, planned_probes.PROBES),
-    *(error_models.MODELS, stacks.STACKS),
-    *(workloads.KINDS, services.KINDS, probes.KINDS, disciplines.DISCIPLINES),
-)
 
 
 def main() -> int:
@@ -43,8 +33,8 @@ def main() -> int:
     """
     WORK.mkdir(parents=True, exist_ok=True)
     try:
-        for layer in LAYERS:
-            layer.load()
+        # What is loaded before the snapshot is there in every cell, and costs none of them anything.
+        kinds.load("plan", "lab")
         status = _run(_go_on_from_template()) if (CELL / FILE).exists() else _alone(_plan())
     except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs
         (WORK / "logs").mkdir(exist_ok=True)

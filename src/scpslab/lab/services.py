@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.context import Context
@@ -237,4 +237,4 @@ def listens(pid: int, port: int) -> bool:
     return False
 
 
-KINDS: Layer[Any] = Layer("services", "lab")
+KINDS: Registry[Any] = Registry("services", "lab")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject, count
 from scpslab.lab.context import Context
@@ -162,4 +162,4 @@ class Workload(Generic[Planned]):
         return turned
 
 
-KINDS: Layer[type[Workload[Any]]] = Layer("workloads", "lab")
+KINDS: Registry[type[Workload[Any]]] = Registry("workloads", "lab")

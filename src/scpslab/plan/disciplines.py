@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.plan.places import Problem
-from scpslab.plan.schema import DependsOn, Text, null, shown
+from scpslab.plan.schema import DependsOn, OneOf, null
 from scpslab.plan.values import Amount
 
 # What limits in packets count where bytes are asked for.
@@ -35,8 +35,8 @@ class QueueSettings:
         yield from ()
 
 
-DISCIPLINES: Layer[type[QueueSettings]] = Layer("disciplines", "plan")
-DisciplineName = Annotated[str, Text(f"one of {', '.join(map(shown, DISCIPLINES))}", DISCIPLINES.__contains__)]
+DISCIPLINES: Registry[type[QueueSettings]] = Registry("disciplines", "plan")
+DisciplineName = Annotated[str, OneOf(DISCIPLINES)]
 
 
 # On the wire: an IP packet, and 4 bytes of framing.

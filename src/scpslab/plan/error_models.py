@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from scpslab.core.kinds import Layer
-from scpslab.plan.schema import DependsOn, Range, Text
+from scpslab.core.kinds import Registry
+from scpslab.plan.schema import DependsOn, OneOf, Range
 from scpslab.plan.values import Amount, Nanoseconds, Probability, Seed, Size
 
 # A vector is in the memory of who draws it, eight bytes for each error.
@@ -54,8 +54,8 @@ class BitErrorRate(ErrorSettings):
         return self.ber
 
 
-MODELS: Layer[type[ErrorSettings]] = Layer("errors", "plan")
-Model = Annotated[str, Text(f"one of {', '.join(MODELS)}", MODELS.__contains__)]
+MODELS: Registry[type[ErrorSettings]] = Registry("errors", "plan")
+Model = Annotated[str, OneOf(MODELS)]
 
 
 @dataclass(frozen=True, kw_only=True)

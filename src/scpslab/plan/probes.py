@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
 from scpslab.plan.schema import Kinds
@@ -66,5 +66,5 @@ class AtDirection(Observer):
         return network.not_directions(self.link, [self.direction], "direction")
 
 
-PROBES: Layer[type[Observer]] = Layer("probes", "plan")
+PROBES: Registry[type[Observer]] = Registry("probes", "plan")
 Probe = Annotated[Observer, Kinds("kind", PROBES)]

@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import types
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -74,6 +74,24 @@ class Text:
 
     what: str
     holds: Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A name of a registry; `gone`: names that it once had, and what to say to somebody whose file has one."""
+
+    names: Collection[str]
+    gone: Mapping[str, str] = field(default_factory=dict)
+
+    def words(self) -> str:
+        """The names, in words."""
+        return f"one of {', '.join(map(shown, self.names))}"
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is such a name; raises Misfit for one that is gone."""
+        if isinstance(value, str) and value in self.gone:
+            raise Misfit(f"found {shown(value)}, {self.gone[value]}")
+        return isinstance(value, str) and value in self.names
 
 
 @dataclass(frozen=True)
@@ -200,6 +218,8 @@ def form_of(hint: Any) -> Form:
             return _by_kind(rule)
         if isinstance(rule, DependsOn):
             return _by_neighbour(rule)
+        if isinstance(rule, OneOf):
+            return _tested(rule.words(), rule.holds)
         if isinstance(rule, Scalar):
             return _tested("a text, a number, true or false", _is_scalar)
     if get_origin(hint) in (Union, types.UnionType):
@@ -365,12 +385,14 @@ def _by_kind(rule: Kinds) -> Form:
 
 
 def _by_neighbour(rule: DependsOn) -> Form:
-    forms = {key: form_of(hint) for key, hint in rule.types.items()}
+    forms: dict[str, Form] = {}
 
     def take(value: Any, around: Mapping[str, Any]) -> Any:
         kind = around.get(rule.key)
-        if not isinstance(kind, str) or kind not in forms:
-            raise Misfit(f"found {shown(kind)} at {rule.key} beside it; expected one of {', '.join(forms)}")
+        if not isinstance(kind, str) or kind not in rule.types:
+            raise Misfit(f"found {shown(kind)} at {rule.key} beside it; expected one of {', '.join(rule.types)}")
+        if kind not in forms:
+            forms[kind] = form_of(rule.types[kind])
         return forms[kind].read(value, around)
 
     return Form(

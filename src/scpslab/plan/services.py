@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
 from scpslab.plan.places import At, Problem, one_of, twice
@@ -56,7 +56,7 @@ class Daemon:
         return ()
 
 
-SERVICES: Layer[type[Daemon]] = Layer("services", "plan")
+SERVICES: Registry[type[Daemon]] = Registry("services", "plan")
 Service = Annotated[Daemon, Kinds("kind", SERVICES)]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.plan.np import NpEnd, SpEnd
-from scpslab.plan.schema import Misfit, Text
+from scpslab.plan.schema import OneOf
 from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
 
@@ -25,7 +25,7 @@ KERNEL = Carrier()
 # A `scps` program at each end of a transfer, with an address of its own (ScpsEnd).
 SCPS = Carrier(runs_scps=True)
 IMAGE = Carrier(is_own_image=True)
-STACKS: Layer[Carrier] = Layer("stacks", "plan")
+STACKS: Registry[Carrier] = Registry("stacks", "plan")
 # Stacks of earlier versions, and what to say to somebody whose file names one.
 GONE = {
     "scps-ri": "which left after version 0.3.0: the project builds no program that it may not pass on; "
@@ -34,13 +34,7 @@ GONE = {
 }
 
 
-def _is_stack(name: str) -> bool:
-    if name in GONE:
-        raise Misfit(f'found "{name}", {GONE[name]}')
-    return name in STACKS
-
-
-Stack = Annotated[str, Text(f"one of {', '.join(STACKS)}", _is_stack)]
+Stack = Annotated[str, OneOf(STACKS, GONE)]
 
 
 @dataclass(frozen=True, kw_only=True)

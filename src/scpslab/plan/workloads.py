@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem, one_of
@@ -180,5 +180,5 @@ def full_packets(sent_bytes: int, mtu_bytes: int) -> int:
     return -(-sent_bytes // max(1, mtu_bytes - IP_TCP_HEADERS_BYTES - TIMESTAMP_BYTES))
 
 
-WORKLOADS: Layer[type[Traffic]] = Layer("workloads", "plan")
+WORKLOADS: Registry[type[Traffic]] = Registry("workloads", "plan")
 Workload = Annotated[Traffic, Kinds("kind", WORKLOADS)]

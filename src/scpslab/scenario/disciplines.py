@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.documents.parts import Part
 from scpslab.plan.disciplines import DISCIPLINES as PLANNED
 from scpslab.plan.disciplines import Queue, QueueSettings
@@ -14,13 +14,11 @@ from scpslab.plan.disciplines import Queue, QueueSettings
 class Discipline(Part):
     """What a scenario says of a queue discipline: keys that stand flat in its `queue`, beside those of all others.
 
-    `says` and `limit_says`: what the reference says of it at the keys
-    `discipline` and `limit`, if more than the name is needed. `planned_as`: from keys of the plan's settings to those
-    of a scenario, where the plan's rules are about one of them.
+    `says`: what the reference says of it at keys of the queue, if more than its name is needed. `planned_as`: from keys
+    of the plan's settings to those of a scenario, where the plan's rules are about one of them.
     """
 
-    says: ClassVar[str] = ""
-    limit_says: ClassVar[str] = ""
+    says: ClassVar[Mapping[str, str]] = {}
     planned_as: ClassVar[Mapping[str, str]] = {}
 
     def settings(self, queue: Queue) -> QueueSettings:
@@ -33,6 +31,4 @@ class Discipline(Part):
         yield from ()
 
 
-DISCIPLINES: Layer[type[Discipline]] = Layer("disciplines", "scenario")
-# Those that can mark packets instead of dropping them.
-MARKING = tuple(name for name, settings in PLANNED.items() if settings.MARKS)
+DISCIPLINES: Registry[type[Discipline]] = Registry("disciplines", "scenario")

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Probability
 from scpslab.documents.yaml_lines import Problem
@@ -114,7 +114,7 @@ class BitErrorRate(ErrorModel):
         return self.ber != 0
 
 
-MODELS: Layer[type[ErrorModel]] = Layer("errors", "scenario")
+MODELS: Registry[type[ErrorModel]] = Registry("errors", "scenario")
 
 
 def bits_at(gaps: GapVector, bits: int) -> bytes:

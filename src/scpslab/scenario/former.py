@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from scpslab.core.kinds import FORMER
 from scpslab.documents.document import Document, read
-from scpslab.documents.parts import Mark, Part, PartOfKinds
+from scpslab.documents.parts import Mark, OneOfKinds, Part, PartOfKinds
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.model import FORM, ScenarioFile
 from scpslab.scenario.paths import Data, mapping_at
@@ -265,7 +265,8 @@ def _forms(annotation: Any) -> Iterator[Any]:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         yield from (mark for mark in arguments[1:] if isinstance(mark, Mark))
-        yield from _forms(arguments[0])
+        of_kinds = [kind for rule in arguments[1:] if isinstance(rule, OneOfKinds) for kind in rule.named.values()]
+        yield from of_kinds or _forms(arguments[0])
     elif origin in (Union, UnionType):
         for one in arguments:
             yield from _forms(one)

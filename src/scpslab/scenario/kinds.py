@@ -1,6 +1,4 @@
-"""What kinds of all families have on this side: from the keys of a scenario to those of a plan, and one type for the
-parts of a family.
-"""
+"""What kinds of all families have on this side: from the keys of a scenario to those of a plan."""
 
 from __future__ import annotations
 
@@ -8,9 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache
-from typing import Annotated, Any, TypeVar, Union
-
-from pydantic import Field
+from typing import Any, TypeVar
 
 from scpslab.documents.parts import Part
 from scpslab.documents.yaml_lines import KeyPath, Problem
@@ -40,8 +36,3 @@ def planned_from(planned: Callable[..., T], part: Part, **own: object) -> T:
 def _keys(planned: Any) -> tuple[tuple[str, str], ...]:
     """Each field of a plan's part, and the scenario's key for it."""
     return tuple((field.name, key_of(field.name)) for field in fields(planned))
-
-
-def any_of(parts: Iterable[type[Part]]) -> Any:
-    """The type of whatever is one of these parts, by its key `kind`."""
-    return Annotated[Union[tuple(parts)], Field(discriminator="kind")]  # noqa: UP007 (made while the program runs)

@@ -35,9 +35,10 @@ from scpslab.documents.quantities import (
 from scpslab.documents.yaml_lines import Form, Problem
 from scpslab.plan import error_models
 from scpslab.plan import events as planned
+from scpslab.plan.disciplines import DISCIPLINES as PLANNED
 from scpslab.plan.events import CHANGES
 from scpslab.plan.network import NetworkPlan
-from scpslab.scenario.disciplines import DISCIPLINES, MARKING
+from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS, ErrorModel
 from scpslab.scenario.kinds import at_keys, planned_from
 from scpslab.scenario.paths import Data
@@ -76,7 +77,7 @@ class Errors(PartOfKinds):
     packet are for links of packets.
     """
 
-    KINDS: ClassVar = dict(MODELS)
+    KINDS: ClassVar = MODELS
     former_values: ClassVar = {"model": FORMER["errors"]}
 
     model: Annotated[str, OneOf(MODELS)] = key(
@@ -138,25 +139,21 @@ class DelayStep(Part):
     delay: Duration = key(says="One-way delay from then on.", example="300 ms")
 
 
-def _of_each(word: str) -> str:
-    """What the disciplines say of a key of all of them."""
-    return "".join(
-        f"; {name}: {said}" for name, discipline in DISCIPLINES.items() if (said := getattr(discipline, word))
-    )
-
-
 class Queue(PartOfKinds):
     """The queue of stage 1. Missing keys keep the topology's values."""
 
-    KINDS: ClassVar = dict(DISCIPLINES)
+    KINDS: ClassVar = DISCIPLINES
 
-    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(
-        None, says=f"Queue discipline{_of_each('says')}.", example="red"
-    )
-    limit: QueueLimit | None = key(
-        None, says=f"Most that may wait: bytes on the wire, or packets{_of_each('limit_says')}.", example="132.5 kB"
-    )
-    ecn: bool | None = key(None, says=f"Mark packets instead of dropping them ({', '.join(MARKING)}).", example=True)
+    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(None, says="Queue discipline.", example="red")
+    limit: QueueLimit | None = key(None, says="Most that may wait: bytes on the wire, or packets.", example="132.5 kB")
+    ecn: bool | None = key(None, says="Mark packets instead of dropping them.", example=True)
+
+    @classmethod
+    def said_by_kinds(cls, key: str) -> str:
+        """What disciplines say of it; at `ecn`, which can mark."""
+        if key == "ecn":
+            return f" ({', '.join(name for name, settings in PLANNED.items() if settings.MARKS)})"
+        return "".join(f"; {name}: {kind.says[key]}" for name, kind in DISCIPLINES.items() if key in kind.says)
 
 
 class Direction(Part):

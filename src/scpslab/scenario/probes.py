@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from scpslab.core.kinds import FORMER, Layer
-from scpslab.documents.parts import Part
+from scpslab.core.kinds import FORMER, Registry
+from scpslab.documents.parts import OneOfKinds, Part
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan import probes as planned
 from scpslab.plan.network import NetworkPlan
-from scpslab.scenario.kinds import any_of, at_keys, planned_from
+from scpslab.scenario.kinds import at_keys, planned_from
 
 
 class Observer(Part):
@@ -71,8 +71,5 @@ class AtDirection(Observer):
         return f"{self.kind}-{self.link}-{self.direction}"
 
 
-KINDS: Layer[type[Observer]] = Layer("probes", "scenario")
-if TYPE_CHECKING:
-    Probe: TypeAlias = Observer
-else:
-    Probe = any_of(KINDS.values())
+KINDS: Registry[type[Observer]] = Registry("probes", "scenario")
+Probe = Annotated[Observer, OneOfKinds(KINDS)]

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from scpslab.core.kinds import Layer
-from scpslab.documents.parts import Part
+from scpslab.core.kinds import Registry
+from scpslab.documents.parts import OneOfKinds, Part
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.services import SERVICES, Daemon
-from scpslab.scenario.kinds import any_of, planned_from
+from scpslab.scenario.kinds import planned_from
 from scpslab.scenario.workloads import Setting
 
 if TYPE_CHECKING:
@@ -82,12 +82,8 @@ class Service(Part):
         return {}
 
 
-KINDS: Layer[type[Service]] = Layer("services", "scenario")
-NAMED = {name: kind for name, kind in KINDS.items() if kind.model_fields}
-if TYPE_CHECKING:
-    AnyService: TypeAlias = Service
-else:
-    AnyService = any_of(NAMED.values())
+KINDS: Registry[type[Service]] = Registry("services", "scenario")
+AnyService = Annotated[Service, OneOfKinds(KINDS)]
 
 
 def device_nodes(model: ScenarioFile, nodes: Mapping[str, str]) -> set[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic import BeforeValidator
 
-from scpslab.core.kinds import Layer
-from scpslab.documents.parts import Part, key
+from scpslab.core.kinds import Registry
+from scpslab.documents.parts import OneOfKinds, Part, key
 from scpslab.documents.quantities import Name
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.np import Service, Suite, overhead_bytes
@@ -157,7 +157,7 @@ class HostPart(Part):
         return {}
 
 
-STACKS: Layer[type[HostPart]] = Layer("stacks", "scenario")
+STACKS: Registry[type[HostPart]] = Registry("stacks", "scenario")
 
 
 def stack(host: Any) -> str:
@@ -172,8 +172,4 @@ def _not_gone(host: Any) -> Any:
     return host
 
 
-if TYPE_CHECKING:
-    Host = HostPart
-else:
-    _tagged = tuple(Annotated[part, Tag(name)] for name, part in STACKS.items())
-    Host = Annotated[Union[_tagged], Discriminator(stack), BeforeValidator(_not_gone)]  # noqa: UP007 (made while the program runs)
+Host = Annotated[HostPart, OneOfKinds(STACKS, stack), BeforeValidator(_not_gone)]

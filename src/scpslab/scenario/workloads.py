@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from scpslab.core.kinds import FORMER, Layer
+from scpslab.core.kinds import FORMER, Registry
 from scpslab.core.names import node_and_link
 from scpslab.core.seeds import stream, uniform
-from scpslab.documents.parts import Part, Spelt, key
+from scpslab.documents.parts import OneOfKinds, Part, Spelt, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Quantity, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan import workloads as planned
 from scpslab.plan.np import NpEnd
 from scpslab.plan.paths import Paths
 from scpslab.plan.ways import Way
-from scpslab.scenario.kinds import any_of, planned_from
+from scpslab.scenario.kinds import planned_from
 from scpslab.scenario.stacks import NodePlan
 
 # 48 bits: whole numbers that every language and JSON reader keeps exactly.
@@ -220,8 +220,5 @@ def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterato
         yield (key,), f"{found}; expected none. Remove the key; settings of SCPS-TP belong to the host."
 
 
-KINDS: Layer[type[Traffic]] = Layer("workloads", "scenario")
-if TYPE_CHECKING:
-    Workload: TypeAlias = Traffic
-else:
-    Workload = any_of(KINDS.values())
+KINDS: Registry[type[Traffic]] = Registry("workloads", "scenario")
+Workload = Annotated[Traffic, OneOfKinds(KINDS)]

@@ -13,7 +13,7 @@ from scpslab.scenario import vectors
 
 from scpslab.kinds.errors.vector_file import scenario
 from scpslab.kinds.errors.vector_file.plan import VectorFile
-from scpslab.kinds.errors.vector_file.scenario import BLOCK_BYTES, KIND, gaps_of_bits
+from scpslab.kinds.errors.vector_file.scenario import BLOCK_BYTES, VectorFileModel, gaps_of_bits
 
 
 def errors(path: Path, sha256: str | None = None) -> Errors:
@@ -78,7 +78,7 @@ def test_bad_vector_files_are_named_with_their_line_before_and_in_a_run(tmp_path
     monkeypatch.setattr(scenario, "MOST_ERRORS", 1000)
     suffix, content, found = BAD[name]
     file = written(tmp_path / f"bad{suffix}", content)
-    ((key, said),) = KIND(file=file.name).problems(tmp_path)
+    ((key, said),) = VectorFileModel(file=file.name).problems(tmp_path)
     assert (key, found in said) == (("file",), True), said
     with pytest.raises(ScenarioError) as caught:
         vectors.gap_vector(errors(file))
@@ -97,7 +97,7 @@ def test_what_is_no_file_is_called_what_it_is(tmp_path):
         "pipe": "no ordinary file",
     }
     for name, found in words.items():
-        ((_, said),) = KIND(file=f"{name}.txt").problems(tmp_path)
+        ((_, said),) = VectorFileModel(file=f"{name}.txt").problems(tmp_path)
         assert said == f'found "{name}.txt", {found}; expected an error vector. Correct the name.'
 
 

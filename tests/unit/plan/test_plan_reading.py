@@ -18,7 +18,7 @@ from scpslab.plan.probes import PROBES
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.topology import catalogue
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.scenario import planning, probes, stacks, workloads
+from scpslab.scenario import planning, probes, services, stacks, workloads
 from tests import golden
 from tests.cases import refusal
 
@@ -232,6 +232,13 @@ def test_plans_know_every_kind_that_scenarios_and_engines_know():
     """A kind that planning or an engine has and the reader has not would be refused by verify alone."""
     assert list(WORKLOADS) == list(workloads.KINDS)
     assert list(PROBES) == list(probes.KINDS)
+
+
+@pytest.mark.parametrize("kinds", [workloads.KINDS, probes.KINDS, services.KINDS])
+def test_the_model_of_every_kind_says_its_name(kinds):
+    named = {name: kind.model_fields["kind"] for name, kind in kinds.items() if kind.model_fields}
+
+    assert {name: get_args(field.annotation) for name, field in named.items()} == {name: (name,) for name in named}
 
 
 def test_the_model_of_every_stack_says_its_name_and_the_kernels_alone_goes_without_saying():

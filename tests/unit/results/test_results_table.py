@@ -13,7 +13,7 @@ from scpslab.analysis import collect
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import words_in
 from scpslab.analysis.figures.plots import PLOTS
-from scpslab.analysis.metrics.families import FAMILIES
+from scpslab.analysis.metrics.families import families
 from scpslab.analysis.statistics import ResultRow, group_rows, mean_of
 from scpslab.analysis.table import read_results, report, summarise, with_interval
 from scpslab.cli.tables import as_table, print_summary
@@ -173,7 +173,7 @@ def test_every_metric_has_its_row_and_every_row_its_metric():
     """The page has the kinds of workload in their order, and of each the columns in theirs."""
     tables = COLUMNS.partition("### Bulk transfer\n")[2].partition("### Packet losses by cause\n")[0]
     rows = re.findall(r"^\| `(\w+)` \| .+\. \|$", tables, flags=re.MULTILINE)
-    assert rows == [column.name for family in FAMILIES for column in family.columns]
+    assert rows == [column.name for family in families() for column in family.columns]
 
 
 def test_every_cause_and_every_kind_of_picture_is_named():

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_near
+from scpslab.core.kinds import Registry
 from scpslab.core.strict_json import JsonObject, count, items, number, section, text  # noqa: F401  # for metrics
 from scpslab.plan import Plan
 from scpslab.plan.probes import Observer
@@ -109,6 +110,10 @@ class PlanFamily:
     def measure(self, cell: RunCell) -> Values:
         """Values by column name."""
         return self.values(cell.plan, cell.records)
+
+
+# Columns of services, by their kind.
+OF_SERVICES: Registry[PlanFamily] = Registry("services", "metrics")
 
 
 def event(records: Records, name: str, word: str) -> JsonObject:

@@ -1,7 +1,7 @@
 """What figures and metrics ask of a workload, whatever its kind: where its packets are in captures, and which columns
 it has.
 
-A kind's own answer is `KIND` in its metrics.py.
+A kind registers its own answer in its metrics.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats
 from scpslab.analysis.metrics.base import Family, Subject, Values, number
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
 from scpslab.analysis.viewpoints import capture_at, queue_probe
-from scpslab.core.kinds import Layer
+from scpslab.core.kinds import Registry
 from scpslab.plan import Plan
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import Hop
@@ -86,7 +86,7 @@ class FileConnection(DataFlow):
         return client_sends(connection)
 
 
-DATA_FLOWS: Layer[DataFlow] = Layer("workloads", "metrics")
+DATA_FLOWS: Registry[DataFlow] = Registry("workloads", "metrics")
 
 
 def load_ports(plan: Plan) -> list[int]:

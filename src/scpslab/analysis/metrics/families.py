@@ -4,15 +4,23 @@ of which links and the SCPS programs at the ends of transfers are here.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from scpslab.analysis.metrics.base import Family, PlanFamily, Records, Values, count, event, number, section
+from scpslab.analysis.metrics.base import (
+    OF_SERVICES,
+    Family,
+    PlanFamily,
+    Records,
+    Values,
+    count,
+    event,
+    number,
+    section,
+)
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, told_by
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES
-
-from scpslab.kinds.services.gateway.metrics import GATEWAYS
-from scpslab.kinds.services.np_router.metrics import ROUTERS
 
 # What PPP and the channel count of a serial link's direction.
 SERIAL = ("sent_frames", "lost_frames", "bit_errors", "most_waiting_bytes")
@@ -86,12 +94,22 @@ def _protection(plan: Plan, records: Records) -> Values:
     return values
 
 
-FAMILIES: tuple[Family[Any], ...] = tuple(family for flow in DATA_FLOWS.values() for family in flow.families)
-OF_PLANS = (
-    PlanFamily(_losses),
-    PlanFamily(_serial_links),
-    PlanFamily(_signals, decimals=3),
-    ROUTERS,
-    PlanFamily(_protection),
-    GATEWAYS,
-)
+@cache
+def families() -> tuple[Family[Any], ...]:
+    """Those of workloads, once the kinds have registered themselves."""
+    return tuple(family for flow in DATA_FLOWS.values() for family in flow.families)
+
+
+@cache
+def of_plans() -> tuple[PlanFamily, ...]:
+    """Those of a plan's other parts. Routers stand where they stood in the first results."""
+    services = dict(OF_SERVICES)
+    routers = services.pop("np-router")
+    return (
+        PlanFamily(_losses),
+        PlanFamily(_serial_links),
+        PlanFamily(_signals, decimals=3),
+        routers,
+        PlanFamily(_protection),
+        *services.values(),
+    )

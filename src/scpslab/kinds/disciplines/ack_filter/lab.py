@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.lab.disciplines import Discipline
+from scpslab.lab.disciplines import DISCIPLINES, Discipline
 from scpslab.plan.disciplines import Queue
 
 
@@ -20,4 +20,4 @@ class AckFilter(Discipline):
         return f"{shaper} ack-filter-aggressive"
 
 
-KIND = AckFilter()
+DISCIPLINES.register("ack-filter", AckFilter())

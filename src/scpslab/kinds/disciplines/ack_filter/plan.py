@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from scpslab.plan.disciplines import QueueSettings
+from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
 
-KIND = QueueSettings
+DISCIPLINES.register("ack-filter", QueueSettings)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from scpslab.scenario.disciplines import Discipline
+from typing import ClassVar
+
+from scpslab.scenario.disciplines import DISCIPLINES, Discipline
 
 
 class AckFilter(Discipline):
     """Nothing but a limit."""
 
-    says = "drops a waiting acknowledgement when a newer one of its connection arrives"
-    limit_says = "bytes of the kernel's memory, about 800 for an acknowledgement"
+    says: ClassVar = {
+        "discipline": "drops a waiting acknowledgement when a newer one of its connection arrives",
+        "limit": "bytes of the kernel's memory, about 800 for an acknowledgement",
+    }
 
 
-KIND = AckFilter
+DISCIPLINES.register("ack-filter", AckFilter)

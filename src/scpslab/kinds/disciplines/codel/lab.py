@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.lab.disciplines import TokenBucket
+from scpslab.lab.disciplines import DISCIPLINES, TokenBucket
 from scpslab.plan.disciplines import FULL_PACKET_BYTES, Queue
 
 from scpslab.kinds.disciplines.codel import plan as planned
@@ -25,4 +25,4 @@ class Codel(TokenBucket):
         )
 
 
-KIND = Codel()
+DISCIPLINES.register("codel", Codel())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines import QueueSettings
+from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
 from scpslab.plan.values import Period
 
 
@@ -19,4 +19,4 @@ class Codel(QueueSettings):
     interval_ns: Period
 
 
-KIND = Codel
+DISCIPLINES.register("codel", Codel)

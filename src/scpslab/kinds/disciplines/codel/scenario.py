@@ -8,7 +8,7 @@ from scpslab.core import units
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
-from scpslab.scenario.disciplines import Discipline
+from scpslab.scenario.disciplines import DISCIPLINES, Discipline
 
 from scpslab.kinds.disciplines.codel.plan import Codel as Planned
 
@@ -48,4 +48,4 @@ class Codel(Discipline):
             yield "codel_target", f"{found}; expected a tenth of it or less. Lower it, or raise the interval."
 
 
-KIND = Codel
+DISCIPLINES.register("codel", Codel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.lab.disciplines import ETHERNET_HEADER_BYTES, NETEM_LIMIT, Discipline
+from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT, Discipline
 from scpslab.plan.disciplines import Queue
 
 
@@ -14,4 +14,4 @@ class DropTail(Discipline):
         return f"netem limit {NETEM_LIMIT} rate {rate_bps}bit {overhead_bytes - ETHERNET_HEADER_BYTES}"
 
 
-KIND = DropTail()
+DISCIPLINES.register("drop-tail", DropTail())

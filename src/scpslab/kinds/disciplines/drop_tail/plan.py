@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines import QueueSettings
+from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,4 +15,4 @@ class DropTail(QueueSettings):
     SERIALISES: ClassVar[bool] = True
 
 
-KIND = DropTail
+DISCIPLINES.register("drop-tail", DropTail)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scpslab.scenario.disciplines import Discipline
+from scpslab.scenario.disciplines import DISCIPLINES, Discipline
 
 
 class DropTail(Discipline):
     """Nothing but a limit."""
 
 
-KIND = DropTail
+DISCIPLINES.register("drop-tail", DropTail)

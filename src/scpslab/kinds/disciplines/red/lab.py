@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.lab.disciplines import TokenBucket
+from scpslab.lab.disciplines import DISCIPLINES, TokenBucket
 from scpslab.plan.disciplines import Queue
 
 from scpslab.kinds.disciplines.red import plan as planned
@@ -33,4 +33,4 @@ class Red(TokenBucket):
         return f"{words} ecn" if queue.ecn else words
 
 
-KIND = Red()
+DISCIPLINES.register("red", Red())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines import QueueSettings
+from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
 from scpslab.plan.places import Problem
 from scpslab.plan.values import Probability, Size
 
@@ -84,4 +84,4 @@ def _candidates(least: int) -> list[int]:
     return near
 
 
-KIND = Red
+DISCIPLINES.register("red", Red)

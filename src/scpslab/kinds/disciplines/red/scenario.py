@@ -7,7 +7,7 @@ from typing import ClassVar
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability, Size
 from scpslab.plan.disciplines import Queue
-from scpslab.scenario.disciplines import Discipline
+from scpslab.scenario.disciplines import DISCIPLINES, Discipline
 
 from scpslab.kinds.disciplines.red.plan import Red as Planned
 
@@ -36,4 +36,4 @@ class Red(Discipline):
         )
 
 
-KIND = Red
+DISCIPLINES.register("red", Red)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.plan.error_models import BitErrorRate
+from scpslab.plan.error_models import MODELS, BitErrorRate
 from scpslab.plan.schema import Range
 
 Mean = Annotated[float, Range(least=1, most=1e15)]
@@ -31,4 +31,4 @@ class Clustered(BitErrorRate):
         return float(1 - (1 - self.ber / self.mean_errors_per_burst) ** (bits + span))
 
 
-KIND = Clustered
+MODELS.register("clustered", Clustered)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
-from scpslab.scenario.errors import BitErrorRate
+from scpslab.scenario.errors import MODELS, BitErrorRate
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 
@@ -68,4 +68,4 @@ class ClusteredModel(BitErrorRate):
         return gaps.astype(np.uint64)
 
 
-KIND = ClusteredModel
+MODELS.register("clustered", ClusteredModel)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.plan.error_models import ErrorSettings
+from scpslab.plan.error_models import MODELS, ErrorSettings
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Probability
 
@@ -30,4 +30,4 @@ class GilbertElliott(ErrorSettings):
     ber_bad: Probability
 
 
-KIND = GilbertElliott
+MODELS.register("gilbert-elliott", GilbertElliott)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
-from scpslab.scenario.errors import ErrorModel
+from scpslab.scenario.errors import MODELS, ErrorModel
 
 from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
 
@@ -92,4 +92,4 @@ def _stream(draws: Draws) -> Iterator[float]:
         yield from log(draws.uniform(BLOCK)).tolist()
 
 
-KIND = GilbertElliottModel
+MODELS.register("gilbert-elliott", GilbertElliottModel)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.error_models import BitErrorRate
+from scpslab.plan.error_models import MODELS, BitErrorRate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,4 +20,4 @@ class Independent(BitErrorRate):
         return 1 - (1 - self.ber) ** bits
 
 
-KIND = Independent
+MODELS.register("independent", Independent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scpslab.scenario.errors import BitErrorRate
+from scpslab.scenario.errors import MODELS, BitErrorRate
 
 from scpslab.kinds.errors.independent.plan import Independent
 
@@ -24,4 +24,4 @@ class IndependentModel(BitErrorRate):
         return draws.geometric(ber, n) if ber > 0 else np.zeros(0, dtype=np.uint64)
 
 
-KIND = IndependentModel
+MODELS.register("independent", IndependentModel)

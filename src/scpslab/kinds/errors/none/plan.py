@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.error_models import ErrorSettings
+from scpslab.plan.error_models import MODELS, ErrorSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,4 +16,4 @@ class NoErrors(ErrorSettings):
     CHANNEL: ClassVar[Mapping[str, str]] = {}
 
 
-KIND = NoErrors
+MODELS.register("none", NoErrors)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scpslab.scenario.errors import ErrorModel
+from scpslab.scenario.errors import MODELS, ErrorModel
 
 
 class NoModel(ErrorModel):
     """No bit is ever wrong."""
 
 
-KIND = NoModel
+MODELS.register("none", NoModel)

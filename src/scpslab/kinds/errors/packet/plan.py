@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.error_models import ErrorSettings
+from scpslab.plan.error_models import MODELS, ErrorSettings
 from scpslab.plan.values import Probability
 
 
@@ -22,4 +22,4 @@ class PacketLoss(ErrorSettings):
         return self.loss
 
 
-KIND = PacketLoss
+MODELS.register("packet", PacketLoss)

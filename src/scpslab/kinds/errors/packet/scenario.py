@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
-from scpslab.scenario.errors import ErrorModel
+from scpslab.scenario.errors import MODELS, ErrorModel
 
 from scpslab.kinds.errors.packet.plan import PacketLoss
 
@@ -39,4 +39,4 @@ class PacketLossModel(ErrorModel):
         return np.cumsum(np.minimum(distances, np.uint64(1 << 40)), dtype=np.uint64)
 
 
-KIND = PacketLossModel
+MODELS.register("packet", PacketLossModel)

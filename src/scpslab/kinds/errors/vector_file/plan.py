@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scpslab.plan.error_models import ErrorSettings
+from scpslab.plan.error_models import MODELS, ErrorSettings
 from scpslab.plan.values import AbsolutePath, Seed
 
 
@@ -21,4 +21,4 @@ class VectorFile(ErrorSettings):
         return self.file, self.sha256
 
 
-KIND = VectorFile
+MODELS.register("vector-file", VectorFile)

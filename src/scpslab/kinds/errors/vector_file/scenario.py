@@ -22,7 +22,7 @@ from scpslab.core.folders import instead_of_a_file
 from scpslab.core.names import shown
 from scpslab.documents.parts import key
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.errors import LONGEST_MAP_BITS, ErrorModel, bits_at
+from scpslab.scenario.errors import LONGEST_MAP_BITS, MODELS, ErrorModel, bits_at
 
 from scpslab.kinds.errors.vector_file.plan import VectorFile
 
@@ -161,7 +161,7 @@ class VectorFileModel(ErrorModel):
         return bits_at(gaps, int(total))
 
 
-KIND = VectorFileModel
+MODELS.register("vector-file", VectorFileModel)
 
 
 def _is_within(name: str) -> bool:

@@ -11,7 +11,7 @@ import subprocess
 
 from scpslab.core.names import file_name
 from scpslab.lab.place import LABTOOL
-from scpslab.lab.probes import Probe
+from scpslab.lab.probes import KINDS, Probe
 
 from scpslab.kinds.probes.capture import plan as planned
 
@@ -80,4 +80,4 @@ class Capture(Probe[planned.Capture]):
             log.writelines(line + "\n" for line in self.said)
 
 
-KIND = Capture
+KINDS.register("capture", Capture)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem, one_of
-from scpslab.plan.probes import Observer
+from scpslab.plan.probes import PROBES, Observer
 from scpslab.plan.values import Amount, Filter, Interface, Name
 
 
@@ -39,4 +39,4 @@ class Capture(Observer):
             yield "interface", one_of(self.interface, interfaces)
 
 
-KIND = Capture
+PROBES.register("capture", Capture)

@@ -21,7 +21,7 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, Snaplen
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.scenario.probes import Observer
+from scpslab.scenario.probes import KINDS, Observer
 
 PCAP_RECORD_BYTES = 16
 LIBPCAP = ("libpcap.so.0.8", "libpcap.so.1")
@@ -113,4 +113,4 @@ def _compiled(filter_: str) -> str:
     return str(pcap.pcap_geterr(handles[0]).decode(errors="replace"))
 
 
-KIND = Capture
+KINDS.register("capture", Capture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.core.names import file_name
-from scpslab.lab.probes import Probe
+from scpslab.lab.probes import KINDS, Probe
 from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.losses import plan as planned
@@ -31,4 +31,4 @@ class LossLog(Probe[planned.Losses]):
         records.close()
 
 
-KIND = LossLog
+KINDS.register("losses", LossLog)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from scpslab.plan.probes import AtDirection
+from scpslab.plan.probes import PROBES, AtDirection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,4 +20,4 @@ class Losses(AtDirection):
         return self.link, self.direction
 
 
-KIND = Losses
+PROBES.register("losses", Losses)

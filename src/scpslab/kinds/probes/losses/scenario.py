@@ -6,7 +6,7 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import DirectionName, Name
-from scpslab.scenario.probes import AtDirection
+from scpslab.scenario.probes import KINDS, AtDirection
 
 
 class Losses(AtDirection):
@@ -18,4 +18,4 @@ class Losses(AtDirection):
     direction: DirectionName = key(says="Direction.", example="forward")
 
 
-KIND = Losses
+KINDS.register("losses", Losses)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from scpslab.lab.netlink import ROOT, Netlink
-from scpslab.lab.probes import Sampler
+from scpslab.lab.probes import KINDS, Sampler
 
 from scpslab.kinds.probes.queue import plan as planned
 
@@ -45,4 +45,4 @@ class QueueDepth(Sampler[planned.QueueDepth]):
         self.records.close()
 
 
-KIND = QueueDepth
+KINDS.register("queue", QueueDepth)

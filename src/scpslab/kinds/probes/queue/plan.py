@@ -8,7 +8,7 @@ from typing import Literal
 
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
-from scpslab.plan.probes import AtDirection, Sampling
+from scpslab.plan.probes import PROBES, AtDirection, Sampling
 from scpslab.plan.values import Period
 
 
@@ -33,4 +33,4 @@ class QueueDepth(AtDirection, Sampling):
             yield "stage", f"{found}; expected a link that goes through a switch. Use stage queue."
 
 
-KIND = QueueDepth
+PROBES.register("queue", QueueDepth)

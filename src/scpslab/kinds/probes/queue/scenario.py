@@ -6,7 +6,7 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import DirectionName, Name, ProbeInterval
-from scpslab.scenario.probes import AtDirection
+from scpslab.scenario.probes import KINDS, AtDirection
 
 
 class QueueDepth(AtDirection):
@@ -24,4 +24,4 @@ class QueueDepth(AtDirection):
     interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
 
 
-KIND = QueueDepth
+KINDS.register("queue", QueueDepth)

@@ -11,7 +11,7 @@ from typing import TypedDict
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import Netlink, inside
-from scpslab.lab.probes import Sampler
+from scpslab.lab.probes import KINDS, Sampler
 from scpslab.lab.records import Trace
 from scpslab.lab.watch import INET_DIAG, connections
 
@@ -109,4 +109,4 @@ class TcpInfo(Sampler[planned.TcpInfo]):
         self.records.close()
 
 
-KIND = TcpInfo
+KINDS.register("tcp_info", TcpInfo)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
-from scpslab.plan.probes import Sampling
+from scpslab.plan.probes import PROBES, Sampling
 from scpslab.plan.values import Name, Period
 
 
@@ -32,4 +32,4 @@ class TcpInfo(Sampling):
         return network.not_speaking(self.node)
 
 
-KIND = TcpInfo
+PROBES.register("tcp_info", TcpInfo)

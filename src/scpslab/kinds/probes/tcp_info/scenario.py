@@ -6,7 +6,7 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
-from scpslab.scenario.probes import Observer
+from scpslab.scenario.probes import KINDS, Observer
 
 
 class TcpInfo(Observer):
@@ -23,4 +23,4 @@ class TcpInfo(Observer):
         return f"tcp-{self.node}"
 
 
-KIND = TcpInfo
+KINDS.register("tcp_info", TcpInfo)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.lab.loop import SECOND_NS, Loop
-from scpslab.lab.services import Service, listens
+from scpslab.lab.services import KINDS, Service, listens
 
 from scpslab.kinds.services.command.plan import CommandService
 
@@ -79,4 +79,4 @@ class Command(Service):
                 log.write(kept if self._room else kept + LEFT_OUT)
 
 
-KIND = Command
+KINDS.register("command", Command)

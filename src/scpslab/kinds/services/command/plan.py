@@ -8,7 +8,7 @@ from typing import Literal
 
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
-from scpslab.plan.services import Daemon
+from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Period, PlainText, Port
 
 
@@ -38,4 +38,4 @@ class CommandService(Daemon):
             yield "ready_command", "found it beside ready_port; expected one of them"
 
 
-KIND = CommandService
+SERVICES.register("command", CommandService)

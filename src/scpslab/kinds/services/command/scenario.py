@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.services import Service
+from scpslab.scenario.services import KINDS, Service
 
 
 class CommandService(Service):
@@ -54,4 +54,4 @@ class CommandService(Service):
         return self.ready_port
 
 
-KIND = CommandService
+KINDS.register("command", CommandService)

@@ -12,7 +12,7 @@ from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records
-from scpslab.lab.services import Talking
+from scpslab.lab.services import KINDS, Talking
 
 from scpslab.kinds.services.gateway.plan import GatewayService
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
@@ -91,4 +91,4 @@ def settings(plan: GatewayService) -> JsonObject:
     }
 
 
-KIND = Gateway
+KINDS.register("gateway", Gateway)

@@ -4,7 +4,7 @@ again over the link.
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import PlanFamily, Records, Values, count, event, section
+from scpslab.analysis.metrics.base import OF_SERVICES, PlanFamily, Records, Values, count, event, section
 from scpslab.plan import Plan
 
 from scpslab.kinds.services.gateway.plan import GatewayService
@@ -37,4 +37,4 @@ def resends(records: Records, gateway: str) -> int | None:
     return count(section(event(records, gateway, "counters"), "wan"), "resends")
 
 
-GATEWAYS = PlanFamily(_values)
+OF_SERVICES.register("gateway", PlanFamily(_values))

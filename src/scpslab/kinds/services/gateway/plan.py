@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Router
-from scpslab.plan.services import Daemon
+from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Amount, Destination, Interface, Ip, Nanoseconds, Period, Rate, WholeSeed
 
 
@@ -39,4 +39,4 @@ class GatewayService(Daemon):
     writes_record: ClassVar[bool] = True
 
 
-KIND = GatewayService
+SERVICES.register("gateway", GatewayService)

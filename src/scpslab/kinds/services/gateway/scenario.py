@@ -16,7 +16,7 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.paths import NoPathError
 from scpslab.plan.ways import Way, slowest
 from scpslab.scenario.scps_ends import rate_that_fits
-from scpslab.scenario.services import Service, Site
+from scpslab.scenario.services import KINDS, Service, Site
 
 # An interface's name has 15 letters at most, and no two gateways of a node share one.
 DEVICE = "gw{number}"
@@ -169,4 +169,4 @@ def _rate(way: Way) -> int | None:
     return hop.direction.rate_bps if (hop := slowest(way)) else None
 
 
-KIND = GatewayService
+KINDS.register("gateway", GatewayService)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.netlink import TABLE_LOCAL, Netlink, inside
+from scpslab.lab.services import KINDS
 
 from scpslab.kinds.services.gateway.lab import LIMITS, Gateway
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
@@ -71,4 +72,4 @@ class HostGateway(Gateway):
             here.close()
 
 
-KIND = HostGateway
+KINDS.register("host-gateway", HostGateway)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host, Router, ScpsRouter
-from scpslab.plan.services import Daemon
+from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import AxisValue, Interface, Period, WholeSeed, Word
 
@@ -43,4 +43,4 @@ class HostGatewayService(Daemon):
         return super().can_run_on(node) and STACKS[node.stack].runs_scps
 
 
-KIND = HostGatewayService
+SERVICES.register("host-gateway", HostGatewayService)

@@ -14,7 +14,7 @@ from scpslab.plan.paths import NoPathError
 from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way
 from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
-from scpslab.scenario.services import Service, Site
+from scpslab.scenario.services import KINDS, Service, Site
 from scpslab.scenario.workloads import Setting
 
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
@@ -123,4 +123,4 @@ def _can_have_one(model: ScenarioFile, host: str) -> bool:
     return part.carrier.runs_scps and not part.plan().no_gateway
 
 
-KIND = HostGateway
+KINDS.register("host-gateway", HostGateway)

@@ -19,7 +19,7 @@ from scpslab.core.strict_json import JsonObject, items
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Records
 from scpslab.lab.scps_end import tables
-from scpslab.lab.services import Talking
+from scpslab.lab.services import KINDS, Talking
 from scpslab.plan.np import NpInterface
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
@@ -110,4 +110,4 @@ def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]
     return settings | {"queue": asdict(interface.queue)}
 
 
-KIND = NpRouter
+KINDS.register("np-router", NpRouter)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import JsonObject, PlanFamily, Records, Values, count, event, items, section, text
+from scpslab.analysis.metrics.base import (
+    OF_SERVICES,
+    JsonObject,
+    PlanFamily,
+    Records,
+    Values,
+    count,
+    event,
+    items,
+    section,
+    text,
+)
 from scpslab.analysis.metrics.data_flows import told_by
 from scpslab.plan import Plan
 
@@ -40,4 +51,4 @@ def _values(plan: Plan, records: Records) -> Values:
     return values
 
 
-ROUTERS = PlanFamily(_values)
+OF_SERVICES.register("np-router", PlanFamily(_values))

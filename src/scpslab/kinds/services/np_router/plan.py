@@ -11,7 +11,7 @@ from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
 from scpslab.plan.places import Problem, one_of
 from scpslab.plan.schema import Range
-from scpslab.plan.services import Daemon
+from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Interface, Ip, WholeSeed
 
 HopCount = Annotated[int, Range(1, 255)]
@@ -57,4 +57,4 @@ class NpRouterService(Daemon):
         )
 
 
-KIND = NpRouterService
+SERVICES.register("np-router", NpRouterService)

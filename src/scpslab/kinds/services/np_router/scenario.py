@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scpslab.core.seeds import stream
 from scpslab.plan.np import LAN, SERIAL_HOP, NpInterface, NpQueue
-from scpslab.scenario.services import Service, Site
+from scpslab.scenario.services import KINDS, Service, Site
 from scpslab.scenario.workloads import SEED_DIGITS
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
@@ -80,4 +80,4 @@ def _interfaces(site: Site, router: str) -> Iterator[NpInterface]:
                 )
 
 
-KIND = NpRouter
+KINDS.register("np-router", NpRouter)

@@ -1,5 +1,5 @@
 """Stack `image` in a plan: whatever an image of somebody's carries."""
 
-from scpslab.plan.stacks import IMAGE
+from scpslab.plan.stacks import IMAGE, STACKS
 
-KIND = IMAGE
+STACKS.register("image", IMAGE)

@@ -11,7 +11,7 @@ from scpslab.core.names import IMAGE
 from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Size
 from scpslab.scenario.presets import PRESETS
-from scpslab.scenario.stacks import HostPart, NodePlan, OwnImage
+from scpslab.scenario.stacks import STACKS, HostPart, NodePlan, OwnImage
 
 from scpslab.kinds.stacks.kernel.scenario import sysctls
 
@@ -46,4 +46,4 @@ class ImageHost(HostPart):
         )
 
 
-KIND = ImageHost
+STACKS.register("image", ImageHost)

@@ -1,5 +1,5 @@
 """Stack `kernel` in a plan: the kernel's TCP."""
 
-from scpslab.plan.stacks import KERNEL
+from scpslab.plan.stacks import KERNEL, STACKS
 
-KIND = KERNEL
+STACKS.register("kernel", KERNEL)

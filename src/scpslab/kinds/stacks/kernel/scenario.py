@@ -13,7 +13,7 @@ from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import PositiveMilliseconds, Size
 from scpslab.plan.routes import RouteOptions
 from scpslab.scenario.presets import PRESETS, KernelSettings
-from scpslab.scenario.stacks import HostPart, NodePlan
+from scpslab.scenario.stacks import STACKS, HostPart, NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
 Control = Literal[
@@ -161,4 +161,4 @@ def _flag(value: bool) -> str:
     return "1" if value else "0"
 
 
-KIND = KernelHost
+STACKS.register("kernel", KernelHost)

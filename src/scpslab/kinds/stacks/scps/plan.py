@@ -1,5 +1,5 @@
 """Stack `scps` in a plan: SCPS-TP, by the `scps` program."""
 
-from scpslab.plan.stacks import SCPS
+from scpslab.plan.stacks import SCPS, STACKS
 
-KIND = SCPS
+STACKS.register("scps", SCPS)

@@ -12,7 +12,7 @@ from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import Milliseconds, PositiveMilliseconds, Quantity, Rate, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.values import AxisValue
-from scpslab.scenario.stacks import FORWARDING, HostPart, NodePlan, SpSettings
+from scpslab.scenario.stacks import FORWARDING, STACKS, HostPart, NodePlan, SpSettings
 
 # One line a preset of the program. Its congestion control: without any, something else must set the pace. Its title.
 PRESETS = {
@@ -191,4 +191,4 @@ class ScpsHost(HostPart):
         return {"congestion_control": self.congestion_control or self.control_of[self.preset]}
 
 
-KIND = ScpsHost
+STACKS.register("scps", ScpsHost)

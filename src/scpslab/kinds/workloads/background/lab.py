@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads import ToolOptions, Workload
+from scpslab.lab.workloads import KINDS, ToolOptions, Workload
 
 from scpslab.kinds.workloads.background import plan as planned
 
@@ -53,4 +53,4 @@ class Background(Workload[planned.Background]):
         self.finish("completed")
 
 
-KIND = Background
+KINDS.register("background", Background)

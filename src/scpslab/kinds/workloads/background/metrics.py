@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
-from scpslab.analysis.metrics.data_flows import Load
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, Load
 
 from scpslab.kinds.workloads.background.plan import Background
 
@@ -16,4 +16,4 @@ def measure(subject: Subject[Background]) -> Values:
     return {f"congestion_offered_{what}": count(summary, f"sent_{what}") for what in ("packets", "bytes")}
 
 
-KIND = Load(Family(COLUMNS, measure))
+DATA_FLOWS.register("background", Load(Family(COLUMNS, measure)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.values import Amount, Period, Port, Size
-from scpslab.plan.workloads import Traffic
+from scpslab.plan.workloads import WORKLOADS, Traffic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,4 +33,4 @@ class Background(Traffic):
         return self.rates_bps if self.max_rate_bps else ()
 
 
-KIND = Background
+WORKLOADS.register("background", Background)

@@ -12,7 +12,7 @@ from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate,
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
 from scpslab.plan.ways import slowest
-from scpslab.scenario.workloads import Setting, Surroundings, Traffic
+from scpslab.scenario.workloads import KINDS, Setting, Surroundings, Traffic
 
 # All rates are one word of a command, in which Linux takes 128 KiB; and the generator's own limit.
 MOST_DRAWS, LARGEST_BYTES = 10_000, 65_000
@@ -83,4 +83,4 @@ class Background(Traffic):
         }
 
 
-KIND = Background
+KINDS.register("background", Background)

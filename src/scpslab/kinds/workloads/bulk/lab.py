@@ -14,7 +14,7 @@ from scpslab.core.strict_json import JsonObject, section, whole
 from scpslab.lab import scps_end
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
-from scpslab.lab.workloads import ToolOptions, Workload
+from scpslab.lab.workloads import KINDS, ToolOptions, Workload
 from scpslab.plan.headers import TIMESTAMP_BYTES
 
 from scpslab.kinds.workloads.bulk import plan as planned
@@ -137,4 +137,4 @@ class Bulk(Workload[planned.Bulk]):
             self.finish("completed")
 
 
-KIND = Bulk
+KINDS.register("bulk", Bulk)

@@ -10,7 +10,14 @@ import numpy as np
 
 from scpslab.analysis.capture import FIN, SYN, Bools, Floats, Ints
 from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
-from scpslab.analysis.metrics.data_flows import OwnConnection, ack_bytes, load_packets, load_ports, queue_samples
+from scpslab.analysis.metrics.data_flows import (
+    DATA_FLOWS,
+    OwnConnection,
+    ack_bytes,
+    load_packets,
+    load_ports,
+    queue_samples,
+)
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.traces import (
     Flow,
@@ -306,10 +313,13 @@ def _growth(flow: Flow, since_s: float, again: Ints) -> Values:
     return {"window_growth_segments_per_s": float(np.polyfit(t_s[inside], flight[inside] / segment, 1)[0])}
 
 
-KIND = OwnConnection(
-    Family(COLUMNS, measure, of_topology={"throughput_report_pct": "fy97"}),
-    Family(WIRE_COLUMNS, measure_wire),
-    Family(SHAPE_COLUMNS, measure_shape),
-    tells_ends=True,
-    has_formulas=True,
+DATA_FLOWS.register(
+    "bulk",
+    OwnConnection(
+        Family(COLUMNS, measure, of_topology={"throughput_report_pct": "fy97"}),
+        Family(WIRE_COLUMNS, measure_wire),
+        Family(SHAPE_COLUMNS, measure_shape),
+        tells_ends=True,
+        has_formulas=True,
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Literal
 
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Period, Port, WholeSeed, Word
-from scpslab.plan.workloads import ScpsTransfer
+from scpslab.plan.workloads import WORKLOADS, ScpsTransfer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,4 +41,4 @@ class Bulk(ScpsTransfer):
         return -(-self.bytes_ // self.segment_bytes)
 
 
-KIND = Bulk
+WORKLOADS.register("bulk", Bulk)

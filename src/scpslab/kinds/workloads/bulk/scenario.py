@@ -10,7 +10,7 @@ from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import KERNEL
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
+from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 from scpslab.kinds.stacks.kernel.scenario import Control
 
@@ -74,4 +74,4 @@ class Bulk(Transfer):
         }
 
 
-KIND = Bulk
+KINDS.register("bulk", Bulk)

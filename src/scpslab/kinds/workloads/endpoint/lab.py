@@ -10,7 +10,7 @@ from collections.abc import Callable
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.nodes import DockerNode
-from scpslab.lab.workloads import Workload
+from scpslab.lab.workloads import KINDS, Workload
 
 from scpslab.kinds.workloads.endpoint import plan as planned
 
@@ -106,4 +106,4 @@ class Endpoint(Workload[planned.Endpoint]):
             self.fail(f"found {arrived} bytes in the receiver's last line; expected {expected}")
 
 
-KIND = Endpoint
+KINDS.register("endpoint", Endpoint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, elapsed, number
-from scpslab.analysis.metrics.data_flows import DataFlow
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
 
 from scpslab.kinds.workloads.endpoint.plan import Endpoint
 
@@ -20,4 +20,4 @@ def measure(subject: Subject[Endpoint]) -> Values:
     return values | subject.rates(received_bytes, transfer_s)
 
 
-KIND = DataFlow(Family(COLUMNS, measure))
+DATA_FLOWS.register("endpoint", DataFlow(Family(COLUMNS, measure)))

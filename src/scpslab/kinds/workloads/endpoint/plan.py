@@ -10,7 +10,7 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
-from scpslab.plan.workloads import Transfer
+from scpslab.plan.workloads import WORKLOADS, Transfer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,4 +50,4 @@ class Endpoint(Transfer):
         return "expected image or kernel. Use kind bulk." if STACKS[stack].runs_scps else ""
 
 
-KIND = Endpoint
+WORKLOADS.register("endpoint", Endpoint)

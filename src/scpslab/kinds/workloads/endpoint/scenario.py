@@ -7,7 +7,7 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.scenario.workloads import REQUIRED, Setting, Transfer, timeout_key
+from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Transfer, timeout_key
 
 from scpslab.kinds.workloads.endpoint import plan as planned
 
@@ -36,4 +36,4 @@ class Endpoint(Transfer):
         }
 
 
-KIND = Endpoint
+KINDS.register("endpoint", Endpoint)

@@ -10,7 +10,7 @@ import numpy as np
 
 from scpslab.analysis.capture import SYN
 from scpslab.analysis.metrics.base import Family, JsonObject, Subject, Values, columns, count, items, number
-from scpslab.analysis.metrics.data_flows import OF_A_FILE, FileConnection, measure_capture
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_A_FILE, FileConnection, measure_capture
 from scpslab.analysis.viewpoints import capture_at
 
 from scpslab.kinds.workloads.fp.plan import Fp
@@ -98,4 +98,4 @@ def _wire(subject: Subject[Fp]) -> Values:
     }
 
 
-KIND = FileConnection(Family(COLUMNS, measure))
+DATA_FLOWS.register("fp", FileConnection(Family(COLUMNS, measure)))

@@ -11,7 +11,7 @@ from scpslab.plan.places import Problem
 from scpslab.plan.schema import shown
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
-from scpslab.plan.workloads import FileTransfer, ScpsTransfer
+from scpslab.plan.workloads import WORKLOADS, FileTransfer, ScpsTransfer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,4 +52,4 @@ class Fp(FileTransfer, ScpsTransfer):
         yield from super().problems(network)
 
 
-KIND = Fp
+WORKLOADS.register("fp", Fp)

@@ -12,7 +12,7 @@ from scpslab.documents.quantities import Port, PositiveDuration, Seconds, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import SCPS
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
+from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 # Shares of a file between which a transfer is stopped: in its middle, with enough left to go on with.
 STOP_FROM, STOP_TO = 0.05, 0.75
@@ -150,4 +150,4 @@ class Fp(Transfer):
         }
 
 
-KIND = Fp
+KINDS.register("fp", Fp)

@@ -7,7 +7,7 @@ import json
 import random
 
 from scpslab.lab.services import Service, listens
-from scpslab.lab.workloads import Workload
+from scpslab.lab.workloads import KINDS, Workload
 
 from scpslab.kinds.workloads.ftp import plan as planned
 
@@ -140,4 +140,4 @@ class Ftp(Workload[planned.Ftp]):
         return path.read_bytes() if path.exists() else b""
 
 
-KIND = Ftp
+KINDS.register("ftp", Ftp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, elapsed, number
-from scpslab.analysis.metrics.data_flows import OF_A_FILE, FileConnection, measure_capture
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_A_FILE, FileConnection, measure_capture
 
 from scpslab.kinds.workloads.ftp.plan import Ftp
 
@@ -27,4 +27,4 @@ def measure(subject: Subject[Ftp]) -> Values:
     return values | subject.rates(arrived, transfer_s) | measure_capture(subject, arrived)
 
 
-KIND = FileConnection(Family(COLUMNS, measure))
+DATA_FLOWS.register("ftp", FileConnection(Family(COLUMNS, measure)))

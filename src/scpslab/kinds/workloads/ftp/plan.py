@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Ip, Period, Port, WholeSeed
-from scpslab.plan.workloads import FileTransfer
+from scpslab.plan.workloads import WORKLOADS, FileTransfer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,4 +22,4 @@ class Ftp(FileTransfer):
     server_ip: Ip
 
 
-KIND = Ftp
+WORKLOADS.register("ftp", Ftp)

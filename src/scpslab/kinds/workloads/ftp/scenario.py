@@ -8,7 +8,7 @@ from typing import Literal
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
+from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
 
 
 class Ftp(Transfer):
@@ -49,4 +49,4 @@ class Ftp(Transfer):
         return {**super().derived(setting), "server_ip": setting.addresses[server]}
 
 
-KIND = Ftp
+KINDS.register("ftp", Ftp)

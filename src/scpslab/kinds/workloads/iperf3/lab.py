@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads import Workload
+from scpslab.lab.workloads import KINDS, Workload
 
 from scpslab.kinds.workloads.iperf3 import plan as planned
 
@@ -86,4 +86,4 @@ class Iperf3(Workload[planned.Iperf3]):
         self.stop()
 
 
-KIND = Iperf3
+KINDS.register("iperf3", Iperf3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number, section
-from scpslab.analysis.metrics.data_flows import OwnConnection
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OwnConnection
 
 from scpslab.kinds.services.gateway.metrics import resends
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
@@ -52,4 +52,4 @@ class Stream(OwnConnection):
         return not workload.reverse
 
 
-KIND = Stream(Family(COLUMNS, measure))
+DATA_FLOWS.register("iperf3", Stream(Family(COLUMNS, measure)))

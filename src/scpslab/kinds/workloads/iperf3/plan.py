@@ -10,7 +10,7 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Period, Port, Rate, Word
-from scpslab.plan.workloads import SECOND_NS, Traffic, full_packets, ns_to_send
+from scpslab.plan.workloads import SECOND_NS, WORKLOADS, Traffic, full_packets, ns_to_send
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,4 +52,4 @@ class Iperf3(Traffic):
             yield "duration_ns", "found both or none of duration_ns and bytes; expected one of them"
 
 
-KIND = Iperf3
+WORKLOADS.register("iperf3", Iperf3)

@@ -10,7 +10,7 @@ from pydantic import model_validator
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Seconds, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads import Setting, Surroundings, Traffic, gateways_fit, kernel_setting
+from scpslab.scenario.workloads import KINDS, Setting, Surroundings, Traffic, gateways_fit, kernel_setting
 
 from scpslab.kinds.stacks.kernel.scenario import Control
 
@@ -61,4 +61,4 @@ class Iperf3(Traffic):
         return {**super().derived(setting), "bytes_": self.size}
 
 
-KIND = Iperf3
+KINDS.register("iperf3", Iperf3)

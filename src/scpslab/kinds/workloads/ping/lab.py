@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from scpslab.lab.workloads import Workload
+from scpslab.lab.workloads import KINDS, Workload
 
 from scpslab.kinds.workloads.ping import plan as planned
 
@@ -33,4 +33,4 @@ class Ping(Workload[planned.Ping]):
         self.finish("completed")
 
 
-KIND = Ping
+KINDS.register("ping", Ping)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
-from scpslab.analysis.metrics.data_flows import DataFlow
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
 
 from scpslab.kinds.workloads.ping.plan import Ping
 
@@ -23,4 +23,4 @@ def measure(subject: Subject[Ping]) -> Values:
     }
 
 
-KIND = DataFlow(Family(COLUMNS, measure))
+DATA_FLOWS.register("ping", DataFlow(Family(COLUMNS, measure)))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Period, Size
-from scpslab.plan.workloads import Traffic
+from scpslab.plan.workloads import WORKLOADS, Traffic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,4 +24,4 @@ class Ping(Traffic):
         return (self.count - 1) * self.interval_ns
 
 
-KIND = Ping
+WORKLOADS.register("ping", Ping)

@@ -8,7 +8,7 @@ from typing import Literal
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveMilliseconds, SizeOrZero
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads import Surroundings, Traffic
+from scpslab.scenario.workloads import KINDS, Surroundings, Traffic
 
 # ping tells the time of a request from its first bytes; and what IPv4's length field leaves.
 SMALLEST_BYTES, LARGEST_BYTES = 16, 65_507
@@ -30,4 +30,4 @@ class Ping(Traffic):
             yield ("payload",), f'found "{self.payload.text}"; {expected}. Correct the value.'
 
 
-KIND = Ping
+KINDS.register("ping", Ping)

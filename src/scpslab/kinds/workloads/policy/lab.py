@@ -20,6 +20,7 @@ from typing import Any
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.confined import Confined, Ends, shown
 from scpslab.lab.loop import SECOND_NS
+from scpslab.lab.workloads import KINDS
 
 from scpslab.kinds.workloads.policy import plan as planned
 from scpslab.kinds.workloads.policy.plan import DATA_HEADER_BYTES
@@ -100,7 +101,7 @@ class Policy(Ends[planned.Policy]):
         return {"segments": self.segments, "arrived": self.arrived, "sent_packets": self.copies}
 
 
-KIND = Policy
+KINDS.register("policy", Policy)
 
 
 _DATA = struct.Struct(">IIQ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
-from scpslab.analysis.metrics.data_flows import DataFlow
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
 
 from scpslab.kinds.workloads.policy.plan import Policy
 
@@ -31,4 +31,4 @@ def measure(subject: Subject[Policy]) -> Values:
     return values | subject.rates(size, transfer_s)
 
 
-KIND = DataFlow(Family(COLUMNS, measure))
+DATA_FLOWS.register("policy", DataFlow(Family(COLUMNS, measure)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.programs import UDP_IP_BYTES, Programmed
+from scpslab.plan.workloads import WORKLOADS
 
 # Segment, copy and time before the data (lab.py).
 DATA_HEADER_BYTES = 16
@@ -26,4 +27,4 @@ class Policy(Programmed):
         return self.packet_bytes - UDP_IP_BYTES - DATA_HEADER_BYTES
 
 
-KIND = Policy
+WORKLOADS.register("policy", Policy)

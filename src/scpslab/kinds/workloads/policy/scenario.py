@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.scenario.programs import ProgramFile, Programmed
-from scpslab.scenario.workloads import REQUIRED, timeout_key
+from scpslab.scenario.workloads import KINDS, REQUIRED, timeout_key
 
 
 class Policy(Programmed):
@@ -29,4 +29,4 @@ class Policy(Programmed):
     required: bool = REQUIRED
 
 
-KIND = Policy
+KINDS.register("policy", Policy)

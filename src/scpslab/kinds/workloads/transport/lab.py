@@ -12,6 +12,7 @@ from typing import Any
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.confined import Confined, Ends, shown
 from scpslab.lab.loop import SECOND_NS
+from scpslab.lab.workloads import KINDS
 
 from scpslab.kinds.workloads.policy.lab import content
 from scpslab.kinds.workloads.transport import plan as planned
@@ -124,4 +125,4 @@ def _octets(said: object) -> bytes:
         raise ValueError(f"found {shown(said, 40)} for bytes; expected hexadecimal digits") from error
 
 
-KIND = Transport
+KINDS.register("transport", Transport)

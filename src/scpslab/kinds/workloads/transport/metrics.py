@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
-from scpslab.analysis.metrics.data_flows import DataFlow
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
 
 from scpslab.kinds.workloads.transport.plan import Transport
 
@@ -33,4 +33,4 @@ def measure(subject: Subject[Transport]) -> Values:
     return values | subject.rates(size, transfer_s)
 
 
-KIND = DataFlow(Family(COLUMNS, measure))
+DATA_FLOWS.register("transport", DataFlow(Family(COLUMNS, measure)))

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from scpslab.plan.programs import Programmed
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount
+from scpslab.plan.workloads import WORKLOADS
 
 # The sending program gets all bytes at its start, and has 128 MiB of memory.
 MOST_BYTES = 4_000_000
@@ -27,4 +28,4 @@ class Transport(Programmed):
     read_rate_bps: Amount | None
 
 
-KIND = Transport
+WORKLOADS.register("transport", Transport)

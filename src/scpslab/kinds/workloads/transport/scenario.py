@@ -9,7 +9,7 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
 from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.programs import ProgramFile, Programmed
-from scpslab.scenario.workloads import REQUIRED, Surroundings, timeout_key
+from scpslab.scenario.workloads import KINDS, REQUIRED, Surroundings, timeout_key
 
 from scpslab.kinds.workloads.transport.plan import MOST_BYTES
 
@@ -45,4 +45,4 @@ class Transport(Programmed):
         yield from super().problems(around)
 
 
-KIND = Transport
+KINDS.register("transport", Transport)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scpslab.plan.error_models import ErrorSettings
+from scpslab.plan.error_models import MODELS, ErrorSettings
 from scpslab.plan.values import Amount
 
 
@@ -15,4 +15,4 @@ class EveryNth(ErrorSettings):
     every_bits: Amount
 
 
-KIND = EveryNth
+MODELS.register("every-nth", EveryNth)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Count
-from scpslab.scenario.errors import ErrorModel
+from scpslab.scenario.errors import MODELS, ErrorModel
 
 from scpslab.kinds.errors.every_nth import plan as in_plans
 
@@ -34,4 +34,4 @@ class EveryNthModel(ErrorModel):
         return np.full(n, settings.every_bits, dtype=np.uint64)
 
 
-KIND = EveryNthModel
+MODELS.register("every-nth", EveryNthModel)

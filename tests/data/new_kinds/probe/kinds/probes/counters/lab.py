@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from scpslab.core.names import file_name
-from scpslab.lab.probes import Sampler
+from scpslab.lab.probes import KINDS, Sampler
 from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.counters import plan as planned
@@ -40,4 +40,4 @@ class Counters(Sampler[planned.Counters]):
         self.records.close()
 
 
-KIND = Counters
+KINDS.register("counters", Counters)

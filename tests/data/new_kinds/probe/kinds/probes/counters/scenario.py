@@ -6,7 +6,7 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.probes import Observer
+from scpslab.scenario.probes import KINDS, Observer
 
 
 class Counters(Observer):
@@ -23,4 +23,4 @@ class Counters(Observer):
         return f"counters-{self.node}"
 
 
-KIND = Counters
+KINDS.register("counters", Counters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.lab.disciplines import TokenBucket
+from scpslab.lab.disciplines import DISCIPLINES, TokenBucket
 from scpslab.plan.disciplines import FULL_PACKET_BYTES, Queue
 
 
@@ -16,4 +16,4 @@ class PieQueue(TokenBucket):
         return f"pie limit {packets} target {queue.settings.target_ns // 1000}us {ecn}"
 
 
-KIND = PieQueue()
+DISCIPLINES.register("pie", PieQueue())

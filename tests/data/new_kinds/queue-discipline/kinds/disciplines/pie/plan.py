@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines import QueueSettings
+from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
 from scpslab.plan.values import Period
 
 
@@ -18,4 +18,4 @@ class Pie(QueueSettings):
     target_ns: Period
 
 
-KIND = Pie
+DISCIPLINES.register("pie", Pie)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
-from scpslab.scenario.disciplines import Discipline
+from scpslab.scenario.disciplines import DISCIPLINES, Discipline
 
 from scpslab.kinds.disciplines.pie.plan import Pie
 
@@ -22,4 +22,4 @@ class PieDiscipline(Discipline):
         return Pie(target_ns=self.pie_target or 15 * 10**6)
 
 
-KIND = PieDiscipline
+DISCIPLINES.register("pie", PieDiscipline)

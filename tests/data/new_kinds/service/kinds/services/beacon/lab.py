@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.records import Records
-from scpslab.lab.services import Service
+from scpslab.lab.services import KINDS, Service
 
 from scpslab.kinds.services.beacon.plan import Beacon as Planned
 
@@ -46,4 +46,4 @@ class Beacon(Service):
         records.close()
 
 
-KIND = Beacon
+KINDS.register("beacon", Beacon)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host
-from scpslab.plan.services import Daemon
+from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Period
 
 
@@ -21,4 +21,4 @@ class Beacon(Daemon):
     writes_record: ClassVar[bool] = True
 
 
-KIND = Beacon
+SERVICES.register("beacon", Beacon)

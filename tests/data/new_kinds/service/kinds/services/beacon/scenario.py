@@ -6,7 +6,7 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.services import Service
+from scpslab.scenario.services import KINDS, Service
 
 
 class Beacon(Service):
@@ -18,4 +18,4 @@ class Beacon(Service):
     interval: PositiveDuration = key("1 s", says="Time between two flashes.", example="1 s")
 
 
-KIND = Beacon
+KINDS.register("beacon", Beacon)

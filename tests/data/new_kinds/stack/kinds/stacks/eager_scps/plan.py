@@ -1,5 +1,5 @@
 """Stack `eager-scps` in a plan."""
 
-from scpslab.plan.stacks import SCPS
+from scpslab.plan.stacks import SCPS, STACKS
 
-KIND = SCPS
+STACKS.register("eager-scps", SCPS)

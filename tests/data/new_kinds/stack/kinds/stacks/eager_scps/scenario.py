@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 from scpslab.documents.parts import key
-from scpslab.scenario.stacks import HostPart, NodePlan
+from scpslab.scenario.stacks import HostPart, NodePlan, STACKS
 
 from scpslab.kinds.stacks.scps.scenario import ScpsHost
 
@@ -24,4 +24,4 @@ class EagerHost(HostPart):
         return replace(ScpsHost(stack="scps", ack_every=1).plan(), stack="eager-scps")
 
 
-KIND = EagerHost
+STACKS.register("eager-scps", EagerHost)

@@ -1,5 +1,5 @@
 """Stack `patient-kernel` in a plan."""
 
-from scpslab.plan.stacks import KERNEL
+from scpslab.plan.stacks import KERNEL, STACKS
 
-KIND = KERNEL
+STACKS.register("patient-kernel", KERNEL)

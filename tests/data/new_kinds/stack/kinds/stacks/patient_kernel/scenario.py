@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from scpslab.documents.parts import key
-from scpslab.scenario.stacks import HostPart, NodePlan
+from scpslab.scenario.stacks import HostPart, NodePlan, STACKS
 
 from scpslab.kinds.stacks.kernel.scenario import KernelHost
 
@@ -23,4 +23,4 @@ class PatientHost(HostPart):
         return replace(plain, stack="patient-kernel", sysctls={**plain.sysctls, "net.ipv4.tcp_reordering": str(self.reordering)})
 
 
-KIND = PatientHost
+STACKS.register("patient-kernel", PatientHost)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads import Workload
+from scpslab.lab.workloads import KINDS, Workload
 
 from scpslab.kinds.workloads.burst import plan as planned
 
@@ -52,4 +52,4 @@ class Burst(Workload[planned.Burst]):
         self.finish("completed")
 
 
-KIND = Burst
+KINDS.register("burst", Burst)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
-from scpslab.analysis.metrics.data_flows import DataFlow
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
 
 from scpslab.kinds.workloads.burst import plan as planned
 
@@ -13,4 +13,4 @@ def measure(subject: Subject[planned.Burst]) -> Values:
     return {"burst_packets": count(subject.line("sink"), "received_packets")}
 
 
-KIND = DataFlow(Family(columns({"burst_packets": None}), measure))
+DATA_FLOWS.register("burst", DataFlow(Family(columns({"burst_packets": None}), measure)))

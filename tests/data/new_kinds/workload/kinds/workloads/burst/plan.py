@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Amount, Port, Rate
-from scpslab.plan.workloads import Traffic
+from scpslab.plan.workloads import WORKLOADS, Traffic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,4 +29,4 @@ class Burst(Traffic):
         return self.duration_ns
 
 
-KIND = Burst
+WORKLOADS.register("burst", Burst)

@@ -8,7 +8,7 @@ from typing import Literal
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, Rate, Size
 from scpslab.documents.yaml_lines import Problem
-from scpslab.scenario.workloads import Surroundings, Traffic
+from scpslab.scenario.workloads import KINDS, Surroundings, Traffic
 
 
 class Burst(Traffic):
@@ -30,4 +30,4 @@ class Burst(Traffic):
             )
 
 
-KIND = Burst
+KINDS.register("burst", Burst)
