@@ -6,6 +6,7 @@ import pytest
 
 from scpslab.core.errors import ScenarioError
 from scpslab_course.course.folder import checked_term, parties, read_roster, read_submitters
+from tests import golden
 from tests.cases import refusal
 
 
@@ -47,28 +48,16 @@ def test_ids_that_are_no_folders_are_refused(tmp_path, word):
     assert said[0].isprintable()
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("", "found no line"),
-        ("name\nAnna\n", '1: found no column "student"'),
-        ("student,naem\na,b\n", '"naem"; expected one of student, name, email, group. Did you mean name?'),
-        ("student,student\na,b\n", '1: found the column "student" twice'),
-        ("student\n", "found 0 students"),
-        ("student,name\na\n", "2: found 1 fields; expected 2"),
-        ("student\na\nA\n", '3: student: found "A", as in line 2'),
-        ("student,group\na,g\nb,G\n", '3: group: found "G" beside "g"'),
-        ('student,name\na,"b\n', "found unexpected end of data"),
-        (
-            b"student,name\na,M\xfcller\n",
-            '2: found the byte 0xfc, which is not UTF-8; expected text. Save the file as "CSV UTF-8".',
-        ),
-        (b"student\na\0\n", "2: found the character NUL"),
-        ("student,name\na,\x1b]0;x\n", '2: name: found "\\x1b]0;x"'),
-    ],
-)
-def test_what_is_no_roster_is_told_with_its_line(tmp_path, content, says):
-    assert any(says in line for line in complaints(tmp_path / "r.csv", content))
+@golden.each("roster", "case content")
+def test_what_is_no_roster_is_told_with_its_line(tmp_path, case, content):
+    for word, character in (("NOTHING", ""), ("NUL", "\0"), ("ESC", "\x1b")):
+        content = content.replace(word, character)
+    case.hold("\n".join(complaints(tmp_path / "r.csv", f"{content}\n" if content else "")), tmp_path)
+
+
+def test_a_roster_of_other_bytes_is_told_what_to_save(tmp_path):
+    (said,) = complaints(tmp_path / "r.csv", b"student,name\na,M\xfcller\n")
+    golden.Case("rosters of bytes", "latin-1").hold(said)
 
 
 def test_a_missing_or_endless_file_is_refused(tmp_path):
