@@ -8,12 +8,7 @@ import pytest
 from scpslab.analysis.claims import QUESTIONS, Evidence, evaluate, load_all
 from scpslab.analysis.claims.load import load, load_contradictions, strange_words
 from scpslab.analysis.claims.measured import KINDS
-from scpslab.analysis.metrics.families import families, of_plans
 from scpslab.core.errors import ScenarioError
-from scpslab.plan.links import LOSS_CAUSES
-from scpslab.scenario import cells
-from scpslab.scenario import load as load_scenario
-from scpslab.scenario.planning import plan
 from tests import golden
 from tests.cases import refusal
 
@@ -131,21 +126,3 @@ def test_questions_are_of_the_same_form_and_undecided_without_runs():
         "access": 4,
     }
     assert {verdict.outcome() for verdict in verdicts} == {"no data yet"}
-
-
-def test_every_metric_that_a_check_looks_at_is_a_column():
-    """Of results.csv: of a family, or what the hop lost."""
-    columns = {column.name for family in families() for column in family.columns}
-    columns |= {f"hop_data_lost_{cause}_packets" for cause in LOSS_CAUSES}
-    # Those of transfers over SCPS-NP have the names of their scenario's workloads.
-    over_np = (cell for name in ("np/signals", "np/precedence") for cell in cells(load_scenario(name)))
-    columns |= {column.name for cell in over_np for family in of_plans() for column in family.columns(plan(cell))}
-    named = [
-        (f"{paper.name}/{claim.id}", metric)
-        for paper in (*load_all(), *load_all(QUESTIONS))
-        for claim in paper.file.claims
-        for check in claim.checks
-        for metric in (getattr(check, "metric", None), *(operand.metric for operand in check.operands()))
-        if metric
-    ]
-    assert [item for item in named if item[1] not in columns] == []
