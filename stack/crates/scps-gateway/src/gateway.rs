@@ -274,8 +274,11 @@ impl Gateway {
         self.reports.pop_front()
     }
 
-    /// Resets every connection. What it buffered is lost, and the account says so.
+    /// Resets every connection, and takes no more. What it buffered is lost, and the account says so.
     pub fn stop(&mut self, now: Instant) {
+        for side in Side::BOTH {
+            self.sides.of_mut(side).abort_all(now);
+        }
         for id in self.pairs.keys().copied().collect::<Vec<_>>() {
             self.give_up(now, id, End::Stopped);
         }

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::device::{packets_of, Device, DeviceStats};
 use crate::places::{Place, Places};
 use crate::reactor::{Driven, Interest, Reactor};
+use crate::stack::parting;
 use crate::{foreign, IoError};
 use scps_gateway::{ConfigError, Gateway, GatewayConfig, PerSide, Side};
 use scps_sp::Sp;
@@ -132,8 +133,10 @@ impl GatewayLoop {
         self.transmit_all().map_err(IoError::system("send"))
     }
 
-    /// Resets every connection, and turns until the resets have left; false if that takes longer than `longest`.
+    /// Resets every connection, and turns until the resets have left; false if that takes longer than `longest`. Then it answers for two
+    /// round trips, no longer than that again, whoever lost something and asks for an exact reset.
     pub fn stop(&mut self, longest: Duration) -> Result<bool, IoError> {
+        let round_trip = Side::BOTH.iter().filter_map(|side| self.gateway.endpoint(*side).round_trip()).max();
         self.now = self.clock.now();
         self.gateway.stop(self.now);
         self.transmit_all().map_err(IoError::system("send"))?;
@@ -149,6 +152,10 @@ impl GatewayLoop {
             self.wait(false, Some(timeout)).map_err(IoError::system("epoll"))?;
             self.gateway.handle_timeout(self.now);
             self.transmit_all().map_err(IoError::system("send"))?;
+        }
+        let until = self.now + parting(round_trip).min(longest);
+        while self.now < until {
+            self.run_once(Some(until))?;
         }
         Ok(true)
     }
@@ -173,7 +180,7 @@ impl GatewayLoop {
         let (onward, onward_strangers) = (&mut to.driven.device, &to.strangers);
         let result = from.driven.device.receive(&mut |octets, batch, trust, via| {
             if octets.first().is_some_and(|first| first >> 4 == 6) {
-                let count = packets_of(octets, batch).count() as u64;
+                let count = packets_of(octets, batch).filter(|packet| !is_of_link(packet)).count() as u64;
                 passed.dropped += count;
                 passed.ipv6 += count;
                 return;
@@ -224,6 +231,11 @@ impl GatewayLoop {
         }
         Ok(())
     }
+}
+
+/// True for what a machine says of itself on every interface that has IPv6: its source is of the link, or nobody's (RFC 4291 §2.5.6).
+fn is_of_link(packet: &[u8]) -> bool {
+    packet.get(8..24).is_none_or(|src| src[0] == 0xfe && src[1] & 0xc0 == 0x80 || src.iter().all(|octet| *octet == 0))
 }
 
 #[cfg(test)]
@@ -316,10 +328,14 @@ mod tests {
     #[test]
     fn ipv6_is_counted_and_goes_nowhere() {
         let mut lab = lab(None);
-        let mut sent = [0; 60];
-        sent[0] = 0x60;
-        lab.client.send(&sent).unwrap();
-        lab.run_once();
+        // Of the link, of nobody, of a host.
+        for src in [[0xfe, 0x80], [0, 0], [0xfd, 1]] {
+            let mut sent = [0; 60];
+            sent[0] = 0x60;
+            sent[8..10].copy_from_slice(&src);
+            lab.client.send(&sent).unwrap();
+            lab.run_once();
+        }
         lab.client.send(&packet(17, b"IPv4")).unwrap();
         lab.run_once();
         let mut came = [0; 200];

@@ -31,6 +31,14 @@ pub struct Stack {
     /// Where the sequence numbers of SP come from.
     supply: Supply,
     expiry: Expiry,
+    /// How long it stays after it has reset every connection.
+    patience: Duration,
+}
+
+/// How long whoever resets its connections stays for peers that lost something, and ask (RFC 5961 §3): two round trips, for the answer may
+/// be lost too.
+pub(crate) fn parting(round_trip: Option<Duration>) -> Duration {
+    round_trip.map_or(Duration::ZERO, |rtt| rtt * 2 + Duration::from_millis(100))
 }
 
 impl Stack {
@@ -48,7 +56,8 @@ impl Stack {
         endpoint.set_carrier(device.carrier());
         let driven = Driven::new(device, &mut reactor);
         let (events, supply, expiry) = (VecDeque::new(), Supply::default(), Expiry::default());
-        Ok(Stack { endpoint, reactor, driven, clock, now, events, damaged: 0, supply, expiry })
+        let (damaged, patience) = (0, Duration::ZERO);
+        Ok(Stack { endpoint, reactor, driven, clock, now, events, damaged, supply, expiry, patience })
     }
 
     /// Puts SP beneath all connections, of which there are none yet. `record` is of the keys that packets leave under; `ends` says
@@ -157,12 +166,14 @@ impl Stack {
         self.endpoint.abort(self.now, id);
     }
 
-    /// Resets every connection.
+    /// Resets every connection, and accepts no more.
     pub fn abort_all(&mut self) {
+        self.patience = parting(self.endpoint.round_trip());
         self.endpoint.abort_all(self.now);
     }
 
-    /// Turns until every reset has passed the rate limit and left the device; false if that takes longer than `longest`.
+    /// Turns until every reset has passed the rate limit and left the device; false if that takes longer than `longest`. After
+    /// [`Stack::abort_all`] it goes on as long as a peer takes to ask for an exact one.
     pub fn finish_resets(&mut self, longest: Duration) -> Result<bool, IoError> {
         self.look();
         let until = self.now + longest;
@@ -171,6 +182,11 @@ impl Stack {
             if self.now >= until {
                 return Ok(false);
             }
+            self.run_once(Some(until))?;
+        }
+        self.send_now()?;
+        let until = self.now + self.patience.min(longest);
+        while self.now < until {
             self.run_once(Some(until))?;
         }
         self.send_now()?;

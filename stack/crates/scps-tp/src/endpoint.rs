@@ -310,8 +310,15 @@ impl Endpoint {
         self.connections.with(now, id, |c, _| c.control.abort());
     }
 
-    /// Ends every connection at once with RST, those that no user has heard of included.
+    /// Ends every connection at once with RST, those that no user has heard of included, and accepts no more. A peer to whom the number of
+    /// that RST is not the next one asks (RFC 5961 §3), and a round trip later every peer is asked, should its RST be lost; whoever goes
+    /// on for two round trips can answer.
     pub fn abort_all(&mut self, now: Instant) {
+        self.listeners = Listeners::default();
+        for c in self.connections.table.iter().filter(|c| c.control.state.is_synchronised()) {
+            let wait = c.outbound.path.srtt().unwrap_or_default();
+            self.questions.note((c.control.local, c.control.remote), 0, now + wait);
+        }
         for index in self.connections.table.places() {
             self.abort(now, self.connections.table.id_at(index));
         }
@@ -426,6 +433,12 @@ impl Endpoint {
     /// Windows and times now, as a trace record shows them: cwnd, ssthresh, srtt, rto, flight.
     pub fn snapshot(&self, id: ConnectionId) -> Option<Snapshot> {
         self.connections.get(id).map(|c| c.outbound.snapshot())
+    }
+
+    /// The longest smoothed round trip of the connections that are open.
+    pub fn round_trip(&self) -> Option<Duration> {
+        let open = self.connections.table.iter().filter(|c| c.control.state.is_synchronised());
+        open.filter_map(|c| c.outbound.path.srtt()).max()
     }
 
     /// How far a connection's data came in either direction, FINs aside. Known until the connection is released.

@@ -57,7 +57,8 @@ impl Questions {
         }
     }
 
-    fn note(&mut self, ends: Ends, tries: u8, at: Instant) {
+    /// One is to be asked at a time, after so many tries.
+    pub(super) fn note(&mut self, ends: Ends, tries: u8, at: Instant) {
         if tries < TRIES_MAX && self.asked.len() < QUESTIONS_MAX {
             self.asked.insert(ends, (tries, at));
             self.due.insert((at, ends));
