@@ -11,7 +11,7 @@ ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-load
 
 AREAS := $(shell python3 tools/areas.py)
 
-.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
+.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -37,6 +37,9 @@ install-stack: ## install the SCPS stack alone, the program scps and its manual 
 
 uninstall-stack: ## remove what install-stack has put under PREFIX
 	@$(MAKE) --no-print-directory -C stack uninstall
+
+deb: ## a Debian package of the SCPS stack: program, manual pages, the gateway's unit; needs cargo here, and none where it is installed
+	@$(MAKE) --no-print-directory -C stack deb
 
 test-stack: ## run the tests of the Rust part with newly drawn cases; installs vsftpd, curl, ssh, iperf3, tshark and more for them (some tests need root)
 	@tools/packages --stack-tests
