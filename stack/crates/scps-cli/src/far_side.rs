@@ -44,6 +44,11 @@ impl FarSide {
         }
     }
 
+    /// False while it is silent, or was never heard.
+    pub fn is_up(&self) -> bool {
+        self.heard_at.is_some() && !self.is_silent
+    }
+
     /// Looks what has come, after each turn of the loop.
     pub fn follow(&mut self, gateway: &GatewayLoop, operator: &Operator) {
         let (now, received) = (gateway.now(), gateway.device_stats(Side::Wan).received);

@@ -324,6 +324,16 @@ impl GatewaySettings {
         let lan = SideReader::new(file, whole.lan, Side::Lan)?;
         let carriers = PerSide { lan: lan.carrier(overrides)?, wan: wan.carrier(overrides)? };
         let is_alone = whole.forwards.is_empty();
+        if let (true, Carrier::Tun(lan_tun), Carrier::Tun(wan_tun)) = (is_alone, &carriers.lan, &carriers.wan) {
+            let given = lan_tun.routes.iter().chain(&wan_tun.routes).next();
+            if let Some((address, length)) = given {
+                let expected =
+                    "expected none: with TUN on both sides rules lead packets to the gateway, as --check prints them";
+                return Err(lan.complaint(&format!(
+                    "carrier: found the route {address}/{length} beside a WAN of kind tun; {expected}"
+                )));
+            }
+        }
         let shares = whole.shares.map(|raw| shares(file, raw)).transpose()?;
         let sp = PerSide { lan: lan.sp(&Overrides::default(), &carriers.lan)?, wan: wan.sp(overrides, &carriers.wan)? };
         let around = |side: Side| carriers.of(side).overhead() + sp.of(side).as_ref().map_or(0, SpTunnel::overhead);

@@ -14,6 +14,7 @@ mod far_side;
 mod fp;
 mod gateway_settings;
 mod link;
+mod machine;
 mod metrics;
 mod np_settings;
 mod operator;

@@ -5,9 +5,13 @@ use scps_gateway::Side;
 use scps_io::GatewayLoop;
 use scps_tp::RouteId;
 use scps_types::{Duration, Instant};
+use serde::Serialize;
 
 /// Refused packets are told no more often.
 const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// Least time that a share and a rate are of.
+const WINDOW: Duration = Duration::from_secs(10);
 
 /// What was told of the link.
 pub struct Link {
@@ -15,12 +19,65 @@ pub struct Link {
     refused: u64,
     tell_at: Instant,
     knows_ipv6: bool,
+    knows_no_ip: bool,
+    mark: Mark,
+    /// Share of packets sent again, and bits a second.
+    in_use: (f64, f64),
+}
+
+/// What had been sent at a time.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: Instant,
+    packets: u64,
+    resends: u64,
+    octets: u64,
+}
+
+impl Mark {
+    fn now(gateway: &GatewayLoop) -> Self {
+        let wan = gateway.gateway().endpoint(Side::Wan);
+        let (packets, octets) = (gateway.device_stats(Side::Wan).sent, gateway.octets(Side::Wan));
+        Mark { at: gateway.now(), packets, resends: wan.totals().resends, octets }
+    }
+}
+
+/// The link now, for a monitoring system.
+#[derive(Serialize)]
+pub struct Gauges {
+    up: bool,
+    round_trip_s: Option<f64>,
+    resent_share: f64,
+    rate_bps: f64,
 }
 
 impl Link {
     /// A link of which nothing was told yet.
     pub fn new(gateway: &GatewayLoop) -> Self {
-        Link { mtu: mtu(gateway), refused: 0, tell_at: Instant::ZERO, knows_ipv6: false }
+        Link {
+            mtu: mtu(gateway),
+            refused: 0,
+            tell_at: Instant::ZERO,
+            knows_ipv6: false,
+            knows_no_ip: false,
+            mark: Mark::now(gateway),
+            in_use: (0.0, 0.0),
+        }
+    }
+
+    /// What the link does now.
+    pub fn gauges(&mut self, gateway: &GatewayLoop, up: bool) -> Gauges {
+        let (now, mark) = (Mark::now(gateway), self.mark);
+        let time_s = now.at.since(mark.at).as_secs_f64();
+        if now.at.since(mark.at) >= WINDOW {
+            let packets = (now.packets - mark.packets).max(1) as f64;
+            self.in_use =
+                ((now.resends - mark.resends) as f64 / packets, (now.octets - mark.octets) as f64 * 8.0 / time_s);
+            self.mark = now;
+        }
+        let round_trip = gateway.gateway().endpoint(Side::Wan).round_trip();
+        let (resent_share, rate_bps) = self.in_use;
+        Gauges { up, round_trip_s: round_trip.map(|rtt| rtt.as_secs_f64()), resent_share, rate_bps }
     }
 
     /// Looks after each turn of the loop.
@@ -40,6 +97,10 @@ impl Link {
                 Level::Warn,
                 "IPv6 packets come from the LAN and are dropped: only IPv4 is carried. Route IPv6 another way.",
             );
+        }
+        if !self.knows_no_ip && gateway.passed(Side::Wan).no_ip > 0 {
+            self.knows_no_ip = true;
+            operator.tell(Level::Warn, "packets come from the far side that are no IP, and are dropped. If it seals them by SCPS-SP, give this gateway the key (--sp).");
         }
         if refused > self.refused && now >= self.tell_at {
             let count = refused - self.refused;

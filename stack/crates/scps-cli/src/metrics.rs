@@ -10,6 +10,7 @@ use scps_types::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 use socket2::Socket;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -170,39 +171,81 @@ fn reply(stream: &mut (impl Read + Write), body: &str) -> io::Result<()> {
     )
 }
 
+/// Keys of numbers that also fall; all others count.
+const GAUGES: [&str; 15] = [
+    "open",
+    "buffered",
+    "allocated_bytes",
+    "closes",
+    "t_s",
+    "up",
+    "round_trip_s",
+    "resent_share",
+    "rate_bps",
+    "waiting",
+    "waiting_max",
+    "precedence",
+    "sessions",
+    "commands",
+    "streams",
+];
+
+/// What the gauges of a link say.
+const HELP: [(&str, &str); 4] = [
+    ("link_up", "1 if the far side was heard, and leaves no question unanswered"),
+    ("link_round_trip_s", "longest smoothed round trip of the connections over the link, seconds; absent without one"),
+    ("link_resent_share", "segments sent again for each packet sent, since a look of at least ten seconds ago"),
+    ("link_rate_bps", "bits a second that were sent, lower layers included, since the same look"),
+];
+
 /// Every number of the counters, named by the keys that lead to it; an element of a list has its `name`, else its place,
-/// as a label.
+/// as a label. Lines of one name stand together, below its type.
 fn exposition(program: &str, counters: &Value) -> String {
+    let (mut samples, start) = (Samples::default(), format!("scps_{program}"));
+    samples.tell(&start, &[], counters);
     let mut text = String::new();
-    tell(&mut text, &format!("scps_{program}"), &[], counters);
+    for (name, lines) in samples.0 {
+        if let Some((_, help)) = HELP.iter().find(|(key, _)| name.strip_prefix(&start) == Some(&format!("_{key}"))) {
+            let _ = writeln!(text, "# HELP {name} {help}");
+        }
+        let is_gauge = GAUGES.iter().any(|key| name.strip_suffix(key).is_some_and(|rest| rest.ends_with('_')));
+        let _ = writeln!(text, "# TYPE {name} {}", if is_gauge { "gauge" } else { "counter" });
+        text.push_str(&lines);
+    }
     text
 }
 
-fn tell(text: &mut String, name: &str, labels: &[String], value: &Value) {
-    match value {
-        Value::Object(parts) => {
-            for (key, part) in parts {
-                tell(text, &format!("{name}_{}", snake(key)), labels, part);
-            }
-        }
-        Value::Array(parts) => {
-            for (index, part) in parts.iter().enumerate() {
-                let own = part.get("name").and_then(Value::as_str).map_or(index.to_string(), str::to_owned);
-                let last = name.rsplit('_').next().unwrap_or(name).trim_end_matches('s');
-                let label =
-                    format!("{last}=\"{}\"", own.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"));
-                tell(text, name, &[labels, &[label]].concat(), part);
-            }
-        }
-        Value::Number(number) => line(text, name, labels, &number.to_string()),
-        Value::Bool(flag) => line(text, name, labels, if *flag { "1" } else { "0" }),
-        Value::String(_) | Value::Null => {}
-    }
-}
+/// Lines by name.
+#[derive(Default)]
+struct Samples(BTreeMap<String, String>);
 
-fn line(text: &mut String, name: &str, labels: &[String], number: &str) {
-    let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-    let _ = writeln!(text, "{name}{labels} {number}");
+impl Samples {
+    fn tell(&mut self, name: &str, labels: &[String], value: &Value) {
+        match value {
+            Value::Object(parts) => {
+                for (key, part) in parts {
+                    self.tell(&format!("{name}_{}", snake(key)), labels, part);
+                }
+            }
+            Value::Array(parts) => {
+                for (index, part) in parts.iter().enumerate() {
+                    let own = part.get("name").and_then(Value::as_str).map_or(index.to_string(), str::to_owned);
+                    let last = name.rsplit('_').next().unwrap_or(name).trim_end_matches('s');
+                    let label =
+                        format!("{last}=\"{}\"", own.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"));
+                    self.tell(name, &[labels, &[label]].concat(), part);
+                }
+            }
+            Value::Number(number) => self.line(name, labels, &number.to_string()),
+            Value::Bool(flag) => self.line(name, labels, if *flag { "1" } else { "0" }),
+            Value::String(_) | Value::Null => {}
+        }
+    }
+
+    fn line(&mut self, name: &str, labels: &[String], number: &str) {
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0.entry(name.to_owned()).or_default(), "{name}{labels} {number}");
+    }
 }
 
 /// Names of a MIB are written in one word (`npForwDatagrams`).
@@ -228,21 +271,31 @@ mod tests {
         let counters = json!({
             "event": "counters", "open": 3, "closes": true, "cpu_s": 0.5, "lan": {"sp": null, "sent": 7},
             "np": {"npForwDatagrams": 9},
-            "interfaces": [{"name": "sp\"ace", "sent": 1, "levels": [{"precedence": 4, "waiting": 2}]}],
+            "interfaces": [{"name": "sp\"ace", "sent": 1, "levels": [{"precedence": 4, "waiting": 2}]}, {"name": "two", "sent": 8}],
+            "link": {"up": true, "round_trip_s": null},
         });
-        let mut lines: Vec<String> = exposition("gateway", &counters).lines().map(str::to_owned).collect();
-        lines.sort();
-        let expected = [
-            "scps_gateway_closes 1",
-            "scps_gateway_cpu_s 0.5",
-            r#"scps_gateway_interfaces_levels_precedence{interface="sp\"ace",level="0"} 4"#,
-            r#"scps_gateway_interfaces_levels_waiting{interface="sp\"ace",level="0"} 2"#,
-            r#"scps_gateway_interfaces_sent{interface="sp\"ace"} 1"#,
-            "scps_gateway_lan_sent 7",
-            "scps_gateway_np_np_forw_datagrams 9",
-            "scps_gateway_open 3",
-        ];
-        assert_eq!(lines, expected);
+        let expected = r#"# TYPE scps_gateway_closes gauge
+scps_gateway_closes 1
+# TYPE scps_gateway_cpu_s counter
+scps_gateway_cpu_s 0.5
+# TYPE scps_gateway_interfaces_levels_precedence gauge
+scps_gateway_interfaces_levels_precedence{interface="sp\"ace",level="0"} 4
+# TYPE scps_gateway_interfaces_levels_waiting gauge
+scps_gateway_interfaces_levels_waiting{interface="sp\"ace",level="0"} 2
+# TYPE scps_gateway_interfaces_sent counter
+scps_gateway_interfaces_sent{interface="sp\"ace"} 1
+scps_gateway_interfaces_sent{interface="two"} 8
+# TYPE scps_gateway_lan_sent counter
+scps_gateway_lan_sent 7
+# HELP scps_gateway_link_up 1 if the far side was heard, and leaves no question unanswered
+# TYPE scps_gateway_link_up gauge
+scps_gateway_link_up 1
+# TYPE scps_gateway_np_np_forw_datagrams counter
+scps_gateway_np_np_forw_datagrams 9
+# TYPE scps_gateway_open gauge
+scps_gateway_open 3
+"#;
+        assert_eq!(exposition("gateway", &counters), expected);
     }
 
     #[test]

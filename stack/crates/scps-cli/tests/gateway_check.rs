@@ -221,7 +221,7 @@ fn first_column(heading: &str) -> Vec<String> {
 
 #[test]
 fn exit_codes_and_ports_are_those_of_the_page() {
-    assert_eq!(first_column("Exit codes"), ["0", "2", "3", "127", "130, 143"]);
+    assert_eq!(first_column("Exit codes"), ["0", "1", "2", "3", "127", "130, 143"]);
     let good = ["gateway", "--check", "--rate", "none", "--peer", "203.0.113.2"];
     assert_eq!(scps(&good).0, Some(0));
     assert_eq!(scps(&["gateway"]).0, Some(2));
@@ -258,4 +258,18 @@ fn sp_that_protects_nothing_is_refused() {
     check(&wan(UDP, &nobody, ""), "found 0 senders to 203.0.113.2; expected one, or \"own\"");
     check(&wan(UDP, &nobody, own), "associations: found none from 203.0.113.1 to 203.0.113.2; expected one in each");
     check(&wan(UDP, &lax, own), "policy: found one that lets packets pass in clear; expected strict");
+}
+
+#[test]
+fn routes_into_a_gateway_whose_wan_is_a_tun_device_are_refused() {
+    let tun = |lan: &str| {
+        format!(
+            r#"{{"lan": {{"carrier": {{"kind": "tun"{lan}}}}}, "wan": {{"carrier": {{"kind": "tun"}}, "transport": {{"rate": "1 Mbit/s"}}}}}}"#
+        )
+    };
+    let good = File::of("tun", &tun(""));
+    assert_eq!(scps(&["gateway", "--check", good.path()]).0, Some(0));
+    let words = "lan: carrier: found the route 10.2.0.0/24 beside a WAN of kind tun; expected none";
+    check(&tun(r#", "routes": ["10.2.0.0/24"]"#), words);
+    refuses(&["gateway", "--check", "--far", "10.2.0.0/24", good.path()], words);
 }

@@ -26,6 +26,7 @@ fn near(lab: &Lab) -> (Gateway, Receiver<String>) {
     let mut ready = String::new();
     said.read_line(&mut ready).unwrap();
     assert!(ready.contains("\"ready\""), "{ready}");
+    assert!(line(&log).starts_with("scps: gateway: ready; lan: TUN interface scpsgw0; wan: UDP from "));
     (Gateway { child, said }, log)
 }
 
@@ -82,7 +83,7 @@ fn metrics(lab: &Lab) -> BTreeMap<String, serde_json::Value> {
     let pair = |line: &str| {
         line.split_once(' ').map(|(name, number)| (name.to_owned(), serde_json::from_str(number).unwrap()))
     };
-    body.lines().map(|line| pair(line).unwrap()).collect()
+    body.lines().filter(|line| !line.starts_with('#')).map(|line| pair(line).unwrap()).collect()
 }
 
 #[test]
@@ -104,6 +105,8 @@ fn metrics_are_the_counters_of_now_whoever_else_holds_the_endpoint() {
         assert_eq!(now[&format!("scps_gateway_{name}")], counters[name], "{name}");
     }
     assert_eq!((&now["scps_gateway_begun"], &now["scps_gateway_closes"]), (&1.into(), &1.into()));
+    // The far side answered.
+    assert_eq!((&now["scps_gateway_link_up"], &now["scps_gateway_link_rate_bps"]), (&1.into(), &0.0.into()));
     // A gateway that ends takes its socket file away.
     assert!(!std::path::Path::new(&lab.path("metrics")).exists());
 }

@@ -31,12 +31,15 @@ pub struct Passed {
     pub dropped: u64,
     /// Of the dropped ones, those that are IPv6, which is not carried yet.
     pub ipv6: u64,
+    /// Of the dropped ones, those that are no IP at all: where nothing unseals packets, sealed ones look like that.
+    pub no_ip: u64,
 }
 
 #[derive(Debug)]
 struct SideState {
     driven: Driven,
     passed: Passed,
+    octets: u64,
     /// Where senders of what passed are, beneath the network layer, and how many were heard.
     strangers: Places<Ipv4Addr>,
     heard: u64,
@@ -68,7 +71,7 @@ impl GatewayLoop {
         }
         let mut state = |device| {
             let driven = Driven::new(device, &mut reactor);
-            SideState { driven, passed: Passed::default(), strangers: Places::default(), heard: 0 }
+            SideState { driven, passed: Passed::default(), octets: 0, strangers: Places::default(), heard: 0 }
         };
         let sides = PerSide { lan: state(devices.lan), wan: state(devices.wan) };
         Ok(GatewayLoop { gateway, reactor, sides, is_metered, clock, now: clock.now() })
@@ -104,6 +107,11 @@ impl GatewayLoop {
     /// Counters of a side's device.
     pub fn device_stats(&self, side: Side) -> DeviceStats {
         self.sides.of(side).driven.device.stats()
+    }
+
+    /// Octets handed to a side's device, as they are on the line.
+    pub fn octets(&self, side: Side) -> u64 {
+        self.sides.of(side).octets
     }
 
     /// SP of a side whose device seals its packets.
@@ -177,13 +185,16 @@ impl GatewayLoop {
         let (now, is_metered, gateway) = (self.now, self.is_metered, &mut self.gateway);
         let (from, to) = self.sides.both_mut(side);
         let (passed, strangers, heard) = (&mut from.passed, &mut from.strangers, &mut from.heard);
-        let (onward, onward_strangers) = (&mut to.driven.device, &to.strangers);
+        let (onward, onward_strangers, octets_on) = (&mut to.driven.device, &to.strangers, &mut to.octets);
         let result = from.driven.device.receive(&mut |octets, batch, trust, via| {
-            if octets.first().is_some_and(|first| first >> 4 == 6) {
-                let count = packets_of(octets, batch).filter(|packet| !is_of_link(packet)).count() as u64;
-                passed.dropped += count;
-                passed.ipv6 += count;
-                return;
+            for packet in packets_of(octets, batch) {
+                match packet.first().map(|first| first >> 4) {
+                    Some(4) | None => continue,
+                    Some(6) if is_of_link(packet) => continue,
+                    Some(6) => passed.ipv6 += 1,
+                    Some(_) => passed.no_ip += 1,
+                }
+                passed.dropped += 1;
             }
             gateway.hear_from(side, via);
             let mut foreigners: Vec<Vec<u8>> = Vec::new();
@@ -208,7 +219,7 @@ impl GatewayLoop {
                 let way = gateway
                     .way_to(side.other(), dst.into())
                     .or_else(|| onward_strangers.get(&dst).map(|place| place.at));
-                onward.queue(Transmit::new(dst, packet.len()).by_way_of(way));
+                *octets_on += onward.queue(Transmit::new(dst, packet.len()).by_way_of(way)) as u64;
             }
         });
         result.map(drop)
@@ -222,9 +233,10 @@ impl GatewayLoop {
 
     fn transmit(&mut self, side: Side) -> io::Result<()> {
         let (gateway, now) = (&mut self.gateway, self.now);
-        self.sides.of_mut(side).driven.transmit(|device| {
+        let SideState { driven, octets, .. } = self.sides.of_mut(side);
+        driven.transmit(|device| {
             let packet = gateway.poll_transmit(now, side, device.outbox());
-            packet.map(|packet| device.queue(packet)).is_some()
+            packet.map(|packet| *octets += device.queue(packet) as u64).is_some()
         })?;
         if let Some(mtu) = self.sides.of(side).driven.device.path_mtu() {
             self.gateway.lower_mtu(now, side, mtu);
@@ -341,7 +353,12 @@ mod tests {
         let mut came = [0; 200];
         assert_eq!(lab.server.recv(&mut came).unwrap(), 24);
         let passed = lab.gateway.passed(Side::Lan);
-        assert_eq!((passed.packets, passed.dropped, passed.ipv6), (1, 1, 1));
+        assert_eq!((passed.packets, passed.dropped, passed.ipv6, passed.no_ip), (1, 1, 1, 0));
+        // What is no IP, as where the other end seals and this one does not.
+        lab.server.send(&[0x10; 60]).unwrap();
+        lab.run_once();
+        let passed = lab.gateway.passed(Side::Wan);
+        assert_eq!((passed.packets, passed.dropped, passed.no_ip), (0, 1, 1));
     }
 
     #[test]

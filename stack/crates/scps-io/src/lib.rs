@@ -45,7 +45,7 @@ pub use sequence::SequenceRecord;
 pub use serial::SerialDevice;
 pub use stack::Stack;
 pub use stream::{Listener, SharedStack, Stream};
-pub use sys::{cpu_time, entropy_seed, unacknowledged_octets, unsent_octets};
+pub use sys::{cpu_time, entropy_seed, path_mtu, unacknowledged_octets, unsent_octets};
 pub use tun::{TunConfig, TunDevice};
 pub use udp::{UdpAddressing, UdpConfig, UdpDevice};
 

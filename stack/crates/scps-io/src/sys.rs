@@ -335,7 +335,7 @@ pub(crate) fn send_batch(fd: BorrowedFd<'_>, octets: &[u8], messages: &[Outgoing
 }
 
 /// Octets of a packet that the way to an address takes, as the kernel knows it now.
-pub(crate) fn path_mtu(to: SocketAddrV4) -> io::Result<u16> {
+pub fn path_mtu(to: SocketAddrV4) -> io::Result<u16> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     socket.connect(to)?;
     let (mut mtu, mut len): (libc::c_int, _) = (0, size_of::<libc::c_int>() as libc::socklen_t);

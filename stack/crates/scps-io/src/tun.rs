@@ -84,7 +84,14 @@ impl TunDevice {
                 source,
             }
         };
-        let fd = sys::tun_open(&config.name, config.offload).map_err(device("attach"))?;
+        let fd = sys::tun_open(&config.name, config.offload).map_err(|source| match source.kind() {
+            io::ErrorKind::ResourceBusy => IoError::Device {
+                what: format!("TUN device {}", config.name),
+                advice: "another program has it: end that one, or name another device",
+                source,
+            },
+            _ => device("attach")(source),
+        })?;
         if config.configure {
             sys::interface_up(&config.name, config.mtu).map_err(device("set MTU and bring up"))?;
             for (address, length) in &config.routes {

@@ -118,18 +118,14 @@ impl UdpDevice {
     /// The kernel refuses a message; the number of the next one to send.
     fn on_refused(&mut self, error: &io::Error, at: usize) -> usize {
         let Outgoing { to, segment, count, .. } = self.messages[at];
-        let is_too_long = error.raw_os_error() == Some(libc::EMSGSIZE);
-        if !is_too_long && !(count > 1 && is_of_batches(error)) {
-            // Whatever it is, the message is lost like any packet, and the transport repairs that.
-            self.stats.refused += count as u64;
-            return at + 1;
-        }
         // The kernel cuts no batch of datagrams that are longer than the way to the peer takes; one by one they are fragmented.
         let around = ipv4::HEADER_LEN + udp::HEADER_LEN;
-        let path = sys::path_mtu(to).ok().filter(|mtu| usize::from(*mtu) < segment + around);
+        let path = is_of_batches(error).then(|| sys::path_mtu(to).ok()).flatten();
+        let path = path.filter(|mtu| usize::from(*mtu) < segment + around);
         self.path_mtu = self.path_mtu.into_iter().chain(path).min();
-        if count == 1 {
-            self.stats.refused += 1;
+        if count == 1 || !is_of_batches(error) {
+            // Whatever it is, the message is lost like any packet, and the transport repairs that.
+            self.stats.refused += count as u64;
             return at + 1;
         }
         // Otherwise there is no means to cut them on this way, and on another peer's it may be no better.

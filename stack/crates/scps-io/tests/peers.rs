@@ -233,7 +233,9 @@ fn a_connection_of_ones_own_with_anothers_address_takes_nothing_of_his() {
 fn a_joined_message_of_two_connections_moves_both() {
     let (mut stack, at) = stack();
     let mut peers = [4000, 4001].map(|port| Outer::new(at, PEER, port));
-    peers.iter_mut().for_each(|peer| peer.connect(&mut stack));
+    for peer in &mut peers {
+        peer.connect(&mut stack);
+    }
     let ids = accepted_all(&mut stack);
     // Both speak from one new place in one turn.
     let moved = peers[0].moved(at);

@@ -1,11 +1,13 @@
 //! `scps gateway`: connections of a LAN's programs, split between their TCP and SCPS-TP over the space link.
 
 use crate::capture_file::Captures;
+use crate::commands::probe::probe;
 use crate::error::CliError;
 use crate::far_side::FarSide;
 use crate::fp::{append_to, write_whole};
 use crate::gateway_settings::{Carrier, GatewaySettings, Overrides, OwnHost, Prefix};
-use crate::link::Link;
+use crate::link::{Gauges, Link};
+use crate::machine;
 use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
 use crate::say::{self, Told};
 use crate::sp_settings::{self, SpCounts, SpTunnel};
@@ -40,6 +42,9 @@ pub struct GatewayArgs {
     /// Check the settings, print what the gateway would do and which commands make the kernel send it packets, and end
     #[arg(long)]
     check: bool,
+    /// Ask the other gateway whether it answers, how soon, and how long packets may be, and end; no gateway may run here meanwhile
+    #[arg(long, conflicts_with = "check")]
+    probe: bool,
     /// Rate of the space link, such as "2 Mbit/s"; "none" for one that others share
     #[arg(long)]
     rate: Option<String>,
@@ -124,6 +129,7 @@ struct PassedLine {
     octets: u64,
     dropped: u64,
     ipv6: u64,
+    no_ip: u64,
 }
 
 #[derive(Serialize)]
@@ -159,6 +165,14 @@ struct CountersLine {
     cpu_s: f64,
 }
 
+/// What a monitoring system is shown.
+#[derive(Serialize)]
+struct Shown {
+    link: Gauges,
+    #[serde(flatten)]
+    counters: CountersLine,
+}
+
 #[derive(Serialize)]
 struct Ready {
     event: &'static str,
@@ -187,6 +201,9 @@ impl GatewayArgs {
         if self.check {
             return describe(&settings).map(|()| ExitCode::SUCCESS);
         }
+        if self.probe {
+            return probe(&settings);
+        }
         let seed = seed_of(self.seed)?;
         let mut operator = Operator::begin("gateway", &self.operator)?;
         let mut wish = StopSignals::other(SIGUSR1)?;
@@ -209,6 +226,10 @@ impl GatewayArgs {
         let mut far = FarSide::new(carrier_words(&settings.carriers.wan), round_trip, gateway.now());
         let mut link = Link::new(&gateway);
         let name = |side| carrier_words(settings.carriers.of(side));
+        for found in machine::findings(&settings) {
+            operator.tell(Level::Warn, format_args!("{found}."));
+        }
+        operator.tell(Level::Info, format_args!("ready; lan: {}; wan: {}.", name(Side::Lan), name(Side::Wan)));
         say::record(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
@@ -218,7 +239,7 @@ impl GatewayArgs {
         }
         let cause = loop {
             gateway.run_once(counters.next_at)?;
-            operator.answer(|| totals(&mut gateway));
+            operator.answer(|| Shown { link: link.gauges(&gateway, far.is_up()), counters: totals(&mut gateway) });
             far.follow(&gateway, &operator);
             link.follow(&gateway, &operator);
             tell_notices(&mut gateway);
@@ -469,6 +490,7 @@ fn totals(gateway: &mut GatewayLoop) -> CountersLine {
                 octets: passed.octets,
                 dropped: passed.dropped,
                 ipv6: passed.ipv6,
+                no_ip: passed.no_ip,
             },
             sp: sp.of_mut(side).take(),
         }
@@ -549,6 +571,9 @@ fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
     if shares != [1; 8] {
         let shares: Vec<String> = shares.iter().map(u16::to_string).collect();
         say::result(format_args!("shares of the rate by IP precedence 0 to 7: {}", shares.join(", ")))?;
+    }
+    for found in machine::findings(settings) {
+        say::result(format_args!("look: {found}"))?;
     }
     say::result("the kernel's part, as root:")?;
     say::result("  sysctl -w net.ipv4.ip_forward=1")?;

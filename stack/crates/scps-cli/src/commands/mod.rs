@@ -8,6 +8,7 @@ mod fpd;
 mod gateway;
 mod line_spec;
 mod opening;
+mod probe;
 mod recv;
 mod router;
 mod send;
