@@ -11,7 +11,7 @@ ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-load
 
 AREAS := $(shell python3 tools/areas.py)
 
-.PHONY: test-all $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
+.PHONY: test-all test-files $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -25,7 +25,10 @@ test: setup development ## run the quick tests on up to four cores, five cells o
 
 test-all: test $(AREAS:%=test-%) ## run all tests: make test, then every area (half an hour on two cores; needs cargo for the Rust part)
 
-# The areas: what belongs to each, and what a changed file concerns, is in tools/areas.py.
+test-files: setup development ## run the slow tests and those of labs in the test files FILES
+	$(PYTHON) -m pytest $(ON_ALL_CORES) -m "(lab or slow) and not smoke" $(FILES)
+
+# The areas: what belongs to each, and which test files a change concerns, is in tools/areas.py.
 $(filter-out test-rust,$(AREAS:%=test-%)): setup development
 	$(PYTHON) -m pytest $(ON_ALL_CORES) -m "(lab or slow) and not smoke" $$(python3 tools/areas.py --tests $(@:test-%=%))
 

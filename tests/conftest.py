@@ -1,12 +1,10 @@
-"""An engine without labs for runs within this process, and scenarios of a test's own."""
+"""The mark of a test, and scenarios of a test's own."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 from scpslab import scenario
-from scpslab.running import RunOptions, run_scenario
 from scpslab.runs.store import Store
 from scpslab.scenario import planning
 
@@ -14,7 +12,6 @@ HERE = Path(__file__).parent
 DATA = HERE / "data"
 # What a folder says of its tests.
 MARKS = {HERE / "lab": "lab", HERE / "processes": "slow"}
-PROGRAM = DATA / "run_with_fake_engine.py"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -30,25 +27,6 @@ def pytest_collection_modifyitems(items):
 def rows_of_no_other_test(monkeypatch, tmp_path_factory):
     """Rows that a test damages, or derives by other code, are never in the user's cache."""
     monkeypatch.setattr("scpslab.analysis.table.own_store", lambda: Store(tmp_path_factory.mktemp("rows")))
-
-
-@pytest.fixture
-def run_fake(monkeypatch, tmp_path):
-    """Runs a scenario (links/transfer) with the fake engine into tmp_path/runs; the cache is tmp_path/cache."""
-    spec = importlib.util.spec_from_file_location("run_with_fake_engine", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.Fake.memory = tmp_path / "memory"
-    module.Fake.memory.mkdir()
-    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("scpslab.running.runner.places", lambda: ())
-
-    def run(name="links/transfer", *, repeats: bool = True, run=run_scenario, listeners=(), **options):
-        monkeypatch.setattr(module.Fake, "deterministic", repeats)
-        monkeypatch.setitem(run_scenario.__globals__["ENGINES"], "virtual", module.Fake)
-        return run(name, RunOptions(**({"out": tmp_path / "runs", "jobs": 1} | options)), listeners)
-
-    return run
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,11 @@ import pytest
 
 from scpslab.cli import app
 from scpslab.core import installation
+from scpslab.running import RunOptions, run_scenario
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
+PROGRAM = DATA / "run_with_fake_engine.py"
 # Events of Python that precede a process (docs.python.org/3/library/audit_events.html).
 STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "subprocess.Popen"}
 # matplotlib asks for the fonts of a machine once.
@@ -104,3 +106,22 @@ def golden(tmp_path: Path, synthetic: ModuleType) -> Path:
     folder: Path = synthetic.write_run(tmp_path / "golden" / "fig04-golden-0001")
     shutil.copyfile(DATA / "fig04-golden.csv", folder / "results.csv")
     return folder
+
+
+@pytest.fixture
+def run_fake(monkeypatch, tmp_path):
+    """Runs a scenario (links/transfer) with the fake engine into tmp_path/runs; the cache is tmp_path/cache."""
+    spec = importlib.util.spec_from_file_location("run_with_fake_engine", PROGRAM)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.Fake.memory = tmp_path / "memory"
+    module.Fake.memory.mkdir()
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("scpslab.running.runner.places", lambda: ())
+
+    def run(name="links/transfer", *, repeats: bool = True, run=run_scenario, listeners=(), **options):
+        monkeypatch.setattr(module.Fake, "deterministic", repeats)
+        monkeypatch.setitem(run_scenario.__globals__["ENGINES"], "virtual", module.Fake)
+        return run(name, RunOptions(**({"out": tmp_path / "runs", "jobs": 1} | options)), listeners)
+
+    return run
