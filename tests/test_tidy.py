@@ -12,6 +12,7 @@ import tokenize
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from itertools import chain
 from pathlib import Path
 
@@ -194,6 +195,27 @@ def test_data_flows_one_way():
     wrong += importing(PACKAGE.rglob("*.py"), lambda module: module.startswith("scpslab_course"))
     assert wrong == []
     assert len(arrows()) <= MOST_ARROWS
+
+
+def test_no_file_imports_itself_by_way_of_others():
+    """Imports for types and those within functions included; the list of kinds imports by name, and nobody it."""
+    source = ROOT / "src"
+    files = {
+        ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in python_files()
+    }
+
+    def files_of(path: Path) -> Iterator[str]:
+        """The files that a file imports; of `from a import b` that of a.b, where b is one."""
+        modules = {module for module, _ in imports(path)}
+        doors = {module for module in modules if any(other.rpartition(".")[0] == module for other in modules)}
+        for module in modules - doors:
+            name = module
+            while name and name not in files:
+                name = name.rpartition(".")[0]
+            yield name
+
+    TopologicalSorter({name: {*files_of(path)} - {name, ""} for name, path in files.items()}).prepare()
 
 
 def test_kinds_are_folders_of_layers():

@@ -10,8 +10,8 @@ import pytest
 
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
+from scpslab.plan.flows import Flow, flow
 from scpslab.plan.nodes import Router, Switch
-from scpslab.plan.paths import Flow, Paths, flow
 from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.routes import addresses
 from tests.lab.forks import plans_of_file
@@ -84,7 +84,7 @@ def test_packets_take_the_path_that_the_plan_foretells(
     echo = f"{{kind: ping, name: echo, from: {source}, to: {sink}, count: {ECHOES}, interval: 100 ms}}"
     text = HEAD.format(topology) + f"workloads: [{echo}]\n"
     draft = planned(text)
-    path = flow(Paths(draft.network), draft.cell.workloads[0])
+    path = flow(draft.network.paths, draft.cell.workloads[0])
     routers = asked(path, draft)
     command = f"ping -n -c 1 -W 4 {path.to_ip} -t"
     steps = [
@@ -140,7 +140,7 @@ def test_only_the_named_links_carry_anything(
 ) -> None:
     cell = run_plan(engine, planned(HEAD.format("one_way_satellite") + text), tmp_path / "cell").completed
 
-    path = flow(Paths(cell.plan.network), cell.plan.cell.workloads[0])
+    path = flow(cell.plan.network.paths, cell.plan.cell.workloads[0])
     assert path.back is not None
     foretold = {f"{link}.{way}" for link, way in taken([*path.there, *path.back]) if link in ("sat", "phone")}
     assert carrying(cell) == set(wanted) == foretold

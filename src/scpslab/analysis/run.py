@@ -12,22 +12,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scpslab import plan as plans
 from scpslab.analysis.capture import Connection, Packets, read_packets, split_connections
 from scpslab.core.errors import ResultError
 from scpslab.core.strict_json import JsonObject
 from scpslab.plan import Plan, PlanError
+from scpslab.plan.workloads import Traffic
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
 from scpslab.runs.cell import check_format, json_object
 from scpslab.runs.run import Manifest
 
-if TYPE_CHECKING:
-    from scpslab.analysis.metrics.data_flows import Transfer
-
 # A cell that is there counts as finished, whatever its files say.
 AFRESH = f"Remove the folder of the cell. {AGAIN}"
+
+
+class Transfer(Traffic):
+    """A planned workload whose data can be followed: one with a port."""
+
+    port: int
 
 
 @dataclass(frozen=True)

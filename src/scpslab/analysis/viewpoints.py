@@ -5,8 +5,8 @@ compared with, the queue before that hop.
 from __future__ import annotations
 
 from scpslab.plan import Plan
+from scpslab.plan.flows import ways
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import ways
 from scpslab.plan.probes import Observer
 from scpslab.plan.ways import Hop, slowest
 from scpslab.plan.workloads import Traffic

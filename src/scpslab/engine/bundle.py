@@ -26,6 +26,7 @@ KIND_LAYERS = {"__init__.py", "plan.py", "lab.py"}
 # What makes a cell's input of its plan: the vectors of bit errors, the input's folder, the words of the kernel's
 # command line.
 INPUT_PARTS = (
+    "scenario/draws.py",
     "scenario/errors.py",
     "scenario/kinds.py",
     "scenario/vectors.py",

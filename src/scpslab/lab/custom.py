@@ -17,7 +17,8 @@ def topo(parameters: Parameters, describe: Callable[[dict[str, int | None]], Net
 
     def build(**given: Any) -> Any:
         # Mininet is there only where a lab is: planning reads the same file without it.
-        from scpslab.lab.network import PlanTopo, indexed  # noqa: PLC0415
+        from scpslab.lab.network import PlanTopo  # noqa: PLC0415
+        from scpslab.lab.wiring import indexed  # noqa: PLC0415
 
         values = {name: MISSING_SPACE.sub(r"\1 \2", str(value)) for name, value in given.items()}
         network = parameters.described(describe, values).plan()

@@ -18,16 +18,21 @@ from typing import IO
 SECOND_NS = 1_000_000_000
 
 
+def now_ns() -> int:
+    """Wall clock, ns."""
+    return time.clock_gettime_ns(time.CLOCK_REALTIME)
+
+
 def monotonic_offset_ns() -> int:
     """What the wall clock is ahead of the monotonic clock, ns."""
-    return time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return now_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
 class Epoch:
     """The instant the network is up: a whole second of the wall clock, zero of `t_s` in every record."""
 
     def __init__(self) -> None:
-        self.realtime_ns = (time.clock_gettime_ns(time.CLOCK_REALTIME) // SECOND_NS + 1) * SECOND_NS
+        self.realtime_ns = (now_ns() // SECOND_NS + 1) * SECOND_NS
         self.offset_ns = monotonic_offset_ns()
 
     def t_s(self, realtime_ns: int) -> float:
@@ -36,7 +41,7 @@ class Epoch:
 
     def now_s(self) -> float:
         """Seconds since the epoch, now."""
-        return self.t_s(time.clock_gettime_ns(time.CLOCK_REALTIME))
+        return self.t_s(now_ns())
 
     def monotonic_t_s(self, monotonic_ns: int) -> float:
         """Seconds since the epoch of an instant of the monotonic clock."""
@@ -164,7 +169,7 @@ class Loop:
     def run_until(self, done: Callable[[], bool], limit_ns: int | None = None) -> bool:
         """Runs until `done()`; false when the instant `limit_ns` came first."""
         while not done():
-            now = time.clock_gettime_ns(time.CLOCK_REALTIME)
+            now = now_ns()
             if limit_ns is not None and now >= limit_ns:
                 return False
             while self._timers and self._timers[0][0] <= now:

@@ -25,13 +25,14 @@ from scpslab.core import units
 from scpslab.core.names import file_name
 from scpslab.lab import iperf
 from scpslab.lab.changes import ChangeError, LinkChanges, Replaced, as_text, link_between, read_change
-from scpslab.lab.network import LabNetwork, first_addresses
+from scpslab.lab.network import LabNetwork
 from scpslab.lab.nodes import LabNode
 from scpslab.lab.place import LABTOOL, PROMPT
 from scpslab.lab.records import Records
 from scpslab.lab.services import Services
 from scpslab.lab.stages import Settled
 from scpslab.lab.watch import View, Watch
+from scpslab.lab.wiring import first_addresses
 from scpslab.plan.nodes import Host
 
 LOOK_AGAIN_S = 0.5

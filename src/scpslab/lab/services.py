@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scpslab.core.kinds import Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
-from scpslab.lab.context import Context
-from scpslab.lab.loop import SECOND_NS, Loop
+from scpslab.lab.loop import SECOND_NS, Loop, now_ns
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
@@ -95,16 +94,16 @@ class Service:
         Raises:
             OSError: it ended, or was not ready in time; the message names it.
         """
-        limit_ns = Context.now_ns() + self.start_limit_ns
+        limit_ns = now_ns() + self.start_limit_ns
         if self.look_again_ns is None:
             self.loop.run_until(lambda: self.is_ready() or self.exit_code is not None, limit_ns)
             if not self.is_ready():
                 raise self._not_ready()
             return
         while not self.is_ready():
-            if self.exit_code is not None or Context.now_ns() >= limit_ns:
+            if self.exit_code is not None or now_ns() >= limit_ns:
                 raise self._not_ready()
-            self.loop.run_until(lambda: self.exit_code is not None, Context.now_ns() + self.look_again_ns)
+            self.loop.run_until(lambda: self.exit_code is not None, now_ns() + self.look_again_ns)
 
     def stop(self) -> None:
         """Asks it to end, if it has not ended."""
@@ -120,7 +119,7 @@ class Service:
     def end(self, limit_ns: int) -> None:
         """Asks it to end, and kills it if it has not ended when the limit is over."""
         self.stop()
-        if not self.loop.run_until(lambda: self.exit_code is not None, Context.now_ns() + limit_ns):
+        if not self.loop.run_until(lambda: self.exit_code is not None, now_ns() + limit_ns):
             self.process.kill()
             self.loop.run_until(lambda: self.exit_code is not None)
 

@@ -13,7 +13,6 @@ import socket
 import struct
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +23,12 @@ from scpslab.lab.netlink import Netlink, VethEnd, inside
 from scpslab.lab.place import IS_ALONE, VIRTUAL
 from scpslab.lab.stages import Stages
 from scpslab.lab.template import Space
+from scpslab.lab.wiring import Leg, Port, Wiring
 
 SIOCGIFADDR, SIOCETHTOOL = 0x8915, 0x8946
 # ETHTOOL_SRXCSUM stays on: it is what checks the sums that nobody has computed in advance. Off: tx checksums,
 # scatter-gather, TSO, GSO, GRO.
 ETHTOOL_OFF = {"tx-checksumming": 0x17, "scatter-gather": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
-
-
-@dataclass(frozen=True)
-class Port:
-    """An end of a veth pair: whose it is, and its index, which is unique in the whole lab."""
-
-    node: str
-    interface: str
-    mac: str
-    ip: str | None
-    index: int
-
-
-Leg = tuple[Port, Port]
 
 
 class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
@@ -221,7 +207,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         return switches
 
     @classmethod
-    def _start_standalone(cls, switches: list[LabSwitch]) -> Any:
+    def _start_standalone(cls, switches: list[LabSwitch]) -> Wiring:
         """Under plain `mn` nobody else starts Open vSwitch, configures the hosts or loads the stages."""
         STANDALONE_LOGS.mkdir(parents=True, exist_ok=True)
         if not (RUN / "db.sock").exists():
@@ -234,9 +220,6 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
                 if interface.node.name not in nodes:
                     nodes[interface.node.name] = interface.node
                     reached.append(interface.node)
-        # Mininet's classes of nodes and links are those of network.py, which imports this file.
-        from scpslab.lab.network import Wiring  # noqa: PLC0415
-
         network, pairs = switches[0].standalone
         wiring = Wiring(network, pairs, nodes)
         wiring.configure()

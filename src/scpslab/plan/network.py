@@ -52,7 +52,7 @@ class NetworkPlan:
     @cached_property
     def paths(self) -> Paths:
         """The paths of packets through it."""
-        return Paths(self)
+        return Paths(self.nodes, self.all_links)
 
     def addresses(self) -> list[tuple[str, str]]:
         """Every node with each of its addresses, prefix included."""

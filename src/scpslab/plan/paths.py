@@ -4,21 +4,16 @@ do, worked out beforehand.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from typing import TYPE_CHECKING
 
-from scpslab.plan.nodes import Host, ScpsRouter, Switch
+from scpslab.plan.links import Link
+from scpslab.plan.nodes import Host, Node, ScpsRouter, Switch
+from scpslab.plan.routes import Route
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import Hop, Way, fewest, way
-
-if TYPE_CHECKING:
-    from scpslab.plan.cell import Plan
-    from scpslab.plan.links import Link
-    from scpslab.plan.network import NetworkPlan
-    from scpslab.plan.routes import Route
-    from scpslab.plan.workloads import Traffic
 
 FORWARDS = "net.ipv4.ip_forward"
 
@@ -68,9 +63,9 @@ class Paths:
     and the last of several routes.
     """
 
-    def __init__(self, network: NetworkPlan) -> None:
-        self._nodes = {node.name: node for node in network.nodes}
-        self._links = network.all_links
+    def __init__(self, nodes: Iterable[Node], links: tuple[Link | SerialLink, ...]) -> None:
+        self._nodes = {node.name: node for node in nodes}
+        self._links = links
         self._attached: dict[str, list[_Attachment]] = {name: [] for name in self._nodes}
         self._owners: dict[str, str] = {}
         self._ways: dict[tuple[str, str, str], Way] = {}
@@ -187,57 +182,6 @@ class Paths:
     def _forwards(self, node: str) -> bool:
         plan = self._nodes[node]
         return not isinstance(plan, Host) or plan.sysctls.get(FORWARDS) == "1"
-
-
-@dataclass(frozen=True)
-class Flow:
-    """The addresses of a workload's two hosts, and the hops of its packets: from the sending host to the receiving one,
-    and back (None: nobody answers).
-    """
-
-    workload: Traffic
-    from_ip: str
-    to_ip: str
-    there: Way
-    back: Way | None
-
-
-def flow(paths: Paths, workload: Traffic) -> Flow:
-    """Where a workload's packets go.
-
-    Raises:
-        NoPathError: they do not arrive.
-    """
-    contacted = workload.from_ if workload.opener == workload.to else workload.to
-    program = workload.sending_program if workload.opener == workload.from_ else workload.receiving_program
-    opener_ip = program.ip if program else paths.source(workload.opener, workload.contacted_ip)
-    ips = {workload.opener: opener_ip, contacted: workload.contacted_ip}
-    from_ip, to_ip = ips[workload.from_], ips[workload.to]
-    there = paths.path(workload.from_, workload.to, to_ip)
-    return Flow(
-        workload,
-        from_ip,
-        to_ip,
-        there,
-        paths.path(workload.to, workload.from_, from_ip) if workload.is_answered else None,
-    )
-
-
-def ways(plan: Plan, workload: Traffic) -> tuple[Way, Way]:
-    """The hops from a workload's sending host to its receiving one, and those back, whether or not anything is sent
-    there; none where nothing arrives.
-    """
-    paths = plan.network.paths
-    try:
-        found = flow(paths, workload)
-    except NoPathError:
-        return [], []
-    if found.back is not None:
-        return found.there, found.back
-    try:
-        return found.there, paths.path(workload.to, workload.from_, found.from_ip)
-    except NoPathError:
-        return found.there, []
 
 
 @lru_cache(maxsize=65_536)

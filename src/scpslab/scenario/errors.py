@@ -20,7 +20,7 @@ from scpslab.plan.error_models import ErrorSettings
 from scpslab.scenario.kinds import planned_from
 
 if TYPE_CHECKING:
-    from scpslab.scenario.vectors import Draws, GapVector
+    from scpslab.scenario.draws import Draws, GapVector
 
 LONGEST_MAP_BITS = 1 << 28
 # The rules by which errors are drawn, as a number that manifests have. 1, which 0.3.0 did not write: clusters began in

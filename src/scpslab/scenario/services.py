@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from scpslab.core.kinds import Registry
 from scpslab.documents.parts import OneOfKinds, Part
@@ -15,21 +15,41 @@ from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.scenario.kinds import planned_from
-from scpslab.scenario.workloads import Setting
+from scpslab.scenario.np import NpNetwork
+from scpslab.scenario.stacks import HostPart
+from scpslab.scenario.workloads import Setting, Traffic
 
-if TYPE_CHECKING:
-    from scpslab.scenario.cells import Cell
-    from scpslab.scenario.model import ScenarioFile
-    from scpslab.scenario.planning.network import NpNetwork
+
+class Around(Protocol):
+    """The scenario, as far as services ask for it."""
+
+    @property
+    def workloads(self) -> Iterable[Traffic]:
+        """Its workloads."""
+
+    @property
+    def services(self) -> Iterable[Service]:
+        """Its services."""
+
+    @property
+    def events(self) -> Iterable[object] | None:
+        """Its events."""
+
+    def host(self, name: str) -> HostPart:
+        """What it says of a host."""
+
+    def router(self, name: str) -> Any:
+        """What it says of a router of SCPS-NP."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What services are planned in: the cell, what its workloads are planned in, and the nodes that speak SCPS-NP.
-    `number`: which of the scenario it is.
+    """What services are planned in: the scenario, its network before anything is planned for it, what its workloads are
+    planned in, and the nodes that speak SCPS-NP. `number`: which of the scenario it is.
     """
 
-    cell: Cell
+    model: Around
+    network: NetworkPlan
     setting: Setting
     np: NpNetwork
     number: int = 0
@@ -77,7 +97,7 @@ class Service(Part):
         return ()
 
     @classmethod
-    def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
+    def own(cls, model: Around, nodes: Mapping[str, str]) -> Mapping[str, str]:
         """The node of each of these by its name, given the kind of each node."""
         return {}
 
@@ -86,7 +106,7 @@ KINDS: Registry[type[Service]] = Registry("services", "scenario")
 AnyService = Annotated[Service, OneOfKinds(KINDS)]
 
 
-def device_nodes(model: ScenarioFile, nodes: Mapping[str, str]) -> set[str]:
+def device_nodes(model: Around, nodes: Mapping[str, str]) -> set[str]:
     """The nodes where a service makes a device, given the kind of each node."""
     making = {name for name, kind in SERVICES.items() if kind.makes_device}
     own = {node for name in making for node in KINDS[name].own(model, nodes).values()}

@@ -10,9 +10,10 @@ from scipy import stats
 from scpslab.core.errors import CapabilityError
 from scpslab.core.seeds import stream
 from scpslab.plan.error_models import MODELS, Errors
-from scpslab.scenario import vectors
+from scpslab.scenario import draws
+from scpslab.scenario.draws import Draws
 from scpslab.scenario.errors import ErrorModel
-from scpslab.scenario.vectors import Draws, bit_map, gap_vector, lost_packets
+from scpslab.scenario.vectors import bit_map, gap_vector, lost_packets
 
 from scpslab.kinds.errors.gilbert_elliott import scenario as gilbert_elliott
 
@@ -242,19 +243,19 @@ def test_whole_vectors_are_pinned():
 
 
 def test_another_generator_is_not_taken_in_silence(monkeypatch):
-    monkeypatch.setattr(vectors, "SAMPLE", (1, 2, 3))
-    vectors._check_generator.cache_clear()
+    monkeypatch.setattr(draws, "SAMPLE", (1, 2, 3))
+    draws._check_generator.cache_clear()
 
     with pytest.raises(CapabilityError, match="another stream of PCG64"):
         Draws(SEED)
     monkeypatch.undo()
-    vectors._check_generator.cache_clear()
+    draws._check_generator.cache_clear()
 
 
 def test_logarithms_are_those_of_the_c_library_within_two_units_in_the_last_place():
     x = np.concatenate([Draws("11" * 32).uniform(100_000), 2.0 ** -np.arange(1, 60), 1 - 2.0 ** -np.arange(1, 54)])
     expected = np.log(x)
 
-    assert (np.abs(vectors.log(x) - expected) <= 2 * np.spacing(np.abs(expected))).all()
+    assert (np.abs(draws.log(x) - expected) <= 2 * np.spacing(np.abs(expected))).all()
     for p in (1e-300, 1e-18, 1e-7, 1e-3, 0.25, 0.2500001, 0.5, 0.999999, 1 - 1e-16):
-        assert vectors.log_of_miss(p) == pytest.approx(float(np.log1p(-p)), rel=4e-16)
+        assert draws.log_of_miss(p) == pytest.approx(float(np.log1p(-p)), rel=4e-16)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from scpslab.plan.paths import NoPathError, Paths
+from scpslab.plan.paths import NoPathError
 from scpslab.plan.routes import NO_OPTIONS, Route
 from scpslab.plan.topology import Direction, Network, Serial, catalogue
 
@@ -36,7 +36,7 @@ BOTH = (("r1", "b", "sky"), ("r2", "10.1.0.0/24", "r1.wire"))
 def paths(net):
     """The paths of a described network."""
     found = net.plan()
-    return Paths(found)
+    return found.paths
 
 
 def names(hops):
@@ -47,9 +47,8 @@ def names(hops):
 def changed(net, node, **values):
     """The paths of a network with another node of this name."""
     found = net.plan()
-    return Paths(
-        replace(found, nodes=tuple(replace(one, **values) if one.name == node else one for one in found.nodes))
-    )
+    nodes = tuple(replace(one, **values) if one.name == node else one for one in found.nodes)
+    return replace(found, nodes=nodes).paths
 
 
 def test_each_direction_has_its_own_routes():
@@ -159,7 +158,7 @@ def test_every_node_of_every_topology_answers_its_neighbours(name):
     """One hop to each neighbour's address, or the link that a route says instead."""
     module = catalogue.module(name)
     found = module.PARAMETERS.described(module.describe, {}).plan()
-    known = Paths(found)
+    known = found.paths
     for link in found.all_links:
         first, second = link.ends
         if first.ip and second.ip:

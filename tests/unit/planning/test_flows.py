@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scpslab.plan import read, write
-from scpslab.plan.paths import Paths, flow
+from scpslab.plan.flows import flow
 from scpslab.plan.schema import PlanError
 from scpslab.scenario import planning
 from tests import golden
@@ -30,7 +30,7 @@ def links(hops):
 def first_flow(cell, number=0):
     """The flow of one of a cell's workloads."""
     planned = planning.plan(cell)
-    return flow(Paths(planned.network), planned.cell.workloads[number])
+    return flow(planned.network.paths, planned.cell.workloads[number])
 
 
 def routes(planned, node):

@@ -20,9 +20,9 @@ from scpslab.plan import Plan
 from scpslab.plan.disciplines import DEFAULT
 from scpslab.plan.error_models import NO_MODEL, Errors
 from scpslab.plan.events import LinkStep
+from scpslab.plan.flows import ways
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import ways
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.stacks import KERNEL, STACKS, ScpsEnd

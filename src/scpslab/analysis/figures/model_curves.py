@@ -20,13 +20,14 @@ from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.run import RunCell
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
+from scpslab.plan.flows import flow
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import NoPathError, flow
+from scpslab.plan.paths import NoPathError
 from scpslab.plan.ways import Hop, slowest
 
 if TYPE_CHECKING:
-    from scpslab.analysis.metrics.data_flows import Transfer
+    from scpslab.analysis.run import Transfer
 
     class Bulk(Transfer):
         """A transfer of a known size in segments of a known one."""

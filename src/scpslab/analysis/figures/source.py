@@ -23,7 +23,7 @@ from scpslab.documents.quantities import as_several, as_share, value_text
 from scpslab.runs import CellFiles
 
 if TYPE_CHECKING:
-    from scpslab.analysis.metrics.data_flows import Transfer
+    from scpslab.analysis.run import Transfer
 
 
 class NothingToDrawError(ResultError):

@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
+from scpslab.analysis.capture import Connection
+from scpslab.analysis.run import RunCell, Transfer
 from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_near
 from scpslab.core.kinds import Registry
 from scpslab.core.strict_json import JsonObject, count, items, number, section, text  # noqa: F401  # for metrics
 from scpslab.plan import Plan
 from scpslab.plan.probes import Observer
 from scpslab.plan.workloads import Traffic
-
-if TYPE_CHECKING:
-    from scpslab.analysis.capture import Connection
-    from scpslab.analysis.metrics.data_flows import Transfer
-    from scpslab.analysis.run import RunCell
 
 Value: TypeAlias = int | float | str | bool | None
 Values: TypeAlias = dict[str, Value]

@@ -7,27 +7,19 @@ A kind registers its own answer in its metrics.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets
 from scpslab.analysis.metrics.base import Family, Subject, Values, number
+from scpslab.analysis.run import RunCell, Transfer
 from scpslab.analysis.traces import flow_of, round_trips, transfer_times
 from scpslab.analysis.viewpoints import capture_at, queue_probe
 from scpslab.core.kinds import Registry
 from scpslab.plan import Plan
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.ways import Hop
-from scpslab.plan.workloads import Traffic
-
-if TYPE_CHECKING:
-    from scpslab.analysis.run import RunCell
-
-    class Transfer(Traffic):
-        """A planned workload whose data can be followed: one with a port."""
-
-        port: int
 
 
 class DataFlow:

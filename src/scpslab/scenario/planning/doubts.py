@@ -15,9 +15,9 @@ from scpslab.documents.quantities import Quantity
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan, schema
 from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
+from scpslab.plan.flows import ways
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host
-from scpslab.plan.paths import ways
 from scpslab.plan.stacks import KERNEL, STACKS
 from scpslab.plan.workloads import SECOND_NS
 from scpslab.scenario import Cell, model

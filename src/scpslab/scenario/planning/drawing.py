@@ -16,9 +16,9 @@ from itertools import accumulate, pairwise
 from scpslab.core import units
 from scpslab.plan import Plan
 from scpslab.plan.disciplines import DEFAULT, Queue
+from scpslab.plan.flows import ways
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host, Switch
-from scpslab.plan.paths import ways
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.ways import Hop
 from scpslab.plan.ways import way as fewest_links

@@ -9,7 +9,7 @@ from operator import add
 from typing import Self
 
 from scpslab.plan import Plan
-from scpslab.plan.paths import ways
+from scpslab.plan.flows import ways
 from scpslab.plan.ways import Way, slowest
 from scpslab.plan.workloads import SECOND_NS, Traffic
 

@@ -11,8 +11,8 @@ from scpslab.core.errors import some_of
 from scpslab.core.names import node_and_link
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL, Errors
+from scpslab.plan.flows import Flow, flow
 from scpslab.plan.links import Direction
-from scpslab.plan.paths import Flow, flow
 from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.scenario import Cell
 from scpslab.scenario.survey import ends_of

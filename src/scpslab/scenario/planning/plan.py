@@ -20,8 +20,8 @@ from scpslab.plan.services import Daemon
 from scpslab.plan.workloads import SECOND_NS
 from scpslab.scenario import Cell, model, services
 from scpslab.scenario.cells import uncollected
+from scpslab.scenario.np import NpNetwork
 from scpslab.scenario.planning.network import (
-    NpNetwork,
     ScpsAddresses,
     with_connected,
     with_containers,
@@ -105,7 +105,7 @@ class _Point:
                 impairments=_impairments(network, cell),
                 workloads=tuple(planned),
                 probes=tuple(probe.plan(network) for probe in self.model.probes),
-                services=_services(Site(cell, setting, self._np)),
+                services=_services(Site(self.model, cell.surveyed.network, setting, self._np)),
                 events=_events(cell, network),
             ),
         )
@@ -116,7 +116,7 @@ def _services(site: Site) -> tuple[Daemon, ...]:
     them.
     """
     own = (daemon for kind in services.KINDS.values() for daemon in kind.of_lab(site))
-    given = enumerate(site.cell.model.services)
+    given = enumerate(site.model.services)
     return (
         *own,
         *(service.plan(replace(site, number=number)) for number, service in given),

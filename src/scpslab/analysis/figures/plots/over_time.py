@@ -38,7 +38,7 @@ from scpslab.documents import key
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 
 if TYPE_CHECKING:
-    from scpslab.analysis.metrics.data_flows import Transfer
+    from scpslab.analysis.run import Transfer
 
 MS_PER_S = 1e3
 MOST_CELLS = 4  # that are drawn over each other without being asked for

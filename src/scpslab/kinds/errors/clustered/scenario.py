@@ -16,7 +16,7 @@ from scpslab.scenario.errors import MODELS, BitErrorRate
 from scpslab.kinds.errors.clustered.plan import Clustered
 
 if TYPE_CHECKING:
-    from scpslab.scenario.vectors import Draws, GapVector
+    from scpslab.scenario.draws import Draws, GapVector
 
 
 class ClusteredModel(BitErrorRate):

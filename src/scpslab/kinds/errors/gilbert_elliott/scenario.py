@@ -14,7 +14,7 @@ from scpslab.scenario.errors import MODELS, ErrorModel
 from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
 
 if TYPE_CHECKING:
-    from scpslab.scenario.vectors import Draws, GapVector
+    from scpslab.scenario.draws import Draws, GapVector
 
 BLOCK = 1 << 14
 # Errors in a visit of a state. With fewer, drawing the visits takes hours, for nearly all bring none; and nearly none
@@ -51,7 +51,7 @@ class GilbertElliottModel(ErrorModel):
         """
         import numpy as np
 
-        from scpslab.scenario.vectors import NEVER, log_of_miss
+        from scpslab.scenario.draws import NEVER, log_of_miss
 
         leave = (settings.good_to_bad_per_bit, settings.bad_to_good_per_bit)
         ber = (settings.ber_good, settings.ber_bad)
@@ -86,7 +86,7 @@ class GilbertElliottModel(ErrorModel):
 
 
 def _stream(draws: Draws) -> Iterator[float]:
-    from scpslab.scenario.vectors import log
+    from scpslab.scenario.draws import log
 
     while True:
         yield from log(draws.uniform(BLOCK)).tolist()

@@ -9,7 +9,7 @@ from scpslab.scenario.errors import MODELS, BitErrorRate
 from scpslab.kinds.errors.independent.plan import Independent
 
 if TYPE_CHECKING:
-    from scpslab.scenario.vectors import Draws, GapVector
+    from scpslab.scenario.draws import Draws, GapVector
 
 
 class IndependentModel(BitErrorRate):

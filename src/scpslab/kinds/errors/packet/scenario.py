@@ -13,7 +13,7 @@ from scpslab.scenario.errors import MODELS, ErrorModel
 from scpslab.kinds.errors.packet.plan import PacketLoss
 
 if TYPE_CHECKING:
-    from scpslab.scenario.vectors import Draws, GapVector
+    from scpslab.scenario.draws import Draws, GapVector
 
 
 class PacketLossModel(ErrorModel):

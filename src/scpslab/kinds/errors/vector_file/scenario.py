@@ -27,7 +27,7 @@ from scpslab.scenario.errors import LONGEST_MAP_BITS, MODELS, ErrorModel, bits_a
 from scpslab.kinds.errors.vector_file.plan import VectorFile
 
 if TYPE_CHECKING:
-    from scpslab.scenario.vectors import Draws, GapVector
+    from scpslab.scenario.draws import Draws, GapVector
 
 # What file systems take.
 LONGEST_PART_BYTES = 255

@@ -96,7 +96,7 @@ class GatewayService(Service):
 
     def derived(self, site: Site) -> Mapping[str, object]:
         """A device of its own, and of the path to the other gateway what the scenario leaves out."""
-        path = self._path(site.cell.surveyed.network)
+        path = self._path(site.network)
         rate_bps = None if self.rate == "none" else self.rate or path.rate_that_fits(self.mtu)
         rtt_ns = self.rtt or max(1, path.rtt_ns)
         return {

@@ -7,20 +7,16 @@ Each is told what `scps send` on its host would be, for all that the host talks 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from scpslab.core.names import node_and_link
 from scpslab.plan.paths import NoPathError
 from scpslab.plan.values import AxisValue
 from scpslab.plan.ways import Way
 from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
-from scpslab.scenario.services import KINDS, Service, Site
+from scpslab.scenario.services import KINDS, Around, Service, Site
 from scpslab.scenario.workloads import Setting
 
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
-
-if TYPE_CHECKING:
-    from scpslab.scenario.model import ScenarioFile
 
 NAME = "gateway-{host}"
 LAN, WAN = "gw-lan", "gw-wan"
@@ -36,7 +32,7 @@ class HostGateway(Service):
     def of_lab(cls, site: Site) -> Iterator[HostGatewayService]:
         """One for each host that needs it."""
         hosts = dict.fromkeys(site.setting.hosts, "host")
-        for name, host in cls.own(site.cell.model, hosts).items():
+        for name, host in cls.own(site.model, hosts).items():
             yield HostGatewayService(
                 name=name,
                 node=host,
@@ -48,7 +44,7 @@ class HostGateway(Service):
             )
 
     @classmethod
-    def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
+    def own(cls, model: Around, nodes: Mapping[str, str]) -> Mapping[str, str]:
         """One on each host where unmodified programs run: workloads, and commands of events and services.
 
         What commands do nobody knows, so one is enough; a host that cannot have a gateway has its kernel's TCP for
@@ -67,7 +63,7 @@ def _settings(site: Site, host: str) -> dict[str, AxisValue]:
     setting = site.setting
     node = setting.hosts[host]
     assert node.scps is not None  # the host's stack is `scps`
-    found = list(_ways(host, _peers(site.cell.model, host), setting))
+    found = list(_ways(host, _peers(site.model, host), setting))
     settings: dict[str, AxisValue] = {**node.scps}
     if mtus := [hop.mtu_bytes for way in found for hop in way]:
         settings["mtu"] = min(mtus)
@@ -95,7 +91,7 @@ def _ways(host: str, others: set[str] | None, setting: Setting) -> Iterator[Way]
             continue
 
 
-def _peers(model: ScenarioFile, host: str) -> set[str] | None:
+def _peers(model: Around, host: str) -> set[str] | None:
     """The other ends of the workloads that need the gateway of `host`, as the scenario writes them; None if it may be
     any, because commands run there.
     """
@@ -105,20 +101,20 @@ def _peers(model: ScenarioFile, host: str) -> set[str] | None:
     return {other for own, other in pairs if node_and_link(own)[0] == host}
 
 
-def _commanded(model: ScenarioFile) -> set[str]:
+def _commanded(model: Around) -> set[str]:
     nodes = (getattr(event, "node", None) for event in model.events or ())
     return {node for node in nodes if node is not None} | {
         service.node for service in model.services if service.runs_commands
     }
 
 
-def _unmodified(model: ScenarioFile) -> Iterator[tuple[str, str]]:
+def _unmodified(model: Around) -> Iterator[tuple[str, str]]:
     for workload in model.workloads:
         if workload.is_unmodified:
             yield workload.from_, workload.to
 
 
-def _can_have_one(model: ScenarioFile, host: str) -> bool:
+def _can_have_one(model: Around, host: str) -> bool:
     part = model.host(host)
     return part.carrier.runs_scps and not part.plan().no_gateway
 

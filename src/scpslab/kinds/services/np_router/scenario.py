@@ -6,17 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from scpslab.core.seeds import stream
 from scpslab.plan.np import LAN, SERIAL_HOP, NpInterface, NpQueue
-from scpslab.scenario.services import KINDS, Service, Site
-from scpslab.scenario.workloads import SEED_DIGITS
+from scpslab.scenario.services import KINDS, Around, Service, Site
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
-
-if TYPE_CHECKING:
-    from scpslab.scenario.model import ScenarioFile
 
 # A router has one device for all that goes over IP; its datagrams pass ten routers (scps-np §8).
 DEVICE, HOPS = "np0", 10
@@ -34,8 +28,8 @@ class NpRouter(Service):
                 node=router,
                 ip=site.np.router_ip(router),
                 device=DEVICE,
-                seed=int(stream(site.cell.scenario.seed, "scps-router", router, site.cell.repeat)[:SEED_DIGITS], 16),
-                default_precedence=site.cell.model.router(router).default_precedence,
+                seed=site.setting.seed("scps-router", router),
+                default_precedence=site.model.router(router).default_precedence,
                 hop_count=HOPS,
                 hosts=site.np.hosts(),
                 next_hops=site.np.next_hops(router),
@@ -43,14 +37,14 @@ class NpRouter(Service):
             )
 
     @classmethod
-    def own(cls, model: ScenarioFile, nodes: Mapping[str, str]) -> Mapping[str, str]:
+    def own(cls, model: Around, nodes: Mapping[str, str]) -> Mapping[str, str]:
         """One on each router, whose name it has."""
         return {name: name for name, kind in nodes.items() if kind == "scps-router"}
 
 
 def _interfaces(site: Site, router: str) -> Iterator[NpInterface]:
     """Its LAN, if there are neighbours, then its serial lines."""
-    settings, network = site.cell.model.router(router), site.np.network
+    settings, network = site.model.router(router), site.np.network
     queue = NpQueue(limit=settings.queue_limit, purge=settings.queue_purge, rule=settings.discard)
     sp = {name: rule for name, rule in settings.sp.items() if rule != "accepted"}
     neighbours = tuple(dict.fromkeys(hop.via for hop in site.np.next_hops(router) if hop.via != SERIAL_HOP))

@@ -11,8 +11,8 @@ from scpslab.scenario.errors import MODELS, ErrorModel
 from scpslab.kinds.errors.every_nth import plan as in_plans
 
 if TYPE_CHECKING:
+    from scpslab.scenario.draws import Draws
     from scpslab.scenario.errors import GapVector
-    from scpslab.scenario.vectors import Draws
 
 
 class EveryNthModel(ErrorModel):
