@@ -9,7 +9,7 @@ Use it in a scenario (`topology: fy97`) or as `mn --custom topologies/fy97.py --
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, OneProduct, Parameters, Queue, duration, moved_hop, rate, size
+from scpslab.topology import Direction, Network, OneProduct, Parameters, Queue, duration, rate, size
 
 PARAMETERS = Parameters(
     lan_rate=rate(
@@ -24,7 +24,6 @@ PARAMETERS = Parameters(
         ),
     ),
     mtu=size("1500 B", "IP MTU everywhere; 102 B gives 50-byte segments with timestamps (apparatus C-08)"),
-    **moved_hop("hop"),
 )
 
 # Of the data path (report 3.1.1; 9600 bit/s is the other value). Of the ACK path the report is silent: the same rate is
@@ -62,7 +61,6 @@ def describe(p: dict) -> Network:
             forward=Direction("forward", p["lan_rate"], ETHERNET_OVERHEAD_BYTES + busy_bytes, own),
             reverse=Direction("return", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue),
             mtu_bytes=p["mtu"],
-            former=("out", "in"),
         )
 
     lan("ws1", "lan1", "10.1.0.1/24", p["source_packet_time"])
@@ -86,7 +84,6 @@ def describe(p: dict) -> Network:
         forward=there,
         reverse=back,
         mtu_bytes=p["mtu"],
-        former=("data", "ack"),
     )
     for host in ("ws1", "ws3"):
         net.route(host, "default", "10.1.0.254")

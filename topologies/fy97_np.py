@@ -10,7 +10,7 @@ loads ws5 (apparatus A-22).
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, Serial, count, moved, rate, size
+from scpslab.topology import Direction, Network, Parameters, Queue, Serial, count, rate, size
 
 PARAMETERS = Parameters(
     bits_per_byte=count(
@@ -32,10 +32,6 @@ PARAMETERS = Parameters(
     ),
     lan_buffer=size("256 KiB", "queue of a LAN interface in wire bytes; never the bottleneck"),
     mtu=size("1500 B", "IP MTU of the LANs, and longest datagram of the line"),
-    data_rate=moved("modem.forward.rate"),
-    ack_rate=moved("modem.return.rate"),
-    data_delay=moved("modem.forward.delay"),
-    ack_delay=moved("modem.return.delay"),
 )
 
 # Of the data path (report 3.3: the rates of configuration 1; 9600 bit/s is the other value). Of the ACK path the report
@@ -61,7 +57,7 @@ def describe(p: dict) -> Network:
     def lan(node: str, switch: str, ip: str | None) -> None:
         queue = Queue(limit_bytes=p["lan_buffer"])
         out, back = (Direction(name, p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue) for name in ("forward", "return"))
-        net.link(node, switch, a_ip=ip, forward=out, reverse=back, mtu_bytes=p["mtu"], former=("out", "in"))
+        net.link(node, switch, a_ip=ip, forward=out, reverse=back, mtu_bytes=p["mtu"])
 
     lan("ws1", "lan1", "10.1.0.1/24")
     lan("ws3", "lan1", "10.1.0.3/24")
@@ -82,7 +78,6 @@ def describe(p: dict) -> Network:
             mru_bytes=p["mtu"],
             is_np=True,
         ),
-        former=("data", "ack"),
     )
     return net
 

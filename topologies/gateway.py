@@ -9,13 +9,12 @@ so that those of a gateway win.
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, OneProduct, Parameters, Queue, duration, moved_hop, rate, size
+from scpslab.topology import Direction, Network, OneProduct, Parameters, Queue, duration, rate, size
 
 PARAMETERS = Parameters(
     lan_rate=rate("100 Mbit/s", "rate of either LAN"),
     lan_delay=duration("0.5 ms", "one-way delay of either LAN"),
     mtu=size("1500 B", "IP MTU everywhere"),
-    **moved_hop("hop"),
 )
 
 FORWARD_BPS, RETURN_BPS = 10_000_000, 1_000_000
@@ -47,7 +46,6 @@ def describe(p: dict) -> Network:
             forward=Direction("forward", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide, p["lan_delay"]),
             reverse=Direction("return", p["lan_rate"], ETHERNET_OVERHEAD_BYTES, wide, p["lan_delay"]),
             mtu_bytes=p["mtu"],
-            former=("up", "down"),
         )
         net.route(host, "default", f"10.{number}.0.254")
 
@@ -64,7 +62,6 @@ def describe(p: dict) -> Network:
         forward=Direction("forward", FORWARD_BPS, HOP_FRAMING_BYTES, OneProduct(), HOP_DELAY_NS),
         reverse=Direction("return", RETURN_BPS, HOP_FRAMING_BYTES, OneProduct(), HOP_DELAY_NS),
         mtu_bytes=p["mtu"],
-        former=("data", "ack"),
     )
     net.route("g1", "default", "10.9.0.2")
     net.route("g2", "default", "10.9.0.1")

@@ -11,19 +11,12 @@ address on `phone` by telephone. What home sends goes by telephone, whatever add
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, moved, rate, size
+from scpslab.topology import Direction, Network, Parameters, Queue, rate, size
 
 PARAMETERS = Parameters(
     lan_rate=rate("100 Mbit/s", "rate of every other link"),
     wide_buffer=size("1 MiB", "queue of every other interface in wire bytes; never the bottleneck"),
     mtu=size("1500 B", "IP MTU everywhere"),
-    sat_rate=moved("sat.forward.rate", "sat.return.rate"),
-    sat_delay=moved("sat.forward.delay", "sat.return.delay"),
-    sat_buffer=moved("sat.forward.queue.limit", "sat.return.queue.limit"),
-    phone_rate=moved("phone.forward.rate", "phone.return.rate"),
-    phone_delay=moved("phone.forward.delay", "phone.return.delay"),
-    phone_buffer=moved("phone.forward.queue.limit", "phone.return.queue.limit"),
-    phone_framing=moved("phone.forward.overhead", "phone.return.overhead"),
 )
 
 SAT_RATE_BPS = 2_000_000
@@ -35,7 +28,6 @@ PHONE_BUFFER_BYTES = 16_000
 PHONE_FRAMING_BYTES = 8  # of PPP
 
 # What the directions of links were called before.
-WAS = "data", "ack"
 ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
 
 
@@ -52,7 +44,7 @@ def describe(p: dict) -> Network:
     def wire(a: str, b: str, name: str, a_ip: str, b_ip: str) -> None:
         queue = Queue(limit_bytes=p["wide_buffer"])
         there, back = (Direction(word, p["lan_rate"], ETHERNET_OVERHEAD_BYTES, queue) for word in ("forward", "return"))
-        net.link(a, b, name=name, a_ip=a_ip, b_ip=b_ip, forward=there, reverse=back, mtu_bytes=p["mtu"], former=WAS)
+        net.link(a, b, name=name, a_ip=a_ip, b_ip=b_ip, forward=there, reverse=back, mtu_bytes=p["mtu"])
 
     wire("server", "core", "lan", "10.1.0.1/24", "10.1.0.254/24")
     wire("core", "noc", "uplink", "10.2.0.1/30", "10.2.0.2/30")
@@ -69,7 +61,6 @@ def describe(p: dict) -> Network:
         # home has no transmitter. A link has two directions all the same; no route leads over this one.
         reverse=Direction("return", SAT_RATE_BPS, 0, satellite, SAT_DELAY_NS),
         mtu_bytes=p["mtu"],
-        former=("data", "unused"),
     )
     phone = Queue(limit_bytes=PHONE_BUFFER_BYTES)
     net.link(
@@ -82,7 +73,6 @@ def describe(p: dict) -> Network:
         forward=Direction("forward", PHONE_RATE_BPS, PHONE_FRAMING_BYTES, phone, PHONE_DELAY_NS),
         reverse=Direction("return", PHONE_RATE_BPS, PHONE_FRAMING_BYTES, phone, PHONE_DELAY_NS),
         mtu_bytes=p["mtu"],
-        former=WAS,
     )
     net.route("server", "default", "lan")
     net.route("core", "10.8.0.0/30", "noc")

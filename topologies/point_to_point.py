@@ -5,11 +5,10 @@ source h1 ══ hop: forward → ═══════ h2 sink
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, moved_hop, size
+from scpslab.topology import Direction, Network, Parameters, Queue, size
 
 PARAMETERS = Parameters(
     mtu=size("1500 B", "IP MTU"),
-    **moved_hop("hop"),
 )
 
 HOP_RATE_BPS = 2_000_000
@@ -35,7 +34,6 @@ def describe(p: dict) -> Network:
         forward=there,
         reverse=back,
         mtu_bytes=p["mtu"],
-        former=("data", "ack"),
     )
     return net
 

@@ -9,7 +9,7 @@ cable, the papers' best case, is the same line without what the simulator adds: 
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Serial, count, duration, moved, size
+from scpslab.topology import Direction, Network, Parameters, Serial, count, duration, size
 
 PARAMETERS = Parameters(
     data_delay=duration(
@@ -47,8 +47,6 @@ PARAMETERS = Parameters(
         0, "characters that PPP escapes, as a number: 0 for none of the control characters, 4294967295 for all 32"
     ),
     header_compression=count(0, "1: PPP compresses TCP/IP headers after Van Jacobson (RFC 1144); 0: it does not"),
-    data_rate=moved("serial.forward.rate"),
-    ack_rate=moved("serial.return.rate"),
 )
 
 BAUD = 115_200  # 2400 to 115200 in the papers
@@ -75,7 +73,6 @@ def describe(p: dict) -> Network:
             asyncmap=p["asyncmap"],
             header_compression=bool(p["header_compression"]),
         ),
-        former=("data", "ack"),
     )
     return net
 

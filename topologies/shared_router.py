@@ -6,17 +6,11 @@ near source ── lan ───────────────────
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, moved, size
+from scpslab.topology import Direction, Network, Parameters, Queue, size
 
 PARAMETERS = Parameters(
     wide_buffer=size("1 MiB", "queue of every other interface in wire bytes; never the bottleneck"),
     mtu=size("1500 B", "IP MTU everywhere"),
-    trunk_rate=moved("trunk.forward.rate", "trunk.return.rate"),
-    trunk_delay=moved("trunk.forward.delay", "trunk.return.delay"),
-    trunk_buffer=moved("trunk.forward.queue.limit"),
-    hop_rate=moved("hop.forward.rate", "hop.return.rate"),
-    hop_delay=moved("hop.forward.delay", "hop.return.delay"),
-    lan_rate=moved("lan.forward.rate", "lan.return.rate"),
 )
 
 TRUNK_RATE_BPS = 2_000_000
@@ -27,7 +21,6 @@ HOP_DELAY_NS = 265_000_000  # apparatus A-09
 LAN_RATE_BPS = 10_000_000
 
 # What the directions of all links were called before.
-WAS = "data", "ack"
 ETHERNET_OVERHEAD_BYTES = 38  # preamble 8, header 14, frame check 4, gap 12
 
 
@@ -50,7 +43,6 @@ def describe(p: dict) -> Network:
         forward=Direction("forward", HOP_RATE_BPS, 0, wide, HOP_DELAY_NS),
         reverse=Direction("return", HOP_RATE_BPS, 0, wide, HOP_DELAY_NS),
         mtu_bytes=p["mtu"],
-        former=WAS,
     )
     net.link(
         "near",
@@ -61,7 +53,6 @@ def describe(p: dict) -> Network:
         forward=Direction("forward", LAN_RATE_BPS, ETHERNET_OVERHEAD_BYTES, wide),
         reverse=Direction("return", LAN_RATE_BPS, ETHERNET_OVERHEAD_BYTES, wide),
         mtu_bytes=p["mtu"],
-        former=WAS,
     )
     net.switch("wire")
     net.link(
@@ -74,7 +65,6 @@ def describe(p: dict) -> Network:
         forward=Direction("forward", TRUNK_RATE_BPS, 0, Queue(limit_bytes=TRUNK_BUFFER_BYTES), TRUNK_DELAY_NS),
         reverse=Direction("return", TRUNK_RATE_BPS, 0, wide, TRUNK_DELAY_NS),
         mtu_bytes=p["mtu"],
-        former=WAS,
     )
     net.route("far", "default", "10.1.0.254")
     net.route("near", "default", "10.2.0.254")

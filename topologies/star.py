@@ -6,7 +6,7 @@ tN ══ hopN: forward → ═══════╝
 """
 
 from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue, count, duration, moved, rate, size
+from scpslab.topology import Direction, Network, Parameters, Queue, count, duration, rate, size
 
 PARAMETERS = Parameters(
     terminals=count(8, "terminals: t1, t2 …, each with a hop: hop1, hop2 …", least=1, most=200),
@@ -15,16 +15,12 @@ PARAMETERS = Parameters(
     hop_delay=duration("265 ms", "one-way delay of every hop"),
     hop_buffer=size("135 kB", "queue before a hop in wire bytes, both ways"),
     mtu=size("1500 B", "IP MTU everywhere"),
-    trunk_rate=moved("trunk.forward.rate", "trunk.return.rate"),
-    trunk_delay=moved("trunk.forward.delay", "trunk.return.delay"),
-    trunk_buffer=moved("trunk.forward.queue.limit", "trunk.return.queue.limit"),
 )
 
 TRUNK_RATE_BPS = 2_000_000
 TRUNK_DELAY_NS = 5_000_000
 TRUNK_BUFFER_BYTES = 135_000  # about one bandwidth-delay product
 # What the directions of all links were called before.
-WAS = "data", "ack"
 
 
 def describe(p: dict) -> Network:
@@ -48,7 +44,6 @@ def describe(p: dict) -> Network:
             forward=Direction("forward", p["data_rate"], 0, hop, p["hop_delay"]),
             reverse=Direction("return", p["ack_rate"], 0, hop, p["hop_delay"]),
             mtu_bytes=p["mtu"],
-            former=WAS,
         )
         net.route(name, "default", f"10.1.{number}.254")
     net.switch("wire")
@@ -62,7 +57,6 @@ def describe(p: dict) -> Network:
         forward=Direction("forward", TRUNK_RATE_BPS, 0, trunk, TRUNK_DELAY_NS),
         reverse=Direction("return", TRUNK_RATE_BPS, 0, trunk, TRUNK_DELAY_NS),
         mtu_bytes=p["mtu"],
-        former=WAS,
     )
     net.route("server", "default", "10.2.0.254")
     return net

@@ -12,11 +12,10 @@ import pytest
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import FORMAT, Plan, read, schema
 from scpslab.plan.cell import CellPlan, Limits
-from scpslab.plan.network import NetworkPlan
-from scpslab.plan.topology import catalogue
 from scpslab.setup import silent
 from tests.lab import forks
 from tests.lab.ran import Cell, Lab, digests, run_plan
+from tests.networks import network_of
 
 ERRORS = {
     "model": "none",
@@ -34,12 +33,6 @@ VERDICTS = {"name": "log", "kind": "losses", "link": "hop", "direction": "forwar
 CELL = CellPlan(
     id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32, limits=Limits(virtual_s=3600, wall_s=120)
 )
-
-
-def network_of(topology: str, **parameters: object) -> NetworkPlan:
-    """The network of a topology."""
-    module = catalogue.module(topology)
-    return module.PARAMETERS.described(module.describe, parameters).plan()
 
 
 @pytest.fixture(scope="session")
@@ -100,9 +93,9 @@ def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
         disorder: dict[str, Any] | None = None,
         events: list[dict[str, Any]] | None = None,
         services: list[dict[str, Any]] | None = None,
-        **parameters: str,
+        **given: str,
     ) -> Cell:
-        network = schema.write(network_of("point_to_point", **parameters))
+        network = schema.write(network_of("point_to_point", **given))
         directions = network["links"][0]["directions"]
         directions[0] |= data or {}
         if queue:

@@ -73,7 +73,7 @@ class Policy:
     def on_start(self, now):
         return [0], now + {patience}
 
-    def on_answer(self, now, answer):
+    def on_ack(self, now, answer):
         return [answer.below], now + {patience}
 
     def on_timer(self, now):

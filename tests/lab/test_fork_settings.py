@@ -24,9 +24,12 @@ from tests.lab.ran import whole
 READER = Path(__file__).parent / "in_guest" / "read_back.py"
 FY97 = """
 topology: fy97
-parameters: {data_rate: 2 Mbit/s, ack_rate: 2 Mbit/s}
 hosts: {ws1: {preset: modern}, ws2: {preset: modern}}
-links: {hop: {forward: {errors: {model: independent, ber: 1e-5}, queue: {discipline: drop-tail, limit: 20 kB}, jitter: 1 ms}}}
+links:
+  hop:
+    return: {rate: 2 Mbit/s}
+    forward:
+      {rate: 2 Mbit/s, jitter: 1 ms, queue: {discipline: drop-tail, limit: 20 kB}, errors: {model: independent, ber: 1e-5}}
 workloads:
   - {kind: bulk, name: transfer, from: ws1, to: ws2, size: 20 kB, segment: 512 B, timeout: 100 s}
 limits: {lab_time: 200 s, wall_time: 200 s}
@@ -76,7 +79,7 @@ CELLS = {
     "limits": ({"limits.lab_time": "300 s", "limits.wall_time": "150 s"}, ""),
 }
 NETWORKS = {
-    "rate": ({"parameters.data_rate": "1 Mbit/s"}, "kernel"),
+    "rate": ({"links.hop.forward.rate": "1 Mbit/s"}, "kernel"),
     "delay": ({"links.hop.forward.delay": "100 ms"}, "kernel"),
     "delay table": ({"links.hop.forward": {"delay_table": TABLE}}, "kernel"),
     "jitter": ({"links.hop.forward.jitter": "2 ms"}, "kernel"),

@@ -54,6 +54,6 @@ def test_small_sizes_are_sent_exactly(run_link):
 
 def test_round_trips_longer_than_the_timers_of_iperf3(run_link):
     """Three seconds for every answer, where its timers are due each second."""
-    cell = run_link([iperf3(bytes=None, duration_ns=10 * 10**9)], data_delay="1500 ms", ack_delay="1500 ms")
+    cell = run_link([iperf3(bytes=None, duration_ns=10 * 10**9)], forward_delay="1500 ms", return_delay="1500 ms")
 
     assert ended(cell)["sum_sent"]["seconds"] == pytest.approx(10, abs=0.1)

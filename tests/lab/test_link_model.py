@@ -27,7 +27,9 @@ def wrong_bits(errors):
 
 def test_rate_holds_within_a_thousandth(run_link):
     """Twice the rate is offered; what arrives is the rate."""
-    cell = run_link([datagrams(4_000_000, 10, 1000)], capture("h2"), data_rate="2 Mbit/s", data_delay="10 ms").completed
+    cell = run_link(
+        [datagrams(4_000_000, 10, 1000)], capture("h2"), forward_rate="2 Mbit/s", forward_delay="10 ms"
+    ).completed
 
     times = cell.arrival_s("h2")
     measured_bps = (len(times) - 1) * 1000 * 8 / (times[-1] - times[0])
@@ -38,7 +40,7 @@ def test_rate_holds_within_a_thousandth(run_link):
 @pytest.mark.parametrize(("packet_bytes", "framing"), [(100, 0), (1000, 4), (1500, 7)])
 def test_delay_is_propagation_plus_serialisation(run_link, packet_bytes, framing):
     """On an idle link: a packet's own time on the line, framing included, and the propagation delay."""
-    line = {"data_rate": "1 Mbit/s", "data_delay": "265 ms", "framing": f"{framing} B"}
+    line = {"forward_rate": "1 Mbit/s", "forward_delay": "265 ms", "forward_overhead": f"{framing} B"}
     cell = run_link([datagrams(50_000, 10, packet_bytes)], capture("h2"), **line)
 
     # Packet k is sent k packet times (at the generator's rate) after the workload's start at 1 s, when the process is
@@ -56,7 +58,7 @@ def test_delay_is_propagation_plus_serialisation(run_link, packet_bytes, framing
 def test_round_trip_is_both_delays(run_link):
     """ping over unequal delays sees their sum and four packet times."""
     ping = {"name": "rtt", "kind": "ping", "count": 5, "interval_ns": 10**9, "payload_bytes": 56} | START | HOP
-    line = {"data_rate": "1 Mbit/s", "ack_rate": "8 kbit/s", "data_delay": "3 ms", "ack_delay": "120 ms"}
+    line = {"forward_rate": "1 Mbit/s", "return_rate": "8 kbit/s", "forward_delay": "3 ms", "return_delay": "120 ms"}
     cell = run_link([ping], **line)
 
     replies = [line["rtt_ms"] for line in cell.records("rtt") if "rtt_ms" in line]
@@ -69,7 +71,7 @@ def test_round_trip_is_both_delays(run_link):
 @pytest.mark.parametrize("limit", ["10 kB", "33333 B"])
 def test_queue_limit_is_exact(run_link, limit):
     """Offered twice the rate, the queue drops exactly what a replay of arrivals and departures drops."""
-    account = run_link([datagrams(4_000_000, 5, 1000)], data_rate="2 Mbit/s", data_buffer=limit).account()
+    account = run_link([datagrams(4_000_000, 5, 1000)], forward_rate="2 Mbit/s", forward_limit=limit).account()
     limit_bytes = int(float(limit.split()[0]) * (1000 if "kB" in limit else 1))
     departures: list[float] = []
     drops = 0
@@ -89,7 +91,7 @@ def test_queue_limit_is_exact(run_link, limit):
 def test_queue_limit_in_packets(run_link):
     """A limit in packets counts packets."""
     queue = {"limit_bytes": None, "limit_packets": 7}
-    account = run_link([datagrams(4_000_000, 2, 500)], queue=queue, data_rate="2 Mbit/s").account()
+    account = run_link([datagrams(4_000_000, 2, 500)], queue=queue, forward_rate="2 Mbit/s").account()
 
     assert account["most_packets"] == 7
     assert account["queue_packets"] > 0
@@ -102,7 +104,7 @@ def test_loss_follows_length_and_bit_error_rate(run_link, ber, packet_bytes):
     errors = {"model": "independent", "settings": {"ber": ber}, "seed": stream(1, "link model", packet_bytes, ber)}
     packets = 9000
     load = datagrams(packets * packet_bytes * 8, 1, packet_bytes)
-    account = run_link([load], errors=errors, data_rate="200 Mbit/s", data_buffer="1 MB").account()
+    account = run_link([load], errors=errors, forward_rate="200 Mbit/s", forward_limit="1 MB").account()
     hit = np.unique(wrong_bits(errors) // (8 * packet_bytes))
     expected = 1 - (1 - ber) ** (8 * packet_bytes)
     low, high = stats.binom.interval(0.99, account["offered_packets"], expected)
@@ -124,7 +126,7 @@ def test_a_stored_vector_hits_from_its_first_bit_on_and_repeats(run_link, tmp_pa
     settings = {"file": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     errors = {"model": "vector-file", "settings": settings}
     load = datagrams(packets * 800, 1, 100)
-    cell = run_link([load], VERDICTS, errors=errors, data_rate="20 Mbit/s", data_buffer="1 MB")
+    cell = run_link([load], VERDICTS, errors=errors, forward_rate="20 Mbit/s", forward_limit="1 MB")
 
     bits = [turn * period + bit for turn in range(packets * 800 // period + 1) for bit in (0, 2000, 20_000)]
     lost = sorted({bit // 800 + 1 for bit in bits if bit < packets * 800})
@@ -159,7 +161,7 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
     """A twentieth of 4,000 long and 4,000 short packets: exactly those drawn, as many as a binomial law has."""
     model = {"model": "packet", "settings": {"loss": 0.05}}
     kinds = [datagrams(1_500 * 8 * 400, 10, 1500, "long"), datagrams(100 * 8 * 400, 10, 100, "short", 5003)]
-    cell = run_link(kinds, VERDICTS, errors=model, data_rate="10 Mbit/s")
+    cell = run_link(kinds, VERDICTS, errors=model, forward_rate="10 Mbit/s")
 
     account, log = cell.account(), cell.records("log")
     drawn = lost_packets(schema.read(Errors, ERRORS | model))
@@ -183,7 +185,7 @@ def test_packet_loss_that_is_used_up_fails_the_cell(run_link):
 def test_outage_takes_what_arrives_in_it(run_link):
     """10 packets a second and an outage of one second: ten packets are lost, for that cause."""
     errors = {"outages": [[2_000_000_000, 3_000_000_000]]}
-    line = {"data_rate": "10 Mbit/s", "data_delay": "1 ms"}
+    line = {"forward_rate": "10 Mbit/s", "forward_delay": "1 ms"}
     account = run_link([datagrams(80_000, 4, 1000)], errors=errors, **line).account()
     assert account["outage_packets"] == 10
     assert account["delivered_packets"] == account["offered_packets"] - 10
@@ -193,7 +195,7 @@ def test_a_packet_after_many_outages_meets_the_one_that_lasts(run_link):
     """20,000 in which nothing is sent come before it, one of them within another."""
     past = [[n * 40_000, n * 40_000 + 20_000] for n in range(20_000)]
     errors = {"outages": [*past, [900_000_000, 2_000_000_000], [10_000, 15_000]]}
-    line = {"data_rate": "10 Mbit/s", "data_delay": "1 ms"}
+    line = {"forward_rate": "10 Mbit/s", "forward_delay": "1 ms"}
     account = run_link([datagrams(80_000, 4, 1000)], errors=errors, **line).account()
     assert account["outage_packets"] == 10
     assert account["delivered_packets"] == account["offered_packets"] - 10
@@ -220,7 +222,7 @@ def test_outages_begin_with_the_epoch(run_link):
 def test_a_queue_of_more_packets_than_the_lab_can_follow_fails_the_cell(run_link):
     """Departures of 65,536 packets are known; drops after that would come too early."""
     load, queue = datagrams(80_000_000, 1, 100), {"limit_bytes": None, "limit_packets": 80_000}
-    cell = run_link([load], queue=queue, data_rate="8 Mbit/s")
+    cell = run_link([load], queue=queue, forward_rate="8 Mbit/s")
     assert cell.status == "failed"
     assert re.search(r"hop\.forward: found \d+ packets in the queue; expected at most 65536", cell.reason)
 
@@ -245,7 +247,7 @@ def test_a_capture_that_lost_packets_fails_the_cell(run_link):
 def test_flipped_bits_are_found_by_the_checksum(run_link):
     """Packets arrive damaged; the receiver's UDP checksum finds every one, so its program sees only the others."""
     errors = {"model": "independent", "settings": {"ber": 2e-5}, "action": "flip"}
-    cell = run_link([datagrams(2_400_000, 2, 1500)], errors=errors, data_rate="10 Mbit/s")
+    cell = run_link([datagrams(2_400_000, 2, 1500)], errors=errors, forward_rate="10 Mbit/s")
 
     account, sink = cell.account(), cell.line("datagrams", event="sink")
     assert account["corrupt_packets"] == 0
@@ -256,7 +258,7 @@ def test_flipped_bits_are_found_by_the_checksum(run_link):
 def test_delay_table_never_reorders(run_link):
     """The delay falls from 300 ms to 20 ms in mid-stream: packets keep their order."""
     falls = {"delay_table": [[0, 300_000_000], [2_000_000_000, 20_000_000]]}
-    cell = run_link([datagrams(800_000, 3, 1000)], capture("h1"), capture("h2"), data=falls, data_rate="10 Mbit/s")
+    cell = run_link([datagrams(800_000, 3, 1000)], capture("h1"), capture("h2"), data=falls, forward_rate="10 Mbit/s")
 
     sent, received = cell.arrival_s("h1"), cell.arrival_s("h2")
     assert len(sent) == len(received) == 300
@@ -273,8 +275,8 @@ def test_disorder_is_as_asked_and_closes_the_account(run_link):
         errors={"model": "independent", "settings": {"ber": 1e-5}},
         disorder={"duplicate": 0.1, "seed": "a1" * 32},
         data={"jitter_ns": 30_000_000},
-        data_rate="10 Mbit/s",
-        data_delay="100 ms",
+        forward_rate="10 Mbit/s",
+        forward_delay="100 ms",
     )
 
     account = cell.account()
@@ -315,7 +317,7 @@ def managed(discipline, limit_bytes, least_bytes, most_bytes):
 def test_managed_queues_hold_the_rate(run_link, discipline):
     """RED and CoDel hold the rate, drop what is too much, and the account closes."""
     queue = managed(discipline, 60_000, 15_000, 30_000)
-    cell = run_link([datagrams(3_000_000, 5, 1000)], capture("h2"), queue=queue, data_rate="2 Mbit/s")
+    cell = run_link([datagrams(3_000_000, 5, 1000)], capture("h2"), queue=queue, forward_rate="2 Mbit/s")
 
     account, times = cell.account(), cell.arrival_s("h2")
     assert account["queue_packets"] > 100
@@ -328,7 +330,7 @@ def test_managed_queues_hold_the_rate(run_link, discipline):
 def test_only_managed_queues_drop_before_they_are_full(run_link, discipline, drops):
     """What comes too fast, 625 kB in 5 s, fits into the queue: tail drop has no reason to drop any of it."""
     queue = managed(discipline, 1_000_000, 20_000, 200_000)
-    account = run_link([datagrams(3_000_000, 5, 1000)], queue=queue, data_rate="2 Mbit/s").account()
+    account = run_link([datagrams(3_000_000, 5, 1000)], queue=queue, forward_rate="2 Mbit/s").account()
 
     assert (account["queue_packets"] > 0) == drops
     assert account["closes"]

@@ -40,7 +40,7 @@ def flows() -> list[tuple[str, str, str]]:
     ends = []
     for name in catalogue.names():
         module = catalogue.module(name)
-        network = module.PARAMETERS.described(module.describe, {})
+        network = module.describe(module.PARAMETERS.read({}))
         # Over routers of SCPS-NP no echo comes back: tests of SCPS-NP have their own counts.
         if all(node.kind != "scps-router" for node in network.nodes):
             sinks = [address.name for address in addresses(network) if address.node == network.roles["sink"]]

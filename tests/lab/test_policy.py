@@ -11,9 +11,10 @@ from scpslab.runs import archive
 from tests.lab.ran import Cell, Ran
 
 SCENARIO = """
-parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s}
 links:
-  hop: {forward: {errors: {model: independent, ber: 3e-5}}}
+  hop:
+    forward: {rate: 1 Mbit/s, delay: 100 ms, errors: {model: independent, ber: 3e-5}}
+    return: {delay: 100 ms}
 workloads:
   - {kind: policy, name: transfer, policy: policy_0.py, from: h1, to: h2, size: 20 kB, timeout: 60 s}
 probes:
@@ -83,8 +84,6 @@ CODE["an answer before it was asked"] = (
     'import os\nos.write(1, b\'{"send": [0], "wake": null}\\n\')\n' + CODE["silence"]
 )
 CODE["right"] = STOP_AND_WAIT
-# Its method had another name up to 0.3.0.
-CODE["former"] = STOP_AND_WAIT.replace("on_ack", "on_answer")
 CODE["an endless loop"] = BEGIN + "    def on_start(self, now):\n        while True: pass\n"
 FILES = {name: f"policy_{number}.py" for number, name in enumerate(CODE)}
 
@@ -115,11 +114,6 @@ def test_a_policy_moves_every_byte_and_what_it_sent_is_counted(ran, cells):
     assert int(row["sent_packets"]) == account["offered_packets"] == 21 + int(row["resent_packets"])
     assert int(row["resent_packets"]) == account["corrupt_packets"] > 0
     assert float(row["efficiency"]) == pytest.approx(21 / int(row["sent_packets"]))
-
-
-def test_the_former_name_of_a_method_is_still_called(cells):
-    former, right = (cells[name].line("transfer", event="end") for name in ("former", "right"))
-    assert former["transfer_s"] == right["transfer_s"]
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -42,7 +42,7 @@ def shown(engine, tmp_path):
     """What tc says after four seconds of a quarter more than the line takes: 56 kB wait, within RED's range."""
 
     def run(**queue) -> str:
-        network = schema.write(network_of("point_to_point", data_rate="2 Mbit/s", data_buffer="1 MB"))
+        network = schema.write(network_of("point_to_point", forward_rate="2 Mbit/s", forward_limit="1 MB"))
         network["links"][0]["directions"][0]["queue"] |= queue
         command, load = "tc -s -d qdisc show dev h1-hop", datagrams(2_500_000, 5, 1000)
         return typed(engine, tmp_path, network, command, 4_900_000_000, workloads=[load])

@@ -72,7 +72,7 @@ def frame_bytes(line: dict[str, Any]) -> float:
 @pytest.mark.parametrize("baud", [2400, 9600, 115_200])
 def test_rate_holds_within_a_thousandth(run_serial, baud):
     """More is offered than the line takes; full frames arrive at the baud rate, ten bits a byte."""
-    cell = run_serial(sent(baud, 30, 1000), data_rate=f"{baud} bit/s", inherent_delay="0 ms").completed
+    cell = run_serial(sent(baud, 30, 1000), forward_rate=f"{baud} bit/s", inherent_delay="0 ms").completed
 
     times, line = cell.arrival_s("ground"), direction(cell)
     measured_baud = (len(times) - 1) * frame_bytes(line) * 10 / (times[-1] - times[0])
@@ -85,7 +85,7 @@ def test_rate_holds_within_a_thousandth(run_serial, baud):
 def test_round_trip_is_both_delays_and_both_frame_times(run_serial, data_baud, ack_baud):
     """Within one byte time of the slower direction (ping prints three digits)."""
     ping = {"name": "rtt", "kind": "ping", "count": 5, "interval_ns": 10**10, "payload_bytes": 56}
-    rates = {"data_rate": f"{data_baud} bit/s", "ack_rate": f"{ack_baud} bit/s"}
+    rates = {"forward_rate": f"{data_baud} bit/s", "return_rate": f"{ack_baud} bit/s"}
     delays = {"data_delay": "60 ms", "ack_delay": "3 ms", "inherent_delay": "0 ms"}
     cell = run_serial(ping | START | OVER_SERIAL, **rates, **delays)
 
@@ -172,7 +172,7 @@ def test_hosts_settings_reach_the_route_to_the_peer(run_serial):
 
 def test_an_impatient_transfer_is_incomplete(run_serial):
     """A file that needs 10 s and a timeout of 5 s: the cell ends in time and says why."""
-    cell = run_serial(ftp("put", "passive", timeout_s=5), data_rate="9600 bit/s")
+    cell = run_serial(ftp("put", "passive", timeout_s=5), forward_rate="9600 bit/s")
 
     assert cell.status == "incomplete"
     assert "timeout" in cell.reason

@@ -11,11 +11,10 @@ from tests.lab.ran import Cell, Ran
 from scpslab.kinds.workloads.policy.lab import content
 
 SCENARIO = """
-parameters: {data_delay: 100 ms, ack_delay: 100 ms, data_rate: 1 Mbit/s, ack_rate: 1 Mbit/s}
 links:
   hop:
-    forward: {errors: {model: packet, loss: 10 %}, duplicate: 0.3}
-    return: {errors: {model: packet, loss: 10 %}}
+    forward: {rate: 1 Mbit/s, delay: 100 ms, errors: {model: packet, loss: 10 %}, duplicate: 0.3}
+    return: {rate: 1 Mbit/s, delay: 100 ms, errors: {model: packet, loss: 10 %}}
 workloads:
   - {kind: transport, name: transfer, program: ends_0.py, from: h1, to: h2, size: 20 kB, timeout: 60 s}
 probes:

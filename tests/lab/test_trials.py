@@ -33,7 +33,7 @@ NOISY = """kind: scenario
 version: 1
 title: Noisy
 topology: point_to_point
-parameters: {data_rate: 100 kbit/s, data_delay: 100 ms, ack_delay: 100 ms}
+links: {hop: {forward: {rate: 100 kbit/s, delay: 100 ms}, return: {delay: 100 ms}}}
 workloads:
   - {kind: policy, name: transfer, policy: policy.py, from: h1, to: h2, size: 5 kB, timeout: 60 s}
 limits: {wall_time: 8 s}

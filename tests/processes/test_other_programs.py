@@ -70,8 +70,8 @@ def test_a_browser_shows_a_report_on_a_phone_and_a_desk(campaign_dir, tmp_path, 
 SETTINGS = (
     "workloads.transfer.size=100 kB",
     "workloads.transfer.segment=512 B",
-    "parameters.data_rate=1 Mbit/s",
-    "parameters.data_delay=100 ms",
+    "links.hop.forward.rate=1 Mbit/s",
+    "links.hop.forward.delay=100 ms",
     "sweep.ber=[0, 1e-05]",
     'title=It\'s $HOME; `more` "words" & <b>',
 )

@@ -15,7 +15,6 @@ from typing import Annotated, Any, Never
 import typer
 from typer.core import TyperGroup
 
-from scpslab.cli.renamed import todays_words
 from scpslab.cli.terminal import for_readers, harmless
 from scpslab.core.choices import one_of
 from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
@@ -32,7 +31,6 @@ GROUPS = {
     },
     "Experiment": {
         "validate": ("scpslab.cli.validate", "Check a scenario or campaign, and run nothing."),
-        "migrate": ("scpslab.cli.migrate", "Rewrite scenario files in today's words."),
         "plan": ("scpslab.cli.plan", "Show what a run would do: its cells, a plan, paths, or the cost."),
         "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
         "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
@@ -235,7 +233,7 @@ def _options(
 def main() -> None:
     """Runs the command line and exits."""
     try:
-        words = todays_words(sys.argv[1:])
+        words = sys.argv[1:]
         program(words)(words, prog_name="scpslab")
     except ScpslabError as error:
         sys.exit(complain(error))

@@ -87,8 +87,8 @@ def _topologies() -> Table:
 
 
 def _rows_of(parameters: Parameters, topology: str) -> Iterator[tuple[str, str, str]]:
-    """Parameters, links with a delay or a serial line (one of several that are alike), and former parameters."""
-    for name, spec in parameters.own.items():
+    """Parameters, links with a delay or a serial line (one of several that are alike)."""
+    for name, spec in parameters.declared.items():
         yield name, "calculated" if spec.default is None else spec.text(spec.default), spec.doc
     network = catalogue.module(topology).describe(parameters.read({}))
     alike: set[tuple[str, ...]] = set()
@@ -98,9 +98,6 @@ def _rows_of(parameters: Parameters, topology: str) -> Iterator[tuple[str, str, 
             for direction, text in zip(link.directions, texts, strict=True):
                 yield f"links.{link.name}.{direction.name}", "", text
             alike.add(texts)
-    former = [f"{name} ({', '.join(spec.moved_to)})" for name, spec in parameters.declared.items() if spec.moved_to]
-    if former:
-        yield "former names", "", ", ".join(former)
 
 
 def _presets() -> Table:

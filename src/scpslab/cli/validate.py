@@ -54,8 +54,6 @@ def validate(
         _campaign(name, set_ or [], is_trusted=trust)
         return
     loaded = scenario.load(name, set_ or [], OnDisk(is_trusted=trust))
-    for note in loaded.notes:
-        typer.echo(harmless(note), err=True)
     planned = checked_plans(loaded)
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)

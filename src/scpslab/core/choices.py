@@ -9,12 +9,32 @@ from collections.abc import Iterable
 # A longer list is not read: of more names, only the nearest are shown.
 LONGEST_LIST, MOST_NEAR = 24, 6
 # Digits behind a point are no number of their own: 1.05 is not 1.5.
+# Words of 0.3.0, each with today's.
+FORMER = (
+    ("ack", "return"),
+    ("congestion", "congestion_control"),
+    ("congestion", "background"),
+    ("data", "forward"),
+    ("loss", "loss_response"),
+    ("p_bad_good", "bad_to_good_per_bit"),
+    ("p_good_bad", "good_to_bad_per_bit"),
+    ("packet-loss", "packet"),
+    ("patience", "timeout"),
+    ("script", "events"),
+    ("verdicts", "losses"),
+    ("virtual", "lab_time"),
+    ("wall", "wall_time"),
+)
 LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 
 
 def one_of(word: object, choices: Iterable[object]) -> str:
-    """`expected one of …`, then what to do: the message suggests the nearest choice, if one is near."""
+    """`expected one of …`, then what to do: the message suggests the nearest choice, if one is near, or names today's
+    word for one of 0.3.0.
+    """
     names = [str(choice) for choice in choices]
+    if now := next((now for was, now in FORMER if was == word and now in names), None):
+        return renamed(now)
     close = _nearest(str(word), names)
     if len(names) > LONGEST_LIST:
         near = difflib.get_close_matches(str(word), names, n=MOST_NEAR, cutoff=0.5)
@@ -30,6 +50,11 @@ def one_of(word: object, choices: Iterable[object]) -> str:
         if names
         else f"{expected}. Remove it."
     )
+
+
+def renamed(now: str) -> str:
+    """What to say of a word of 0.3.0 that is called `now` today."""
+    return f"expected {now}, its name since 0.4.0, which can translate the file. Correct the word."
 
 
 def _nearest(word: str, names: list[str]) -> str:

@@ -11,13 +11,6 @@ from typing import ClassVar, TypeVar
 
 T = TypeVar("T")
 
-# Kinds by the names that they had up to 0.3.0, in files of that time and in the names of random streams.
-FORMER: dict[str, dict[str, str]] = {
-    "workloads": {"congestion": "background"},
-    "probes": {"verdicts": "losses"},
-    "errors": {"packet-loss": "packet"},
-}
-
 
 class Registry(Mapping[str, T]):
     """Kinds of a family by name, as one layer knows them.

@@ -7,6 +7,21 @@ from __future__ import annotations
 import hashlib
 import json
 
+# A stream keeps the name with which it began: another one moves every draw. Error models and their keys by today's
+# words; then the two directions of links, by topology and link (ANY: every other link).
+BEGAN_AS = {"packet": "packet-loss", "good_to_bad_per_bit": "p_good_bad", "bad_to_good_per_bit": "p_bad_good"}
+ANY = "*"
+DIRECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "fy97": {"hop": ("data", "ack"), ANY: ("out", "in")},
+    "fy97_np": {"modem": ("data", "ack"), ANY: ("out", "in")},
+    "gateway": {"hop": ("data", "ack"), ANY: ("up", "down")},
+    "one_way_satellite": {"sat": ("data", "unused"), ANY: ("data", "ack")},
+    "point_to_point": {ANY: ("data", "ack")},
+    "sgls": {ANY: ("data", "ack")},
+    "shared_router": {ANY: ("data", "ack")},
+    "star": {ANY: ("data", "ack")},
+}
+
 
 def stream(root: int, *names: object) -> str:
     """64 hex digits for the stream of that name under a scenario's seed."""

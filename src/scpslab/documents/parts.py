@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from enum import Enum
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, Union
 
@@ -32,22 +31,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticKnownError, core_schema
 
 
-class Mark(Enum):
-    """What a text stands for; in the annotation of a field, of a mapping's keys or of a list's items."""
-
-    PATH = "a path into the file"
-    DIRECTION = "a direction of a link"
-
-
 class Part(BaseModel):
-    """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused.
-
-    `former_keys`: keys by the names that they once had ("" where there is none any more); `former_values`: of a key,
-    values by theirs.
-    """
-
-    former_keys: ClassVar[Mapping[str, str]] = {}
-    former_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True)
 

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from scpslab.core import units
-from scpslab.documents.parts import Mark, Spelt
+from scpslab.documents.parts import Spelt
 
 PACKETS = re.compile(r"^\s*(\d+)\s*packets?\s*$")
 # A name of the project's, or the path of a file: "mine.py" alone could be either.
@@ -246,8 +246,6 @@ NAME = Spelt(
     r"^[a-z][a-z0-9_-]{0,39}$", "a name: a small letter first, then small letters, digits, - and _, 40 at most"
 )
 Name = Annotated[str, NAME]
-DirectionName = Annotated[str, NAME, Mark.DIRECTION]
-PathText = Annotated[str, Mark.PATH]
 TopologyName = Annotated[
     str,
     AfterValidator(_topology),

@@ -21,7 +21,7 @@ def topo(parameters: Parameters, describe: Callable[[dict[str, int | None]], Net
         from scpslab.lab.wiring import indexed  # noqa: PLC0415
 
         values = {name: MISSING_SPACE.sub(r"\1 \2", str(value)) for name, value in given.items()}
-        network = parameters.described(describe, values).plan()
+        network = describe(parameters.read(values)).plan()
         return PlanTopo(network, indexed(network), standalone=True)
 
     return build

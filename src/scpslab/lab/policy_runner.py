@@ -135,15 +135,11 @@ ANSWERS: dict[str, tuple[dict[str, typing.Callable[[typing.Any], typing.Any]], s
         '(datagrams, delivered, wake), such as ([b"a datagram"], b"bytes", now + 0.5) or ([], b"", None)',
     ),
 }
-# The name that a call had up to 0.3.0.
-FORMER = {"on_ack": "on_answer"}
 
 
 def answer(program: typing.Any, class_: str, event: dict[str, typing.Any]) -> dict[str, typing.Any]:
     """What the program wants."""
     call, (parts, expected) = event["call"], ANSWERS[class_]
-    if call in FORMER and not hasattr(program, call):
-        call = FORMER[call]
     found = getattr(program, call)(event["now"], *map(value, event["given"]))
     try:
         return {name: part(one) for (name, part), one in zip(parts.items(), found, strict=True)}

@@ -16,7 +16,6 @@ from scpslab.core.strict_json import JsonObject
 from scpslab.plan import schema
 from scpslab.plan.cell import FORMAT, Plan
 from scpslab.plan.consistency import network_problems, problems
-from scpslab.plan.format_1 import upgraded
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import Problem
 from scpslab.plan.schema import PlanError
@@ -29,11 +28,11 @@ def read(fields: object) -> Plan:
         PlanError: the first thing in it that cannot be, and where.
     """
     if isinstance(fields, dict):
-        newer = fields.get("format")
-        if isinstance(newer, int) and not isinstance(newer, bool) and newer > FORMAT:
-            raise PlanError(f"format: found {schema.shown(newer)}; expected at most {FORMAT}, what this scpslab knows")
-        if newer == 1:
-            fields = upgraded(fields)
+        found = fields.get("format")
+        if type(found) is int and found > FORMAT:
+            raise PlanError(f"format: found {schema.shown(found)}; expected at most {FORMAT}, what this scpslab knows")
+        if type(found) is int and found == 1:
+            raise PlanError(f"format: found 1, that of scpslab 0.3.0; expected {FORMAT}, or scpslab 0.4.0 to read it")
     plan = schema.read(Plan, fields)
     for problem in problems(plan):
         raise _error(problem)

@@ -11,9 +11,9 @@ import yaml
 
 from scpslab.core import units
 from scpslab.core.errors import ScenarioError
-from scpslab.scenario.former import read_today
+from scpslab.documents.document import read
 from scpslab.scenario.load import FOLDER, load, resolved_yaml
-from scpslab.scenario.model import ScenarioFile
+from scpslab.scenario.model import FORM, ScenarioFile
 from scpslab.scenario.paths import Data
 
 # Keys that change which cells run or what is recorded of them, but not what a cell is.
@@ -31,7 +31,7 @@ def altered(name: str, resolved: Path) -> tuple[str, ...]:
         return ()
     try:
         # The file may come from a stranger: it is read, and no topology that it names is run.
-        mine = read_today(resolved).document.held_against(ScenarioFile)
+        mine = read(resolved, FORM).held_against(ScenarioFile)
         return tuple(
             _changes(base, mine.model_dump(mode="json", by_alias=True, exclude={"variants"}, exclude_none=True))
         )

@@ -20,7 +20,7 @@ from scpslab.documents import Form, Part, key, read
 from scpslab.documents import load as load_document
 from scpslab.documents.document import as_tuples
 from scpslab.documents.parts import Version
-from scpslab.documents.quantities import Name, PathText, value_text
+from scpslab.documents.quantities import Name, value_text
 from scpslab.documents.yaml_lines import read_value
 from scpslab.scenario.load import FOLDER, RENAMED, Scenario, base_label, current_name, load, names, variants_of
 from scpslab.scenario.topologies import Topologies
@@ -43,7 +43,7 @@ class Entry(Part):
         "Default: the whole scenario.",
         example=["quick", "demo"],
     )
-    set: dict[PathText, Any] = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
+    set: dict[str, Any] = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
 
 
 class CampaignVariant(Part):

@@ -22,7 +22,6 @@ from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.consistency import error_problems, problems
-from scpslab.scenario.former import value_today
 from scpslab.scenario.load import Scenario, surveyed_at
 from scpslab.scenario.model import ScenarioFile, axis_values, settings_at
 from scpslab.scenario.paths import Data, PathError, set_value, without_left_out
@@ -243,8 +242,7 @@ def _at_point(
         source = f"{scenario.places.of(('sweep', axis))}={value_text(value)}"
         for path, setting in settings_at(scenario.model.sweep[axis], value).items():
             try:
-                today = value_today(path, setting)
-                changed |= dict.fromkeys(set_value(data, path, today, scenario.network), source)
+                changed |= dict.fromkeys(set_value(data, path, setting, scenario.network), source)
             except PathError as error:
                 wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}: {error}. Correct the path.")
     if wrong:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scpslab.core import units
-from scpslab.core.choices import one_of
+from scpslab.core.choices import one_of, renamed
 from scpslab.core.names import node_and_link
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import Quantity
@@ -37,6 +37,9 @@ from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, Topology, TopologyError
 from scpslab.scenario.workloads import Surroundings, Workload
 
+# What links have that topologies had as parameters in 0.3.0.
+FORMER_PARAMETER = re.compile(r"(?:(?:data|ack|sat|phone|trunk|hop|lan)_|(?=framing))(rate|delay|buffer|framing)")
+NOW_OF_LINKS = {"rate": "rate", "delay": "delay", "buffer": "queue.limit", "framing": "overhead"}
 SMALLEST_MTU, LARGEST_MTU = 68, 65_535  # RFC 791, and what IPv4's length field holds
 SMALLEST_MEMORY_BYTES, LARGEST_MEMORY_BYTES = 128 << 20, 1 << 40
 
@@ -61,7 +64,9 @@ def _parameters(model: ScenarioFile, topology: Topology) -> Iterator[Problem]:
     declared = topology.parameters.declared
     for name, value in model.parameters.items():
         if name not in declared:
-            yield ("parameters", name), f'found the unknown parameter "{name}"; {one_of(name, declared)}'
+            former = FORMER_PARAMETER.fullmatch(name)
+            expected = renamed(f"links.LINK.DIRECTION.{NOW_OF_LINKS[former[1]]}") if former else one_of(name, declared)
+            yield ("parameters", name), f'found the unknown parameter "{name}"; {expected}'
             continue
         try:
             declared[name].read(value)

@@ -42,9 +42,8 @@ class ErrorModel(Part):
         return tuple(cls.model_fields)
 
     def said(self) -> dict[str, Any]:
-        """The values of these keys, under the first names that they had: new words draw no other errors."""
-        first = {now: was for was, now in self.former_keys.items()}
-        return {first.get(name, name): getattr(self, name) for name in self.drawn_from()}
+        """The values of these keys."""
+        return {name: getattr(self, name) for name in self.drawn_from()}
 
     def incomplete(self) -> str | None:
         """What the keys lack, if anything."""

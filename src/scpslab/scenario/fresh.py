@@ -144,7 +144,7 @@ def text(choices: Choices) -> str:
     return TEXT.format(
         title=json.dumps(choices.title, ensure_ascii=False),
         topology=choices.topology,
-        parameters="\n".join(_parameter(name, spec) for name, spec in module.PARAMETERS.own.items()),
+        parameters="\n".join(_parameter(name, spec) for name, spec in module.PARAMETERS.declared.items()),
         link=hop.link.name,
         data=data.name,
         of_data=defaults(data),

@@ -15,15 +15,14 @@ from typing import Any
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
-from scpslab.documents.document import validated
+from scpslab.documents.document import read, validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.documents.yaml_lines import KeyPath, written
 from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
-from scpslab.scenario.former import Words, read_today
 from scpslab.scenario.labels import Given, lies
-from scpslab.scenario.model import ScenarioFile, Variant, axis_values, settings_at
+from scpslab.scenario.model import FORM, ScenarioFile, Variant, axis_values, settings_at
 from scpslab.scenario.paths import Data, PathError, read_override, set_value, without_left_out
 from scpslab.scenario.survey import Surveyed, survey
 from scpslab.scenario.topologies import OnDisk, Topologies
@@ -42,8 +41,7 @@ class Scenario:
 
     `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points
     of the sweep are set in copies of it. `base_name` is the name without the variant. `network` is its topology's.
-    `is_evidence`: whether claims may use its cells (of a variant: whether it says so). `notes`: what the
-    file calls by a former name.
+    `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
     """
 
     name: str
@@ -56,7 +54,6 @@ class Scenario:
     variants: tuple[str, ...]
     topologies: Topologies
     is_evidence: bool
-    notes: tuple[str, ...]
 
     @property
     def path(self) -> Path:
@@ -145,8 +142,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     base, variant = _split(name)
     path = find(base)
     topologies = topologies or OnDisk()
-    today = read_today(path, topologies)
-    document = today.document
+    document = read(path, FORM)
     data, places = document.data, document.places
     data["title"] = data.get("title") or path.stem
     whole = document.held_against(ScenarioFile)
@@ -168,9 +164,9 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         ]
         places = _apply_variant(data, variant, whole, network, places)
     for text in overrides:
-        for key, value in _settings(text, today.words):
-            places = _apply_override(data, text, (key, value), network, places)
-            given.append(Given(_option(text), key, value))
+        key, value = _setting(text)
+        places = _apply_override(data, text, (key, value), network, places)
+        given.append(Given(_option(text), key, value))
     kept, kept_places = without_left_out(data, places)
     model = validated(kept, kept_places, ScenarioFile)
     if found := list(lies(before, given, model, network)):
@@ -187,7 +183,6 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         tuple(whole.variants),
         topologies,
         is_evidence,
-        tuple(today.notes),
     )
 
 
@@ -205,7 +200,7 @@ def variants_of(name: str) -> tuple[str, ...]:
     Raises:
         ScenarioError: there is no such file, or it has another form.
     """
-    return tuple(read_today(find(_split(name)[0])).document.held_against(ScenarioFile).variants)
+    return tuple(read(find(_split(name)[0]), FORM).held_against(ScenarioFile).variants)
 
 
 @cache
@@ -218,7 +213,7 @@ def evidence_variants(name: str) -> frozenset[str]:
     path = FOLDER / f"{name}.yaml"
     if not path.is_file():
         return frozenset({""})
-    variants = read_today(path).document.held_against(ScenarioFile).variants
+    variants = read(path, FORM).held_against(ScenarioFile).variants
     return frozenset({"", *(variant for variant, spec in variants.items() if spec.evidence)})
 
 
@@ -262,10 +257,10 @@ def _option(text: str) -> str:
     return f"--set {text if len(text) <= LONGEST_OPTION else f'{text[:LONGEST_OPTION]}…'}"
 
 
-def _settings(text: str, words: Words) -> list[tuple[str, Any]]:
-    """What an option sets, in today's words."""
+def _setting(text: str) -> tuple[str, Any]:
+    """What an option sets."""
     try:
-        return words.setting(*read_override(text))
+        return read_override(text)
     except PathError as error:
         raise _wrong_option(text, error) from error
 
@@ -357,7 +352,7 @@ def resolved_yaml(scenario: Scenario, renamed: Mapping[str, str] | None = None) 
     if not _is_topology_swept(scenario):
         parameters = scenario.topologies.find(scenario.model.topology, scenario.path.parent).parameters
         values = parameters.read(scenario.model.parameters)
-        own = {name: parameters.own[name].text(value) for name, value in values.items() if value is not None}
+        own = {name: parameters.declared[name].text(value) for name, value in values.items() if value is not None}
         data["parameters"] |= own
     _rename(data, renamed or {})
     return written(data)

@@ -13,15 +13,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
-from scpslab.core.kinds import FORMER
-from scpslab.documents.parts import Mark, OneOf, Part, PartOfKinds, Version, key
+from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
     Count,
-    DirectionName,
     Duration,
     Name,
-    PathText,
     PositiveDuration,
     Probability,
     QueueLimit,
@@ -78,7 +75,6 @@ class Errors(PartOfKinds):
     """
 
     KINDS: ClassVar = MODELS
-    former_values: ClassVar = {"model": FORMER["errors"]}
 
     model: Annotated[str, OneOf(MODELS)] = key(
         "independent",
@@ -199,11 +195,9 @@ class Direction(Part):
 class LinkStep(Part):
     """A link changes while traffic flows."""
 
-    former_keys: ClassVar = {"do": ""}
-
     at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
     link: Name = key(says="Link.", example="hop")
-    direction: DirectionName | None = key(None, says="Direction. Default: both.", example="forward")
+    direction: Name | None = key(None, says="Direction. Default: both.", example="forward")
     ber: float | None = key(
         None, says="Bit error rate from then on, with independent errors.", least=0, most=0.5, example=1e-5
     )
@@ -251,8 +245,6 @@ class LinkStep(Part):
 
 class RunStep(Part):
     """A command runs in a node's shell. Its output is in the logs, its exit code in records/events.jsonl."""
-
-    former_keys: ClassVar = {"do": "", "patience": "timeout"}
 
     at: Duration = key(says="Time of the step, counted from the epoch.", example="6 s")
     node: Name = key(says="Host or router.", example="ws1")
@@ -313,7 +305,7 @@ Event = Annotated[
 class Values(Part):
     """An axis of values: each value is set at all paths."""
 
-    set: Annotated[tuple[PathText, ...], Field(min_length=1)] = key(
+    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(
         says="Paths at which each value is set.", example=["links.hop.*.errors.ber"]
     )
     values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values.", example=[0, 1e-6, 1e-5])
@@ -322,7 +314,7 @@ class Values(Part):
 class Cases(Part):
     """An axis of named cases: each sets several paths."""
 
-    cases: Annotated[dict[str, dict[PathText, Any]], Field(min_length=1)] = key(
+    cases: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = key(
         says="From each label to {path: value}.", example={"bbr": {"hosts.*.preset": "bbr"}}
     )
 
@@ -347,8 +339,6 @@ def settings_at(axis: Values | Cases, value: AxisValue) -> Data:
 
 class Limits(Part):
     """The limits of a cell: time after which a hanging cell is ended, and memory of its guest."""
-
-    former_keys: ClassVar = {"virtual": "lab_time", "wall": "wall_time"}
 
     lab_time: Seconds = key(
         "3600 s",
@@ -441,7 +431,7 @@ class Variant(Part):
     title: str | None = key(
         None, says="Title. Default: that of the file, and the variant's name.", example="The same in a minute"
     )
-    set: dict[PathText, Any] = key(
+    set: dict[str, Any] = key(
         {}, says="From each path to its value, as with --set.", example={"workloads.transfer.size": "100 kB"}
     )
     sweep: dict[str, Annotated[tuple[AxisValue, ...], Field(min_length=1)]] = key(
@@ -464,8 +454,6 @@ def _default_host() -> HostPart:
 class ScenarioFile(Part):
     """An experiment: a topology, its hosts and links, workloads, probes, and a sweep."""
 
-    former_keys: ClassVar = {"script": "events"}
-
     kind: Literal["scenario"] = key(says="The kind of file.", example="scenario")
     version: Version = key(says="Version of the format.", example=1)
     title: str = key("", says="One line. Default: the file's name.", example="Corruption at 2 Mbit/s")
@@ -485,7 +473,7 @@ class ScenarioFile(Part):
     parameters: dict[str, AxisValue] = key(
         {}, says="Parameters of the topology; the others keep their defaults.", example={"mtu": "576 B"}
     )
-    links: dict[str, dict[Annotated[str, Mark.DIRECTION], Direction]] = key(
+    links: dict[str, dict[str, Direction]] = key(
         {},
         says="From each link and direction to the overrides of the topology.",
         example={"hop": {"forward": {"rate": "1 Mbit/s"}}},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
-from scpslab.core.kinds import FORMER, Registry
+from scpslab.core.kinds import Registry
 from scpslab.documents.parts import OneOfKinds, Part
 from scpslab.documents.yaml_lines import Problem
 from scpslab.plan import probes as planned
@@ -15,8 +15,6 @@ from scpslab.scenario.kinds import at_keys, planned_from
 
 class Observer(Part):
     """What a scenario says of a probe; each kind declares these keys where they stand among its own."""
-
-    former_values: ClassVar = {"kind": FORMER["probes"]}
 
     if TYPE_CHECKING:
         kind: str

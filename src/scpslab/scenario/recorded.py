@@ -19,7 +19,7 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.folders import TOPOLOGIES as NAME
 from scpslab.documents.parts import Part
 from scpslab.plan import schema
-from scpslab.plan.topology import Direction, Link, Network, OneProduct, Parameter, Parameters, Queue, Serial
+from scpslab.plan.topology import Link, Network, OneProduct, Parameter, Parameters
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.load import Scenario
 from scpslab.scenario.model import Values as AxisOfValues
@@ -41,7 +41,10 @@ AGAIN = "Export the run again."
 
 
 class RecordedParameter(Part):
-    """A parameter as its topology declares it."""
+    """A parameter as its topology declares it.
+
+    One that 0.4.0 has `moved_to` links is said there in the run's scenario.
+    """
 
     kind: Literal["rate", "duration", "size", "count"]
     default: int | None
@@ -61,7 +64,7 @@ class RecordedFile(Part):
 class RecordedNetwork(Part):
     """A network: the topology and the values of its parameters in base units, and what the topology described for
     them, as a plan has it; `roles` as in a `Network`; `products`: the directions with a queue of one product; `former`:
-    link, former and present name of directions. Format 1 has all that a `Network` has in `network`.
+    of directions the link, the name by which random streams know them, and the name.
     """
 
     topology: str
@@ -71,20 +74,17 @@ class RecordedNetwork(Part):
     products: tuple[tuple[str, str], ...] = ()
     former: tuple[tuple[str, str, str], ...] = ()
 
-    def described(self, version: int) -> Network:
+    def described(self) -> Network:
         """The network.
 
         Raises:
             TopologyError: it cannot be.
         """
         try:
-            if version == 1:
-                network = _of_format_1(self.network)
-            else:
-                plan = plans.read_network(self.network)
-                links = [self._following(link) for link in plan.links]
-                former = {(link, before): today for link, before, today in self.former}
-                network = Network(plan.topology, [*plan.nodes], links, [*plan.serial_links], [], self.roles, former)
+            plan = plans.read_network(self.network)
+            links = [self._following(link) for link in plan.links]
+            streams = {(link, name): was for link, was, name in self.former}
+            network = Network(plan.topology, [*plan.nodes], links, [*plan.serial_links], [], self.roles, streams)
             said = wrong_with(network)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             said = f"found {type(error).__name__}: {error}; expected a network as scpslab records it. {AGAIN}"
@@ -104,35 +104,10 @@ class RecordedNetwork(Part):
         return replace(link, directions=(first, second))
 
 
-def _of_format_1(said: Mapping[str, Any]) -> Network:
-    """A network as 0.3.0 recorded it: the arguments with which the topology described it."""
-    routes = [(str(node), str(to), str(via)) for node, to, via in said["routes"]]
-    network = Network(
-        said["name"], routes=routes, roles={str(role): str(said["roles"][role]) for role in said["roles"]}
-    )
-    add = {"host": network.host, "router": network.router, "scps-router": network.scps_router}
-    for node in said["nodes"]:
-        if node["kind"] == "switch":
-            network.switch(node["name"], node["mirror_to"])
-        else:
-            add[node["kind"]](node["name"])
-    for link in said["links"]:
-        given = dict(link)
-        for key in ("forward", "reverse"):
-            queue = link[key]["queue"]
-            given[key] = Direction(**{**link[key], "queue": Queue(**queue) if queue else None})
-        if serial := given.pop("serial"):
-            del given["mtu_bytes"], given["via"]
-            network.serial_link(**given, serial=Serial(**serial))
-        else:
-            network.link(**given)
-    return network
-
-
 class Record(Part):
     """topologies.json of a run folder."""
 
-    format: Literal[1, 2]
+    format: Literal[2]
     files: dict[str, RecordedFile]
     networks: Annotated[tuple[RecordedNetwork, ...], Field(min_length=1)]
 
@@ -204,7 +179,7 @@ def _recorded(topology: str, values: Values, network: Network) -> dict[str, obje
         "parameters": values,
         "network": schema.write(network.plan()),
         "roles": network.roles,
-        "former": [(*place, today) for place, today in network.former.items()],
+        "former": [(link, was, name) for (link, name), was in network.streams.items()],
         "products": [
             (link.name, one.name)
             for link in network.links
@@ -236,9 +211,7 @@ class Recorded(Topologies):
             raise TopologyError(
                 f"{NAME}: {place}: found another value; expected one as scpslab records it ({first['msg']}). {AGAIN}"
             ) from error
-        self._networks = [
-            (one.topology, one.parameters, one.described(self.record.format)) for one in self.record.networks
-        ]
+        self._networks = [(one.topology, one.parameters, one.described()) for one in self.record.networks]
 
     def find(self, name: str, folder: Path) -> Topology:
         """The project's topology, or the record of one."""
@@ -249,7 +222,9 @@ class Recorded(Topologies):
                 f'found "{name}", of which nothing is recorded; expected one of {", ".join(self.record.files)}. {AGAIN}'
             )
         declared = {
-            key: Parameter(**parameter.model_dump()) for key, parameter in self.record.files[name].parameters.items()
+            key: Parameter(**parameter.model_dump(exclude={"moved_to"}))
+            for key, parameter in self.record.files[name].parameters.items()
+            if not parameter.moved_to
         }
 
         def describe(values: Values) -> Network:

@@ -62,7 +62,6 @@ class Service(Part):
     `runs_commands`: it runs programs that know the kernel's TCP only.
     """
 
-    former_keys: ClassVar = {"patience": "timeout"}
     runs_commands: ClassVar[bool] = False
 
     if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from scpslab.core import units
 from scpslab.core.choices import one_of
 from scpslab.core.folders import instead_of_a_file, somebody_elses
 from scpslab.core.project import PACKAGE
+from scpslab.core.seeds import ANY, DIRECTIONS
 from scpslab.plan import PlanError, schema
 from scpslab.plan.serial_links import SerialDirection
 from scpslab.plan.topology import Direction, Network, OneProduct, Parameter, Parameters, catalogue
@@ -51,18 +52,13 @@ class Topology:
     describe: Callable[[Values], Network]
 
     def described(self, given: Mapping[str, object]) -> Network:
-        """The network for what is given of its parameters, former ones among them.
+        """The network for what is given of its parameters.
 
         Raises:
             TopologyError: there is none.
             UnitError: an unknown name or an invalid value.
         """
-        try:
-            return self.parameters.described(self.describe, given)
-        except (units.UnitError, TopologyError):
-            raise
-        except ValueError as error:
-            raise TopologyError(f"PARAMETERS: {error}") from error
+        return self.describe(self.parameters.read(given))
 
 
 def defaults(direction: Direction | SerialDirection) -> str:
@@ -105,7 +101,16 @@ def of_the_project(name: str, folder: Path) -> Topology:
     except KeyError:
         beside = f" For your own file, write ./{name}{SUFFIX}." if (folder / f"{name}{SUFFIX}").is_file() else ""
         raise TopologyError(f'found "{name}"; {one_of(name, catalogue.names())}{beside}') from None
-    return Topology(module.PARAMETERS, lambda values: module.describe(dict(values)))
+    began_as = DIRECTIONS.get(name, {})
+
+    def describe(values: Values) -> Network:
+        network: Network = module.describe(dict(values))
+        for link in network.all_links if began_as else ():
+            there, back = ((link.name, direction.name) for direction in link.directions)
+            network.streams[there], network.streams[back] = began_as.get(link.name, began_as[ANY])
+        return network
+
+    return Topology(module.PARAMETERS, describe)
 
 
 class NoOwn(Topologies):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from scpslab.core.kinds import FORMER, Registry
+from scpslab.core.kinds import Registry
 from scpslab.core.names import node_and_link
 from scpslab.core.seeds import stream, uniform
 from scpslab.documents.parts import OneOfKinds, Part, Spelt, key
@@ -46,8 +46,6 @@ class Traffic(Part):
     nothing else has the image of generators.
     """
 
-    former_keys: ClassVar = {"patience": "timeout"}
-    former_values: ClassVar = {"kind": FORMER["workloads"]}
     needs_file: ClassVar[bool] = False
     is_load: ClassVar[bool] = False
 

@@ -34,7 +34,7 @@ UNCHANGED = (
     "probes=[]",
 )
 UNCHANGED += ("title=Mine",)
-RATE = "parameters.data_rate=1 Mbit/s"
+RATE = "links.hop.forward.rate=1 Mbit/s"
 SEGMENT = "sweep.segment={set: [workloads.transfer.segment], values: [512 B]}"
 
 

@@ -29,7 +29,7 @@ USED = [
     (f"workloads=[{{kind: ping, count: 3600, {ENDS}}}]", "limits.lab_time=3601 s"),
     (f"workloads=[{{kind: ping, count: 3601, required: false, {ENDS}}}]",),
     (MARKING, "hosts={far: {ecn: true}, sink: {ecn: true}}"),
-    (MARKING, "hosts={far: {congestion: dctcp}, sink: {congestion: dctcp}}"),
+    (MARKING, "hosts={far: {congestion_control: dctcp}, sink: {congestion_control: dctcp}}"),
 ]
 
 

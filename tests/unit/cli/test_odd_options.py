@@ -19,6 +19,15 @@ def test_a_number_of_jobs_that_is_none(scpslab, words, value):
     )
 
 
+@pytest.mark.parametrize(("value", "seconds"), [("90", 90), ("2 min", 120), ("1.5 h", 5400)])
+def test_a_limit_on_the_wall_clock_is_in_seconds_or_has_a_unit(scpslab, monkeypatch, tmp_path, value, seconds):
+    asked = []
+    monkeypatch.setattr("scpslab.cli.verify.run_again", lambda *options: asked.append(options[4]) or [])
+    (archive := tmp_path / "run.scpslab.tar.gz").touch()
+    assert scpslab("verify", archive, "--max-wall", value)[0] == 0
+    assert asked == [seconds]
+
+
 @golden.each("commands that start nothing")
 def test_what_cannot_be_is_refused_before_anything_starts(case, scpslab, in_this_process, tmp_path, monkeypatch):
     monkeypatch.setattr("scpslab.engine.appliance.native.may_trace", lambda: 0)

@@ -23,10 +23,10 @@ goals: [To be small]
 minutes: 5
 scenarios: [transfer]
 variant:
-  rate: {kind: choice, values: [1 Mbit/s, 2 Mbit/s, 4 Mbit/s], set: [parameters.data_rate]}
-  delay: {kind: range, from: 10 ms, to: 300 ms, step: 5 ms, set: [parameters.data_delay, parameters.ack_delay]}
+  rate: {kind: choice, values: [1 Mbit/s, 2 Mbit/s, 4 Mbit/s], set: [links.hop.forward.rate]}
+  delay: {kind: range, from: 10 ms, to: 300 ms, step: 5 ms, set: [links.hop.*.delay]}
   seed: {kind: seed}
-  buffer: {kind: formula, value: rate * 2 * delay / 8, unit: B, step: 500, set: ["transfer:parameters.data_buffer"]}
+  buffer: {kind: formula, value: rate * 2 * delay / 8, unit: B, step: 500, set: ["transfer:links.hop.forward.queue.limit"]}
 predictions:
   time: {kind: number, question: "How long?", unit: s}
   fastest: {kind: choice, question: "Which one is faster?", choices: {reno: Reno, cubic: CUBIC}}

@@ -113,7 +113,7 @@ def test_a_formula_without_a_value_ends_with_its_line(case, folder, no_runs):
 
 @golden.each("variant that no scenario takes")
 def test_nothing_is_issued_that_a_scenario_does_not_take(case, course, folder, marking, no_runs):
-    path = spoil(folder / "assignment.yaml", "set: [parameters.data_rate]", f'set: ["{case}"]')
+    path = spoil(folder / "assignment.yaml", "set: [links.hop.forward.rate]", f'set: ["{case}"]')
     assignment = load_assignment(folder)
     said = refusal(plan_issue, course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
     assert said.startswith(f"{path}:8: variant.rate.set: ")

@@ -102,7 +102,7 @@ goals: [To be small]
 minutes: 5
 scenarios: [transfer]
 variant:
-  delay: {kind: range, from: 10 ms, to: 300 ms, step: 5 ms, set: [parameters.data_delay]}
+  delay: {kind: range, from: 10 ms, to: 300 ms, step: 5 ms, set: [links.hop.forward.delay]}
 predictions:
   time: {kind: number, question: "How long?", unit: s}
 answers:

@@ -104,10 +104,10 @@ LOAD = '{"kind": "background", "name": "more", "from": "ws3", "to": "ws2", "leve
 ALTERED = {
     "workloads.transfer.size=100 kB": "size 100,000 bytes instead of 4,000,000 bytes",
     "workloads.transfer.segment=1399 B": "segment 1,399 bytes instead of 1,400 bytes",
-    "parameters.data_rate=1 Mbit/s": "rate 1 Mbit/s instead of 2 Mbit/s",
-    "parameters.ack_rate=1 Mbit/s": "rate of the way back 1 Mbit/s instead of 2 Mbit/s",
-    "parameters.data_delay=264 ms": "round trip 529 ms instead of 530 ms",
-    "parameters.framing=5 B": "framing 5 bytes instead of 4 bytes",
+    "links.hop.forward.rate=1 Mbit/s": "rate 1 Mbit/s instead of 2 Mbit/s",
+    "links.hop.return.rate=1 Mbit/s": "rate of the way back 1 Mbit/s instead of 2 Mbit/s",
+    "links.hop.forward.delay=264 ms": "round trip 529 ms instead of 530 ms",
+    "links.hop.*.overhead=5 B": "framing 5 bytes instead of 4 bytes",
     "links.hop.return.errors.drop_packets=[7]": "other influences 1 packet dropped by order instead of none",
     "links.hop.forward.jitter=1 ms": "other influences packets out of order or doubled instead of none",
     'links.hop.forward.delay_table=[{"at": "0 s", "delay": "264 ms"}]': (
@@ -215,13 +215,13 @@ def test_values_without_conditions_are_refused(tmp_path):
 OTHER = {
     "fy97": (
         (
-            "workloads.transfer.size=77777 B|parameters.data_rate=3 Mbit/s|parameters.ack_rate=3 Mbit/s|"
-            "parameters.data_delay=77 ms|parameters.ack_delay=78 ms"
+            "workloads.transfer.size=77777 B|links.hop.*.rate=3 Mbit/s|"
+            "links.hop.forward.delay=77 ms|links.hop.return.delay=78 ms"
         ),
         "4,000,000|500,000|4000000|2 Mbit/s|9600|9.6 kbit/s|265 ms|530 ms|1400-byte|512-byte|clean|corruption",
     ),
     "sgls": (
-        "parameters.data_rate=38400 bit/s|parameters.inherent_delay=77 ms",
+        "links.serial.*.rate=38400 bit/s|parameters.inherent_delay=77 ms",
         "115200 baud there|23.3 ms|46.6 ms|FTP over|balanced serial|1000 kB at",
     ),
 }

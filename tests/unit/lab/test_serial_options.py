@@ -7,7 +7,7 @@ import pytest
 from scpslab.lab.serial import channel_errors, channel_options, crossing_ns, pppd_options
 from scpslab.plan import schema
 from scpslab.plan.cell import CellPlan, Limits
-from scpslab.plan.topology import catalogue
+from tests.networks import network_of
 
 ERRORS = {"model": "none", "action": "drop", "settings": {}, "seed": "5c" * 32, "vector_errors": 65536}
 ERRORS |= {"drop_packets": [], "drop_min_bytes": 0, "outages": []}
@@ -15,8 +15,7 @@ GILBERT_ELLIOTT = {"good_to_bad_per_bit": 1e-06, "bad_to_good_per_bit": 0.001, "
 
 
 def serial_link(**parameters):
-    module = catalogue.module("sgls")
-    return module.PARAMETERS.described(module.describe, parameters).plan().serial_links[0]
+    return network_of("sgls", **parameters).serial_links[0]
 
 
 def cell(data_errors=None):
@@ -32,7 +31,7 @@ def words(options: list[str], option: str) -> dict[str, str]:
 
 
 def test_each_direction_has_its_own_rate_and_delay():
-    options = channel_options(serial_link(ack_rate="2400 bit/s", data_delay="120 ms"), Path("/vectors"))
+    options = channel_options(serial_link(return_rate="2400 bit/s", data_delay="120 ms"), Path("/vectors"))
     data, ack = words(options, "--a-to-b"), words(options, "--b-to-a")
     assert (data["baud"], data["delay-ms"]) == ("115200", "143.300000")
     assert (ack["baud"], ack["delay-ms"]) == ("2400", "23.300000")
@@ -96,7 +95,7 @@ def test_pppd_gets_addresses_sizes_and_compression():
 
 @pytest.mark.parametrize(
     ("parameters", "least_s"),
-    [({}, 3), ({"data_delay": "5 s", "ack_delay": "5 s"}, 11), ({"ack_rate": "300 bit/s"}, 14)],
+    [({}, 3), ({"data_delay": "5 s", "ack_delay": "5 s"}, 11), ({"return_rate": "300 bit/s"}, 14)],
 )
 def test_a_try_of_the_set_up_outlasts_the_round_trip(parameters, least_s):
     options = pppd_options(serial_link(**parameters), 0)
@@ -104,7 +103,7 @@ def test_a_try_of_the_set_up_outlasts_the_round_trip(parameters, least_s):
 
 
 def test_the_longest_frame_crosses_the_slowest_line_in_the_time_that_is_waited():
-    link = serial_link(ack_rate="2400 bit/s")
+    link = serial_link(return_rate="2400 bit/s")
     data, ack = (crossing_ns(link, direction) for direction in link.directions)
     assert data == 10**9 + 23_300_000 + 30_000 * 10**9 // 115_200
     assert ack == 10**9 + 23_300_000 + 12_500_000_000

@@ -29,7 +29,7 @@ SACK = {"net.ipv4.tcp_sack": "0"}
 
 def plan_of(topology: str = "point_to_point") -> Plan:
     module = catalogue.module(topology)
-    return Plan(network=module.PARAMETERS.described(module.describe, {}).plan(), cell=CELL)
+    return Plan(network=module.describe(module.PARAMETERS.read({})).plan(), cell=CELL)
 
 
 def impaired(plan: Plan, **said: object) -> Plan:

@@ -157,7 +157,7 @@ def test_hosts_do_not_forward_unless_their_kernel_is_told_to():
 def test_every_node_of_every_topology_answers_its_neighbours(name):
     """One hop to each neighbour's address, or the link that a route says instead."""
     module = catalogue.module(name)
-    found = module.PARAMETERS.described(module.describe, {}).plan()
+    found = module.describe(module.PARAMETERS.read({})).plan()
     known = found.paths
     for link in found.all_links:
         first, second = link.ends

@@ -89,7 +89,7 @@ def test_a_scenario_s_route_comes_before_the_topology_s(cells, to):
         "bulk, size: 10 kB",
         "iperf3, size: 10 kB",
         "ping",
-        "congestion, max_rate: 8 kbit/s",
+        "background, max_rate: 8 kbit/s",
         "ftp, size: 10 kB, command: put",
     ],
 )

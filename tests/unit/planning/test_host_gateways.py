@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_named(case, plan, tmp_path):
 
 def test_hosts_of_a_session_have_one_for_what_is_typed():
     stacks = {"*": {"stack": "scps", "preset": "fy97-rate"}, "ws2": {"stack": "kernel"}}
-    planned = shell_plan("fy97", {"data_rate": "1 Mbit/s"}, stacks)
+    planned = shell_plan("fy97", {"mtu": "1.5 kB"}, stacks)
     assert planned.cell.shell == "mininet"
     assert planned.cell.events == ()
     assert {service.node for service in planned.cell.services} == {"ws1", "ws3", "ws4"}

@@ -1,4 +1,6 @@
-"""Files of every format that a release has written are read; a new format adds one to tests/data/formats."""
+"""Files of every format that a release since 0.4.0 has written are read; a new format adds one to
+tests/data/formats.
+"""
 
 import csv
 import json
@@ -18,6 +20,7 @@ ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data" / "formats"
 SCENARIO_VERSIONS = get_args(ScenarioFile.model_fields["version"].annotation)
 NEWEST = {"scenario": max(SCENARIO_VERSIONS), "plan": plan.FORMAT, "run": RUN_FORMAT, "archive": archive.FORMAT}
+OLDEST = dict.fromkeys(NEWEST, 1) | {"plan": 2}
 
 
 def numbers(kind: str) -> list[int]:
@@ -25,12 +28,12 @@ def numbers(kind: str) -> list[int]:
 
 
 def every(kind: str, suffix: str = "") -> list[Path]:
-    return [DATA / f"{kind}-{number}{suffix}" for number in range(1, NEWEST[kind] + 1)]
+    return [DATA / f"{kind}-{number}{suffix}" for number in range(OLDEST[kind], NEWEST[kind] + 1)]
 
 
 @pytest.mark.parametrize("kind", NEWEST)
 def test_there_is_a_file_of_every_format(kind):
-    assert numbers(kind) == list(range(1, NEWEST[kind] + 1))
+    assert numbers(kind) == list(range(OLDEST[kind], NEWEST[kind] + 1))
 
 
 @pytest.mark.parametrize("path", every("scenario", ".yaml"), ids=lambda path: path.name)
@@ -77,7 +80,11 @@ def test_the_page_has_the_current_numbers():
         assert line.split("|")[3].strip() == str(NEWEST[number])
 
 
-def test_a_newer_format_is_refused_with_both_numbers():
-    fields = json.loads((DATA / "plan-1.json").read_text()) | {"format": plan.FORMAT + 1}
-    with pytest.raises(plan.PlanError, match=rf"format: found {plan.FORMAT + 1}; expected at most {plan.FORMAT}"):
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(1, f"{plan.FORMAT}, or scpslab 0.4.0 to read it"), (plan.FORMAT + 1, f"at most {plan.FORMAT}, what this")],
+)
+def test_an_older_or_newer_format_is_refused_with_both_numbers(number, expected):
+    fields = json.loads((DATA / "plan-2.json").read_text()) | {"format": number}
+    with pytest.raises(plan.PlanError, match=rf"^format: found {number}.*; expected {expected}"):
         plan.read(fields)

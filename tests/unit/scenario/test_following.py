@@ -1,19 +1,14 @@
-"""Properties of links: queues of one bandwidth-delay product follow rate and delays, however these are set; former
-parameters and former names of directions keep their meaning.
+"""Properties of links: queues of one bandwidth-delay product follow rate and delays, however these are set; random
+streams keep the names with which they began.
 """
-
-import json
-from operator import attrgetter
 
 import pytest
 
 from scpslab import scenario
 from scpslab.core.seeds import stream
 from scpslab.plan.disciplines import FRAMED_PACKET_BYTES
-from scpslab.plan.topology import Parameters, catalogue, moved, size
 from scpslab.scenario import planning
 from scpslab.scenario.recorded import Recorded
-from tests.cases import each, refusal
 
 SCENARIO = """\
 kind: scenario
@@ -83,51 +78,9 @@ def test_that_of_an_own_topology_follows_from_its_record_too(tmp_path):
         assert limits(cell)[0] == 12_500
 
 
-FORMER = """
-data_rate=9600 bit/s | rate_bps | 9600, 1000000
-ack_delay=1 ms | delay_ns | 265000000, 1000000
-framing=7 B | overhead_bytes | 7, 7
-data_buffer=9 kB | queue.limit_bytes | 9000, 64375
-"""
-
-
-@each("said field expected", FORMER)
-def test_a_former_parameter_is_put_on_its_link(cells, said, field, expected):
-    (cell,) = cells(GATEWAY, f"parameters.{said}", *(["links.hop.return.delay=250 ms"] if "9 kB" in said else []))
-    hop = next(link for link in planning.plan(cell).network.links if link.name == "hop")
-    assert [attrgetter(field)(direction) for direction in hop.directions] == json.loads(f"[{expected}]")
-
-
-def test_what_a_scenario_says_of_the_link_wins_and_a_wrong_value_is_named(cells):
-    (cell,) = cells(GATEWAY, "parameters.data_rate=9600 bit/s", "links.hop.forward.rate=2 Mbit/s")
-    assert limits(cell)[0] == 132_500
-    said = refusal(cells, GATEWAY, "parameters.data_rate=fast")
-    assert 'links.hop.forward.rate: found "fast"' in said
-
-
-def test_mininets_own_command_line_reads_former_parameters():
-    module = catalogue.module("gateway")
-    network = module.PARAMETERS.described(module.describe, {"data_rate": "9600 bit/s"}).plan()
-    assert [one.rate_bps for one in network.links[2].directions] == [9600, 1_000_000]
-
-
-def test_a_former_parameter_must_name_a_link_of_its_topology():
-    wrong = Parameters(mtu=size("1500 B", "IP MTU"), rate=moved("hip.forward.rate"))
-    with pytest.raises(ValueError, match=r"found the place hip.forward.rate; expected a link and a direction"):
-        wrong.described(catalogue.module("point_to_point").describe, {"rate": "1 Mbit/s"})
-
-
-def test_a_former_parameter_of_an_own_topology_must_name_a_link_of_it(tmp_path):
-    own = OWN.replace("count(1", 'moved("hip.up.rate"), more=count(1').replace("count\n", "count, moved\n")
-    (tmp_path / "own.py").write_text(own)
-    (tmp_path / "own.yaml").write_text(SCENARIO.format(topology="./own.py", source="h1", sink="h2"))
-    said = refusal(scenario.load, str(tmp_path / "own.yaml"), ["parameters.hops=1 Mbit/s"])
-    assert 'found "hip"; expected one of hop' in said
-
-
-def test_random_streams_know_directions_by_their_former_names(cells):
+def test_random_streams_know_directions_by_the_names_with_which_they_began(cells):
     errors = "links.hop.forward.errors={model: independent, ber: 1e-5}", "links.hop.forward.jitter=1 ms"
-    step = "script=[{at: 2 s, link: hop, ber: 1e-6}]"
+    step = "events=[{at: 2 s, link: hop, ber: 1e-6}]"
     (cell,) = cells(GATEWAY, *errors, step)
     plan = planning.plan(cell)
     (impairment,) = plan.cell.impairments

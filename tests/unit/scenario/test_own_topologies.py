@@ -200,22 +200,6 @@ def test_a_scenario_on_a_topology_of_the_project_keeps_no_files():
     assert scenario.own_files(loaded, scenario.cells(loaded)).contents == {}
 
 
-OF_0_3_0 = """{"format": 1, "files": {"./relay.py": {"sha256": "", "parameters": {
-  "data_rate": {"kind": "rate", "default": 1000000, "doc": "", "least": 1, "most": null},
-  "delay": {"kind": "duration", "default": 270000000, "doc": "", "least": 0, "most": null}}}},
- "networks": [{"topology": "./relay.py", "parameters": {"data_rate": 1000000, "delay": 270000000}, "network": {
-  "name": "relay",
-  "nodes": [{"name": "rover", "kind": "host", "mirror_to": null}, {"name": "ground", "kind": "host", "mirror_to": null},
-            {"name": "sat", "kind": "switch", "mirror_to": null}],
-  "links": [{"name": "hop", "a": "rover", "b": "ground", "a_ip": "10.0.0.1/24", "b_ip": "10.0.0.2/24",
-   "forward": {"name": "data", "rate_bps": 1000000, "overhead_bytes": 0, "delay_ns": 270000000,
-    "queue": {"limit_bytes": 64000, "limit_packets": null, "discipline": "drop-tail", "ecn": false}},
-   "reverse": {"name": "ack", "rate_bps": 1000000, "overhead_bytes": 0, "delay_ns": 270000000,
-    "queue": {"limit_bytes": 64000, "limit_packets": null, "discipline": "drop-tail", "ecn": false}},
-   "mtu_bytes": 1500, "via": "sat", "serial": null}],
-  "routes": [], "roles": {"source": "rover", "sink": "ground"}}}]}"""
-
-
 @each(
     "old new",
     """
@@ -230,11 +214,3 @@ def test_a_record_that_somebody_changed_is_refused(place, old, new):
     _, own = kept(place)
     with pytest.raises(TopologyError, match=r"^topologies\.json: "):
         Recorded(own.contents["topologies.json"].replace(old.encode(), new.encode()))
-
-
-def test_a_record_of_0_3_0_gives_the_same_network_or_is_refused(place):
-    again = scenario.load(str(place / "rover.yaml"), topologies=Recorded(OF_0_3_0.encode()))
-    assert again.network == load(place).network
-    for old, new in (("data", "7"), ("hop", '"../hop"'), ("via", '"vai"'), ("roles", '"rules"'), ("rover", "[]")):
-        with pytest.raises(TopologyError, match=r"^topologies\.json: "):
-            Recorded(changed(OF_0_3_0, (f'"{old}"', new)).encode())

@@ -64,7 +64,7 @@ def test_no_sweep_is_one_cell_a_repeat(cells, small):
 
 
 def test_quantities_can_be_swept_and_make_names_without_spaces(cells, small):
-    rates = "rate: {set: [parameters.data_rate, parameters.ack_rate], values: [9600 bit/s, 2 Mbit/s]}"
+    rates = "rate: {set: [links.hop.forward.rate, links.hop.return.rate], values: [9600 bit/s, 2 Mbit/s]}"
     found = cells(changed(small, (BER, rates)))
     assert [cell.id for cell in found][::2] == ["rate=9600bits,r1", "rate=2Mbits,r1"]
     assert found[0].axes == {"rate": "9600 bit/s"}

@@ -8,4 +8,4 @@ from scpslab.plan.disciplines import OneProduct, Queue
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Node
 from scpslab.plan.topology.network import Network, Serial
-from scpslab.plan.topology.parameters import Parameter, Parameters, count, duration, moved, moved_hop, rate, size
+from scpslab.plan.topology.parameters import Parameter, Parameters, count, duration, rate, size

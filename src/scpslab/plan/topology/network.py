@@ -6,7 +6,6 @@ MACs and names of interfaces follow from the description: they are always the sa
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
 
 from scpslab.core.names import EXPECTED, LONGEST_INTERFACE, is_name, shown
 from scpslab.plan.disciplines import Queue
@@ -22,10 +21,6 @@ BYSTANDERS = ("congestion", "monitor")
 ROLES = ("source", "sink", *BYSTANDERS)
 # Nodes, and links: more than one guest holds. Whatever looks at a network may look at each of them for each.
 MOST = 1 << 12
-# What of a direction a parameter may have been before: the kind of the quantity, and its least value.
-MOVABLE = {"rate": ("rate", 1), "delay": ("duration", 0), "overhead": ("size", 0), "queue.limit": ("size", 1)}
-FIELDS = {"rate": "rate_bps", "delay": "delay_ns", "overhead": "overhead_bytes"}
-AnyLink = TypeVar("AnyLink", Link, SerialLink)
 # Enough for every network of the project.
 MEMORY_MIB = 512
 # A host has at most one serial link, and pppd begins to count at 0.
@@ -54,7 +49,8 @@ class Serial:
 @dataclass
 class Network:
     """Nodes and links in the order in which they were added, links of packets and serial ones each by themselves;
-    `roles` maps each role of an experiment to its node, `former` each link and former name of a direction to today's.
+    `roles` maps each role of an experiment to its node, `streams` a link and direction to the name by which random
+    streams know it, where that is another one.
     """
 
     name: str
@@ -63,14 +59,7 @@ class Network:
     serial_links: list[SerialLink] = field(default_factory=list)
     routes: list[tuple[str, str, str]] = field(default_factory=list)
     roles: dict[str, str] = field(default_factory=dict)
-    former: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    @property
-    def stream_names(self) -> dict[tuple[str, str], str]:
-        """From link and direction to the name by which random streams know it, where that is a former one: a new word
-        changes no draw.
-        """
-        return {(link, today): before for (link, before), today in self.former.items()}
+    streams: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def all_links(self) -> list[Link | SerialLink]:
@@ -121,21 +110,22 @@ class Network:
         reverse: Direction | None = None,
         mtu_bytes: int = 1500,
         via: str | None = None,
-        former: tuple[str, str] | None = None,
     ) -> None:
         """Joins `a` and `b`. Without given directions, both are unlimited and have the names forward and return.
 
-        `via` names the switch that holds the delay (a bent pipe). `former`: what the directions were called before.
+        `via` names the switch that holds the delay (a bent pipe).
         """
         there, back = forward or Direction("forward"), reverse or Direction("return")
-        former = former or (there.name if forward else "out", back.name if reverse else "in")
         if via is None and (there.delay_ns or back.delay_ns):
             raise ValueError(
                 f"link {a}-{b}: found a delay without a via node; expected a switch that holds the delay. "
                 "Name it with via."
             )
         name = name or f"{a}-{b}"
-        self._check(name, there, back, former)
+        self._check(name, there, back)
+        # Draws on links of one's own topologies began under these names.
+        self.streams |= {(name, there.name): "out"} if forward is None else {}
+        self.streams |= {(name, back.name): "in"} if reverse is None else {}
         far = (name, name) if via else (b, a)
         number = 2 * len(self.links)
         self.links.append(
@@ -163,7 +153,6 @@ class Network:
         serial: Serial,
         a_ip: str | None = None,
         b_ip: str | None = None,
-        former: tuple[str, str] | None = None,
     ) -> None:
         """Joins hosts `a` and `b` by a serial line; both directions have a rate (baud) and may have a delay, the
         addresses share a subnet.
@@ -175,7 +164,7 @@ class Network:
                 f"serial link {name}: found addresses with SCPS-NP, or none with PPP; "
                 "expected two with PPP, none with SCPS-NP"
             )
-        self._check(name, forward, reverse, former or (forward.name, reverse.name))
+        self._check(name, forward, reverse)
         self.serial_links.append(
             SerialLink(
                 name=name,
@@ -194,24 +183,6 @@ class Network:
                 directions=(_line(name, forward, a, b), _line(name, reverse, b, a)),
             )
         )
-
-    def put(self, place: str, value: int) -> Network:
-        """The network with another value, in base units, at a place such as hop.forward.rate (see MOVABLE).
-
-        Raises:
-            ValueError: there is no such place.
-        """
-        name, direction, key = place.split(".", 2)
-        if not any(link.name == name and direction in (one.name for one in link.directions) for link in self.all_links):
-            raise ValueError(f"found the place {place}; expected a link and a direction of the topology. Correct it.")
-
-        def with_it(link: AnyLink) -> AnyLink:
-            if link.name != name:
-                return link
-            first, second = (_put(one, key, value) if one.name == direction else one for one in link.directions)
-            return replace(link, directions=(first, second))
-
-        return replace(self, links=[*map(with_it, self.links)], serial_links=[*map(with_it, self.serial_links)])
 
     def bystanders(self) -> set[str]:
         """The hosts that are no party of an experiment: their role says so."""
@@ -239,13 +210,11 @@ class Network:
         _alone_and_few("node", node.name, [known.name for known in self.nodes])
         self.nodes.append(node)
 
-    def _check(self, name: str, forward: Direction, reverse: Direction, former: tuple[str, str]) -> None:
-        for word in (name, forward.name, reverse.name, *former):
+    def _check(self, name: str, forward: Direction, reverse: Direction) -> None:
+        for word in (name, forward.name, reverse.name):
             if not is_name(word):
                 raise ValueError(f"link {shown(name)}: found the name {shown(word)}; expected {EXPECTED}. Rename it.")
         _alone_and_few("link", name, [known.name for known in self.all_links])
-        names = zip(former, (forward.name, reverse.name), strict=True)
-        self.former |= {(name, before): today for before, today in names if before != today}
 
 
 def _alone_and_few(what: str, name: str, known: list[str]) -> None:
@@ -261,11 +230,6 @@ def _direction(direction: Direction, start: str, end: str) -> Direction:
     """It has a queue exactly where it has a rate."""
     queue = None if direction.rate_bps is None else direction.queue or Queue()
     return replace(direction, from_=start, to=end, queue=queue)
-
-
-def _put(direction: Any, key: str, value: int) -> Any:
-    queue = (direction.queue or Queue()).limited(value) if key == "queue.limit" else None
-    return replace(direction, **({"queue": queue} if queue else {FIELDS[key]: value}))
 
 
 def _line(link: str, direction: Direction, start: str, end: str) -> SerialDirection:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 
-from scpslab.core.kinds import FORMER
-from scpslab.core.seeds import stream
+from scpslab.core.seeds import BEGAN_AS, stream
 from scpslab.plan import Plan
 from scpslab.plan import events as planned_events
 from scpslab.plan.cell import CellPlan, Impairment, Limits
@@ -156,7 +155,7 @@ def _np(network: NetworkPlan, cell: Cell, scps: ScpsAddresses, routers: list[str
 def _impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
     """What goes wrong, direction by direction."""
     impairments = []
-    names = cell.surveyed.topology.stream_names
+    names = cell.surveyed.topology.streams
     for link in network.all_links:
         for direction in link.directions:
             given = cell.model.links.get(link.name, {}).get(direction.name) or model.Direction()
@@ -183,15 +182,15 @@ def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:
     The seed depends on repeat, place, model and settings, not on the stack: what is compared meets the same errors (ADR
     0011).
     """
-    said = json.dumps(errors.settings.said(), sort_keys=True)
-    model_name = next((was for was, now in FORMER["errors"].items() if now == errors.model), errors.model)
-    seed = stream(cell.scenario.seed, "errors", *place, model_name, said, cell.repeat)
+    settings = {BEGAN_AS.get(key, key): value for key, value in errors.settings.said().items()}
+    said = BEGAN_AS.get(errors.model, errors.model), json.dumps(settings, sort_keys=True)
+    seed = stream(cell.scenario.seed, "errors", *place, *said, cell.repeat)
     return errors.plan(cell.scenario.path.parent, seed)
 
 
 def _events(cell: Cell, network: NetworkPlan) -> tuple[planned_events.Step, ...]:
     """The steps of a cell in the order of their times."""
-    names = cell.surveyed.topology.stream_names
+    names = cell.surveyed.topology.streams
 
     def draw(number: int, link: str, direction: str) -> str:
         name = names.get((link, direction), direction)

@@ -5,7 +5,7 @@ each.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
@@ -24,8 +24,6 @@ FEWEST_PER_VISIT = 1e-4
 
 class GilbertElliottModel(ErrorModel):
     """A good and a bad state."""
-
-    former_keys: ClassVar = {"p_good_bad": "good_to_bad_per_bit", "p_bad_good": "bad_to_good_per_bit"}
 
     good_to_bad_per_bit: Probability = key(
         0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import DirectionName, Name
+from scpslab.documents.quantities import Name
 from scpslab.scenario.probes import KINDS, AtDirection
 
 
@@ -15,7 +15,7 @@ class Losses(AtDirection):
     kind: Literal["losses"] = key(says="The kind of probe.", example="losses")
     name: Name | None = key(None, says="Name of the record. Default: losses-LINK-DIRECTION.", example="hop-losses")
     link: str = key(says="Link.", example="hop")
-    direction: DirectionName = key(says="Direction.", example="forward")
+    direction: Name = key(says="Direction.", example="forward")
 
 
 KINDS.register("losses", Losses)

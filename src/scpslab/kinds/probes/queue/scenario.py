@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import DirectionName, Name, ProbeInterval
+from scpslab.documents.quantities import Name, ProbeInterval
 from scpslab.scenario.probes import KINDS, AtDirection
 
 
@@ -15,7 +15,7 @@ class QueueDepth(AtDirection):
     kind: Literal["queue"] = key(says="The kind of probe.", example="queue")
     name: Name | None = key(None, says="Name of the record. Default: queue-LINK-DIRECTION.", example="router-1")
     link: str = key(says="Link.", example="hop")
-    direction: DirectionName = key(says="Direction.", example="forward")
+    direction: Name = key(says="Direction.", example="forward")
     stage: Literal["queue", "delay"] = key(
         "queue",
         says="queue: stage 1, the buffer before the serialiser; delay: stage 2, the packets in propagation.",

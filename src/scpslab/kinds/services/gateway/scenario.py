@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import ClassVar, Literal
+from typing import Literal
 
 from scpslab.core import units
 from scpslab.core.errors import ScenarioError
@@ -35,8 +35,6 @@ class GatewayService(Service):
     What is not TCP passes. The routes to the far networks must be shorter prefixes than `far`, or default routes: those
     of `far` lead into the gateway.
     """
-
-    former_keys: ClassVar = {**Service.former_keys, "congestion": "congestion_control", "loss": "loss_response"}
 
     kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
     name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")

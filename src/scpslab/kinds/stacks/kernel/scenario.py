@@ -43,7 +43,6 @@ LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16
 class KernelHost(HostPart):
     """A host with the kernel's TCP. Missing keys come from the preset."""
 
-    former_keys: ClassVar = {"congestion": "congestion_control"}
     presets: ClassVar = {name: preset.title for name, preset in PRESETS.items()}
     controls: ClassVar = get_args(Control)
 

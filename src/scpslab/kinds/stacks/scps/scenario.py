@@ -30,7 +30,7 @@ PRESETS = {
 }
 # Keys that the program's settings do not have, or have in other words.
 NOT_PLAIN = ("stack", "preset", "rate", "initial_window", "network", "default_precedence", "sp")
-# The program's words for keys, which 0.3.0 had too.
+# The program's words for keys.
 PROGRAM_WORDS = {"congestion_control": "congestion", "loss_response": "loss"}
 
 
@@ -43,7 +43,6 @@ class ScpsHost(HostPart):
 
     image_folder: ClassVar = "scps-host"
     makes_device: ClassVar = True
-    former_keys: ClassVar = {word: key for key, word in PROGRAM_WORDS.items()}
     presets: ClassVar = {name: title for name, (_, title) in PRESETS.items()}
     control_of: ClassVar = {name: congestion for name, (congestion, _) in PRESETS.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
@@ -19,8 +19,6 @@ class Bulk(Transfer):
     """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the
     acknowledgement of the last.
     """
-
-    former_keys: ClassVar = {**Transfer.former_keys, "congestion": "congestion_control"}
 
     kind: Literal["bulk"] = key(says="The kind of workload.", example="bulk")
     size: Size = key(says="Bytes to send.", example="4000000 B")

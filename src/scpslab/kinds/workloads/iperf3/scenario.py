@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
@@ -17,8 +17,6 @@ from scpslab.kinds.stacks.kernel.scenario import Control
 
 class Iperf3(Traffic):
     """iperf3, one client and one server; its own JSON result is the record."""
-
-    former_keys: ClassVar = {**Traffic.former_keys, "congestion": "congestion_control"}
 
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
     duration: Seconds | None = key(None, says="Time to send, in whole seconds.", example="60 s")

@@ -1,0 +1,37 @@
+"""Networks of the project's topologies, as plans have them."""
+
+from dataclasses import replace
+from typing import Any
+
+from scpslab.core import units
+from scpslab.plan.network import NetworkPlan
+from scpslab.plan.topology import catalogue
+
+FIELDS = {"rate": "rate_bps", "delay": "delay_ns", "overhead": "overhead_bytes"}
+KINDS = {"rate": "rate", "delay": "duration", "overhead": "size", "limit": "size"}
+
+
+def network_of(topology: str, **given: object) -> NetworkPlan:
+    """The network of a topology with these parameters, and with these properties of the directions of its links: such
+    as forward_rate, or forward_limit for the queue's.
+    """
+    module = catalogue.module(topology)
+    parameters = {name: value for name, value in given.items() if name in module.PARAMETERS.declared}
+    network = module.describe(module.PARAMETERS.read(parameters))
+    properties = {name: value for name, value in given.items() if name not in parameters}
+    for links in (network.links, network.serial_links):
+        links[:] = [
+            replace(link, directions=tuple(_with(one, properties) for one in link.directions)) for link in links
+        ]
+    plan: NetworkPlan = network.plan()
+    return plan
+
+
+def _with(direction: Any, properties: dict[str, object]) -> Any:
+    for name, value in properties.items():
+        way, _, key = name.partition("_")
+        number = units.parse(KINDS[key], value)
+        if way == direction.name:
+            changed = {"queue": direction.queue.limited(number)} if key == "limit" else {FIELDS[key]: number}
+            direction = replace(direction, **changed)
+    return direction
