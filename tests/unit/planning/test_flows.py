@@ -99,7 +99,7 @@ def test_a_sender_s_link_is_where_answers_come_to(cells, kind):
     assert routes(planning.plan(cell), "home")["10.1.0.1"] == ("10.9.0.1", SATELLITE)
     found = first_flow(cell)
     assert (found.from_ip, links(found.there)) == (SATELLITE, ["phone", "backbone", "lan"])
-    assert found.back is None if kind.startswith("congestion") else links(found.back) == ["lan", "uplink", "sat"]
+    assert found.back is None if kind.startswith("background") else links(found.back) == ["lan", "uplink", "sat"]
 
 
 def test_a_receiver_that_opens_has_the_address_it_names_and_one_that_the_kernel_takes_anyway_needs_no_route(cells):
