@@ -229,7 +229,7 @@ def test_course_draw_writes_the_drawing_into_the_folder(scpslab, tmp_path):
 def test_list_shows_scenarios_topologies_and_presets(scpslab):
     code, out, _ = scpslab("list", "all")
     assert code == 0
-    for word in ("fy97/fig04", ":kernel-demo", "point_to_point", "data_rate", "2 Mbit/s", "fy97-reno"):
+    for word in ("fy97/fig04", ":kernel-demo", "point_to_point", "links.hop.forward", "2 Mbit/s", "fy97-reno"):
         assert word in out
 
 

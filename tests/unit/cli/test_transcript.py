@@ -19,7 +19,7 @@ STEPS = [
 
 def plan_of(tmp_path, steps):
     path = tmp_path / "transcript.yaml"
-    path.write_text(transcript(steps, "point_to_point", {"parameters": {"data_rate": "4 Mbit/s"}}, {}))
+    path.write_text(transcript(steps, "point_to_point", {"links": {"hop": {"forward": {"rate": "4 Mbit/s"}}}}, {}))
     loaded = scenario.load(str(path))
     (cell,) = scenario.cells(loaded)
     return write(planning.plan(cell))

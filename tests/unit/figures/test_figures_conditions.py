@@ -221,7 +221,7 @@ OTHER = {
         "4,000,000|500,000|4000000|2 Mbit/s|9600|9.6 kbit/s|265 ms|530 ms|1400-byte|512-byte|clean|corruption",
     ),
     "sgls": (
-        "links.serial.*.rate=38400 bit/s|parameters.inherent_delay=77 ms",
+        "links.serial.forward.rate=38400 bit/s|parameters.inherent_delay=77 ms",
         "115200 baud there|23.3 ms|46.6 ms|FTP over|balanced serial|1000 kB at",
     ),
 }
