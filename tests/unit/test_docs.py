@@ -25,7 +25,7 @@ README_LINES = 90
 MOST_WORDS = 24_800
 USERS = ("Start", "Course", "Experiments", "Your link", "Reference", "Explanation")
 # References that are made from the code, or compared with it row by row: nobody reads them from beginning to end.
-TABLES = ("scenario-reference.md", "assignment-reference.md", "columns.md", "figures.md")
+TABLES = ("scenario-reference.md", "assignment-reference.md", "columns.md", "figures.md", "gateway-reference.md")
 WORD = re.compile(r"\w")
 CODE = re.compile(rf"^```.*?^```$|^{BEGIN}.*?^{END}$", re.MULTILINE | re.DOTALL)
 # Material for the people who teach, beside the course's pages: a user's way does not lead through a plan of weeks.

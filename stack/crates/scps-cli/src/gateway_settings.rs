@@ -1,4 +1,4 @@
-//! Settings of a gateway (`scps gateway FILE`): strict JSON (docs/gateway.md has every key), or the command line alone.
+//! Settings of a gateway (`scps gateway FILE`): strict JSON (docs/gateway-reference.md has every key), or the command line alone.
 //!
 //! What is not given follows from the rate and the round-trip time of the link.
 

@@ -210,9 +210,9 @@ fn ipv6_is_refused_in_plain_words() {
     refuses(&[&["send", "--sp", sp.path()], &local[..], &to[..]].concat(), words);
 }
 
-/// The table under a heading of docs/gateway.md: the first column.
+/// The table under a heading of docs/gateway-reference.md: the first column.
 fn first_column(heading: &str) -> Vec<String> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/gateway.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/gateway-reference.md");
     let page = std::fs::read_to_string(page).unwrap();
     let section = page.split(&format!("## {heading}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| ")).skip(1);

@@ -40,7 +40,7 @@ class Gateway(Talking):
         self.network.inside(self.node, self._file("json")).write_text(json.dumps(self.settings(), indent=1) + "\n")
 
     def settings(self) -> JsonObject:
-        """The file of settings that `scps gateway` reads (docs/gateway.md)."""
+        """The file of settings that `scps gateway` reads (docs/gateway-reference.md)."""
         assert isinstance(self.plan, GatewayService)  # host_gateway.py has the others
         return settings(self.plan)
 

@@ -37,7 +37,7 @@ const CROWDED_EVERY: Duration = Duration::from_secs(60);
 /// Options of `scps gateway`.
 #[derive(Debug, Args)]
 pub struct GatewayArgs {
-    /// Settings (JSON; docs/gateway.md has every key); without them --peer, --rate, --rtt-ms and --far say what is needed
+    /// Settings (JSON; docs/gateway-reference.md has every key); without them --peer, --rate, --rtt-ms and --far say what is needed
     config: Option<PathBuf>,
     /// Check the settings, print what the gateway would do and which commands make the kernel send it packets, and end
     #[arg(long)]
