@@ -13,16 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
-from scpslab.documents.document import as_tuples, validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.consistency import error_problems, problems
-from scpslab.scenario.load import Scenario, surveyed_at
+from scpslab.scenario.load import Scenario, changed_model, surveyed_at
 from scpslab.scenario.model import ScenarioFile, axis_values, settings_at
 from scpslab.scenario.paths import Data, PathError, set_value, without_left_out
 from scpslab.scenario.survey import Surveyed
@@ -179,18 +176,6 @@ class _Known:
         settings = (settings_at(spec, value) for spec in model.sweep.values() for value in axis_values(spec))
         return cls(frozenset(path.partition(".")[0] for paths in settings for path in paths))
 
-    def model(self, scenario: Scenario, data: Data, places: Places) -> ScenarioFile:
-        """The model of a point. What no point changes is in the scenario's own.
-
-        Raises:
-            ScenarioError: all errors of the data, one line each.
-        """
-        read = {key: getattr(scenario.model, key) for key in data if key not in self.swept}
-        try:
-            return ScenarioFile.model_validate(as_tuples({key: data[key] for key in data if key in self.swept}) | read)
-        except ValidationError:
-            return validated(data, places, ScenarioFile)
-
     def surveyed(self, scenario: Scenario, data: Data, model: ScenarioFile, places: Places) -> str:
         """The shape of a point whose network is known then.
 
@@ -249,6 +234,6 @@ def _at_point(
         raise ScenarioError("\n".join(wrong))
     places = replace(scenario.places, set_by={**scenario.places.set_by, **changed})
     data, places = without_left_out(data, places)
-    model = known.model(scenario, data, places)
+    model = changed_model(scenario.model, data, known.swept, places)
     shape = known.surveyed(scenario, data, model, places)
     return model, known.shapes[shape], shape, places

@@ -6,16 +6,18 @@ Reads nothing else on the machine.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.project import ROOT
-from scpslab.documents.document import read, validated
+from scpslab.documents.document import as_tuples, read, validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.documents.yaml_lines import KeyPath, written
@@ -33,6 +35,8 @@ LONGEST_OPTION = 120
 # The figures of kernel TCP alone, once files of their own, are variants of the files with every stack.
 RENAMED = {f"fy97/fig{figure}-kernel": f"fy97/fig{figure}:kernel" for figure in ("04", "06", "08", "10", "12", "14")}
 TOPOLOGY = "topology"
+# What a variant may have of its own besides what it sets.
+OF_VARIANTS = {"title", "sweep", "repeats"}
 
 
 @dataclass(frozen=True)
@@ -147,13 +151,43 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     data["title"] = data.get("title") or path.stem
     whole = document.held_against(ScenarioFile)
     # A variant changes a complete scenario: the file must be valid without it.
-    network, _ = check(whole, places, topologies)
+    network, surveyed = check(whole, places, topologies)
     if idle := list(idle_skips(whole)):
         raise places.error(idle)
-    data = copy.deepcopy(data)
     data.pop("variants", None)
     label = base_label(path)
-    before = copy.deepcopy(data)
+    model = whole.model_copy(update={"variants": {}})
+    if variant or overrides:
+        before = copy.deepcopy(data)
+        given, places = _given(data, variant, overrides, whole, network, places)
+        changed = {one.path.partition(".")[0] for one in given} | (OF_VARIANTS if variant else set())
+        kept, kept_places = without_left_out(data, places)
+        model = changed_model(model, kept, changed, kept_places)
+        if found := list(lies(before, given, model, network)):
+            raise ScenarioError("\n".join(dict.fromkeys(found)))
+        network, surveyed = check(model, kept_places, topologies)
+    is_evidence = not variant or whole.variants[variant].evidence
+    full = f"{label}:{variant}" if variant else label
+    return Scenario(full, label, data, model, network, surveyed, places, tuple(whole.variants), topologies, is_evidence)
+
+
+def changed_model(model: ScenarioFile, data: Data, changed: Collection[str], places: Places) -> ScenarioFile:
+    """The model of data that differ under these keys alone from those of a model, which has all others read.
+
+    Raises:
+        ScenarioError: all errors of the data, one line each.
+    """
+    read = {key: getattr(model, key) for key in data if key not in changed}
+    try:
+        return ScenarioFile.model_validate(as_tuples({key: data[key] for key in data if key in changed}) | read)
+    except ValidationError:
+        return validated(data, places, ScenarioFile)
+
+
+def _given(
+    data: Data, variant: str, overrides: Sequence[str], whole: ScenarioFile, network: Network, places: Places
+) -> tuple[list[Given], Places]:
+    """Puts a variant's values and the overrides into the data; returns them, and the places of the data then."""
     given: list[Given] = []
     if variant:
         if variant not in whole.variants:
@@ -167,23 +201,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         key, value = _setting(text)
         places = _apply_override(data, text, (key, value), network, places)
         given.append(Given(_option(text), key, value))
-    kept, kept_places = without_left_out(data, places)
-    model = validated(kept, kept_places, ScenarioFile)
-    if found := list(lies(before, given, model, network)):
-        raise ScenarioError("\n".join(dict.fromkeys(found)))
-    is_evidence = not variant or whole.variants[variant].evidence
-    full = f"{label}:{variant}" if variant else label
-    return Scenario(
-        full,
-        label,
-        data,
-        model,
-        *check(model, kept_places, topologies),
-        places,
-        tuple(whole.variants),
-        topologies,
-        is_evidence,
-    )
+    return given, places
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import pytest
 
 from scpslab import scenario
+from scpslab.core import units
 from scpslab.core.errors import ScenarioError
 from scpslab.plan import write
 from scpslab.scenario import planning
@@ -150,3 +151,11 @@ def test_points_that_change_links_share_all_else_and_each_is_judged(load, small,
         ScenarioError, match=r'rate=9601 bit/s: links.hop.forward.rate: found "9601 bit/s"; expected a mul'
     ):
         scenario.cells(load(small.replace("sweep:\n", sweep.format("9601 bit/s"))))
+
+
+@pytest.mark.parametrize(("overrides", "times"), [((), 1), (("repeats=3",), 1), (("workloads.transfer.port=6001",), 2)])
+def test_a_value_is_read_once_and_again_where_something_beside_it_is_set(load, small, monkeypatch, overrides, times):
+    read, parse = [], units.parse
+    monkeypatch.setattr(units, "parse", lambda kind, value: read.append(value) or parse(kind, value))
+    load(small, *overrides)
+    assert read.count("100 kB") == times
