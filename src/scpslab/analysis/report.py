@@ -39,7 +39,6 @@ from scpslab.core.folders import is_own
 from scpslab.core.scratch import replace_text
 from scpslab.runs import AGAIN, CampaignFolder, RunFolder, is_campaign, runs_of
 from scpslab.runs.run import REPORT, Campaign, Manifest
-from scpslab.scenario.altered import altered
 
 LARGEST_SVG_BYTES = 150_000
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
@@ -116,9 +115,7 @@ class KeyNumber:
 class RunPart:
     """One run: its question, its table, its figures.
 
-    `changed`: its conditions that are not those of its scenario in the project.
-
-    `varied`: those that its variant has and the whole scenario, which the description is about, has not.
+    `changed`: the settings that gave it other conditions than its scenario's.
     """
 
     folder: Path
@@ -134,12 +131,16 @@ class RunPart:
     results_sha256: str
     manifest: Manifest
     changed: tuple[str, ...]
-    varied: tuple[str, ...]
 
     @property
     def meanings(self) -> dict[str, str]:
         """What the columns of its table mean."""
         return {column.name: HEADLINE[column.name] for column in self.table.columns if column.name in HEADLINE}
+
+    @property
+    def variant(self) -> str:
+        """Its variant of the scenario, which the description is about; "" for the whole one."""
+        return scenario_of(self.folder).partition(":")[2]
 
     @property
     def command(self) -> str | None:
@@ -320,7 +321,6 @@ def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn, *, is_alone: b
         sha256_of(run.results),
         manifest,
         changed,
-        altered(scenario_of(folder).partition(":")[0], run.resolved),
     )
 
 

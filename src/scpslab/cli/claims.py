@@ -125,7 +125,9 @@ def _show(verdicts: list[Verdict], evidence: Evidence, runs: int, format_: Forma
     notes = []
     for run, changes in evidence.changed.items() if format_ is Format.TABLE else ():
         conditions = f"{'; '.join(changes[:NAMED])}{' …' if len(changes) > NAMED else ''}"
-        notes.append(f"{run.name} decides no claim, because its conditions are not those of its scenario: {conditions}")
+        notes.append(
+            f"{run.name} decides no claim, because its settings change conditions of its scenario: {conditions}"
+        )
     if format_ is Format.TABLE:
         count = f"{runs} runs decide {scoreboard.decided(verdicts)} of {len(verdicts)} claims"
         notes.append(f"{count}; --details shows each claim with its number.")

@@ -17,9 +17,9 @@ from scpslab.core.errors import ScenarioError
 from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan
 from scpslab.scenario import planning
-from scpslab.scenario.altered import changes_conditions
 from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
 from scpslab.scenario.cells import uncollected
+from scpslab.scenario.paths import changes_conditions
 from scpslab.scenario.topologies import OnDisk
 
 Scenario = Annotated[
@@ -58,11 +58,8 @@ def validate(
     if resolved:
         typer.echo(scenario.resolved_yaml(loaded), nl=False)
         return
-    typer.echo(
-        harmless(
-            f"{loaded.name}: {loaded.title}{', changed' if changes_conditions(set_ or []) else ''}: {_counted(planned)}"
-        )
-    )
+    changed = ", changed" if any(map(changes_conditions, set_ or [])) else ""
+    typer.echo(harmless(f"{loaded.name}: {loaded.title}{changed}: {_counted(planned)}"))
     for line in planning.short_paths(planned):
         typer.echo(harmless(f"  {line}"))
     expected = [planning.expected(plan) for plan in planned.values()]

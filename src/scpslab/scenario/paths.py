@@ -21,6 +21,8 @@ from scpslab.plan.topology import Network
 CROSS_TRAFFIC = "background"
 # What a YAML file says, before a model has read it.
 Data = dict[str, Any]
+# Keys that change which cells run or what is recorded of them, but not what a cell is.
+FREE = ("title", "source", "description", "repeats", "seed", "limits", "probes", "checks", "skip", "sweep")
 OVERRIDE = re.compile(r"([A-Za-z*][\w.*-]*)=(.+)", re.DOTALL)
 
 
@@ -187,6 +189,13 @@ def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, Data]]:
             f'found "{part}" after {dotted(done)}; {one_of(part, [name for _, _, name in named])}'.removesuffix(".")
         )
     return found
+
+
+def changes_conditions(override: str) -> bool:
+    """Whether a `KEY=VALUE` of --set sets something else than which cells run and what is recorded of them."""
+    key, _, value = override.partition("=")
+    section, *rest = key.strip().split(".")
+    return section not in FREE or (section == "sweep" and (len(rest) != 1 or value.lstrip().startswith("{")))
 
 
 def read_override(text: str) -> tuple[str, Any]:

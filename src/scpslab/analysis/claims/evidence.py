@@ -17,10 +17,9 @@ from scpslab.analysis.run import manifest_of
 from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import read_results
 from scpslab.documents.quantities import AxisValue, value_text
-from scpslab.runs import RunFolder
 from scpslab.scenario import current_name
-from scpslab.scenario.altered import altered
 from scpslab.scenario.load import evidence_variants
+from scpslab.scenario.paths import changes_conditions
 
 ENDED = ("completed", "incomplete")
 
@@ -49,7 +48,7 @@ class Evidence:
 
     def __init__(self, rows: Iterable[EvidenceRow], changed: Mapping[Path, tuple[str, ...]] | None = None) -> None:
         self.rows = tuple(rows)
-        # The runs with other conditions than their scenario, and which.
+        # The runs with other conditions than their scenario's, and the settings that changed them.
         self.changed = dict(changed or {})
         self._chosen: dict[tuple[object, ...], tuple[EvidenceRow, ...]] = {}
 
@@ -60,7 +59,8 @@ class Evidence:
         Raises:
             ResultError: a run that cannot be read.
         """
-        changed = {run: changes for run in runs if (changes := altered(scenario_of(run), RunFolder(run).resolved))}
+        settings = {run: tuple(filter(changes_conditions, manifest_of(run).settings)) for run in runs}
+        changed = {run: changes for run, changes in settings.items() if changes}
         return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
 
     def select(
