@@ -383,9 +383,9 @@ class RouterSettings(Part):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.queue_purge > self.queue_limit:
+        if self.queue_purge >= self.queue_limit:
             raise ValueError(
-                f"found queue_purge {self.queue_purge} above queue_limit {self.queue_limit}; expected at most the limit"
+                f"found queue_purge {self.queue_purge} and queue_limit {self.queue_limit}; expected less than the limit"
             )
         return self
 

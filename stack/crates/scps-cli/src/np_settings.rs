@@ -470,9 +470,9 @@ fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError>
     let part: InterfacePart<'_> = file.part(raw)?;
     let carrier: Carrier = file.part(part.carrier)?;
     let queue: QueuePart = part.queue.map_or(Ok(QueuePart::default()), |queue| file.part(queue))?;
-    if queue.limit == 0 || queue.purge == 0 || queue.purge > queue.limit {
+    if queue.purge == 0 || queue.purge >= queue.limit {
         let (limit, purge) = (queue.limit, queue.purge);
-        let problem = format!("found limit {limit} and purge {purge}; expected 1 or more, and a purge up to the limit");
+        let problem = format!("found limit {limit} and purge {purge}; expected a purge of 1 or more, and a limit above it");
         return Err(file.complaint(part.queue.unwrap_or(raw), &problem));
     }
     let mut neighbours = part.neighbours;
@@ -557,6 +557,7 @@ mod tests {
             (r#"{"to": "7292","#, r#"{"to": "7290","#, 8, "found 7290 again"),
             ("10.8.0.1\"],", "10.8.0.x\"],", 12, "found \"10.8.0.x\"; expected an IPv4 address"),
             (r#""purge": 10"#, r#""purge": 51"#, 14, "found limit 50 and purge 51"),
+            (r#""purge": 10"#, r#""purge": 50"#, 14, "expected a purge of 1 or more, and a limit above it"),
             (r#""kind": "serial""#, r#""kind": "modem""#, 13, "unknown variant `modem`"),
             (r#""name": "modem""#, r#""name": "lan""#, 13, "found interface \"lan\" again"),
             (r#""neighbours": ["10.8.0.1"], "#, "", 12, "found no neighbours"),

@@ -18,7 +18,7 @@ pub enum DiscardRule {
 /// Settings of a link's queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueConfig {
-    /// Packets at which the queues are too long; at least 1.
+    /// Packets at which the queues are too long; more than [`QueueConfig::purge`], or nothing would be left to send.
     pub limit: usize,
     /// Packets that are then discarded; at least 1.
     pub purge: usize,
@@ -61,7 +61,8 @@ pub struct PrecedenceQueues<T> {
 impl<T> PrecedenceQueues<T> {
     /// Empty queues.
     pub fn new(config: QueueConfig) -> Self {
-        let config = QueueConfig { limit: config.limit.max(1), purge: config.purge.max(1), ..config };
+        let purge = config.purge.max(1);
+        let config = QueueConfig { limit: config.limit.max(purge + 1), purge, ..config };
         PrecedenceQueues {
             config,
             levels: std::array::from_fn(|_| VecDeque::new()),

@@ -55,6 +55,18 @@ fn of_a_hundred_packets_the_twenty_lowest_and_oldest_are_discarded() {
 }
 
 #[test]
+fn a_packet_that_comes_alone_always_leaves() {
+    for (limit, purge) in [(0, 0), (1, 1), (1, 20), (20, 20)] {
+        for rule in [DiscardRule::LowestOldest, DiscardRule::LowestNewest, DiscardRule::Newest] {
+            let mut queues = PrecedenceQueues::new(QueueConfig { limit, purge, rule });
+            assert_eq!((push_all(&mut queues, [3]), drain(&mut queues)), (vec![], vec![(3, 0)]), "{limit}, {purge}");
+            push_all(&mut queues, std::iter::repeat_n(3, 100));
+            assert!(!queues.is_empty(), "{limit}, {purge}, {rule:?}");
+        }
+    }
+}
+
+#[test]
 fn survivors_are_no_lower_than_what_was_discarded() {
     // T4: ten packets at each of levels 0 to 9, then twenty at 15.
     let mut queues = PrecedenceQueues::new(QueueConfig::default());
@@ -163,7 +175,7 @@ proptest! {
     ) {
         let config = QueueConfig { limit, purge, rule };
         let mut queues = PrecedenceQueues::new(config);
-        let mut model = Model { config, waiting: Vec::new(), arrivals: 0, refusals: 0 };
+        let mut model = Model { config: QueueConfig { limit: limit.max(purge + 1), ..config }, waiting: Vec::new(), arrivals: 0, refusals: 0 };
         let (mut pushed, mut popped, mut discarded) = (0, 0, 0);
         for (number, (what, n)) in steps.into_iter().enumerate() {
             match what {

@@ -48,8 +48,8 @@ class NpRouterService(Daemon):
         for number, interface in enumerate(self.interfaces):
             if interface.line is not None and interface.line not in lines:
                 yield f"interfaces[{number}].line", one_of(interface.line, lines)
-            if interface.queue.purge > interface.queue.limit:
-                found = f"found {interface.queue.purge}; expected at most the limit of {interface.queue.limit}"
+            if interface.queue.purge >= interface.queue.limit:
+                found = f"found {interface.queue.purge}; expected less than the limit of {interface.queue.limit}"
                 yield f"interfaces[{number}].queue.purge", found
             behind |= set(interface.neighbours)
         yield from (
