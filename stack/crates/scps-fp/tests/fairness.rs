@@ -49,6 +49,22 @@ fn a_checksum_a_copy_and_a_size_of_a_large_file_keep_nobody_waiting() {
 }
 
 #[test]
+fn a_copy_of_a_file_that_becomes_shorter_is_none() {
+    let folders = folders();
+    let big = fs::File::create(folders.server.join("big")).unwrap();
+    big.set_len(100 << 20).unwrap();
+    let world = serve(&folders);
+    let (mut busy, _) = Peer::connect(&world);
+    let (mut other, _) = Peer::connect(&world);
+    asked_meanwhile(&mut busy, "COPY big copy", &mut other);
+    big.set_len(1000).unwrap();
+    let said = (0..1000).map(|_| busy.hear()).find(|said| !said.is_empty()).unwrap();
+    assert!(said.starts_with("451 "), "{said}");
+    let left: Vec<_> = fs::read_dir(&folders.server).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["big"]);
+}
+
+#[test]
 fn an_update_of_a_large_file_keeps_nobody_waiting() {
     let folders = folders();
     fs::File::create(folders.server.join("big")).unwrap().set_len(20 << 20).unwrap();

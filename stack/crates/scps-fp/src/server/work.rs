@@ -158,9 +158,12 @@ impl Copying {
         }
         let mut buffer = vec![0; STEP_OCTETS.min(usize::try_from(self.left).unwrap_or(STEP_OCTETS))];
         let n = if buffer.is_empty() { 0 } else { self.from.read(&mut buffer)? };
+        if n == 0 && self.left > 0 {
+            return Err(StoreError::new(451, "the file became shorter meanwhile; nothing was copied"));
+        }
         self.to.write_all(&buffer[..n]).map_err(|e| StoreError::from(e).of_storing())?;
         self.left -= n as u64;
-        Ok(n == 0 || self.left == 0)
+        Ok(self.left == 0)
     }
 }
 
