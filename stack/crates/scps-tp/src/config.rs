@@ -199,7 +199,7 @@ settings! {
     pub struct RtoConfig {
         /// Least value.
         pub min: Duration,
-        /// Greatest value, backoff included.
+        /// Greatest value, backoff included; 60 s or more gives way to what the round trip asks for, known or measured.
         pub max: Duration,
         /// Least term added to SRTT for variance (scps-tp §6.3: 500 ms).
         pub variance_floor: Duration,

@@ -6,6 +6,8 @@ use scps_types::Duration;
 
 /// Greatest backoff exponent (scps-tp §6.3).
 const BACKOFF_MAX: u32 = 12;
+/// The least limit of the value that RFC 6298 (2.5) allows.
+const MAX_LEAST: Duration = Duration::from_secs(60);
 /// Backoffs after which the next sample restarts the estimator (scps-tp §6.3).
 pub const BACKOFF_RESTARTS_RTT: u32 = 4;
 
@@ -29,7 +31,10 @@ impl Rto {
             None => self.initial,
             Some(srtt) => srtt + (rtt.rttvar() * 4).max(self.config.variance_floor),
         };
-        base.max(self.config.min).saturating_mul(1 << self.backoff).min(self.config.max)
+        // Over minutes of light a limit is in the way of the round trip itself: whatever left would be sent again before it could be
+        // acknowledged. A limit that the RFC does not allow was set by somebody who wants to see that.
+        let max = if self.config.max < MAX_LEAST { self.config.max } else { self.config.max.max(base) };
+        base.max(self.config.min).saturating_mul(1 << self.backoff).min(max)
     }
 
     /// Doubles the value.
@@ -60,6 +65,20 @@ mod tests {
             rto.on_timeout();
         }
         assert_eq!(values, [6, 12, 24, 48, 64, 64]);
+    }
+
+    #[test]
+    fn a_limit_is_no_lower_than_the_round_trip_unless_it_is_meant_to_be() {
+        let far = Duration::from_secs(1200);
+        let mut rtt = RttEstimator::default();
+        let mut rto = Rto::new(Config::default().rto, far * 3);
+        assert_eq!(rto.value(&rtt), far * 3, "before a sample too");
+        (0..100).for_each(|_| rtt.on_sample(far));
+        assert_eq!(rto.value(&rtt).as_millis(), 1_200_500);
+        (0..5).for_each(|_| rto.on_timeout());
+        assert_eq!(rto.value(&rtt).as_millis(), 1_200_500, "which is rare enough");
+        let limited = RtoConfig { max: Duration::from_secs(9), ..Config::default().rto };
+        assert_eq!(Rto::new(limited, far).value(&rtt), limited.max);
     }
 
     #[test]
