@@ -124,6 +124,22 @@ impl Schedule {
         }
     }
 
+    /// The connection is gone: whoever has its index next begins with nothing, in no queue.
+    pub fn forget(&mut self, index: u32) {
+        let place = std::mem::take(&mut self.places[index as usize]);
+        if let Some(deadline) = place.deadline {
+            self.deadlines.remove(&(deadline, index));
+        }
+        if place.is_queued {
+            // It was settled a moment ago, so it is last among those that are ready, unless it waits.
+            let queue = &mut self.ready[place.level];
+            match queue.iter().rposition(|queued| *queued == index) {
+                Some(at) => drop(queue.remove(at)),
+                None => self.waiting.iter_mut().for_each(|w| w.connections.retain(|waits| *waits != index)),
+            }
+        }
+    }
+
     /// The first waits for its route's rate, in order of arrival.
     pub fn block(&mut self, route: RouteId, until: Option<Instant>) {
         self.burst = 0;
@@ -211,6 +227,23 @@ mod tests {
         assert_eq!(s.next_ready(), None, "a blocked connection is already queued");
         s.unblock(Instant::from_secs(1));
         assert_eq!(s.next_ready(), Some(0));
+    }
+
+    #[test]
+    fn whoever_has_an_index_next_inherits_no_place_in_a_queue() {
+        let mut s = Schedule::new(2);
+        (0..3).for_each(|_| s.add_connection());
+        s.set_precedence(1, Precedence::HIGHEST);
+        (0..3).for_each(|i| s.make_ready(i));
+        s.block(RouteId(0), Some(Instant::from_secs(1000)));
+        s.set_deadline(1, Some(Instant::from_secs(5)));
+        (0..3).for_each(|i| s.forget(i));
+        assert_eq!((s.next_ready(), s.take_due(Instant::from_secs(9))), (None, None));
+        s.make_ready(1);
+        assert_eq!(s.next_ready(), Some(1), "it does not wait for a route of another");
+        s.not_ready();
+        s.unblock(Instant::from_secs(1000));
+        assert_eq!(s.next_ready(), None);
     }
 
     #[test]

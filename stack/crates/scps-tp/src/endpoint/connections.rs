@@ -389,6 +389,7 @@ impl Connections {
         }
         if is_gone {
             self.table.remove(place);
+            self.schedule.forget(place);
         }
         if let Some(robbed) = robbed {
             self.ask_robbed(robbed);
