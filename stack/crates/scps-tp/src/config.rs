@@ -203,7 +203,8 @@ settings! {
         pub max: Duration,
         /// Least term added to SRTT for variance (scps-tp §6.3: 500 ms).
         pub variance_floor: Duration,
-        /// Timeouts of established data before the connection is aborted.
+        /// Timeouts of established data before the connection is aborted; under BETS of data that cannot be given up, because
+        /// nothing follows it.
         pub retransmissions_max: u32,
         /// Unanswered SYNs before the connection is aborted; SYN-ACKs are repeated five times at most.
         pub syn_retransmissions_max: u32,

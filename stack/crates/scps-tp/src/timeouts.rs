@@ -96,7 +96,9 @@ impl Outbound {
         control.stats.rtos += 1;
         let timeouts = self.recovery.on_timeout();
         self.note(control, now, route, TraceEvent::RtoExpired, self.sender.una(), 0);
-        if timeouts > control.config.rto.retransmissions_max && !control.agreed.bets {
+        // BETS goes on while there is something left to give up.
+        let may_abandon = self.board.front().is_some_and(|front| self.may_abandon(control, front));
+        if timeouts > control.config.rto.retransmissions_max && !may_abandon {
             control.give_up();
             return;
         }

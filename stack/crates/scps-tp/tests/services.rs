@@ -3,7 +3,7 @@
 
 mod common;
 use common::{no_rate, plain, Script, PEER, US};
-use scps_tp::{Config, Congestion, Endpoint, EndpointConfig, Event, OptionError, Trust};
+use scps_tp::{CloseReason, Config, Congestion, Endpoint, EndpointConfig, Event, OptionError, Trust};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
 use scps_wire::ipv4::Ipv4;
@@ -127,6 +127,18 @@ fn bets_gives_up_nothing_that_the_receiver_cannot_pass_over() {
         s.advance(Instant::from_secs(120));
         assert_eq!(s.endpoint.bets_send_holes(s.connection()), Ok(vec![]), "{then}");
     }
+}
+
+#[test]
+fn bets_with_a_peer_that_is_gone_ends_when_nothing_more_can_be_given_up() {
+    let mut config = bets();
+    config.rto.retransmissions_max = 4;
+    let mut s = Script::connected_with(config, no_rate(), "win 65535 mss 1000 caps 0xc0");
+    s.run("0.6 user send 5000");
+    s.advance(Instant::from_secs(24 * 3600));
+    assert_eq!(s.endpoint.bets_send_holes(s.connection()), Ok(vec![(0, 3999)]));
+    assert!(matches!(s.events.last(), Some(Event::Closed(_, CloseReason::TimedOut))), "{:?}", s.events);
+    assert_eq!(s.endpoint.poll_timeout(), None);
 }
 
 #[test]

@@ -42,13 +42,17 @@ impl Outbound {
         self.next_new(control, sending).map(|draft| (draft, None))
     }
 
-    /// True if the lowest segment is to be given up under BETS (scps-tp §7.1).
+    /// True if a segment is the lowest, and to be given up under BETS.
     fn is_hopeless(&self, control: &Control, lost: &Sent) -> bool {
-        control.agreed.bets
-            && lost.start == self.sender.una()
+        lost.start == self.sender.una()
             && u32::from(lost.transmissions) > control.config.bets_policy.retransmissions_max
-            // A receiver passes over a hole when later data came. A FIN is no data, nor is what its window does not take.
-            && self.sender.data().end().min(self.sender.edge()) > lost.end
+            && self.may_abandon(control, lost)
+    }
+
+    /// True if BETS allows to give a segment up (scps-tp §7.1): a receiver passes over a hole when later data came. A FIN is no data, nor
+    /// is what its window does not take.
+    pub(crate) fn may_abandon(&self, control: &Control, sent: &Sent) -> bool {
+        control.agreed.bets && self.sender.data().end().min(self.sender.edge()) > sent.end
     }
 
     /// Octets in flight as congestion control sees them: duplicates acknowledged have left (scps-tp §4.3).
