@@ -472,7 +472,8 @@ fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError>
     let queue: QueuePart = part.queue.map_or(Ok(QueuePart::default()), |queue| file.part(queue))?;
     if queue.purge == 0 || queue.purge >= queue.limit {
         let (limit, purge) = (queue.limit, queue.purge);
-        let problem = format!("found limit {limit} and purge {purge}; expected a purge of 1 or more, and a limit above it");
+        let problem =
+            format!("found limit {limit} and purge {purge}; expected a purge of 1 or more, and a limit above it");
         return Err(file.complaint(part.queue.unwrap_or(raw), &problem));
     }
     let mut neighbours = part.neighbours;

@@ -47,6 +47,24 @@ fn check(text: &str, words: &str) {
 const UDP: &str = r#""carrier": {"kind": "udp", "remote": "203.0.113.2:7168"}"#;
 
 #[test]
+fn clients_that_give_up_before_an_answer_can_come_are_told_of() {
+    let said = |rtt_ms: &str, more: &[&str]| {
+        let link = ["--peer", "203.0.113.2", "--rate", "1 Mbit/s", "--far", "10.2.0.0/24", "--rtt-ms", rtt_ms];
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_scps")).args(["gateway", "--check"]).args(link).args(more).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let advice = "an answer takes 1200 s at least: set \"set_up\": \"early\"";
+    assert!(said("1200000", &[]).contains(advice), "{}", said("1200000", &[]));
+    assert!(!said("600", &[]).contains("gives up"));
+    let wan =
+        format!(r#"{{"set_up": "early", "wan": {{{UDP}, "transport": {{"rate": "1 Mbit/s", "rtt_ms": 1200000}}}}}}"#);
+    let early = File::of("early", &wan);
+    let output = Command::new(env!("CARGO_BIN_EXE_scps")).args(["gateway", "--check", early.path()]).output().unwrap();
+    assert!(output.status.success() && !String::from_utf8(output.stdout).unwrap().contains("gives up"));
+}
+
+#[test]
 fn settings_that_cannot_work_are_refused() {
     let wan = |more: &str| format!(r#"{{"wan": {{{UDP}, "transport": {{"rate": "1 Mbit/s"{more}}}}}}}"#);
     let good = File::of("good", &wan(r#", "mtu": 156"#));

@@ -110,6 +110,22 @@ impl Mib {
         Mib { reply_text: false, historic: true, ..Mib::default() }
     }
 
+    /// Patience for a round trip that is known: each wait for the other end lasts four at least.
+    #[must_use]
+    pub fn over(self, round_trip: Duration) -> Self {
+        let patient = |time: Duration| time.max(round_trip * 4);
+        Mib {
+            idle: patient(self.idle),
+            login: patient(self.login),
+            reply_timeout: patient(self.reply_timeout),
+            connect_timeout: patient(self.connect_timeout),
+            data_timeout: patient(self.data_timeout),
+            link_down_max: patient(self.link_down_max),
+            stall_takeover: patient(self.stall_takeover),
+            ..self
+        }
+    }
+
     /// Reads a file of `NAME=value` lines over the present values; returns what was not understood, with line numbers.
     pub fn read(&mut self, text: &str) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -201,6 +217,14 @@ fn port_range(value: &str) -> Result<(u16, u16), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_given_up_within_a_round_trip() {
+        let hour = Duration::from_secs(3600);
+        let far = Mib::default().over(Duration::from_secs(900));
+        assert_eq!((far.reply_timeout, far.connect_timeout, far.data_timeout, far.login), (hour, hour, hour, hour));
+        assert_eq!(Mib::default().over(Duration::from_secs(1)), Mib::default());
+    }
 
     #[test]
     fn a_file_sets_what_it_names_and_the_rest_is_told() {

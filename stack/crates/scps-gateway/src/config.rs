@@ -61,7 +61,8 @@ settings! {
         /// Octets of all connections' buffers if they were full. A connection that could exceed it is reset, so those
         /// that exist never have to share.
         pub buffered: usize,
-        /// How long the far side may take to answer.
+        /// How long the far side may take to answer; twelve round trips if that is longer, where a side's is known, for then
+        /// two lost SYNs have been sent again.
         pub set_up: Duration,
     }
 }
@@ -162,6 +163,13 @@ impl GatewayConfig {
             .map(|side| &self.side(*side).connection)
             .map(|c| c.send_buffer.max(1).saturating_add(c.receive_buffer.max(1)))
             .fold(0, usize::saturating_add)
+    }
+
+    /// How long the far side may take to answer over the ways that the routes say.
+    pub fn set_up_max(&self) -> Duration {
+        let routes = Side::BOTH.map(|side| self.side(side).route);
+        let patience = |route: RouteConfig| route.rtt.map_or(route.initial_rto * 4, |rtt| rtt * 12);
+        routes.into_iter().map(patience).fold(self.limits.set_up, Duration::max)
     }
 
     /// Connections at a time that both limits allow.

@@ -412,7 +412,7 @@ impl Gateway {
         for side in Side::BOTH {
             self.owners.of_mut(side).insert(*halves.of(side), id);
         }
-        let deadline = now + self.config.limits.set_up;
+        let deadline = now + self.config.set_up_max();
         self.deadlines.insert((deadline, id));
         let mut pair =
             Pair { near, client, server, halves, stage, began_at: now, deadline, is_ended: PerSide::default() };

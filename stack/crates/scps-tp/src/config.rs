@@ -206,7 +206,7 @@ settings! {
         /// Timeouts of established data before the connection is aborted; under BETS of data that cannot be given up, because
         /// nothing follows it.
         pub retransmissions_max: u32,
-        /// Unanswered SYNs before the connection is aborted; SYN-ACKs are repeated five times at most.
+        /// Unanswered SYNs before the connection is aborted; SYN-ACKs are repeated five times at most since the SYN came last.
         pub syn_retransmissions_max: u32,
         /// Timeouts of the same data after which the route is taken for unavailable; `None` for never (scps-tp §6.6).
         pub to_persist: Option<u32>,

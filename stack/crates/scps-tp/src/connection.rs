@@ -139,7 +139,7 @@ impl Connection {
 
     /// The user gave the connection up.
     pub(crate) fn orphan(&mut self, now: Instant) {
-        self.control.orphan(now);
+        self.control.orphan(now, self.outbound.path.rto());
         self.close();
     }
 

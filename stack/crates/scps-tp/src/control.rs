@@ -17,8 +17,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// How long a connection that nobody owns may go without an octet acknowledged, even if its peer answers: half an hour, as
-/// long as the default limit of retransmissions lets a silent peer be (Linux ends orphans after `tcp_orphan_retries`).
+/// long as the default limit of retransmissions lets a silent peer be (Linux ends orphans after `tcp_orphan_retries`), and a few
+/// timeouts in any case.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(1800);
+const ORPHAN_PATIENCE_RTOS: u32 = 4;
 
 /// The control of a connection: neither half owns it, both act on it.
 #[derive(Debug)]
@@ -47,6 +49,10 @@ pub(crate) struct Control {
 
 impl Control {
     // The end.
+fn orphan_patience(rto: Duration) -> Duration {
+    ORPHAN_PATIENCE.max(rto * ORPHAN_PATIENCE_RTOS)
+}
+
 
     /// The connection is over: no timer, no more packets but a reset if one is due.
     pub(crate) fn finish(&mut self, reason: CloseReason) {
@@ -77,19 +83,19 @@ impl Control {
     }
 
     /// The user gave the connection up.
-    pub(crate) fn orphan(&mut self, now: Instant) {
+    pub(crate) fn orphan(&mut self, now: Instant, rto: Duration) {
         self.is_orphan = true;
         match self.state {
             State::FinWait2 => self.timers.set_if_idle(Timer::Linger, now + self.config.time_wait),
             State::TimeWait | State::Closed => {}
-            _ => self.timers.set_if_idle(Timer::Orphan, now + ORPHAN_PATIENCE),
+            _ => self.timers.set_if_idle(Timer::Orphan, now + orphan_patience(rto)),
         }
     }
 
     /// The peer acknowledged something: an orphan may stay as long again.
-    pub(crate) fn prolong_orphan(&mut self, now: Instant) {
+    pub(crate) fn prolong_orphan(&mut self, now: Instant, rto: Duration) {
         if self.is_orphan {
-            self.timers.set(Timer::Orphan, now + ORPHAN_PATIENCE);
+            self.timers.set(Timer::Orphan, now + orphan_patience(rto));
         }
     }
 

@@ -135,8 +135,8 @@ impl Connection {
             && tcp.seq == self.inbound.receiver.start()
         {
             if !tcp.flags.has(Flags::ACK) {
-                // The peer's SYN again: our SYN-ACK was lost.
-                self.control.opening.repeat_syn();
+                // The peer's SYN again: our SYN-ACK was lost, or is on a long way.
+                self.control.opening.on_peer_syn_again();
                 return Verdict::Accepted;
             }
             if tcp.ack == self.outbound.sender.seq(1) {

@@ -22,6 +22,8 @@ pub(crate) struct Opening {
     update_due: bool,
     asking: Asking,
     syns_sent: u32,
+    /// Of these, those before the peer's SYN came last.
+    syns_answered: u32,
     syn_sent_at: Instant,
 }
 
@@ -49,6 +51,7 @@ impl Opening {
             update_due: false,
             asking: Asking::Nobody,
             syns_sent: 0,
+            syns_answered: 0,
             syn_sent_at: now,
         }
     }
@@ -155,6 +158,17 @@ impl Opening {
     /// Our SYN is to leave again.
     pub(crate) fn repeat_syn(&mut self) {
         self.syn_due = true;
+    }
+
+    /// The peer's SYN came again.
+    pub(crate) fn on_peer_syn_again(&mut self) {
+        self.syns_answered = self.syns_sent;
+        self.repeat_syn();
+    }
+
+    /// SYNs that left since the peer's came last.
+    pub(crate) fn syns_unheard(&self) -> u32 {
+        self.syns_sent - self.syns_answered
     }
 
     /// No SYN is to leave any more.

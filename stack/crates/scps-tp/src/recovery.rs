@@ -70,7 +70,7 @@ impl Outbound {
         let mut outcome = self.board.ack_to(acked, now, self.path.rtt_min(), echo_precedes);
         self.take_sack(control, now, acked, tcp, &mut outcome);
         if has_advanced {
-            control.prolong_orphan(now);
+            control.prolong_orphan(now, self.path.rto());
             self.advance(control, now, route, acked, outcome.octets);
         } else if is_duplicate {
             let (segment, limited) = (self.full_segment(control, route), control.config.limited_transmit);
@@ -155,8 +155,8 @@ impl Outbound {
             }
             _ => None,
         };
-        // An echo of a stale timestamp would exceed any path; the retransmission limit is a bound for sanity.
-        let sample = sample.filter(|r| *r < control.config.rto.max * 16);
+        // An echo of a stale timestamp would exceed any path; none is longer than the connection has existed.
+        let sample = sample.filter(|r| control.stats.opened_at.is_none_or(|opened_at| *r <= now.since(opened_at)));
         if let Some(rtt) = sample {
             self.on_rtt_sample(rtt);
         }

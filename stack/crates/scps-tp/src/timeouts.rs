@@ -13,7 +13,7 @@ use crate::trace::{Cause, TraceEvent};
 use scps_types::Instant;
 
 /// Retransmissions of a SYN-ACK (Linux `tcp_synack_retries`): whoever sent the SYN may be forged, and should not get many
-/// packets for one. A peer that is there repeats its SYN.
+/// packets for one. A peer that is there repeats its SYN, and each one that comes is waited for as long again.
 const SYN_ACK_RETRANSMISSIONS_MAX: u32 = 5;
 
 impl Connection {
@@ -70,7 +70,8 @@ impl Connection {
 impl Outbound {
     fn on_keepalive(&self, control: &mut Control, now: Instant, route: &Route) {
         let Some((_, interval)) = control.config.keepalive else { return };
-        let interval = interval.max(INTERVAL_MIN);
+        // An answer takes a round trip: what is asked meanwhile is asked in vain.
+        let interval = interval.max(INTERVAL_MIN).max(self.path.srtt().unwrap_or_default());
         let next = if control.config.keepalive_asks {
             control.probing.ask_if_silent(now, route.is_available(), self.path.rto(), interval)
         } else {
@@ -85,8 +86,12 @@ impl Outbound {
     fn on_rto(&mut self, control: &mut Control, now: Instant, route: &mut Route) {
         self.path.back_off();
         if matches!(control.state, State::SynSent | State::SynReceived) {
-            let passive = if control.listener.is_some() { SYN_ACK_RETRANSMISSIONS_MAX } else { u32::MAX };
-            if control.opening.syns_sent() > control.config.rto.syn_retransmissions_max.min(passive) {
+            let most = control.config.rto.syn_retransmissions_max;
+            let is_given_up = match control.listener {
+                Some(_) => control.opening.syns_unheard() > most.min(SYN_ACK_RETRANSMISSIONS_MAX),
+                None => control.opening.syns_sent() > most,
+            };
+            if is_given_up {
                 control.finish(CloseReason::TimedOut);
             } else {
                 control.opening.repeat_syn();
@@ -164,7 +169,9 @@ impl Outbound {
             control.give_up();
             return;
         }
-        let interval = control.probing.next_interval();
+        // That a route is back is worth asking after also while an answer may be on its way.
+        let is_up = route.is_available();
+        let interval = if is_up { self.probe_interval(control) } else { control.probing.next_interval() };
         control.timers.set(Timer::Persist, now + interval);
     }
 }

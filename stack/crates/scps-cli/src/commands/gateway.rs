@@ -30,6 +30,8 @@ use std::process::ExitCode;
 /// Routing tables of the packets for either side of the gateway.
 const TABLE_LAN: u32 = 7168;
 const TABLE_WAN: u32 = 7169;
+/// How long a program of the LAN waits for an answer to its SYN (Linux, `tcp_syn_retries`).
+const CLIENT_PATIENCE: Duration = Duration::from_secs(127);
 
 /// A client with too many connections is told of no more often.
 const CROWDED_EVERY: Duration = Duration::from_secs(60);
@@ -553,6 +555,13 @@ fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
         SetUp::Early => "early: a client is answered at once and may send when the server has answered",
     };
     say::result(format_args!("set-up: {set_up}"))?;
+    let far = config.wan.route.rtt.filter(|rtt| config.set_up == SetUp::ConnectFirst && *rtt >= CLIENT_PATIENCE / 2);
+    if let Some(rtt) = far {
+        let (rtt, patience) = (rtt.as_secs_f64(), CLIENT_PATIENCE.as_secs());
+        say::result(format_args!(
+            "        (a client of the LAN gives up after {patience} s or so, and an answer takes {rtt} s at least: set \"set_up\": \"early\")"
+        ))?;
+    }
     let (each, most) = (config.octets_per_connection(), config.connections_max());
     say::result(format_args!("limits: {most} connections at a time, each at most {each} octets of buffers"))?;
     if most < config.limits.connections {

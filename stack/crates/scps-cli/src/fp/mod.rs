@@ -71,7 +71,11 @@ pub struct FpOptions {
 impl FpOptions {
     /// The tunables: dialect, then file, then options.
     pub fn mib(&self) -> Result<Mib, CliError> {
-        let mut mib = if self.dialect == Dialect::Historic { Mib::historic() } else { Mib::default() };
+        let mib = if self.dialect == Dialect::Historic { Mib::historic() } else { Mib::default() };
+        let mut mib = match self.round_trip()? {
+            Some(rtt) => mib.over(rtt),
+            None => mib,
+        };
         if let Some(path) = &self.mib {
             let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
             for warning in mib.read(&text) {
@@ -86,6 +90,14 @@ impl FpOptions {
                 .map_err(|e| CliError::Usage(format!("--set {name}: found {value:?}; expected {e}.")))?;
         }
         Ok(mib)
+    }
+
+    /// The round trip of the transport's route, if it is known.
+    fn round_trip(&self) -> Result<Option<Duration>, CliError> {
+        match self.transport {
+            TransportName::Tp => Ok(self.tunables.resolve()?.route.rtt),
+            TransportName::Tcp => Ok(None),
+        }
     }
 
     /// Where the transport's counts go.

@@ -157,7 +157,7 @@ impl Transfer {
     /// When patience ends.
     pub fn deadline(&self, shared: &Shared) -> Instant {
         match self.link {
-            Link::Planned(_) | Link::Listening(_) => self.since + ACCEPT_LIMIT,
+            Link::Planned(_) | Link::Listening(_) => self.since + ACCEPT_LIMIT.max(shared.mib.connect_timeout),
             Link::Connecting(_) => self.since + shared.mib.connect_timeout,
             Link::Open(_) => self.last_moved + shared.mib.data_timeout,
         }

@@ -272,9 +272,16 @@ impl Outbound {
         if self.board.is_empty() && self.portion(control, route).len > 0 && route.is_available() {
             control.timers.set_no_later(Timer::Persist, now + SMALL_WINDOW_PATIENCE);
         } else if !control.timers.is_set(Timer::Persist) {
-            let interval = control.probing.next_interval();
+            let interval = self.probe_interval(control);
             control.timers.set(Timer::Persist, now + interval);
         }
+    }
+
+    /// Until the next probe of the window: as the schedule says, but for a path whose round trip is longer than its greatest interval.
+    pub(crate) fn probe_interval(&self, control: &mut Control) -> Duration {
+        let interval = control.probing.next_interval();
+        let far = self.path.srtt().filter(|srtt| *srtt > control.config.persist.max);
+        interval.max(far.unwrap_or_default())
     }
 
     /// True unless there is something to send or to be acknowledged and no timer that would take it up again.
