@@ -13,7 +13,6 @@ use scps_tp::{
     RouteConfig, RouteId, SendError, TraceRecord,
 };
 use scps_types::{Duration, Instant, Seed};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -25,7 +24,8 @@ pub struct Stack {
     driven: Driven,
     clock: Clock,
     now: Instant,
-    events: VecDeque<Event>,
+    /// Events that whoever calls [`Stack::run_once`] had the chance to take.
+    shown: u64,
     /// Damaged frames that the engine knows of.
     damaged: u64,
     /// Where the sequence numbers of SP come from.
@@ -55,9 +55,9 @@ impl Stack {
         let mut endpoint = Endpoint::new(config, route, seed, now);
         endpoint.set_carrier(device.carrier());
         let driven = Driven::new(device, &mut reactor);
-        let (events, supply, expiry) = (VecDeque::new(), Supply::default(), Expiry::default());
-        let (damaged, patience) = (0, Duration::ZERO);
-        Ok(Stack { endpoint, reactor, driven, clock, now, events, damaged, supply, expiry, patience })
+        let (supply, expiry) = (Supply::default(), Expiry::default());
+        let (shown, damaged, patience) = (0, 0, Duration::ZERO);
+        Ok(Stack { endpoint, reactor, driven, clock, now, shown, damaged, supply, expiry, patience })
     }
 
     /// Puts SP beneath all connections, of which there are none yet. `record` is of the keys that packets leave under; `ends` says
@@ -204,9 +204,14 @@ impl Stack {
         self.endpoint.release(self.now, id);
     }
 
+    /// Stops accepting.
+    pub fn unlisten(&mut self, id: ListenerId) {
+        self.endpoint.unlisten(id);
+    }
+
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front().or_else(|| self.endpoint.poll_event())
+        self.endpoint.poll_event()
     }
 
     /// The next trace record.
@@ -214,20 +219,14 @@ impl Stack {
         self.endpoint.poll_trace()
     }
 
-    /// Puts an event back for whoever it concerns.
-    pub(crate) fn defer_event(&mut self, event: Event) {
-        self.events.push_back(event);
-    }
-
-    /// Does what is due, sleeping until something is or until `deadline`. Returns without sleeping if sending made new
+    /// Does what is due, sleeping until something is or until `deadline`. Returns without sleeping if there are new
     /// events; those left from an earlier turn keep nobody awake, so a caller drains [`Stack::poll_event`] each time.
     pub fn run_once(&mut self, deadline: Option<Instant>) -> Result<(), IoError> {
         self.look();
         self.let_keys_expire();
         self.transmit()?;
-        let before = self.events.len();
-        self.collect_events();
-        let wait = if self.events.len() == before { self.time_to_wait(deadline) } else { Some(Duration::ZERO) };
+        let is_news = self.endpoint.events_made() > self.shown;
+        let wait = if is_news { Some(Duration::ZERO) } else { self.time_to_wait(deadline) };
         let found = self.driven.wait(&mut self.reactor, wait).map_err(IoError::system("wait"))?;
         let asleep = self.now;
         self.look();
@@ -250,26 +249,19 @@ impl Stack {
             self.endpoint.handle_timeout(now);
         }
         self.transmit()?;
-        self.collect_events();
+        self.shown = self.endpoint.events_made();
         Ok(())
     }
 
     /// A turn for somebody who looks at his connection, not at events: only openings are kept, for listeners.
-    pub(crate) fn run_once_for_stream(&mut self) -> Result<(), IoError> {
-        self.collect_events();
-        self.events.retain(|e| matches!(e, Event::Accepted(..)));
-        self.run_once(None)
+    pub(crate) fn run_once_for_stream(&mut self, until: Option<Instant>) -> Result<(), IoError> {
+        self.endpoint.retain_events(|event| matches!(event, Event::Accepted(..)));
+        self.run_once(until)
     }
 
     /// Makes [`Stack::run_once`] return when `other` becomes readable, once until it is read.
     pub fn watch(&mut self, other: BorrowedFd<'_>) -> Result<(), IoError> {
         self.reactor.watch(other, Interest::READ).map_err(IoError::system("epoll"))
-    }
-
-    fn collect_events(&mut self) {
-        while let Some(event) = self.endpoint.poll_event() {
-            self.events.push_back(event);
-        }
     }
 
     fn time_to_wait(&self, deadline: Option<Instant>) -> Option<Duration> {

@@ -3,6 +3,7 @@
 
 mod arrival;
 mod connections;
+mod events;
 mod following;
 mod handle;
 mod listening;
@@ -48,6 +49,9 @@ settings! {
         pub addresses: Vec<IpAddr>,
         /// Connections whose SYN is answered and not acknowledged; further SYNs are answered with cookies.
         pub half_open_max: usize,
+        /// Open connections of each listener whose [`Event::Accepted`] the user has not taken; what asks for more hears
+        /// nothing, and will ask again.
+        pub backlog: usize,
         /// Whether segments of no connection are answered by a reset (RFC 9293 §3.5.2). Whoever hands them on to
         /// somebody who knows them says no.
         pub resets_unknown: bool,
@@ -68,6 +72,7 @@ impl Default for EndpointConfig {
         EndpointConfig {
             addresses: Vec::new(),
             half_open_max: 256,
+            backlog: 256,
             resets_unknown: true,
             tells_unknown: false,
             fallback_lifetime: Duration::from_secs(600),
@@ -609,7 +614,22 @@ impl Endpoint {
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.connections.events.pop_front()
+        self.connections.events.find(|event| Some(*event))
+    }
+
+    /// Takes the first event that `found` picks out, for whoever waits for one of them.
+    pub fn find_event<T>(&mut self, found: impl FnMut(&Event) -> Option<T>) -> Option<T> {
+        self.connections.events.find(found)
+    }
+
+    /// Forgets the events that `keep` does not keep. A listener's connections count as accepted once their event is taken or forgotten.
+    pub fn retain_events(&mut self, keep: impl FnMut(&Event) -> bool) {
+        self.connections.events.retain(keep);
+    }
+
+    /// Events there ever were, taken ones included.
+    pub fn events_made(&self) -> u64 {
+        self.connections.events.made()
     }
 
     /// The next trace record.

@@ -10,6 +10,9 @@ pub enum ListenError {
     #[error("cannot listen on {0}: expected an IPv4 address, for IPv6 is not carried yet")]
     Ipv6(SocketAddr),
 }
+    /// A listener has this address and port.
+    #[error("{0} has a listener")]
+    InUse(SocketAddr),
 
 /// Why a connection cannot be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

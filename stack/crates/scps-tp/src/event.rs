@@ -108,7 +108,7 @@ pub enum DropReason {
     UnknownConnectionId,
     /// A compressed packet that nothing but its identifier ties to its connection.
     Unproven,
-    /// Too many half-open connections: the SYN was answered with a cookie, if at all.
+    /// Too many half-open connections: the SYN was answered with a cookie, if at all. Or too many open ones that nobody has accepted.
     BacklogFull,
     /// Sequence outside the window.
     OutOfWindow,

@@ -3,10 +3,11 @@
 
 mod common;
 use common::{no_rate, packet, plain, Script, PEER, PEER_ISS, US};
-use scps_tp::DropReason;
-use scps_types::{Duration, Instant, SeqNum};
+use scps_tp::{DropReason, Endpoint, EndpointConfig, Event, ListenError, Trust};
+use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::options::Options;
-use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::tcp::{Flags, Tcp, Verify};
+use std::net::Ipv4Addr;
 
 fn syn(port: u16) -> Vec<u8> {
     let (flags, options) = (Flags::SYN, Options { mss: Some(1000), ..Options::default() });
@@ -32,9 +33,13 @@ fn iss(s: &Script) -> SeqNum {
 }
 
 fn ack(seq: SeqNum, data: &[u8]) -> Vec<u8> {
+    from(PEER.1, seq, data)
+}
+
+fn from(port: u16, seq: SeqNum, data: &[u8]) -> Vec<u8> {
     let (flags, options) = (Flags::ACK, Options::default());
     let (seq, ack) = (PEER_ISS + 1, seq + 1);
-    packet(&Tcp { src_port: PEER.1, dst_port: US.1, seq, ack, flags, window: 9000, urgent: 0, options }, data)
+    packet(&Tcp { src_port: port, dst_port: US.1, seq, ack, flags, window: 9000, urgent: 0, options }, data)
 }
 
 #[test]
@@ -54,6 +59,46 @@ fn a_handshake_of_600_ms_survives_a_flood() {
             assert_eq!(s.received, b"honest", "{what}");
         }
     }
+}
+
+#[test]
+fn a_place_has_one_listener() {
+    let mut s = Script::new(plain(), no_rate());
+    let first = s.endpoint.listen(US, plain()).unwrap();
+    assert_eq!(s.endpoint.listen(US, plain()), Err(ListenError::InUse(US.into())));
+    assert_eq!(s.endpoint.listen_asking(US, plain()), Err(ListenError::InUse(US.into())));
+    // Another port, and any address, are other places.
+    s.endpoint.listen((US.0, 1), plain()).unwrap();
+    s.endpoint.listen((Ipv4Addr::UNSPECIFIED, US.1), plain()).unwrap();
+    s.endpoint.unlisten(first);
+    s.endpoint.listen(US, plain()).unwrap();
+}
+
+#[test]
+fn connections_that_nobody_accepts_are_bounded() {
+    let config = EndpointConfig::default().backlog(20);
+    let mut endpoint = Endpoint::new(config, no_rate(), Seed::from_u64(1), Instant::ZERO);
+    endpoint.listen(US, plain()).unwrap();
+    let now = Instant::from_millis(1);
+    let mut open = |endpoint: &mut Endpoint, port: u16| {
+        endpoint.handle_input(now, &syn(port), Trust::Check);
+        let mut out = Vec::new();
+        if endpoint.poll_transmit(now, &mut out).is_some() {
+            let seq = Tcp::parse(&out[20..], US.0, PEER.0, Verify::Trusted).unwrap().0.seq;
+            endpoint.handle_input(now, &from(port, seq, b""), Trust::Check);
+        }
+    };
+    for port in 1000..3000 {
+        open(&mut endpoint, port);
+    }
+    assert_eq!((endpoint.connection_count(), endpoint.drops(DropReason::BacklogFull)), (20, 1980));
+    // Whoever accepts one makes room for one.
+    assert!(matches!(endpoint.poll_event(), Some(Event::Accepted(..))));
+    (3000..3100).for_each(|port| open(&mut endpoint, port));
+    assert_eq!(endpoint.connection_count(), 21);
+    endpoint.retain_events(|_| false);
+    (4000..4100).for_each(|port| open(&mut endpoint, port));
+    assert_eq!(endpoint.connection_count(), 41);
 }
 
 /// An endpoint whose half-open connections are as many as it keeps.

@@ -2,6 +2,7 @@
 //!
 //! Whatever touches a connection settles it: it may want to send, its deadline may have moved, it may be gone.
 
+use super::events::Events;
 use super::{Carrier, Transmit};
 use crate::ack::Owed;
 use crate::config::Congestion;
@@ -33,7 +34,7 @@ pub(super) struct Connections {
     pub(super) routes: Routes,
     pub(super) network: Network,
     pub(super) schedule: Schedule,
-    pub(super) events: VecDeque<Event>,
+    pub(super) events: Events,
     pub(super) traces: VecDeque<TraceRecord>,
     pub(super) owed: Owed,
     pub(super) fallbacks: Fallbacks,
@@ -55,7 +56,7 @@ impl Connections {
             routes: Routes::new(route),
             network,
             schedule: Schedule::new(1),
-            events: VecDeque::new(),
+            events: Events::default(),
             traces: VecDeque::new(),
             owed: Owed::default(),
             fallbacks: Fallbacks::default(),
@@ -371,7 +372,7 @@ impl Connections {
                     continue;
                 }
             }
-            self.events.push_back(event);
+            self.events.push(event);
         }
         self.traces.extend(control.trace.drain(..));
         self.schedule.set_deadline(place, control.timers.next());
@@ -388,8 +389,8 @@ impl Connections {
             self.table.forget_addresses(place);
         }
         if is_gone {
-            self.table.remove(place);
             self.schedule.forget(place);
+            self.table.remove(place);
         }
         if let Some(robbed) = robbed {
             self.ask_robbed(robbed);

@@ -12,7 +12,7 @@ use scps_net::Envelope;
 use scps_types::{Duration, Instant};
 use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp};
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Octets of an answer to a SYN, both headers with the options that cookies keep.
@@ -37,10 +37,11 @@ pub(super) struct Listeners {
 
 impl Listeners {
     fn add(&mut self, local: SocketAddr, config: Config, asks: bool) -> Result<ListenerId, ListenError> {
-        let local = carried(local).map_err(ListenError::Ipv6)?;
+        let place = carried(local).map_err(ListenError::Ipv6)?;
+        let Entry::Vacant(vacant) = self.by_place.entry(place) else { return Err(ListenError::InUse(local)) };
         let id = ListenerId(self.made);
         self.made += 1;
-        self.by_place.insert(local, Listener { id, config, asks });
+        vacant.insert(Listener { id, config, asks });
         Ok(id)
     }
 
@@ -116,7 +117,11 @@ impl Endpoint {
         // What answers a request is as urgent as the request (scps-np §7).
         let dscp = if config.dscp == 0 { envelope.dscp } else { config.dscp };
         let config = Config { precedence: config.precedence.or(envelope.precedence), dscp, ..config };
+        let is_full = self.connections.events.unaccepted(listener) >= self.config.backlog;
         if tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) {
+            if is_full {
+                return Err(Some(DropReason::BacklogFull));
+            }
             if self.connections.table.half_open_count() < self.config.half_open_max {
                 let index = self.open_half(now, local, remote, listener, config, tcp);
                 self.connections.table.begin_half_open(index);
@@ -136,6 +141,9 @@ impl Endpoint {
         }
         // Data may overtake the acknowledgement that opens, so what fits no cookie is not reset: it comes again.
         let syn = cookie::open(&self.seed, now, local, remote, tcp).ok_or(Some(DropReason::NoConnection))?;
+        if is_full {
+            return Err(Some(DropReason::BacklogFull));
+        }
         let config = Config { initial_sequence: Some(tcp.ack + u32::MAX), ..config };
         let index = self.open_half(now, local, remote, listener, config, &syn);
         if let Some(c) = self.connections.table.at_mut(index) {
