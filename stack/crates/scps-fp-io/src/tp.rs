@@ -322,17 +322,13 @@ impl Net for TpNet {
     fn recv(&mut self, id: ConnId, out: &mut [u8]) -> io::Result<Recv> {
         self.take_events();
         let connection = self.connections.get(&id.0).ok_or_else(gone)?;
-        let end = connection.end;
         match self.stack.recv(connection.id, out) {
-            // A connection that was reset or timed out reads as ended too; only the peer's FIN is an end.
-            Ok((0, _)) => match end {
-                None | Some(CloseReason::Finished) => Ok(Recv::End),
-                Some(reason) => Err(reason.into()),
-            },
+            Ok((0, _)) => Ok(Recv::End),
             Ok((n, _)) => Ok(Recv::Data(n)),
             Err(RecvError::Hole { len, .. }) => Ok(Recv::Hole(len)),
-            Err(RecvError::WouldBlock) => end.map_or(Ok(Recv::Wait), |reason| Err(reason.into())),
-            Err(error) => Err(end.map_or_else(|| io::Error::other(error), io::Error::from)),
+            Err(RecvError::WouldBlock) => Ok(Recv::Wait),
+            Err(RecvError::Closed(reason)) => Err(reason.into()),
+            Err(error) => Err(io::Error::other(error)),
         }
     }
 

@@ -5,11 +5,17 @@
 
 use crate::stack::Stack;
 use crate::IoError;
-use scps_tp::{Config, ConnectionId, Event, ListenerId, RecvError, State};
+use scps_tp::{Config, ConnectionId, Event, ListenError, ListenerId, RecvError, State};
+use scps_types::Duration;
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::rc::Rc;
+
+/// How long a stream that is finished waits for its peer's end (Linux, `tcp_fin_timeout`).
+const FIN_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a reset may wait for the rate.
+const RESET_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A stack several streams use.
 pub type SharedStack = Rc<RefCell<Stack>>;
@@ -32,40 +38,26 @@ fn other(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::other(error)
 }
 
-/// Turns the loop until `found` picks an event out; events it leaves are kept for others.
+fn taken(error: ListenError) -> io::Error {
+    let kind = if let ListenError::InUse(_) = error { io::ErrorKind::AddrInUse } else { io::ErrorKind::Unsupported };
+    io::Error::new(kind, error)
+}
+
+/// Turns the loop until `found` picks an event out. Of the others, openings are kept: what else there is shows in its connection's state.
 fn wait_event<T>(stack: &SharedStack, mut found: impl FnMut(&Event) -> Option<T>) -> Result<T, IoError> {
+    let mut stack = stack.borrow_mut();
     loop {
-        let mut left = Vec::new();
-        let mut result = None;
-        {
-            let mut stack = stack.borrow_mut();
-            while let Some(event) = stack.poll_event() {
-                result = found(&event);
-                if result.is_some() {
-                    break;
-                }
-                // Only openings concern somebody who is not waiting now; the rest shows in the connection's state.
-                if matches!(event, Event::Accepted(..)) {
-                    left.push(event);
-                }
-            }
-            if result.is_none() {
-                stack.run_once(None)?;
-            }
-            for event in left {
-                stack.defer_event(event);
-            }
-        }
-        if let Some(result) = result {
+        if let Some(result) = stack.endpoint_mut().find_event(&mut found) {
             return Ok(result);
         }
+        stack.run_once_for_stream(None)?;
     }
 }
 
 impl Listener {
     /// Listens on `local`.
     pub fn bind(stack: &SharedStack, local: impl Into<SocketAddr>, config: Config) -> io::Result<Self> {
-        let id = stack.borrow_mut().listen(local, config).map_err(other)?;
+        let id = stack.borrow_mut().listen(local, config).map_err(taken)?;
         Ok(Listener { stack: Rc::clone(stack), id })
     }
 
@@ -77,6 +69,21 @@ impl Listener {
         };
         let id = wait_event(&self.stack, found).map_err(other)?;
         Ok(Stream { stack: Rc::clone(&self.stack), id })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut stack = self.stack.borrow_mut();
+        stack.unlisten(self.id);
+        let of_ours = |event: &Event| match event {
+            Event::Accepted(listener, id) if *listener == self.id => Some(*id),
+            _ => None,
+        };
+        while let Some(id) = stack.endpoint_mut().find_event(of_ours) {
+            stack.abort(id);
+            stack.release(id);
+        }
     }
 }
 
@@ -110,19 +117,33 @@ impl Stream {
         self.stack.borrow_mut().close(self.id);
     }
 
-    /// Ends sending, and waits until the peer has acknowledged everything, the end included: a program that leaves
-    /// without has perhaps not said that it is done.
+    /// Ends sending, and sees the connection off, as a kernel does behind a program's back: waits until the peer has acknowledged
+    /// everything, the end included, and has ended too, and then for a round trip or two, should our acknowledgement of its end be
+    /// lost. Both ends may call it. What the peer still sends is dropped; one that does not end within a minute, or
+    /// eight timeouts if that is longer, is reset. An error if not everything of ours was acknowledged.
     pub fn finish(self) -> io::Result<()> {
         self.shutdown_write();
+        let mut dropped = [0; 4096];
         loop {
-            let is_flushed = |s: scps_tp::Stats| s.flushed_at.is_some();
-            if self.stack.borrow().endpoint().stats(self.id).is_some_and(is_flushed) {
+            let mut stack = self.stack.borrow_mut();
+            while matches!(stack.recv(self.id, &mut dropped), Ok((n, _)) if n > 0) {}
+            let endpoint = stack.endpoint();
+            let flushed_at = endpoint.stats(self.id).and_then(|stats| stats.flushed_at);
+            let state = endpoint.state(self.id).filter(|state| *state != State::Closed);
+            let Some(state) = state else { return flushed_at.map(drop).ok_or_else(undelivered) };
+            let may_leave_at = endpoint.may_leave_at(self.id);
+            let until = match (state, may_leave_at, flushed_at) {
+                (State::FinWait2, Some(at), Some(flushed_at)) => Some(at.max(flushed_at + FIN_PATIENCE)),
+                _ => may_leave_at,
+            };
+            if until.is_some_and(|at| at <= stack.now()) {
+                if state == State::FinWait2 {
+                    stack.abort(self.id);
+                    stack.finish_resets(RESET_PATIENCE).map_err(other)?;
+                }
                 return Ok(());
             }
-            if self.stack.borrow().endpoint().state(self.id).is_none_or(|s| s == State::Closed) {
-                return Err(undelivered());
-            }
-            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
+            stack.run_once_for_stream(until).map_err(other)?;
         }
     }
 
@@ -132,9 +153,10 @@ impl Stream {
             match self.stack.borrow_mut().recv(self.id, out) {
                 Ok(got) => return Ok(got),
                 Err(RecvError::WouldBlock) => {}
+                Err(RecvError::Closed(reason)) => return Err(reason.into()),
                 Err(e) => return Err(other(e)),
             }
-            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
+            self.stack.borrow_mut().run_once_for_stream(None).map_err(other)?;
         }
     }
 }
@@ -155,11 +177,12 @@ impl Read for Stream {
 impl Write for Stream {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         loop {
-            let n = self.stack.borrow_mut().send(self.id, data).map_err(other)?;
+            let taken = self.stack.borrow_mut().send(self.id, data);
+            let n = taken.map_err(|error| io::Error::new(io::ErrorKind::BrokenPipe, error))?;
             if n > 0 || data.is_empty() {
                 return Ok(n);
             }
-            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
+            self.stack.borrow_mut().run_once_for_stream(None).map_err(other)?;
         }
     }
 
@@ -174,7 +197,7 @@ impl Write for Stream {
             if state.is_none_or(|s| s == State::Closed) {
                 return Err(undelivered());
             }
-            self.stack.borrow_mut().run_once_for_stream().map_err(other)?;
+            self.stack.borrow_mut().run_once_for_stream(None).map_err(other)?;
         }
     }
 }

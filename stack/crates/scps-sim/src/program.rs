@@ -33,6 +33,8 @@ pub struct Program {
     pub is_closing: bool,
     /// Whether it has read the peer's end.
     pub is_at_end: bool,
+    /// Whether it has read all there is of a connection that ended without the peer's end.
+    pub is_cut: bool,
     /// Why the connection is over.
     pub closed: Option<CloseReason>,
 }
@@ -41,6 +43,11 @@ impl Program {
     /// A program that sends this, and closes.
     pub fn sending(to_send: Vec<u8>) -> Self {
         Program { to_send, ..Program::default() }
+    }
+
+    /// True if there is nothing more to read.
+    pub fn has_read_all(&self) -> bool {
+        self.is_at_end || self.is_cut
     }
 
     /// When it will act by itself.
@@ -94,7 +101,10 @@ impl Program {
                     left -= n;
                 }
                 Err(RecvError::Hole { offset, len }) => self.holes.push((offset, len)),
-                Err(_) => break,
+                Err(error) => {
+                    self.is_cut |= matches!(error, RecvError::Closed(_));
+                    break;
+                }
             }
         }
         if self.pace.is_some_and(|(most, _)| left < most) {

@@ -77,7 +77,7 @@ impl Transfer {
         let is_done = |n: &Network| {
             let (sender, receiver) = (&n[ENDS[0]], &n[ENDS[1]]);
             let stats = sender.connection().and_then(|id| sender.endpoint.stats(id));
-            receiver.first().is_some_and(|(_, program)| program.is_at_end)
+            receiver.first().is_some_and(|(_, program)| program.has_read_all())
                 && stats.is_none_or(|stats| stats.flushed_at.is_some())
         };
         let is_done = network.run(network.now + self.limit, is_done);

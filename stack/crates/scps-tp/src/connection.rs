@@ -25,9 +25,12 @@ use crate::stats::{Progress, Stats};
 use crate::timer::{Timer, Timers};
 use crate::timestamps::TimestampClock;
 use crate::trace::TraceRecord;
-use scps_types::{Instant, SeqNum};
+use scps_types::{Duration, Instant, SeqNum};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+
+/// Timeouts for which the peer's FIN is waited for after ours is acknowledged, by a program that has nothing else to do.
+const FIN_PATIENCE_RTOS: u32 = 8;
 
 /// What a connection begins with.
 pub(crate) struct Setup {
@@ -85,6 +88,7 @@ impl Connection {
                 via: setup.via,
                 listener: setup.listener,
                 state,
+                close_reason: None,
                 opening: Opening::new(setup.with_scps, own_mss, setup.connection_id, now),
                 agreed: Agreed::default(),
                 probing: Probing::new(config.persist),
@@ -120,7 +124,7 @@ impl Connection {
         may.then_some(()).ok_or(SendError::Closed)
     }
 
-    /// Gives `take` up to `len_max` octets in two pieces. `Ok((0, _))` is the end of the stream.
+    /// Gives `take` up to `len_max` octets in two pieces. `Ok((0, _))` is the end of the stream, as the peer set it.
     pub(crate) fn recv(
         &mut self,
         now: Instant,
@@ -141,6 +145,26 @@ impl Connection {
     pub(crate) fn orphan(&mut self, now: Instant) {
         self.control.orphan(now, self.outbound.path.rto());
         self.close();
+    }
+
+    /// When whoever is done with it may leave it to itself: until then it waits for the peer's FIN, or answers that again if our
+    /// acknowledgement of it was lost. `None` while there is something to deliver, and when it is gone.
+    pub(crate) fn may_leave_at(&self, route: &Route) -> Option<Instant> {
+        let Control { state, stats, probing, .. } = &self.control;
+        let (rto, srtt) = (self.outbound.path.rto(), self.outbound.path.srtt().unwrap_or_default());
+        match state {
+            State::FinWait2 => Some(stats.flushed_at? + rto * FIN_PATIENCE_RTOS),
+            State::TimeWait => {
+                // A peer that only received measured one round trip, so it repeats its FIN after three (RFC 6298 §2.2), and that
+                // arrives a round trip after our acknowledgement was due. One whose round trip was lost repeats it after its first
+                // timeout, which is as ours as far as can be told.
+                let has_lost =
+                    stats.rtos + stats.resends_total() + stats.duplicate_segments + stats.out_of_order_segments > 0;
+                let unmeasured = if has_lost { route.config().initial_rto + srtt } else { Duration::ZERO };
+                Some(probing.heard_at() + (rto * 2).max(srtt * 4).max(unmeasured))
+            }
+            _ => None,
+        }
     }
 
     // The route.

@@ -33,6 +33,8 @@ pub(crate) struct Control {
     pub(crate) config: Config,
     pub(crate) listener: Option<ListenerId>,
     pub(crate) state: State,
+    /// Why it ended, if it has.
+    pub(crate) close_reason: Option<CloseReason>,
     pub(crate) opening: Opening,
     pub(crate) agreed: Agreed,
     pub(crate) probing: Probing,
@@ -47,12 +49,12 @@ pub(crate) struct Control {
     pub(crate) is_orphan: bool,
 }
 
-impl Control {
-    // The end.
 fn orphan_patience(rto: Duration) -> Duration {
     ORPHAN_PATIENCE.max(rto * ORPHAN_PATIENCE_RTOS)
 }
 
+impl Control {
+    // The end.
 
     /// The connection is over: no timer, no more packets but a reset if one is due.
     pub(crate) fn finish(&mut self, reason: CloseReason) {
@@ -60,6 +62,7 @@ fn orphan_patience(rto: Duration) -> Duration {
             return;
         }
         self.state = State::Closed;
+        self.close_reason = Some(reason);
         self.timers.stop_all();
         self.opening.end();
         self.probing.end_window();

@@ -360,7 +360,8 @@ impl Endpoint {
         self.connections.with(now, id, |c, _| c.send_record(record)).unwrap_or(Err(SendError::Closed))
     }
 
-    /// Reads octets; the flag tells whether the last one ends a record. `Ok((0, _))` is the end of the stream.
+    /// Reads octets; the flag tells whether the last one ends a record. `Ok((0, _))` is the end of the stream, as the peer set it; one that
+    /// ended otherwise is [`RecvError::Closed`].
     pub fn recv(&mut self, now: Instant, id: ConnectionId, out: &mut [u8]) -> Result<(usize, bool), RecvError> {
         self.recv_with(now, id, out.len(), |a, b| {
             out[..a.len()].copy_from_slice(a);
@@ -449,6 +450,12 @@ impl Endpoint {
     /// How far a connection's data came in either direction, FINs aside. Known until the connection is released.
     pub fn progress(&self, id: ConnectionId) -> Option<Progress> {
         self.connections.get(id).map(Connection::progress)
+    }
+
+    /// When whoever is done with a connection may leave it to itself, though it is not gone: until then it waits for the peer's end, or
+    /// answers that again if our acknowledgement was lost. `None` while there is something to deliver.
+    pub fn may_leave_at(&self, id: ConnectionId) -> Option<Instant> {
+        self.connections.get(id).and_then(|c| c.may_leave_at(&self.connections.routes[c.outbound.path.route()]))
     }
 
     /// Octets of memory a connection holds.

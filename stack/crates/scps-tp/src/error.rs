@@ -1,5 +1,6 @@
 //! What the engine's calls refuse, one enum per kind of call.
 
+use crate::event::CloseReason;
 use std::net::SocketAddr;
 
 /// Why nobody can connect to an address.
@@ -9,10 +10,10 @@ pub enum ListenError {
     /// An address that no packet of today carries.
     #[error("cannot listen on {0}: expected an IPv4 address, for IPv6 is not carried yet")]
     Ipv6(SocketAddr),
-}
     /// A listener has this address and port.
     #[error("{0} has a listener")]
     InUse(SocketAddr),
+}
 
 /// Why a connection cannot be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -52,6 +53,9 @@ pub enum RecvError {
     /// Nothing yet.
     #[error("nothing to read yet")]
     WouldBlock,
+    /// The connection ended, and the peer's end was not among what came: there may have been more.
+    #[error(transparent)]
+    Closed(CloseReason),
     /// The connection does not exist.
     #[error("no such connection")]
     Unknown,

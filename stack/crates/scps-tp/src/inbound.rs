@@ -57,7 +57,7 @@ impl Inbound {
 
     // The user.
 
-    /// Gives `take` up to `len_max` octets in two pieces. `Ok((0, _))` is the end of the stream.
+    /// Gives `take` up to `len_max` octets in two pieces. `Ok((0, _))` is the end of the stream, as the peer set it.
     pub(crate) fn recv(
         &mut self,
         control: &mut Control,
@@ -74,11 +74,14 @@ impl Inbound {
                 Ok((len, ends_record))
             }
             Read::Hole(Hole { offset, len }) => Err(RecvError::Hole { offset, len }),
-            Read::Empty if self.receiver.is_fin_received() || control.state == State::Closed => Ok((0, false)),
-            Read::Empty => {
-                self.start_bets_timer(control, now);
-                Err(RecvError::WouldBlock)
-            }
+            Read::Empty if self.receiver.is_fin_received() => Ok((0, false)),
+            Read::Empty => match control.close_reason {
+                Some(reason) => Err(RecvError::Closed(reason)),
+                None => {
+                    self.start_bets_timer(control, now);
+                    Err(RecvError::WouldBlock)
+                }
+            },
         }
     }
 

@@ -131,6 +131,11 @@ impl Probing {
 
     // The peer.
 
+    /// When something acceptable came last.
+    pub(crate) fn heard_at(&self) -> Instant {
+        self.heard_at
+    }
+
     /// Something acceptable came.
     pub(crate) fn on_heard(&mut self, now: Instant) {
         (self.is_silent, self.heard_at) = (false, now);

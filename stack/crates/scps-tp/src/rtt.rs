@@ -11,8 +11,10 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Takes a sample.
+    /// Takes a sample. None is zero: a round trip of nothing is shorter than the clock can tell, and whoever asks whether something
+    /// left less than the least round trip ago must be able to hear yes.
     pub fn on_sample(&mut self, rtt: Duration) {
+        let rtt = rtt.max(Duration::from_nanos(1));
         self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
         match self.srtt {
             None => {

@@ -3,8 +3,8 @@
 
 mod common;
 use common::{no_rate, packet, plain, Script, PEER, PEER_ISS, US};
-use scps_tp::{CloseReason, Config, Congestion, DropReason, Event};
-use scps_types::{Instant, SeqNum};
+use scps_tp::{CloseReason, Config, Congestion, DropReason, Event, RecvError};
+use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::checksum::Checksum;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
@@ -23,6 +23,46 @@ fn resets_count_only_at_the_exact_next_octet() {
          1.1 state is Closed",
     );
     assert!(matches!(s.events.last(), Some(Event::Closed(_, CloseReason::Reset))));
+}
+
+#[test]
+fn only_the_peers_end_reads_as_the_end() {
+    let mut buffer = [0; 100];
+    // What came in order is read first in any case.
+    for (last, end) in [("R 51:51", Err(RecvError::Closed(CloseReason::Reset))), ("F. 51:51 ack 1", Ok((0, false)))] {
+        let mut s = Script::connected(plain(), no_rate());
+        s.run(&format!("1.0 < . 1:51 ack 1\n1.1 < . 80:90 ack 1\n1.2 < {last}"));
+        let (now, id) = (s.now, s.connection());
+        assert_eq!(s.endpoint.recv(now, id, &mut buffer), Ok((50, false)));
+        assert_eq!(s.endpoint.recv(now, id, &mut buffer), end);
+        // What resets after the end takes nothing of it back.
+        s.run("1.3 < R 52:52");
+        assert_eq!(s.endpoint.recv(s.now, id, &mut buffer), end);
+    }
+    let mut s = Script::connected(plain(), no_rate());
+    s.endpoint.abort(s.now, s.connection());
+    let aborted = Err(RecvError::Closed(CloseReason::Aborted));
+    assert_eq!(s.endpoint.recv(s.now, s.connection(), &mut buffer), aborted);
+}
+
+#[test]
+fn a_peer_at_no_distance_gets_no_more_than_it_lost() {
+    // Handshake and answers at one instant, and SACKs of every second segment in any order.
+    let mut config = plain().sack(true).congestion(Congestion::None).send_buffer(4_000_000);
+    config.receive_buffer = 65_000;
+    let mut s = Script::new(config, no_rate());
+    s.run("0.0 user connect\n0.0 < S. 0:0 ack 1 win 65535 mss 100 wscale 10 sackok y");
+    s.run("0.0 user send 200000");
+    let segments: Vec<u32> =
+        s.sent.iter().filter(|seen| seen.len > 0).map(|seen| seen.tcp.seq.0.wrapping_sub(s.our_iss().0)).collect();
+    s.sent.clear();
+    let mut order: Vec<u32> = segments.iter().skip(1).step_by(2).copied().collect();
+    let mut rng = Seed::from_u64(4).stream("order");
+    (1..order.len()).rev().for_each(|i| order.swap(i, rng.below(i as u64 + 1) as usize));
+    for start in order {
+        s.run(&format!("0.0 < . 1:1 ack 1 win 65535 sack {start}:{}", start + 100));
+    }
+    assert!(s.sent.len() <= 2 * segments.len(), "{} segments sent again of {}", s.sent.len(), segments.len());
 }
 
 #[test]

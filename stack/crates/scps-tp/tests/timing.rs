@@ -261,6 +261,25 @@ fn time_wait_lasts_its_time_and_answers_a_repeated_fin() {
 }
 
 #[test]
+fn whoever_is_done_stays_while_the_peers_end_may_come_again() {
+    let mut s = Script::connected(plain(), no_rate());
+    let may_leave = |s: &Script| s.endpoint.may_leave_at(s.connection()).map(|at| at.since(s.now));
+    s.run("1.0 user close");
+    assert_eq!(may_leave(&s), None, "its own end is not acknowledged");
+    s.run("1.5 < . 1:1 ack 2");
+    let rto = |s: &Script| s.endpoint.snapshot(s.connection()).unwrap().rto;
+    assert_eq!(may_leave(&s), Some(rto(&s) * 8));
+    s.run("2.0 < F. 1:1 ack 2");
+    assert_eq!(may_leave(&s), Some(rto(&s) * 2));
+    // It comes again: our acknowledgement was lost, and who knows when the peer tries the next time. Before any sample that is
+    // after six seconds.
+    s.run("3.0 < F. 1:1 ack 2");
+    assert!(may_leave(&s) > Some(Duration::from_secs(6)));
+    s.advance(Instant::from_secs(130));
+    assert_eq!(may_leave(&s), None, "it is gone");
+}
+
+#[test]
 fn keepalives_follow_their_schedule() {
     // The first says that we are here; later ones ask, if nothing was heard in between.
     let config = plain().keepalive(Config::default().keepalive);

@@ -5,8 +5,8 @@ use crate::progress::Phase;
 use crate::say;
 use clap::Args;
 use scps_io::Stack;
-use scps_tp::{Config, ConnectionId, State};
-use scps_types::{Duration, Instant};
+use scps_tp::{Config, ConnectionId};
+use scps_types::Duration;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// Options of `scps send` and `scps recv`.
@@ -94,18 +94,5 @@ impl OpeningArgs {
                 Ok(Opened::Listening)
             }
         }
-    }
-}
-
-/// When a program whose work is done may leave a connection that is not gone, counted from now: until then it waits for the peer's
-/// FIN, and answers it again if our acknowledgement of it is lost. A peer that only received measured one round trip, so it repeats
-/// its FIN after three (RFC 6298 §2.2), and that arrives a round trip after our acknowledgement was due.
-pub fn linger(stack: &Stack, id: ConnectionId) -> Option<Instant> {
-    let endpoint = stack.endpoint();
-    let (rto, srtt) = endpoint.snapshot(id).map_or_else(Default::default, |s| (s.rto, s.srtt.unwrap_or_default()));
-    match endpoint.state(id)? {
-        State::TimeWait => Some(stack.now() + (rto * 2).max(srtt * 4)),
-        State::FinWait2 => Some(stack.now() + rto * 8),
-        _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! `scps recv`: accept or connect, read to the end, close, report; once, several times, or forever.
 
 use super::feed::hex;
-use super::opening::{linger, Opened, OpeningArgs};
+use super::opening::{Opened, OpeningArgs};
 use crate::error::CliError;
 use crate::payload::Comparison;
 use crate::progress::{Phase, Progress};
@@ -66,7 +66,8 @@ struct Intake {
     holes: Vec<(u64, u64)>,
     output: Option<BufWriter<File>>,
     is_at_end: bool,
-    leave_at: Option<Instant>,
+    /// When the acknowledgement of our FIN is not waited for any more.
+    given_up_at: Option<Instant>,
 }
 
 /// How the taking ended.
@@ -155,7 +156,7 @@ impl RecvArgs {
             intakes.insert(id, self.intake(true)?);
         }
         while self.count == 0 || finished < self.count {
-            let leave_at = intakes.values().filter_map(|i| i.leave_at).min();
+            let leave_at = intakes.iter().filter_map(|(id, i)| i.leave_at(stack, *id)).min();
             stack.run_once([stop.deadline(), leave_at, progress.due()].into_iter().flatten().min())?;
             tell_notices(stack);
             let mut ended: Vec<(ConnectionId, Option<CloseReason>)> = Vec::new();
@@ -177,9 +178,8 @@ impl RecvArgs {
             }
             trace.drain(stack)?;
             let now = stack.now();
-            ended.extend(
-                intakes.iter().filter(|(_, i)| i.leave_at.is_some_and(|l| l <= now)).map(|(id, _)| (*id, None)),
-            );
+            let leaves = |(id, i): &(&ConnectionId, &Intake)| i.leave_at(stack, **id).is_some_and(|at| at <= now);
+            ended.extend(intakes.iter().filter(leaves).map(|(id, _)| (*id, None)));
             for (id, reason) in ended {
                 if let Some(intake) = intakes.remove(&id) {
                     progress.clear();
@@ -218,7 +218,7 @@ impl RecvArgs {
             holes: Vec::new(),
             output,
             is_at_end: false,
-            leave_at: None,
+            given_up_at: None,
         })
     }
 
@@ -253,18 +253,18 @@ impl RecvArgs {
 }
 
 impl Intake {
+    fn leave_at(&self, stack: &Stack, id: ConnectionId) -> Option<Instant> {
+        self.given_up_at.map(|at| stack.endpoint().may_leave_at(id).unwrap_or(at))
+    }
+
     fn read(&mut self, stack: &mut Stack, id: ConnectionId, buffer: &mut [u8]) -> Result<(), CliError> {
         while !self.is_at_end {
             match stack.recv(id, buffer) {
                 Ok((0, _)) => {
-                    // A closed connection reads as ended too; only the peer's FIN makes it complete.
-                    if stack.endpoint().state(id).is_none_or(|s| s == scps_tp::State::Closed) {
-                        return Ok(());
-                    }
                     self.is_at_end = true;
                     stack.close(id);
                     let rto = stack.endpoint().snapshot(id).map_or(Duration::from_secs(1), |s| s.rto);
-                    self.leave_at = linger(stack, id).or(Some(stack.now() + rto * LINGER_RTOS));
+                    self.given_up_at = Some(stack.now() + rto * LINGER_RTOS);
                 }
                 Ok((n, _)) => {
                     self.bytes += n as u64;

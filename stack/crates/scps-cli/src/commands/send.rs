@@ -1,7 +1,7 @@
 //! `scps send`: connect or accept, give the data, close, report.
 
 use super::feed::{Feed, Source};
-use super::opening::{linger, Opened, OpeningArgs};
+use super::opening::{Opened, OpeningArgs};
 use crate::error::CliError;
 use crate::payload::Payload;
 use crate::progress::{Phase, Progress};
@@ -14,8 +14,7 @@ use crate::trace::{TraceArgs, TraceWriter};
 use crate::world::DriverArgs;
 use clap::Args;
 use scps_io::Stack;
-use scps_tp::{CloseReason, ConnectionId, Event, State};
-use scps_types::Instant;
+use scps_tp::{CloseReason, ConnectionId, Event};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -147,8 +146,6 @@ impl Transfer<'_> {
             Opened::Listening => None,
         };
         let mut is_given = false;
-        // In which state it waits for the peer to end as well, and until when.
-        let mut lingering: Option<(State, Instant)> = None;
         let mut sink = [0u8; 4096];
         loop {
             if let Some(id) = id {
@@ -162,8 +159,8 @@ impl Transfer<'_> {
                 while matches!(self.stack.recv(id, &mut sink), Ok((n, _)) if n > 0) {}
             }
             self.trace.drain(self.stack)?;
-            let linger_until = lingering.map(|l| l.1);
-            let until = [self.stop.deadline(), linger_until, self.progress.due()].into_iter().flatten().min();
+            let may_leave_at = id.and_then(|id| self.stack.endpoint().may_leave_at(id));
+            let until = [self.stop.deadline(), may_leave_at, self.progress.due()].into_iter().flatten().min();
             self.stack.run_once(until)?;
             tell_notices(self.stack);
             while let Some(event) = self.stack.poll_event() {
@@ -186,12 +183,9 @@ impl Transfer<'_> {
             if let Some(cause) = self.stop.cause(now) {
                 return Ok(End { id, reason: None, stopped: Some(cause) });
             }
-            if linger_until.is_some_and(|l| now >= l) {
+            let may_leave_at = id.and_then(|id| self.stack.endpoint().may_leave_at(id));
+            if may_leave_at.is_some_and(|at| now >= at) {
                 return Ok(End { id, reason: Some(CloseReason::Finished), stopped: None });
-            }
-            let state = id.and_then(|id| self.stack.endpoint().state(id));
-            if state != lingering.map(|l| l.0) {
-                lingering = state.and_then(|state| Some((state, linger(self.stack, id?)?)));
             }
         }
     }

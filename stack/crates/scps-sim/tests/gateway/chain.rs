@@ -202,7 +202,7 @@ impl Chain {
         let until = self.now() + time;
         loop {
             let mut programs = self.client().programs.values().chain(self.server().programs.values());
-            if self.are_gateways_idle() && programs.all(|p| p.is_at_end && (p.is_closing || p.closed.is_some())) {
+            if self.are_gateways_idle() && programs.all(|p| p.has_read_all() && (p.is_closing || p.closed.is_some())) {
                 return self.reports().iter().all(closes);
             }
             if !self.network.step(until) {
