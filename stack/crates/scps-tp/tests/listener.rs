@@ -80,7 +80,7 @@ fn connections_that_nobody_accepts_are_bounded() {
     let mut endpoint = Endpoint::new(config, no_rate(), Seed::from_u64(1), Instant::ZERO);
     endpoint.listen(US, plain()).unwrap();
     let now = Instant::from_millis(1);
-    let mut open = |endpoint: &mut Endpoint, port: u16| {
+    let open = |endpoint: &mut Endpoint, port: u16| {
         endpoint.handle_input(now, &syn(port), Trust::Check);
         let mut out = Vec::new();
         if endpoint.poll_transmit(now, &mut out).is_some() {

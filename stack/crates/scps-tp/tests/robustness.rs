@@ -52,7 +52,7 @@ fn a_peer_at_no_distance_gets_no_more_than_it_lost() {
     config.receive_buffer = 65_000;
     let mut s = Script::new(config, no_rate());
     s.run("0.0 user connect\n0.0 < S. 0:0 ack 1 win 65535 mss 100 wscale 10 sackok y");
-    s.run("0.0 user send 200000");
+    s.run("0.0 user send 60000");
     let segments: Vec<u32> =
         s.sent.iter().filter(|seen| seen.len > 0).map(|seen| seen.tcp.seq.0.wrapping_sub(s.our_iss().0)).collect();
     s.sent.clear();
