@@ -40,6 +40,8 @@ ORDER = (
     "scenario",
     "setup",
     "runs",
+    "measure",
+    "audit",
     "engine",
     "analysis",
     "running",
@@ -48,7 +50,7 @@ ORDER = (
 )
 # A kind's folder is in several layers: what a file in it may import is what that layer may.
 LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metrics.py": "analysis"}
-MOST_ARROWS = 50
+MOST_ARROWS = 52
 # Lines of code and files of src (docs/decisions/0035, 0037); whoever removes lowers them, and only a decision page raises
 # them.
 CEILING_LINES, CEILING_FILES = 36_063, 395

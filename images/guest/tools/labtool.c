@@ -17,6 +17,7 @@ static const struct {
 	{ "congestion", congestion_main },
 	{ "datagram-sink", datagram_sink_main },
 	{ "capture", capture_main },
+	{ "record", record_main },
 };
 
 int main(int argc, char **argv)

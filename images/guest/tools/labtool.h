@@ -12,6 +12,7 @@ int bulk_recv_main(int argc, char **argv);
 int congestion_main(int argc, char **argv);
 int datagram_sink_main(int argc, char **argv);
 int capture_main(int argc, char **argv);
+int record_main(int argc, char **argv);
 
 // Says what failed and why; the exit code for it.
 int die(const char *what);

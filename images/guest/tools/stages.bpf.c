@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accounted ends of a link direction, as two tc programs (clsact, direct action) shared by all interfaces of a lab:
+// The accounted ends of a link direction, as tc programs (clsact, direct action) shared by all interfaces of a lab:
 //
 //   entering  at the sending interface, before its queue: counts what is offered and holds the queue to its limit exactly;
+//   leaving   at the relay, where the first half of a link ends: sees what has left the queue;
 //   arriving  at the receiving interface: outages, drop lists and bit errors from a gap vector; counts what is delivered.
 //
-// A third program gives the send window of a TCP connection a ceiling (a send buffer as the 1990s had it).
+// Each notes what it sees of every packet: that is the record, from which labtool record makes a file.
+// Another program gives the send window of a TCP connection a ceiling (a send buffer as the 1990s had it).
 // An interface finds its state by its index, which the lab makes unique across all network namespaces: slot = ifindex - FIRST_IFINDEX.
 // Layouts here are read and written by src/scpslab/lab/stages.py, which also sizes the maps; keep both in step.
 #include <linux/bpf.h>
@@ -35,7 +37,27 @@ struct map {
 	uint32_t unused;
 };
 struct map entries SEC("maps"), departures SEC("maps"), arrivals SEC("maps"), gaps SEC("maps"), windows SEC("maps"), drop_list SEC("maps"),
-	verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps");
+	verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps");
+
+// The record of every packet: what each direction was offered, with the head of the packet, and every sight of one on its way.
+// A lab that records counts also the lines that have no room, so that the reader knows what it did not get.
+enum { HEAD_BYTES = 96 }; // IP and TCP with all options, or IP and the first 76 bytes of what another protocol has
+struct recording {
+	uint64_t is_on, offers, sights;
+};
+
+struct offer {
+	uint64_t at_ns, due_ns; // due 0: whoever passes packets on here gives them no time of their own
+	uint32_t slot, wire_bytes, waited_bytes, fate;
+	uint16_t head_bytes, type; // type: of Ethernet, in network order
+	uint32_t imprint;
+	uint8_t head[HEAD_BYTES];
+};
+
+struct sight {
+	uint64_t at_ns;
+	uint32_t slot, fate, bit_errors, imprint;
+};
 
 struct entry {
 	// settings
@@ -81,7 +103,87 @@ struct window {
 	uint64_t from_ns, to_ns;
 };
 
-enum { VERDICT_CORRUPT = 1, VERDICT_OUTAGE, VERDICT_POLICY, VERDICT_FLIPPED, VERDICT_QUEUE };
+// A number for a packet by the bytes at its head, which the stages do not change but by bit errors: where packets overtake each
+// other, or a queue of the kernel's drops some, the record is put together by it. The transport's checksum is not in it: the
+// kernel completes it only behind the first stage.
+static inline __attribute__((always_inline)) uint32_t imprint(const uint8_t *head)
+{
+	uint32_t is_6 = head[0] >> 4 == 6, is_udp = head[is_6 ? 6 : 9] == 17;
+	uint32_t checksum = (is_6 ? 40 : 20) + (is_udp ? 6 : 16), mix = 2166136261u;
+#pragma clang loop unroll(full)
+	for (uint32_t i = 0; i < HEAD_BYTES; i += 4) {
+		uint32_t word = *(const uint32_t *)(head + i);
+		if (i == (checksum & ~3u))
+			word &= checksum & 2 ? 0xffff : 0xffff0000;
+		mix = (mix ^ word) * 16777619u;
+	}
+	return mix ^ mix >> 15;
+}
+
+// How many bytes of a packet its head has, at least one. The compiler would take the mask away, which shows the verifier the bounds.
+static inline __attribute__((always_inline)) uint32_t head_of(const struct __sk_buff *skb)
+{
+	uint64_t bytes = (uint64_t)skb->len - ETHERNET_HEADER_BYTES - 1;
+	asm volatile("%0 &= 0xffff" : "+r"(bytes));
+	return bytes < HEAD_BYTES ? (uint32_t)bytes + 1 : HEAD_BYTES;
+}
+
+static inline __attribute__((always_inline)) struct recording *recorded(void)
+{
+	uint32_t zero = 0;
+	struct recording *state = map_lookup(&recording, &zero);
+	return state && state->is_on ? state : 0;
+}
+
+// A line for a packet that is offered to the direction.
+static inline __attribute__((always_inline)) struct offer *note_offer(struct __sk_buff *skb, uint32_t slot, uint64_t now, uint64_t bytes)
+{
+	struct recording *state = recorded();
+	if (!state)
+		return 0;
+	uint32_t at = (uint32_t)state->offers;
+	struct offer *line = map_lookup(&offers, &at);
+	state->offers += 1;
+	if (!line)
+		return 0;
+	line->at_ns = now;
+	line->slot = slot;
+	line->wire_bytes = (uint32_t)bytes;
+	uint32_t head = head_of(skb);
+	if (!skb_load(skb, ETHERNET_HEADER_BYTES, line->head, head))
+		line->head_bytes = (uint16_t)head;
+	line->type = (uint16_t)skb->protocol;
+	line->imprint = imprint(line->head);
+	return line;
+}
+
+// A line for a packet that is seen at `slot`; its imprint is that of the bytes as they were before errors.
+static inline __attribute__((always_inline)) void note_sight(uint32_t slot, uint64_t now, uint32_t mark, uint32_t fate, uint32_t bit_errors)
+{
+	struct recording *state = recorded();
+	if (!state)
+		return;
+	uint32_t at = (uint32_t)state->sights;
+	struct sight *line = map_lookup(&sights, &at);
+	state->sights += 1;
+	if (!line)
+		return;
+	line->at_ns = now;
+	line->slot = slot;
+	line->fate = fate;
+	line->bit_errors = bit_errors;
+	line->imprint = mark;
+}
+
+// The imprint of a packet that is under way.
+static inline __attribute__((always_inline)) uint32_t imprint_of(struct __sk_buff *skb)
+{
+	uint8_t head[HEAD_BYTES] = { 0 };
+	skb_load(skb, ETHERNET_HEADER_BYTES, head, head_of(skb));
+	return imprint(head);
+}
+
+enum { VERDICT_CORRUPT = 1, VERDICT_OUTAGE, VERDICT_POLICY, VERDICT_FLIPPED, VERDICT_QUEUE, VERDICT_DUPLICATE };
 
 struct verdict {
 	uint64_t at_ns, ordinal;
@@ -137,23 +239,30 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 	entry->offered_packets += 1;
 	entry->offered_bytes += bytes;
 	entry->pieces += skb->gso_segs > 1;
+	uint64_t now = ktime_get_ns();
+	struct offer *line = note_offer(skb, slot, now, bytes);
 	if (!entry->rate_bytes_per_s || !(entry->limit_bytes | entry->limit_packets))
 		return TC_ACT_OK;
 
-	uint64_t now = ktime_get_ns();
 	expire(entry, now);
+	if (line)
+		line->waited_bytes = (uint32_t)entry->backlog_bytes;
 	if ((entry->limit_bytes && entry->backlog_bytes + bytes > entry->limit_bytes) ||
 	    (entry->limit_packets && entry->tail - entry->head + 1 > entry->limit_packets)) {
 		entry->queue_packets += 1;
 		entry->queue_bytes += bytes;
 		if (entry->log_queue)
 			log_verdict(slot, now, entry->offered_packets, (uint32_t)bytes, VERDICT_QUEUE, 0);
+		if (line)
+			line->fate = VERDICT_QUEUE;
 		// "Stolen" and not "shot": the sender must not hear of a drop in a modem's queue.
 		return TC_ACT_STOLEN;
 	}
 	// The serialiser's own arithmetic (netem's rate): a packet leaves one packet time after the one before it, or after now.
 	uint64_t start = entry->last_departure_ns > now ? entry->last_departure_ns : now;
 	entry->last_departure_ns = start + bytes * NS_PER_S / entry->rate_bytes_per_s;
+	if (line)
+		line->due_ns = entry->last_departure_ns;
 	uint32_t at = (uint32_t)(entry->ring_offset + (entry->tail & entry->ring_mask));
 	struct departure *departure = map_lookup(&departures, &at);
 	if (departure) {
@@ -166,6 +275,12 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 		entry->most_bytes = entry->backlog_bytes;
 	if (entry->tail - entry->head > entry->most_packets)
 		entry->most_packets = entry->tail - entry->head;
+	return TC_ACT_OK;
+}
+
+SEC("tc/leaving") int leaving(struct __sk_buff *skb)
+{
+	note_sight(skb->ifindex - FIRST_IFINDEX, ktime_get_ns(), imprint_of(skb), 0, 0);
 	return TC_ACT_OK;
 }
 
@@ -277,7 +392,7 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 	uint64_t body = skb->len - ETHERNET_HEADER_BYTES;
 	uint64_t bytes = (uint64_t)((int64_t)body + arrival->overhead_bytes);
 	uint64_t now = ktime_get_ns();
-	uint32_t errors = 0;
+	uint32_t errors = 0, mark = imprint_of(skb);
 
 	if (skb->mark == DUPLICATE_MARK) {
 		// The second copy comes in here again, and has been through the channel.
@@ -286,6 +401,7 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 		arrival->duplicated_bytes += bytes;
 		arrival->delivered_packets += 1;
 		arrival->delivered_bytes += bytes;
+		note_sight(slot, now, mark, VERDICT_DUPLICATE, 0);
 		return TC_ACT_OK;
 	}
 	arrival->seen_packets += 1;
@@ -309,6 +425,8 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 		arrival->corrupt_packets += 1;
 		arrival->corrupt_bytes += bytes;
 	}
+	uint32_t fate = verdict ? verdict : errors ? VERDICT_FLIPPED : 0;
+	note_sight(slot, now, mark, fate, errors);
 	if (!verdict) {
 		arrival->delivered_packets += 1;
 		arrival->delivered_bytes += bytes;
@@ -319,8 +437,8 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 			skb->mark = 0;
 		}
 	}
-	if (arrival->log && (verdict || errors))
-		log_verdict(slot, now, arrival->seen_packets, (uint32_t)bytes, verdict ? verdict : VERDICT_FLIPPED, errors);
+	if (arrival->log && fate)
+		log_verdict(slot, now, arrival->seen_packets, (uint32_t)bytes, fate, errors);
 	return verdict ? TC_ACT_SHOT : TC_ACT_OK;
 }
 

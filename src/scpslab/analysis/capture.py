@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scpslab.core.errors import ResultError
+from scpslab.measure.pcapng import Frame, Interface, written
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -33,11 +34,6 @@ ABSENT = -1  # in arrays of option values that a packet may lack
 # Magic number read as little endian: (byte order, nanoseconds per unit of the fraction).
 MAGICS = {0xA1B2C3D4: ("<", 1000), 0xD4C3B2A1: (">", 1000), 0xA1B23C4D: ("<", 1), 0x4D3CB2A1: (">", 1)}
 PCAPNG_MAGIC = 0x0A0D0D0A
-SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET = 0x0A0D0D0A, 1, 6
-BYTE_ORDER_MAGIC = 0x1A2B3C4D
-UNKNOWN_LENGTH = -1
-END_OF_OPTIONS, COMMENT, INTERFACE_NAME, TIME_RESOLUTION, APPLICATION = 0, 1, 2, 9, 4
-NANOSECONDS = bytes([9])  # a power of ten: 10^-9 s
 LARGEST_RECORD_BYTES = 262144  # libpcap's own largest snap length; anything above is not a record header
 ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LINUX_SLL, IPV4, LINUX_SLL2 = 1, 12, 14, 101, 113, 228, 276
 # Bytes before the IP header, and where in them the EtherType stands (None: the link type carries IP alone).
@@ -477,41 +473,14 @@ def _scale(scale: Ints, flags: Ints, mine: Bools) -> int:
 
 
 def annotated(records: PacketRecords, interface: str, comments: Mapping[int, str]) -> bytes:
-    """The file's bytes: every record as it was, in its order, with the comments of the frames (counted from 1) that
-    have one.
+    """The file's bytes as pcapng: every record as it was, in its order, with the comments of the frames (counted from
+    1) that have one.
     """
-    header = struct.pack("<IHHq", BYTE_ORDER_MAGIC, 1, 0, UNKNOWN_LENGTH) + _pcapng_options([(APPLICATION, b"scpslab")])
-    description = struct.pack("<HHI", records.link_type, 0, records.snaplen)
-    blocks = [
-        _block(SECTION_HEADER, header),
-        _block(
-            INTERFACE_DESCRIPTION,
-            description + _pcapng_options([(INTERFACE_NAME, interface.encode()), (TIME_RESOLUTION, NANOSECONDS)]),
-        ),
-    ]
     rows = zip(
         records.t_ns.tolist(), records.start.tolist(), records.captured.tolist(), records.whole.tolist(), strict=True
     )
-    for frame, (t_ns, start, captured, whole) in enumerate(rows, start=1):
-        packet = struct.pack("<IIIII", 0, t_ns >> 32, t_ns & 0xFFFFFFFF, captured, whole) + _padded(
-            records.content[start : start + captured]
-        )
-        text = comments.get(frame)
-        blocks.append(_block(ENHANCED_PACKET, packet + (_pcapng_options([(COMMENT, text.encode())]) if text else b"")))
-    return b"".join(blocks)
-
-
-def _block(kind: int, body: bytes) -> bytes:
-    length = struct.pack("<I", len(body) + 12)
-    return struct.pack("<I", kind) + length + body + length
-
-
-def _pcapng_options(options: list[tuple[int, bytes]]) -> bytes:
-    return b"".join(
-        struct.pack("<HH", code, len(value)) + _padded(value) for code, value in [*options, (END_OF_OPTIONS, b"")]
+    frames = (
+        Frame(0, t_ns, records.content[start : start + captured], whole, comments.get(frame, ""))
+        for frame, (t_ns, start, captured, whole) in enumerate(rows, start=1)
     )
-
-
-def _padded(value: bytes) -> bytes:
-    """Blocks and options begin at multiples of four bytes."""
-    return value + bytes(-len(value) % 4)
+    return written([Interface(interface, records.link_type, records.snaplen)], frames)

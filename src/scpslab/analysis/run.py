@@ -99,6 +99,11 @@ class RunCell:
             records.append(fields)
         return records
 
+    @property
+    def packets_file(self) -> Path:
+        """The record of the cell's packets, whether it is there or not."""
+        return CellFiles(self.folder).packets
+
     def capture_file(self, probe: str) -> Path:
         """The file of a capture probe, whether it is there or not."""
         return CellFiles(self.folder).capture(probe)

@@ -65,7 +65,7 @@ def losses(
     --format csv > losses.csv · scpslab losses last --cell r1 --pcapng lost.pcapng --capture h1,h2
     """
     opened = [open_run(find_run(name)) for name in run or ["last"]]
-    chosen = [(one.id, each) for one in opened for each in _cells(one, cell or [])]
+    chosen = [(one.id, each) for one in opened for each in cells_of(one, cell or [])]
     found = [find_losses(each, of) for of, each in chosen]
     captures = split(capture)
     if pcapng is None and captures:
@@ -77,7 +77,7 @@ def losses(
     print_report(report(*found), format_)
 
 
-def _cells(run: Run, wanted: list[str]) -> list[RunCell]:
+def cells_of(run: Run, wanted: list[str]) -> list[RunCell]:
     """The cells wanted, in their order; the only one if none is named."""
     if not wanted and len(run.cells) == 1:
         return list(run.cells)

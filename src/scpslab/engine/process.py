@@ -107,7 +107,8 @@ class ProcessEngine(Engine):
             self.furnish(folder)
             with self.ended(folder, cell) as ending:
                 by = f", killed by {signal.Signals(-ending.returncode).name}," if ending.returncode < 0 else ""
-                return folder.finish(cell.folder, ending.why, f"{self.lab_name}{by}"), ending.is_lost
+                lab = f"{self.lab_name}{by}"
+                return folder.finish(cell.folder, ending.why, lab, is_exact=self.deterministic), ending.is_lost
 
     @contextmanager
     def ended(self, folder: CellFolder, cell: CellRun | None = None) -> Iterator[Ending]:

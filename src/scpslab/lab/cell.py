@@ -173,10 +173,13 @@ class Running:
         for link in self.lab.serial_links:
             routers = [router for router in self.prepared.routers if link.name in router.counted]
             link.close(self.lab.folders.records, {router.node: router.counted[link.name] for router in routers})
+        too_many = ""
+        if self.prepared.plan.cell.packets is not None:
+            too_many = self.network.stages.write_packets(self.lab.folders.records, self.context.epoch.realtime_ns)
         if still_open := accounts.write():
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(still_open))
-        elif overload:
-            status, reason = "failed", overload
+        elif overload or too_many:
+            status, reason = "failed", overload or too_many
         elif not drained and status == "completed":
             reason = "packets were still under way at the end"
         self._write_log()

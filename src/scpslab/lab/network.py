@@ -65,7 +65,7 @@ class LabNetwork:
         # Mininet would raise limits of the whole machine.
         Mininet.inited = Mininet.inited or not IS_ALONE
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
-        self.wiring = Wiring(plan, pairs, self.mininet)
+        self.wiring = Wiring(plan, pairs, self.mininet, is_recorded=space.packets is not None)
         self.wiring.configure()
         self.stages = Stages(self.wiring.directions, space)
         for node in self.mininet.hosts:

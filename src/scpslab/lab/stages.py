@@ -21,6 +21,7 @@ from scpslab.core.names import file_name
 from scpslab.lab import bpf
 from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.loop import monotonic_offset_ns
+from scpslab.lab.packets import PacketLines
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.lab.template import Space
 from scpslab.plan.cell import CellPlan, Impairment
@@ -61,13 +62,16 @@ def slot_of(index: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class DirectionStages:
-    """One direction of one link: the indices of the interfaces where it enters, arrives, and is delayed."""
+    """One direction of one link: the indices of the interfaces where it enters, arrives, is delayed, and where the
+    relay sees what has left the queue.
+    """
 
     link: str
     plan: Direction
     entering: int
     arriving: int
     relay: int | None
+    leaving: int | None
 
     @property
     def name(self) -> str:
@@ -202,6 +206,7 @@ class Stages:
         self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
         self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, space.verdicts)
         self.send_ceilings = bpf.HashMap("send_ceilings", 256)
+        self.recorded = PacketLines(space.packets or 0)
         # The maps live as long as somebody holds them.
         self.arrays = {
             "entries": self.entries,
@@ -212,11 +217,12 @@ class Stages:
             "drop_list": bpf.ArrayMap("drop_list", 8, space.drops),
             "verdicts": self.verdicts,
             "verdict_count": self.verdict_count,
+            **self.recorded.arrays,
         }
         descriptors = {name: array.fd for name, array in self.arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
         programs = bpf.ObjectFile(OBJECT)
         Path(PINS).mkdir(exist_ok=True)
-        for name in ("entering", "arriving"):
+        for name in ("entering", "leaving", "arriving"):
             bpf.pin(programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors), f"{PINS}/{name}")
         self.established = programs.load("sockops/established", bpf.PROG_SOCK_OPS, descriptors)
         bpf.attach_to_cgroup(self.established, str(CGROUP))
@@ -234,6 +240,7 @@ class Stages:
         for array_map, written in ((self.entries, entries), (self.arrivals, arrivals)):
             for index, setting in written.items():
                 array_map.write(slot_of(index), setting)
+        self.recorded.switch(cell is not None and cell.packets is not None)
         sampled = frozenset(probe.sampled_node for probe in probes if probe.sampled_node is not None)
         return Settled(impairments, settings.room, frozenset(settings.drawn), sampled)
 
@@ -273,6 +280,23 @@ class Stages:
         state = self.arrivals.read(slot_of(direction.arriving), ARRIVAL.size)
         count, at = (struct.unpack_from("=Q", state, place)[0] for place in (ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT))
         return bool(at >= count)
+
+    def write_packets(self, records: Path, epoch_realtime_ns: int) -> str:
+        """Writes the record of every packet; returns "", or why it is not whole."""
+        offers, sights = self.recorded.counts()
+        if offers > self.recorded.room or sights > 2 * self.recorded.room:
+            found = f"the record of packets: found {max(offers, sights // 2)} lines"
+            return (
+                f"{found}; expected at most {self.recorded.room}, a tenth of the guest's memory. "
+                "Raise limits.memory, or set packets: off"
+            )
+        lines = (
+            f"{d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "
+            f"{slot_of(d.arriving)}\n"
+            for d in self.directions
+        )
+        self.recorded.write(records, lines, epoch_realtime_ns - monotonic_offset_ns())
+        return ""
 
     def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
         """The verdict log's lines of a direction, and how many of all directions did not fit."""
@@ -318,8 +342,8 @@ def _duplicates(impairment: Impairment | None, first_error: int) -> tuple[int, .
 
 
 def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, list[str]]:
-    """The tc commands of a direction by place: `entering`, `relay`, `arriving` (batch form, without the leading
-    "tc").
+    """The tc commands of a direction by place: `entering`, `leaving`, `relay`, `arriving` (batch form, without the
+    leading "tc").
     """
     plan = direction.plan
     entering, arriving = names[direction.entering], names[direction.arriving]
@@ -340,6 +364,11 @@ def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, lis
             lines["entering"].append(f"qdisc add dev {entering} parent 1:1 handle 11: {inside}")
         if not queue.serialises:
             paced_at_relay = f" rate {rate}bit {plan.overhead_bytes - ETHERNET_HEADER_BYTES}"
+    if direction.leaving is not None:
+        lines["leaving"] = [
+            f"qdisc add dev {names[direction.leaving]} clsact",
+            f"filter add dev {names[direction.leaving]} ingress {pinned}/leaving",
+        ]
     if direction.relay is not None:
         lines["relay"].append(
             f"qdisc add dev {names[direction.relay]} root handle 2: "

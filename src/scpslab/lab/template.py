@@ -36,13 +36,14 @@ Entries = Annotated[int, Range(1)]
 @dataclass(frozen=True, kw_only=True)
 class Space:
     """Entries of the maps `gaps`, `windows`, `drop_list` and `verdicts`, powers of two: cells that differ a little
-    share a template.
+    share a template. `packets`: lines of the record.
     """
 
     gaps: Entries
     windows: Entries
     drops: Entries
     verdicts: Entries
+    packets: Entries | None = None
 
     @classmethod
     def of(cls, plan: Plan, vectors: Path) -> Self:
@@ -62,6 +63,7 @@ class Space:
             windows=_power(windows),
             drops=_power(drops),
             verdicts=VERDICT_LOG_ENTRIES if logged else 1,
+            packets=plan.cell.packets,
         )
 
 

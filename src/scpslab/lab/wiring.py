@@ -68,11 +68,13 @@ class Wiring:
     links.
     """
 
-    def __init__(self, network: NetworkPlan, pairs: list[Pair], nodes: Mapping[str, Any]) -> None:
+    def __init__(
+        self, network: NetworkPlan, pairs: list[Pair], nodes: Mapping[str, Any], *, is_recorded: bool = False
+    ) -> None:
         self.network, self.pairs, self.nodes = network, pairs, nodes
         self.names = {end.index: end.interface for pair in pairs for leg in pair.legs for end in leg}
         self.places = {end.index: end.node for pair in pairs for leg in pair.legs for end in leg}
-        self.directions = [direction for pair in pairs for direction in _directions(pair)]
+        self.directions = [direction for pair in pairs for direction in _directions(pair, is_recorded=is_recorded)]
 
     def configure(self) -> None:
         """Gives every host and router its settings, neighbours and routes."""
@@ -143,22 +145,21 @@ class Wiring:
         batches: dict[str, list[str]] = {}
         for direction in self.directions:
             lines = tc_lines(direction, self.names)
-            for role in ("entering", "relay", "arriving"):
-                index = getattr(direction, role)
-                if index is not None:
-                    batches.setdefault(self.places[index], []).extend(lines[role])
+            for role, planned in lines.items():
+                if (index := getattr(direction, role)) is not None:
+                    batches.setdefault(self.places[index], []).extend(planned)
         merged: dict[str, list[str]] = {}
         for node, lines_of_node in batches.items():
             place = "" if self.pid(node) is None else node
             merged.setdefault(place, []).extend(lines_of_node)
         with (logs / "tc.log").open("w") as log:
-            for place, planned in merged.items():
+            for place, commands in merged.items():
                 # The clsact qdisc of an interface must be there before its filters, whichever direction asked first.
-                commands = sorted(dict.fromkeys(planned), key=lambda line: "clsact" not in line)
-                log.writelines(f"tc {'-n ' + place + ' ' if place else ''}{line}\n" for line in commands)
+                ordered = sorted(dict.fromkeys(commands), key=lambda line: "clsact" not in line)
+                log.writelines(f"tc {'-n ' + place + ' ' if place else ''}{line}\n" for line in ordered)
                 argv = ["tc", *(["-n", place] if place else []), "-batch", "-"]
                 done = subprocess.run(
-                    argv, input="\n".join(commands) + "\n", capture_output=True, text=True, check=False
+                    argv, input="\n".join(ordered) + "\n", capture_output=True, text=True, check=False
                 )
                 if done.returncode:
                     raise OSError(done.returncode, f"tc in {place or 'the lab'}: {done.stderr.strip()}")
@@ -181,7 +182,7 @@ def _subnet(cidr: str) -> str:
     return f"{value >> (32 - int(prefix))}/{prefix}"
 
 
-def _directions(pair: Pair) -> list[DirectionStages]:
+def _directions(pair: Pair, *, is_recorded: bool) -> list[DirectionStages]:
     forward, reverse = pair.link.directions
     first, far = pair.legs[0]
     towards_first = towards_second = None
@@ -189,7 +190,9 @@ def _directions(pair: Pair) -> list[DirectionStages]:
     if len(pair.legs) == 2:
         second, beside_second = pair.legs[1]
         towards_first, towards_second = far.index, beside_second.index
+    # Where a relay looks is where it gets the other direction's packets from.
+    seen_first, seen_second = (towards_first, towards_second) if is_recorded else (None, None)
     return [
-        DirectionStages(pair.link.name, forward, first.index, second.index, towards_second),
-        DirectionStages(pair.link.name, reverse, second.index, first.index, towards_first),
+        DirectionStages(pair.link.name, forward, first.index, second.index, towards_second, seen_first),
+        DirectionStages(pair.link.name, reverse, second.index, first.index, towards_first, seen_second),
     ]

@@ -17,6 +17,7 @@ AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the
 PLAN = "plan.json"
 STATUS = "status.json"
 ENVIRONMENT = "environment.json"
+PACKETS = "packets.rec"  # as lab/packets.py writes it
 RECORDS, CAPTURES, LOGS = "records", "captures", "logs"
 STATUSES = ("completed", "incomplete", "unsupported", "failed")
 
@@ -28,6 +29,11 @@ class CellFiles:
         self.path = path
         self.plan, self.status_file, self.environment = path / PLAN, path / STATUS, path / ENVIRONMENT
         self.records, self.captures, self.logs = path / RECORDS, path / CAPTURES, path / LOGS
+
+    @property
+    def packets(self) -> Path:
+        """The record of every packet."""
+        return self.records / PACKETS
 
     @property
     def has_ended(self) -> bool:

@@ -515,6 +515,12 @@ class ScenarioFile(Part):
         example=[{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4 MB"}],
     )
     probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
+    packets: bool = key(
+        False,
+        says="Whether the lab records every packet of every link, for `scpslab packets`, and a second model of the "
+        "links has to explain each ([plan format](plan-format.md#the-record-of-packets)).",
+        example=True,
+    )
     events: tuple[Event, ...] | None = key(
         None,
         says="What happens while the cell runs: links change, and commands run in nodes.",

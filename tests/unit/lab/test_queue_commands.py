@@ -31,9 +31,9 @@ def command(queue):
         delay_ns=0,
         delay_table=None,
     )
-    return tc_lines(DirectionStages("hop", direction, 1000, 1001, None), {1000: "r1-hop", 1001: "r2-hop"})["entering"][
-        -1
-    ]
+    return tc_lines(DirectionStages("hop", direction, 1000, 1001, None, None), {1000: "r1-hop", 1001: "r2-hop"})[
+        "entering"
+    ][-1]
 
 
 def test_red_has_the_probability_of_the_plan():

@@ -1,0 +1,65 @@
+"""`scpslab packets`: what became of every packet of a cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scpslab.analysis.output import csv_text
+from scpslab.analysis.run import open_run
+from scpslab.cli.losses import cells_of
+from scpslab.cli.options import runs
+from scpslab.core.errors import UsageError
+from scpslab.measure.packets import read
+from scpslab.measure.shown import COLUMNS, pcapng, rows
+from scpslab.runs import find_run
+
+
+def packets(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="[RUN]", help='Run folder, its name under runs/, or "last". Default: last.', autocompletion=runs
+        ),
+    ] = "last",
+    cell: Annotated[
+        str | None,
+        typer.Argument(metavar="[CELL]", help="A cell, by its id. Not needed if the run has one cell."),
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LINK", help="Packets of this link only. The option may be repeated."),
+    ] = None,
+    to_pcapng: Annotated[
+        Path | None,
+        typer.Option(
+            "--pcapng",
+            metavar="FILE",
+            help="Write this file for Wireshark instead, with what became of each packet as its comment.",
+        ),
+    ] = None,
+) -> None:
+    """List every packet of a cell, with what became of it.
+
+    The CSV has a line for each link direction that a packet was offered to: when it was offered, the bytes that it
+    waited behind, when it was due to leave the queue, when it left and arrived, what became of it, and what its headers
+    show. The page "plan-format" explains them.
+
+    Examples: scpslab packets last > packets.csv · scpslab packets last "ber=1e-06,r1" --link hop · scpslab packets last
+    r1 --pcapng packets.pcapng
+    """
+    opened = open_run(find_run(run))
+    (chosen,) = cells_of(opened, [cell] if cell else [])[:1]
+    found = read(chosen.packets_file)
+    if link:
+        known = sorted({one.link for one in found})
+        if missing := [name for name in link if name not in known]:
+            raise UsageError(f'--link: found "{missing[0]}"; expected one of {", ".join(known)}. Choose one of these.')
+        found = tuple(one for one in found if one.link in link)
+    if to_pcapng is not None:
+        to_pcapng.write_bytes(pcapng(found, chosen.epoch_realtime_ns or 0))
+        typer.echo(f"wrote {to_pcapng}", err=True)
+        return
+    typer.echo(csv_text([COLUMNS, *rows(found)]), nl=False)

@@ -1,0 +1,163 @@
+"""The auditor against packets that a loop sends one by one: it explains them, and finds each that is changed."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scpslab.audit.direction import Audit, Channel, Doubt
+from scpslab.measure.packets import FATES, NEVER, Packets
+from scpslab.plan.cell import Impairment
+from scpslab.plan.disciplines import Queue
+from scpslab.plan.error_models import Errors, ErrorSettings
+from scpslab.plan.links import Direction
+
+RATE_BPS, DELAY_NS, LIMIT_BYTES = 2_000_000, 40_000_000, 6_000
+OUTAGE = (500_000_000, 600_000_000)
+LISTED = (5, 9)
+GAPS = np.array([90_000, 1, 7, 50_000, 30_000], np.int64)
+
+
+def sent(seed: int, *, queue: Queue, count: int = 400) -> Packets:
+    """What a drop-tail link does with packets of random sizes at random times, packet by packet."""
+    draw = random.Random(seed)
+    now, last_due, line, bits, seen = 0, 0, [], 0, 0
+    errors = _error_places()
+    columns = {name: [] for name in ("offered", "wire", "waited", "due", "left", "arrived", "fate", "errors")}
+    for _ in range(count):
+        now += draw.choice((0, 256, 500_000, 4_000_000, 9_000_000))
+        wire = draw.choice((40, 52, 576, 1452, 1500))
+        line = [(due, size) for due, size in line if due > now]
+        waited = sum(size for _, size in line)
+        is_full = (queue.limit_bytes is not None and waited + wire > queue.limit_bytes) or (
+            queue.limit_packets is not None and len(line) + 1 > queue.limit_packets
+        )
+        due = left = arrived = NEVER
+        fate, wrong = "queue", 0
+        if not is_full:
+            last_due = due = max(last_due, now) + wire * 10**9 // (RATE_BPS // 8)
+            line.append((due, wire))
+            left = due + draw.choice((0, 256, 1024))
+            arrived = left + DELAY_NS + draw.choice((0, 256))
+            wrong = sum(bits <= place < bits + 8 * wire for place in errors)
+            bits, seen = bits + 8 * wire, seen + 1
+            is_out = OUTAGE[0] <= arrived < OUTAGE[1]
+            fate = "outage" if is_out else "policy" if seen in LISTED else "corrupt" if wrong else "delivered"
+        values = (now, wire, waited, due, left, arrived, FATES.index(fate), wrong)
+        for column, value in zip(columns.values(), values, strict=True):
+            column.append(value)
+    numbers = {name: np.array(column, np.int64) for name, column in columns.items()}
+    nothing = np.zeros(count, np.int64)
+    return Packets(
+        link="hop",
+        direction="forward",
+        flows=(),
+        offered_ns=numbers["offered"],
+        wire_bytes=numbers["wire"],
+        waited_bytes=numbers["waited"],
+        due_ns=numbers["due"],
+        left_ns=numbers["left"],
+        arrived_ns=numbers["arrived"],
+        fate=numbers["fate"].astype(np.uint8),
+        bit_errors=numbers["errors"],
+        **dict.fromkeys(("flow", "id_", "payload", "sequence", "acknowledgement", "window"), nothing),
+        flags=nothing.astype(np.uint8),
+        heads=np.zeros((0, 64), np.uint8),
+        duplicates_ns=nothing[:0],
+    )
+
+
+def _error_places() -> list[int]:
+    """The places of the vector's errors, walked gap by gap."""
+    place, places, at = int(GAPS[0]) - 1, [], 0
+    while place < 5_000_000:
+        places.append(place)
+        at = at + 1 if at + 1 < len(GAPS) else 1
+        place += int(GAPS[at])
+    return places
+
+
+def audit(
+    packets: Packets, queue: Queue, *, gaps=GAPS, listed: tuple[int, ...] = LISTED, outages=(OUTAGE,)
+) -> Doubt | None:
+    """What the auditor doubts of a link with these errors."""
+    errors = Errors(
+        model="none",
+        action="drop",
+        settings=ErrorSettings(),
+        seed="5c" * 32,
+        vector_errors=1,
+        drop_packets=listed,
+        drop_min_bytes=0,
+        outages=outages,
+    )
+    impairment = Impairment(link="hop", direction="forward", errors=errors)
+    channel = Channel(gaps, np.array(listed, np.int64))
+    return Audit(Direction("forward", RATE_BPS, 0, queue, DELAY_NS), impairment, channel, packets, True, True).doubt()
+
+
+QUEUES = [Queue(limit_bytes=LIMIT_BYTES), Queue(limit_packets=5)]
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("seed", range(5))
+def test_what_a_link_does_is_explained(queue, seed):
+    packets = sent(seed, queue=queue)
+
+    assert audit(packets, queue) is None
+    assert {FATES[fate] for fate in packets.fate} == {"delivered", "corrupt", "outage", "policy", "queue"}
+
+
+def changed(packets: Packets, column: str, row: int, by: int) -> Packets:
+    values = getattr(packets, column).copy()
+    values[row] = int(values[row]) + by
+    return replace(packets, **{column: values})
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize(
+    ("column", "by"),
+    [
+        ("due_ns", 1),
+        ("due_ns", -1),
+        ("left_ns", -5_000),
+        ("left_ns", 20_000),
+        ("arrived_ns", 20_000),
+        ("arrived_ns", -5_000),
+        ("bit_errors", 1),
+        ("waited_bytes", 1),
+        ("waited_bytes", -1),
+        ("wire_bytes", 1),
+        ("fate", FATES.index("corrupt")),
+        ("fate", FATES.index("queue")),
+    ],
+)
+def test_a_changed_packet_is_found(queue, column, by):
+    packets = sent(1, queue=queue)
+    for row in np.flatnonzero(packets.fate == FATES.index("delivered"))[[3, 20, -2]].tolist():
+        doubt = audit(changed(packets, column, row, by), queue)
+
+        assert doubt is not None
+        assert abs(doubt.row - row) <= 1
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_a_packet_that_is_let_in_beyond_the_limit_is_found(queue):
+    packets = sent(2, queue=queue)
+    row = int(np.flatnonzero(packets.fate == FATES.index("queue"))[0])
+
+    assert audit(changed(packets, "fate", row, -FATES.index("queue")), queue) is not None
+
+
+def test_the_first_and_the_last_bit_count():
+    """An error at a packet's last bit is in it; one at the bit behind it is in the next packet."""
+    (queue, _), packets = QUEUES, sent(3, queue=QUEUES[0], count=2)
+    last = int(packets.wire_bytes[0]) * 8 - 1
+
+    for first_error, counts in ((last, [1, 0]), (last + 1, [0, 1])):
+        fates = [FATES.index("corrupt" if count else "delivered") for count in counts]
+        hit = replace(packets, bit_errors=np.array(counts), fate=np.array(fates, np.uint8))
+        gaps = np.array([first_error + 1, 10**9])
+        assert audit(hit, queue, gaps=gaps, listed=(), outages=()) is None
+        assert audit(packets, queue, gaps=gaps, listed=(), outages=()) is not None
