@@ -59,6 +59,8 @@ impl Questions {
 
     /// One is to be asked at a time, after so many tries.
     pub(super) fn note(&mut self, ends: Ends, tries: u8, at: Instant) {
+        // One that waits already is not left among those that are due.
+        self.end(ends.0, ends.1);
         if tries < TRIES_MAX && self.asked.len() < QUESTIONS_MAX {
             self.asked.insert(ends, (tries, at));
             self.due.insert((at, ends));
