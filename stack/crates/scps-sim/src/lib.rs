@@ -7,6 +7,7 @@
 
 mod gateway;
 mod host;
+pub mod hostile;
 mod link;
 mod network;
 mod node;

@@ -3,5 +3,6 @@
 
 mod chain;
 mod faults;
+mod random;
 mod shares;
 mod transfer;
