@@ -13,7 +13,7 @@ from scpslab import scenario
 from scpslab.cli.options import Settings, Trust
 from scpslab.cli.remaining import in_words
 from scpslab.cli.terminal import harmless
-from scpslab.cli.validate import Scenario, todays_name
+from scpslab.cli.validate import Scenario
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured
@@ -60,11 +60,9 @@ def plan(
     stack=fy97-reno,errors=clustered,ber=0,r1
     """
     if cost:
-        typer.echo(cost_text(todays_name(name), set_ or [], trust=trust), nl=False)
+        typer.echo(cost_text(name, set_ or [], trust=trust), nl=False)
         return
-    cells = {
-        item.id: item for item in scenario.cells(scenario.load(todays_name(name), set_ or [], OnDisk(is_trusted=trust)))
-    }
+    cells = {item.id: item for item in scenario.cells(scenario.load(name, set_ or [], OnDisk(is_trusted=trust)))}
     if cell is not None and cell not in cells:
         raise UsageError(f'--cell: found "{cell}"; {one_of(cell, cells)}')
     chosen = cells if cell is None else {cell: cells[cell]}

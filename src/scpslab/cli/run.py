@@ -14,7 +14,7 @@ from scpslab.cli.options import Jobs, Settings, choice, engine_choice
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import print_summary, table_console
 from scpslab.cli.terminal import warn
-from scpslab.cli.validate import Scenario, todays_name
+from scpslab.cli.validate import Scenario
 from scpslab.core.errors import FAILED_EXIT, ResultError, UsageError
 from scpslab.core.folders import somebody_elses
 from scpslab.engine import DEFAULT, ENGINES
@@ -90,7 +90,6 @@ def run(  # typer calls it by name
         trust=trust,
     )
     listeners = [ConsoleProgress(console, jobs, is_here=executor == "local")]
-    scenario = todays_name(scenario)
     if is_campaign(scenario):
         campaign = run_campaign(scenario, options, listeners)
         typer.echo(campaign.folder)

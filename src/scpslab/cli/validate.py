@@ -49,7 +49,6 @@ def validate(
     Examples: scpslab validate fy97/fig04 · scpslab validate fy97/fig04:kernel-test --resolved · scpslab validate
     fy97/fig04:kernel-test --set repeats=2
     """
-    name = todays_name(name)
     if is_campaign(name):
         _campaign(name, set_ or [], is_trusted=trust)
         return
@@ -75,14 +74,6 @@ def validate(
                 wrong += [f"{loaded.base_name}:{variant}: {line}" for line in str(error).splitlines()]
         if wrong:
             raise ScenarioError("\n".join(dict.fromkeys(wrong)))
-
-
-def todays_name(name: str) -> str:
-    """Today's name of a scenario; prints a note if the name given is an old one."""
-    today = scenario.current_name(name)
-    if today != name:
-        typer.echo(f"{name} is now called {today}.", err=True)
-    return today
 
 
 def _campaign(name: str, overrides: list[str], *, is_trusted: bool) -> None:

@@ -4,5 +4,5 @@ Order of reading: model.py (what a file may say), load.py, survey.py, consistenc
 """
 
 from scpslab.scenario.cells import Cell, cells
-from scpslab.scenario.load import Scenario, current_name, load, names, resolved_yaml
+from scpslab.scenario.load import Scenario, load, names, resolved_yaml
 from scpslab.scenario.recorded import OwnFiles, own_files

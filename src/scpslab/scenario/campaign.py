@@ -22,7 +22,7 @@ from scpslab.documents.document import as_tuples
 from scpslab.documents.parts import Version
 from scpslab.documents.quantities import Name, value_text
 from scpslab.documents.yaml_lines import read_value
-from scpslab.scenario.load import FOLDER, RENAMED, Scenario, base_label, current_name, load, names, variants_of
+from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names, variants_of
 from scpslab.scenario.topologies import Topologies
 
 CAMPAIGNS = "campaigns"
@@ -171,8 +171,7 @@ def _fitting(entry: Entry, beside: Path) -> list[str]:
     file = beside / entry.scenario
     if file.is_file():
         return [str(file)]
-    fitting = [name for name in names() if fnmatchcase(name, entry.scenario)]
-    return fitting or [name for name in RENAMED if fnmatchcase(name, entry.scenario)]
+    return [name for name in names() if fnmatchcase(name, entry.scenario)]
 
 
 def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str | None:
@@ -180,10 +179,9 @@ def _with_variant(scenario: str, wanted: tuple[str, ...]) -> str | None:
     take days.
     """
     if not wanted:
-        return current_name(scenario)
+        return scenario
     has = variants_of(scenario)
-    named = (current_name(f"{scenario}:{variant}") for variant in wanted)
-    return next((name for name in named if name.rpartition(":")[2] in has), None)
+    return next((f"{scenario}:{variant}" for variant in wanted if variant in has), None)
 
 
 def _as_text(value: Any) -> str:

@@ -32,8 +32,6 @@ from scpslab.scenario.topologies import OnDisk, Topologies
 FOLDER = ROOT / "scenarios"
 # What messages show of an option.
 LONGEST_OPTION = 120
-# The figures of kernel TCP alone, once files of their own, are variants of the files with every stack.
-RENAMED = {f"fy97/fig{figure}-kernel": f"fy97/fig{figure}:kernel" for figure in ("04", "06", "08", "10", "12", "14")}
 TOPOLOGY = "topology"
 # What a variant may have of its own besides what it sets.
 OF_VARIANTS = {"title", "sweep", "repeats"}
@@ -208,7 +206,7 @@ def _split(name: str) -> tuple[str, str]:
     """Base and variant of a name or path; a file's name may have a colon in it."""
     if Path(name).is_file():
         return name, ""
-    base, _, variant = current_name(name).partition(":")
+    base, _, variant = name.partition(":")
     return base, variant
 
 
@@ -345,18 +343,6 @@ def _as_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _as_lists(inner) for key, inner in value.items()}
     return [_as_lists(inner) for inner in value] if isinstance(value, tuple | list) else value
-
-
-def current_name(name: str) -> str:
-    """The name that `name[:variant]` has today: itself, unless it is an old one.
-
-    Its old variants have the new one's name before theirs.
-    """
-    base, _, variant = name.partition(":")
-    plain = base.removeprefix("scenarios/").removesuffix(".yaml")
-    if plain not in RENAMED:
-        return name
-    return f"{RENAMED[plain]}-{variant}" if variant else RENAMED[plain]
 
 
 def resolved_yaml(scenario: Scenario, renamed: Mapping[str, str] | None = None) -> str:

@@ -237,12 +237,3 @@ def test_list_shows_the_presets_of_every_stack(scpslab):
     _, out, _ = scpslab("list", "presets")
     listed = {tuple(line.split()[:2]) for line in out.splitlines()[1:]}
     assert listed == {("kernel", name) for name in PRESETS} | {("scps", name) for name in scps.PRESETS}
-
-
-@pytest.mark.parametrize("command", ["validate", "plan"])
-def test_who_types_an_old_name_is_told_the_new_one_once(scpslab, command):
-    code, out, err = scpslab(command, "fy97/fig04-kernel:test")
-
-    assert code == 0
-    assert err == f"fy97/fig04-kernel:test is now called {TEST}.\n"
-    assert out == scpslab(command, TEST)[1]

@@ -104,3 +104,8 @@ def test_every_key_says_what_it_means_and_shows_an_example_that_fits(part):
         assert spec.get("description", "").endswith("."), name
         (example,) = spec["examples"]
         jsonschema.Draft7Validator(spec | {"$defs": made.get("$defs", {})}).validate(example)
+
+
+def test_claims_use_the_variants_that_say_so():
+    assert evidence_variants("fy97/fig04") == {"", "demo", "era", "detail", "kernel", "kernel-demo", "kernel-detail"}
+    assert evidence_variants("somebodys-own") == {""}

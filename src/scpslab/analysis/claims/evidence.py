@@ -17,7 +17,6 @@ from scpslab.analysis.run import manifest_of
 from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import read_results
 from scpslab.documents.quantities import AxisValue, value_text
-from scpslab.scenario import current_name
 from scpslab.scenario.load import evidence_variants
 from scpslab.scenario.paths import changes_conditions
 
@@ -87,8 +86,8 @@ class Evidence:
 
 
 def scenario_of(run: Path) -> str:
-    """The run's scenario with its variant, under today's name; "" where the manifest has none."""
-    return current_name(manifest_of(run).scenario or "")
+    """The run's scenario with its variant; "" where the manifest has none."""
+    return manifest_of(run).scenario or ""
 
 
 def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterable[EvidenceRow]:
@@ -97,9 +96,8 @@ def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterab
     # Of a scenario of a user's own, only its run says whether its cells are evidence.
     stated = manifest_of(run).evidence
     for values in results.rows:
-        # A run of an earlier version has the name of its time, and the variant with it; now the manifest has the
-        # variant.
-        scenario, _, variant = current_name(values["scenario"]).partition(":")
+        # Rows of an earlier version have the variant with the name; now the manifest has it.
+        scenario, _, variant = values["scenario"].partition(":")
         variant = variant or (asked_variant if asked == scenario else "")
         is_evidence = variant in evidence_variants(scenario) if stated is None else stated
         yield EvidenceRow(
