@@ -380,8 +380,9 @@ impl Gateway {
         if pair.stage == Stage::Open && near != Some(State::SynReceived) {
             self.opening.remove(pair.client.ip(), id);
         }
-        if self.pairs.get(&id).is_some_and(|pair| pair.is_finished(&self.sides)) {
-            self.finish(now, id, End::Finished);
+        if let Some(pair) = self.pairs.get(&id).filter(|pair| pair.is_finished(&self.sides)) {
+            let from = self.account_at_end(pair);
+            self.finish(now, id, End::Finished, from);
         }
     }
 
@@ -470,6 +471,8 @@ impl Gateway {
     /// without a gateway, and is told by ICMP what ICMP told the gateway; all others are reset.
     fn give_up(&mut self, now: Instant, id: PairId, end: End) {
         let Some(pair) = self.pairs.get(&id) else { return };
+        // As long as there are halves: one that nobody answered is gone when it is ignored, with what came in its SYN.
+        let from = self.account_at_end(pair);
         let far = pair.near.other();
         let is_silent =
             matches!(end, End::SetUpTimedOut | End::Displaced) || end == End::Broken(far, CloseReason::TimedOut);
@@ -490,17 +493,20 @@ impl Gateway {
                 _ => endpoint.dismiss(now, half),
             }
         }
-        self.finish(now, id, end);
+        self.finish(now, id, end, from);
     }
 
-    /// Draws up the account of a connection that is over, and forgets it.
-    fn finish(&mut self, now: Instant, id: PairId, end: End) {
+    fn account_at_end(&self, pair: &Pair) -> PerSide<Account> {
+        let account = |side| pair.account(&self.sides, side).at_end();
+        PerSide { lan: account(Side::Lan), wan: account(Side::Wan) }
+    }
+
+    /// Reports a connection that is over with its account, and forgets it.
+    fn finish(&mut self, now: Instant, id: PairId, end: End, from: PerSide<Account>) {
         let Some(pair) = self.pairs.remove(&id) else { return };
         self.deadlines.remove(&(pair.deadline, id));
         self.opening.remove(pair.client.ip(), id);
         self.clients.remove(pair.client.ip(), id);
-        let account = |side| pair.account(&self.sides, side).at_end();
-        let from = PerSide { lan: account(Side::Lan), wan: account(Side::Wan) };
         for side in Side::BOTH {
             let half = *pair.halves.of(side);
             self.sides.of_mut(side).release(now, half);
