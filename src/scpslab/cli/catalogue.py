@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
+import typer
+import yaml
 from rich.table import Table
 
 from scpslab import scenario
@@ -14,57 +17,70 @@ from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Parameters, catalogue
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
+from scpslab.scenario.load import FOLDER
 from scpslab.scenario.stacks import STACKS
 from scpslab.scenario.topologies import defaults
 
 
 def list_(
     what: Annotated[str, choice("WHAT", (*TABLES, "all"), f"One of {', '.join(TABLES)}, all.")] = "scenarios",
+    cells: Annotated[
+        bool,
+        typer.Option("--cells", help="Also plan the experiments: how many cells they have, and their least time."),
+    ] = False,
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 
-    The column "at least" is the virtual time of all cells together when no packet is lost. Engine virtual passes some
-    hundred virtual seconds per second.
+    The column "at least" of --cells is the virtual time of all cells together when no packet is lost. Engine virtual
+    passes some hundred virtual seconds per second.
 
-    Examples: scpslab list · scpslab list topologies
+    Examples: scpslab list · scpslab list topologies · scpslab list --cells
     """
     console = table_console()
     for index, (name, table) in enumerate(TABLES.items()):
         if what in (name, "all"):
             if index and what == "all":
                 console.print()
-            console.print(table())
+            console.print(table(cells))
 
 
 def _table(*columns: str) -> Table:
     return Table(*columns, box=None, pad_edge=False)
 
 
-def _scenarios() -> Table:
-    table = _table("scenario", "cells", "at least", "title")
+def _scenarios(has_cells: bool) -> Table:
+    table = _table("scenario", *(("cells", "at least") if has_cells else ()), "title")
     for name in scenario.names():
-        loaded = scenario.load(name)
-        table.add_row(name, *_size_of(loaded), loaded.title)
-        for variant in loaded.variants:
-            table.add_row(f"  :{variant}", *_size_of(scenario.load(f"{name}:{variant}")), "", style="dim")
+        for each, title in _titles(FOLDER / f"{name}.yaml", name):
+            sizes = _size_of(scenario.load(each)) if has_cells else ()
+            shown, style = (name, None) if each == name else (each.replace(name, "  ", 1), "dim")
+            table.add_row(shown, *sizes, title, style=style)
     return table
 
 
-def _campaigns() -> Table:
-    table = _table("campaign", "scenarios", "cells", "title")
+def _titles(path: Path, name: str) -> list[tuple[str, str]]:
+    """The name of a file of the project and its title, then those of its variants, which need none.
+
+    Only these keys are read: to plan all experiments takes as long as to run some.
+    """
+    file = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe)
+    variants = [(f"{name}:{one}", (of or {}).get("title", "")) for one, of in (file.get("variants") or {}).items()]
+    return [(name, file["title"]), *variants]
+
+
+def _campaigns(has_cells: bool) -> Table:
+    table = _table("campaign", *(("scenarios", "cells") if has_cells else ()), "title")
     for name in campaign_names():
-        whole = load_campaign(name)
-        for campaign in (whole, *(load_campaign(f"{name}:{variant}") for variant in whole.variants)):
-            cells = sum(len(scenario.cells(member.load())) for member in campaign.members)
-            shown = campaign.name if campaign is whole else f"  {campaign.name.removeprefix(whole.name)}"
-            table.add_row(
-                shown,
-                str(len(campaign.members)),
-                str(cells),
-                campaign.title,
-                style=None if campaign is whole else "dim",
-            )
+        for each, title in _titles(FOLDER / f"{name}.yaml", name):
+            shown, style = (name, None) if each == name else (each.replace(name, "  ", 1), "dim")
+            table.add_row(shown, *(_members_of(each) if has_cells else ()), title, style=style)
     return table
+
+
+def _members_of(campaign: str) -> tuple[str, str]:
+    """The numbers of a campaign's scenarios and of their cells."""
+    members = load_campaign(campaign).members
+    return str(len(members)), str(sum(len(scenario.cells(member.load())) for member in members))
 
 
 def _size_of(loaded: scenario.Scenario) -> tuple[str, str]:
@@ -76,7 +92,7 @@ def _size_of(loaded: scenario.Scenario) -> tuple[str, str]:
     return str(len(cells)), f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def _topologies() -> Table:
+def _topologies(_: bool) -> Table:
     table = _table("topology", "parameter or link", "default", "meaning")
     for name in catalogue.names():
         shown = name
@@ -100,7 +116,7 @@ def _rows_of(parameters: Parameters, topology: str) -> Iterator[tuple[str, str, 
             alike.add(texts)
 
 
-def _presets() -> Table:
+def _presets(_: bool) -> Table:
     table = _table("stack", "preset", "title")
     for name, stack in STACKS.items():
         for preset, title in stack.presets.items():
