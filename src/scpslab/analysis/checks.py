@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from scpslab.analysis.run import cell_folders, open_cell
 from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import read_results
 from scpslab.core import units
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice
 from scpslab.core.errors import ResultError
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.core.problems import Problem
 from scpslab.plan import Plan
 from scpslab.scenario.model import Check, ScenarioFile
 
@@ -51,32 +51,32 @@ def evaluate(run_dir: Path, checks: Collection[Check]) -> list[CheckVerdict]:
     return [_verdict(check, rows, columns) for check in checks]
 
 
-def misfits(scenario: ScenarioFile, plans: Collection[Plan]) -> Iterator[tuple[KeyPath, str]]:
+def misfits(scenario: ScenarioFile, plans: Collection[Plan]) -> Iterator[Problem]:
     """Axes with the name of a column, metrics that no cell of these plans can have, bounds in another unit or crossed;
     known before anything runs.
     """
     columns = columns_of(plans)
     for axis in scenario.sweep:
         if axis in OWN_COLUMNS or axis in columns:
-            found = f'found the axis "{axis}", which is a column of results.csv'
-            yield ("sweep", axis), f"{found}; expected a name of its own. Rename the axis."
+            found = f'the axis "{axis}", which is a column of results.csv'
+            yield Problem(("sweep", axis), found, "a name of its own", "Rename the axis.")
     for index, check in enumerate(scenario.checks):
         of_workloads = (pair for plan in shapes_of(plans) for pair in columns_by_workload(plan))
         own = dict.fromkeys(metric for workload, metric in of_workloads if workload == check.of)
         known = columns if check.of is None else tuple(own)
         if check.metric not in known:
-            yield ("checks", index, "metric"), f'found "{check.metric}"; {one_of(check.metric, known)}'
+            yield Problem(("checks", index, "metric"), f'"{check.metric}"', *choice(check.metric, known))
             continue
         bounds = []
         for key in ("at_least", "at_most"):
             try:
                 bounds.append(_bound(check.metric, getattr(check, key)))
             except units.UnitError as error:
-                yield ("checks", index, key), f"{check.metric}: {error}. Correct the bound."
+                yield replace(error.at(("checks", index, key), "Correct the bound."), subject=check.metric)
         match bounds:
             case [float() | int() as least, float() | int() as most] if least > most:
-                found = f'found "{check.at_most}", below at_least "{check.at_least}"'
-                yield ("checks", index, "at_most"), f"{found}; expected more. Correct a bound."
+                found = f'"{check.at_most}", below at_least "{check.at_least}"'
+                yield Problem(("checks", index, "at_most"), found, "more", "Correct a bound.")
 
 
 def _verdict(check: Check, rows: Sequence[ResultRow], columns: Mapping[str, Mapping[Any, str]]) -> CheckVerdict:
@@ -104,7 +104,7 @@ def _bound(column: str, bound: float | str | None) -> float | None:
     if counted := units.of_metric(column):
         kind, base = counted
         return units.parse(kind, bound) / base
-    raise units.UnitError(f'found "{bound}"; expected a plain number, for the column has no unit')
+    raise units.UnitError(f'"{bound}"', "a plain number, for the column has no unit")
 
 
 def _holds(row: ResultRow, column: str, least: float | None, most: float | None) -> bool:

@@ -14,7 +14,7 @@ from scpslab.cli.options import Settings, Trust, completed
 from scpslab.cli.remaining import LONG_S, forecast
 from scpslab.cli.terminal import harmless
 from scpslab.core.errors import ScenarioError
-from scpslab.documents.yaml_lines import KeyPath
+from scpslab.core.problems import Problem
 from scpslab.plan import Plan
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, is_campaign, load_campaign
@@ -108,11 +108,11 @@ def checked_plans(loaded: scenario.Scenario) -> dict[str, Plan]:
         return planned
 
 
-def _asked(cells: Sequence[scenario.Cell]) -> Iterator[tuple[KeyPath, str]]:
+def _asked(cells: Sequence[scenario.Cell]) -> Iterator[Problem]:
     """What programs of this machine find wrong in a probe, once each."""
     probes = {(index, repr(probe)): probe for cell in cells for index, probe in enumerate(cell.model.probes)}
     for (index, _), probe in probes.items():
-        yield from ((("probes", index, *at), text) for at, text in probe.asked())
+        yield from (problem.within("probes", index) for problem in probe.asked())
 
 
 def _counted(cells: Sized) -> str:

@@ -29,8 +29,13 @@ LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 
 
 def one_of(word: object, choices: Iterable[object]) -> str:
-    """`expected one of …`, then what to do: the message suggests the nearest choice, if one is near, or names today's
-    word for one of 0.3.0.
+    """`expected one of …`, then what to do, as text."""
+    return "expected {}. {}".format(*choice(word, choices))
+
+
+def choice(word: object, choices: Iterable[object]) -> tuple[str, str]:
+    """What is expected, and what to do, which names the nearest choice, if one is near, or today's word for one of
+    0.3.0.
     """
     names = [str(choice) for choice in choices]
     if now := next((now for was, now in FORMER if was == word and now in names), None):
@@ -42,19 +47,13 @@ def one_of(word: object, choices: Iterable[object]) -> str:
         listed = f"{', '.join(shown)}, … ({len(names)} names)"
     else:
         listed = ", ".join(names)
-    expected = f"expected one of {listed}" if names else "expected none here"
-    return (
-        f"{expected}. Did you mean {close}?"
-        if close
-        else f"{expected}. Choose one of these."
-        if names
-        else f"{expected}. Remove it."
-    )
+    advice = f"Did you mean {close}?" if close else "Choose one of these." if names else "Remove it."
+    return f"one of {listed}" if names else "none here", advice
 
 
-def renamed(now: str) -> str:
-    """What to say of a word of 0.3.0 that is called `now` today."""
-    return f"expected {now}, its name since 0.4.0, which can translate the file. Correct the word."
+def renamed(now: str) -> tuple[str, str]:
+    """The same of a word of 0.3.0 that is called `now` today."""
+    return f"{now}, its name since 0.4.0, which can translate the file", "Correct the word."
 
 
 def _nearest(word: str, names: list[str]) -> str:

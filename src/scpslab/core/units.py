@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from scpslab.core.problems import UnfitError
+
 _NUMBER = re.compile(r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*$")
 
 RATE = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
@@ -26,7 +28,7 @@ OF_METRICS = {"_s": ("duration", 10**9), "_ms": ("duration", 10**6), "_bps": ("r
 PERCENT = "%"
 
 
-class UnitError(ValueError):
+class UnitError(UnfitError):
     """A quantity that cannot be read; the message says what was found, what was expected and an example."""
 
 
@@ -41,25 +43,25 @@ def parse(kind: str, value: object) -> int:
     example = EXAMPLES[kind]
     match = _NUMBER.match(value) if isinstance(value, str) else None
     if match is None and not isinstance(value, str):
-        raise UnitError(f'found {value!r} (no unit); expected a {kind} such as "{example}"')
+        raise UnitError(f"{value!r} (no unit)", f'a {kind} such as "{example}"')
     if match is None:
-        raise UnitError(f'found "{value}"; expected a {kind} such as "{example}"')
+        raise UnitError(f'"{value}"', f'a {kind} such as "{example}"')
     number, unit = match.group(1), match.group(2)
     if unit is None:
-        raise UnitError(f'found "{value}" (no unit); expected a {kind} such as "{example}"')
+        raise UnitError(f'"{value}" (no unit)', f'a {kind} such as "{example}"')
     if unit not in units:
-        raise UnitError(f'found "{value}" (unit "{unit}"); expected one of {", ".join(units)}, as in "{example}"')
+        raise UnitError(f'"{value}" (unit "{unit}")', f'one of {", ".join(units)}, as in "{example}"')
     try:
         exact = Decimal(number) * units[unit]
     except ArithmeticError as error:
-        raise UnitError(f'found "{value}"; expected a {kind} such as "{example}"') from error
+        raise UnitError(f'"{value}"', f'a {kind} such as "{example}"') from error
     if exact < 0:
-        raise UnitError(f'found "{value}" (negative); expected a {kind} of 0 or more, such as "{example}"')
+        raise UnitError(f'"{value}" (negative)', f'a {kind} of 0 or more, such as "{example}"')
     if exact > LARGEST:
-        raise UnitError(f'found "{value}"; expected a {kind} of at most {text(kind, LARGEST)}')
+        raise UnitError(f'"{value}"', f"a {kind} of at most {text(kind, LARGEST)}")
     if exact != exact.to_integral_value():
         base = next(iter(units))
-        raise UnitError(f'found "{value}"; expected a whole number of {base}')
+        raise UnitError(f'"{value}"', f"a whole number of {base}")
     return int(exact)
 
 

@@ -6,7 +6,8 @@ Order of reading: parts.py (the base of strict models), quantities.py (text with
 with lines), places.py (the place of each value), document.py (reads a file, and says in words what is wrong).
 """
 
+from scpslab.core.problems import KeyPath, dotted
 from scpslab.documents.document import Complaint, Document, complaints, load, read, validated
 from scpslab.documents.parts import Part, key
 from scpslab.documents.places import Places
-from scpslab.documents.yaml_lines import Form, KeyPath, dotted
+from scpslab.documents.yaml_lines import Form

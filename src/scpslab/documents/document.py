@@ -15,9 +15,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from scpslab.core.choices import one_of
+from scpslab.core.problems import KeyPath
 from scpslab.documents.parts import NewerVersionError, OneOfKinds, PartOfKinds, UnlikeError
 from scpslab.documents.places import Places
-from scpslab.documents.yaml_lines import Form, KeyPath, Problem, read_yaml
+from scpslab.documents.yaml_lines import Form, read_yaml
 
 LONGEST_SHOWN = 60
 EXPECTED = {
@@ -36,7 +37,8 @@ EXPECTED = {
 # Of these values the length is wrong.
 OF_LENGTH = ("too_short", "too_long", "string_too_short", "string_too_long")
 
-Complaint = Problem
+# A key, and what was found, expected and is to be done.
+Complaint = tuple[KeyPath, str]
 Model = TypeVar("Model", bound=BaseModel)
 
 

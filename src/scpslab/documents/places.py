@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from scpslab.core.errors import ScenarioError
-from scpslab.documents.yaml_lines import KeyPath, dotted
+from scpslab.core.problems import KeyPath, Problem, dotted
 
 T = TypeVar("T")
 
@@ -62,11 +62,12 @@ class Places:
         own = {at: f"{self.path}:{line}" for at, line in self.lines.items()}
         return replace(self, set_by={**{at: f"{base.path}:{base.lines[at]}" for at in taken}, **own})
 
-    def error(self, problems: Iterable[tuple[KeyPath, str]]) -> ScenarioError:
+    def error(self, problems: Iterable[Problem | tuple[KeyPath, str]]) -> ScenarioError:
         """One error for all problems, one line each, in the order of the file's lines: first what is nowhere in it,
         last what something else set.
         """
-        in_order = sorted(problems, key=lambda problem: self._line(problem[0]))
+        told = (one if isinstance(one, tuple) else (one.at, str(one)) for one in problems)
+        in_order = sorted(told, key=lambda problem: self._line(problem[0]))
         # Otherwise a command would fail without a word.
         assert in_order, f"an error of {self.path} without a problem"
         return ScenarioError("\n".join(dict.fromkeys(f"{self.of(at)}: {message}" for at, message in in_order)))

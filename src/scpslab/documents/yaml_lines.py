@@ -16,10 +16,8 @@ import yaml
 
 from scpslab.core.errors import ScenarioError
 from scpslab.core.folders import instead_of_a_file
+from scpslab.core.problems import KeyPath, dotted
 
-KeyPath = tuple[str | int, ...]
-# A key, and what was found, expected and is to be done.
-Problem = tuple[KeyPath, str]
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
 # Above 0, as far as its digits say.
@@ -308,11 +306,3 @@ def _walk(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> None:
         for index, value in enumerate(node.value):
             lines[*at, index] = value.start_mark.line + 1
             _walk(value, (*at, index), lines)
-
-
-def dotted(at: KeyPath) -> str:
-    """A key path as text: `workloads[0].size`."""
-    text = ""
-    for part in at:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text

@@ -17,8 +17,8 @@ from scpslab.setup import Images, Program
 PARTS = (
     "__init__.py",
     "topology.py",
-    *("core/__init__.py", "core/choices.py", "core/kinds.py", "core/names.py", "core/project.py"),
-    *("core/strict_json.py", "core/units.py"),
+    *("core/__init__.py", "core/choices.py", "core/kinds.py", "core/names.py", "core/problems.py"),
+    *("core/project.py", "core/strict_json.py", "core/units.py"),
     *("plan", "lab", "kinds"),
 )
 # What the guest has of a kind: a changed metric, or a changed key of a scenario, recomputes no cell.

@@ -2,22 +2,22 @@
 
 Order of reading: plan.py, its parts, schema.py, consistency.py.
 
-Only the standard library and a few modules of core (`choices.py`, `kinds.py`, `names.py`, `strict_json.py`,
-`units.py`) are used: plans are read inside the guest too.
+Only the standard library and a few modules of core (`choices.py`, `kinds.py`, `names.py`, `problems.py`,
+`strict_json.py`, `units.py`) are used: plans are read inside the guest too.
 """
 
 from __future__ import annotations
 
 import json
-import re
+from dataclasses import replace
 
 from scpslab.core import strict_json
+from scpslab.core.problems import Problem, dotted
 from scpslab.core.strict_json import JsonObject
 from scpslab.plan import schema
 from scpslab.plan.cell import FORMAT, Plan
 from scpslab.plan.consistency import network_problems, problems
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.schema import PlanError
 
 
@@ -53,9 +53,7 @@ def read_network(fields: object) -> NetworkPlan:
 
 def _error(problem: Problem) -> PlanError:
     """A problem without its advice, which is for authors of scenarios: what to do about a plan says who reads it."""
-    place, text = problem
-    found, between, expected = text.partition("; expected ")
-    return PlanError(f"{place}: {found}{between}{re.split(r'[.?](?: |$)', expected, maxsplit=1)[0]}")
+    return PlanError(f"{dotted(problem.at)}: {replace(problem, advice='')}")
 
 
 def parse(content: bytes | str) -> Plan:

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from scpslab.core import names
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.cell import CellPlan, Plan
 from scpslab.plan.events import ServiceStep
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
 from scpslab.plan.paths import parsed
-from scpslab.plan.places import At, Problem, one_of, twice
+from scpslab.plan.places import twice, unknown
 from scpslab.plan.probes import Observer
 from scpslab.plan.schema import shown
 from scpslab.plan.serial_links import SerialLink
@@ -30,8 +31,8 @@ RECORDS = ("lab", "accounting", "events")
 def problems(plan: Plan) -> Iterator[Problem]:
     """Every place of a plan that does not fit, with what was found and expected."""
     network, cell = plan.network, plan.cell
-    yield from _within("network", network_problems(network))
-    yield from _within("cell", _cell(cell, network))
+    yield from _within(("network",), network_problems(network))
+    yield from _within(("cell",), _cell(cell, network))
     yield from _records(plan)
 
 
@@ -40,98 +41,99 @@ def network_problems(network: NetworkPlan) -> Iterator[Problem]:
     yield from _nodes(network)
     yield from _links(network)
     yield from _serial_links(network)
+    yield from network.not_containable()
     yield from _own_names(network)
 
 
-def _within(part: str, problems: Iterable[Problem]) -> Iterator[Problem]:
-    return ((f"{part}.{place}", text) for place, text in problems)
+def _within(at: KeyPath, problems: Iterable[Problem]) -> Iterator[Problem]:
+    return (problem.within(*at) for problem in problems)
 
 
-def _each(part: str, items: Iterable[T]) -> Iterator[tuple[str, T]]:
-    """The items of a list with their places."""
-    return ((f"{part}[{index}]", item) for index, item in enumerate(items))
+def _each(items: Iterable[T], *at: str | int) -> Iterator[tuple[KeyPath, T]]:
+    """The items of a list with their places; `at` is that of the list."""
+    return (((*at, index), item) for index, item in enumerate(items))
 
 
 def _nodes(network: NetworkPlan) -> Iterator[Problem]:
     hosts = [node.name for node in network.nodes if isinstance(node, Host)]
     owned = [(node, ip.split("/")[0]) for node, ip in network.addresses()]
-    for at, node in _each("nodes", network.nodes):
+    for at, node in _each(network.nodes, "nodes"):
         if isinstance(node, Switch):
             if node.mirror_to is not None and node.mirror_to not in hosts:
-                yield f"{at}.mirror_to", one_of(node.mirror_to, hosts)
+                yield unknown((*at, "mirror_to"), node.mirror_to, hosts)
             continue
         if (node.container is not None) != (network.containers == "docker"):
-            found = f"found {'no' if node.container is None else 'a'} container"
-            expected = f"expected one exactly where containers is docker, and not {network.containers}"
-            yield f"{at}.container", f"{found}; {expected}"
-        yield from _within(at, node.problems(network.containers))
+            found = f"{'no' if node.container is None else 'a'} container"
+            expected = f"one exactly where containers is docker, and not {network.containers}"
+            yield Problem((*at, "container"), found, expected)
         # A node sends from its own addresses.
-        for place, route in _each(f"{at}.routes", node.routes):
+        for place, route in _each(node.routes, *at, "routes"):
             if route.src is not None and (node.name, route.src) not in owned:
-                yield f"{place}.src", one_of(route.src, [ip for owner, ip in owned if owner == node.name])
+                yield unknown((*place, "src"), route.src, [ip for owner, ip in owned if owner == node.name])
 
 
 def _links(network: NetworkPlan) -> Iterator[Problem]:
     nodes = {node.name: node for node in network.nodes}
-    for at, link in _each("links", network.links):
+    for at, link in _each(network.links, "links"):
         yield from _ends(link, at, list(nodes))
         if (link.via is None) != (link.relay_interfaces is None):
-            yield f"{at}.relay_interfaces", "found one of via and relay_interfaces; expected both or none of them"
+            yield Problem((*at, "relay_interfaces"), "one of via and relay_interfaces", "both or none of them")
         if link.via is not None and not isinstance(nodes.get(link.via), Switch):
-            yield f"{at}.via", one_of(link.via, [node.name for node in network.nodes if isinstance(node, Switch)])
-        for place, direction in _each(f"{at}.directions", link.directions):
-            yield from _within(place, direction.problems(has_relay=link.via is not None))
+            switches = [node.name for node in network.nodes if isinstance(node, Switch)]
+            yield unknown((*at, "via"), link.via, switches)
+        yield from _within(at, link.problems())
 
 
-def _ends(link: Link | SerialLink, at: str, nodes: list[str]) -> Iterator[Problem]:
+def _ends(link: Link | SerialLink, at: KeyPath, nodes: list[str]) -> Iterator[Problem]:
     first, second = (end.node for end in link.ends)
-    for place, node in _each(f"{at}.ends", (first, second)):
+    for place, node in _each((first, second), *at, "ends"):
         if node not in nodes:
-            yield f"{place}.node", one_of(node, nodes)
+            yield unknown((*place, "node"), node, nodes)
     ways = [(direction.from_, direction.to) for direction in link.directions]
     for (place, way), (start, stop) in zip(
-        _each(f"{at}.directions", ways), ((first, second), (second, first)), strict=True
+        _each(ways, *at, "directions"), ((first, second), (second, first)), strict=True
     ):
         if way != (start, stop):
-            found = f"found {shown(way[0])} to {shown(way[1])}"
-            yield f"{place}.from", f"{found}; expected {shown(start)} to {shown(stop)}, as the ends are"
+            expected = f"{shown(start)} to {shown(stop)}, as the ends are"
+            yield Problem((*place, "from"), f"{shown(way[0])} to {shown(way[1])}", expected)
     if link.directions[0].name == link.directions[1].name:
-        yield f"{at}.directions[1].name", f"found {shown(link.directions[1].name)} twice; expected a name of its own"
+        found = f"{shown(link.directions[1].name)} twice"
+        yield Problem((*at, "directions", 1, "name"), found, "a name of its own")
 
 
 def _serial_links(network: NetworkPlan) -> Iterator[Problem]:
     hosts = [node.name for node in network.nodes if isinstance(node, Host)]
     np_routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]
     seen: set[str] = set()
-    for at, link in _each("serial_links", network.serial_links):
+    for at, link in _each(network.serial_links, "serial_links"):
         yield from _ends(link, at, np_routers if link.ppp is None else hosts)
-        yield from _within(at, link.problems(network.containers))
-        for place, end in _each(f"{at}.ends", link.ends):
+        yield from _within(at, link.problems())
+        for place, end in _each(link.ends, *at, "ends"):
             if end.node in seen:
-                yield f"{place}.node", f"found {shown(end.node)} at a second serial link; expected one at most"
+                yield Problem((*place, "node"), f"{shown(end.node)} at a second serial link", "one at most")
             seen.add(end.node)
 
 
 def _own_names(network: NetworkPlan) -> Iterator[Problem]:
     """No two nodes, links, interfaces or addresses may have one name, and no two directions one file of bit errors."""
-    links: list[tuple[str, Link | SerialLink]] = [
-        *_each("links", network.links),
-        *_each("serial_links", network.serial_links),
+    links: list[tuple[KeyPath, Link | SerialLink]] = [
+        *_each(network.links, "links"),
+        *_each(network.serial_links, "serial_links"),
     ]
-    yield from _twice(((f"{at}.name", node.name) for at, node in _each("nodes", network.nodes)), "a name of its own")
-    yield from _twice(((f"{at}.name", link.name) for at, link in links), "a name of its own")
-    ends = [found for at, link in _each("links", network.links) for found in _each(f"{at}.ends", link.ends)]
-    interfaces = [(f"{at}.interface", end.interface) for at, end in ends]
-    relays = [(f"{at}.relay_interfaces", link.relay_interfaces or ()) for at, link in _each("links", network.links)]
-    interfaces += [named for at, names_there in relays for named in _each(at, names_there)]
+    yield from _twice((((*at, "name"), node.name) for at, node in _each(network.nodes, "nodes")), "a name of its own")
+    yield from _twice((((*at, "name"), link.name) for at, link in links), "a name of its own")
+    ends = [found for at, link in _each(network.links, "links") for found in _each(link.ends, *at, "ends")]
+    interfaces = [((*at, "interface"), end.interface) for at, end in ends]
+    relays = [((*at, "relay_interfaces"), link.relay_interfaces or ()) for at, link in _each(network.links, "links")]
+    interfaces += [named for at, names_there in relays for named in _each(names_there, *at)]
     yield from _twice(interfaces, "a name of its own")
-    yield from _twice(((f"{at}.mac", end.mac) for at, end in ends), "an address of its own")
-    addresses = ((f"{at}.ip", str(parsed(end.ip).ip)) for at, end in ends if end.ip is not None)
+    yield from _twice((((*at, "mac"), end.mac) for at, end in ends), "an address of its own")
+    addresses = (((*at, "ip"), str(parsed(end.ip).ip)) for at, end in ends if end.ip is not None)
     yield from _twice(addresses, "an address of its own")
     files = (
-        (f"{place}.name", names.file_name(link.name, direction))
+        ((*place, "name"), names.file_name(link.name, direction))
         for at, link in links
-        for place, direction in _each(f"{at}.directions", [direction.name for direction in link.directions])
+        for place, direction in _each([direction.name for direction in link.directions], *at, "directions")
     )
     yield from _twice(files, "names of link and direction that no other direction has together")
 
@@ -140,16 +142,16 @@ def _cell(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     if cell.limits.tick_ns is not None:
         for key in ("late_ns", "late_share"):
             if getattr(cell.limits, key) is None:
-                yield f"limits.{key}", "found no such key beside tick_ns; expected one"
+                yield Problem(("limits", key), "no such key beside tick_ns", "one")
     yield from _impairments(cell, network)
-    for at, workload in _each("workloads", cell.workloads):
+    for at, workload in _each(cell.workloads, "workloads"):
         yield from _within(at, _workload(workload, network))
-    for at, probe in _each("probes", cell.probes):
+    for at, probe in _each(cell.probes, "probes"):
         yield from _within(at, probe.problems(network))
-    for at, step in _each("events", cell.events):
+    for at, step in _each(cell.events, "events"):
         yield from _within(at, step.problems(network))
         if isinstance(step, ServiceStep) and step.service not in (services := [one.name for one in cell.services]):
-            yield f"{at}.service", one_of(step.service, services)
+            yield unknown((*at, "service"), step.service, services)
     yield from _services(cell, network)
 
 
@@ -160,10 +162,10 @@ def _workload(workload: Traffic, network: NetworkPlan) -> Iterator[Problem]:
 
 def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     """Each on a node that has its programs, with a log of its own, and no two behind one port."""
-    services = list(_each("services", cell.services))
+    services = list(_each(cell.services, "services"))
     asked = ((at, (one.kind, one.name, one.node, one.listens_at)) for at, one in services)
     wrong = list(misplaced(asked, [workload.name for workload in cell.workloads], network))
-    yield from ((f"{at}.{key}", text) for at, key, text in wrong)
+    yield from wrong
     for at, service in services if not wrong else ():
         yield from _within(at, service.problems(network))
 
@@ -174,52 +176,52 @@ def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     directions = {f"{link}.{direction.name}": direction for link, direction in places}
     impaired = [
         (at, f"{impairment.link}.{impairment.direction}", impairment)
-        for at, impairment in _each("impairments", cell.impairments)
+        for at, impairment in _each(cell.impairments, "impairments")
     ]
     yield from _twice(
-        ((f"{at}.direction", name) for at, name, _ in impaired), "what goes wrong in a direction in one place"
+        (((*at, "direction"), name) for at, name, _ in impaired), "what goes wrong in a direction in one place"
     )
     for at, name, impairment in impaired:
         if (direction := directions.get(name)) is None:
-            yield f"{at}.direction", one_of(name, directions)
+            yield unknown((*at, "direction"), name, directions)
             continue
         jitters = isinstance(direction, Direction) and direction.jitter_ns > 0
         if (impairment.seed is None) == (jitters or impairment.duplicate is not None):
-            found = "found a seed without jitter and duplicate, or one of them without a seed"
-            yield f"{at}.seed", f"{found}; expected both or none"
+            found = "a seed without jitter and duplicate, or one of them without a seed"
+            yield Problem((*at, "seed"), found, "both or none")
         if impairment.duplicate is not None and not isinstance(direction, Direction):
-            found = "found packets that arrive twice on a serial link"
-            yield f"{at}.duplicate", f"{found}; expected them on a link of packets"
+            found = "packets that arrive twice on a serial link"
+            yield Problem((*at, "duplicate"), found, "them on a link of packets")
     seeded = {name for _, name, _ in impaired}
     for name, direction in directions.items():
         if isinstance(direction, Direction) and direction.jitter_ns and name not in seeded:
-            yield "impairments", f"found no seed for the jitter of {name}; expected one"
+            yield Problem(("impairments",), f"no seed for the jitter of {name}", "one")
             return
 
 
 def _records(plan: Plan) -> Iterator[Problem]:
     """No two parts may write the same file."""
     cell = plan.cell
-    probes = list(_each("cell.probes", cell.probes))
-    records: list[tuple[str, SerialLink | Daemon | Traffic | Observer]] = [
-        *_each("network.serial_links", plan.network.serial_links),
-        *((at, service) for at, service in _each("cell.services", cell.services) if service.writes_record),
-        *_each("cell.workloads", cell.workloads),
+    probes = list(_each(cell.probes, "cell", "probes"))
+    records: list[tuple[KeyPath, SerialLink | Daemon | Traffic | Observer]] = [
+        *_each(plan.network.serial_links, "network", "serial_links"),
+        *((at, service) for at, service in _each(cell.services, "cell", "services") if service.writes_record),
+        *_each(cell.workloads, "cell", "workloads"),
         *((at, probe) for at, probe in probes if probe.folder == "records"),
     ]
-    own = [("the lab", name) for name in RECORDS]
-    captures = ((f"{at}.name", probe.name) for at, probe in probes if probe.folder == "captures")
-    yield from same_files([*own, *((f"{at}.name", part.name) for at, part in records)], captures)
+    own: list[tuple[KeyPath, str]] = [((), name) for name in RECORDS]
+    captures = (((*at, "name"), probe.name) for at, probe in probes if probe.folder == "captures")
+    yield from same_files([*own, *(((*at, "name"), part.name) for at, part in records)], captures)
 
 
-def same_files(records: Iterable[tuple[At, str]], captures: Iterable[tuple[At, str]]) -> Iterator[tuple[At, str]]:
+def same_files(records: Iterable[tuple[KeyPath, str]], captures: Iterable[tuple[KeyPath, str]]) -> Iterator[Problem]:
     """Names, with their places, whose files would be the same as those of earlier ones."""
     for at, name in twice(records):
-        found = f"found the name {shown(name)}, which another record has"
-        yield at, f"{found}; expected a name of its own. Give it another name."
+        found = f"the name {shown(name)}, which another record has"
+        yield Problem(at, found, "a name of its own", "Give it another name.")
     for at, name in twice(captures):
-        yield at, f"found a second capture {shown(name)}; expected a name of its own. Give it another name."
+        yield Problem(at, f"a second capture {shown(name)}", "a name of its own", "Give it another name.")
 
 
-def _twice(named: Iterable[Problem], expected: str) -> Iterator[Problem]:
-    return ((place, f"found {shown(name)} twice; expected {expected}") for place, name in twice(named))
+def _twice(named: Iterable[tuple[KeyPath, str]], expected: str) -> Iterator[Problem]:
+    return (Problem(place, f"{shown(name)} twice", expected) for place, name in twice(named))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Registry
-from scpslab.plan.places import Problem
+from scpslab.core.problems import Problem
 from scpslab.plan.schema import DependsOn, OneOf, null
 from scpslab.plan.values import Amount
 
@@ -30,9 +30,9 @@ class QueueSettings:
     SERIALISES: ClassVar[bool] = False
     MARKS: ClassVar[bool] = False
 
-    def problems(self, room_bytes: int) -> Iterator[Problem]:
-        """What does not fit in a queue with room for so many bytes, with the key and what to do."""
-        yield from ()
+    def misfit(self, room_bytes: int) -> Problem | None:
+        """What does not fit in a queue with room for so many bytes."""
+        return None
 
 
 DISCIPLINES: Registry[type[QueueSettings]] = Registry("disciplines", "plan")
@@ -74,18 +74,18 @@ class Queue:
         return self.limit_bytes if self.limit_bytes is not None else (self.limit_packets or 0) * FULL_PACKET_BYTES
 
     def problems(self) -> Iterator[Problem]:
-        """Keys whose values do not fit each other or the discipline; "" is the queue itself."""
+        """Keys whose values do not fit each other or the discipline."""
         if self.ecn and not self.settings.MARKS:
             marking = " or ".join(name for name, settings in DISCIPLINES.items() if settings.MARKS)
-            found = f"found ECN marking on a queue of discipline {self.discipline}"
-            yield "ecn", f"{found}; expected discipline {marking}. Choose one of these."
+            found = f"ECN marking on a queue of discipline {self.discipline}"
+            yield Problem(("ecn",), found, f"discipline {marking}", "Choose one of these.")
         if (self.limit_bytes is None) == (self.limit_packets is None):
-            yield "", "found a queue with no limit, or two; expected one, in bytes or packets. Add limit."
+            yield Problem((), "a queue with no limit, or two", "one, in bytes or packets", "Add limit.")
         elif self.limit_bytes is not None and self.limit_bytes < SMALLEST_PACKET_BYTES:
-            found = f"found a queue of {self.limit_bytes} B, which drops every packet"
-            yield "limit_bytes", f"{found}; expected at least {SMALLEST_PACKET_BYTES} B. Raise the limit."
-        else:
-            yield from self.settings.problems(self.room_bytes)
+            found = f"a queue of {self.limit_bytes} B, which drops every packet"
+            yield Problem(("limit_bytes",), found, f"at least {SMALLEST_PACKET_BYTES} B", "Raise the limit.")
+        elif misfit := self.settings.misfit(self.room_bytes):
+            yield misfit.within("settings")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.links import rate_problems
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.schema import DependsOn, Items, Kinds
 from scpslab.plan.values import Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
 
@@ -34,22 +34,22 @@ class LinkStep:
         link = next((link for link in network.links if link.name == self.link), None)
         if link is not None and self.change == "delay":
             if link.via is None:
-                found = f"found a delay of {self.link}, which has no relay"
-                yield "value", f"{found}; expected a link that goes through a switch. Choose another link."
+                found, expected = f"a delay of {self.link}, which has no relay", "a link that goes through a switch"
+                yield Problem(("value",), found, expected, "Choose another link.")
             for direction in (one for one in link.directions if one.name in self.directions):
                 changed = replace(direction, delay_ns=int(self.value), delay_table=None)
-                wrong = changed.problems(has_relay=True)
-                yield from (("value", text) for key, text in wrong if key in ("delay_ns", "jitter_ns"))
+                wrong = (one for one in changed.problems() if one.at in (("delay_ns",), ("jitter_ns",)))
+                yield from (replace(one, at=("value",)) for one in wrong)
         if link is not None and self.change == "rate":
             queues = [direction.queue for direction in link.directions if direction.name in self.directions]
             if any(queue is None or not queue.serialises for queue in queues):
-                found = f"found a rate of {self.link}, which has no serialiser with a drop-tail queue"
-                yield "value", f"{found}; expected one. Choose another link."
-            yield from rate_problems("value", int(self.value))
+                found = f"a rate of {self.link}, which has no serialiser with a drop-tail queue"
+                yield Problem(("value",), found, "one", "Choose another link.")
+            yield from rate_problems(("value",), int(self.value))
         seeds = len(self.seeds or ())
         if seeds != (len(self.directions) if self.change == "ber" else 0):
-            expected = "expected one for each direction where bit errors change, and none elsewhere"
-            yield "seeds", f"found {seeds} seeds; {expected}. Correct them."
+            expected = "one for each direction where bit errors change, and none elsewhere"
+            yield Problem(("seeds",), f"{seeds} seeds", expected, "Correct them.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Annotated
 
 from scpslab.core import units
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.disciplines import OneProduct, Queue
-from scpslab.plan.places import Problem
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.schema import Range, null
 from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Rate, Size
@@ -59,50 +59,52 @@ class Direction:
         """The delay with which a cell begins."""
         return self.delay_table[0][1] if self.delay_table else self.delay_ns
 
-    def problems(self, *, has_relay: bool) -> Iterator[Problem]:
-        """Keys whose values do not fit each other, or a link with or without a relay."""
+    def problems(self) -> Iterator[Problem]:
+        """Keys whose values do not fit each other."""
         yield from self._serialiser()
         if self.overhead_bytes > LARGEST_OVERHEAD_BYTES:
-            found = f'found "{units.text("size", self.overhead_bytes)}"; expected at most {LARGEST_OVERHEAD_BYTES} B'
-            yield "overhead_bytes", f"{found}, the length of the largest packet. Correct the value."
-        for key, word, is_there in (
-            ("delay_ns", "a delay", self.delay_ns > 0),
-            ("delay_table", "delays in steps", self.delay_table is not None),
-            ("jitter_ns", "jitter", self.jitter_ns > 0),
-        ):
-            if is_there and not has_relay:
-                found = f"found {word} on a link without a relay"
-                yield key, f"{found}; expected a link that goes through a switch (via). Choose such a link."
-        yield from delay_problems("delay_ns", self.delay_ns)
+            expected = f"at most {LARGEST_OVERHEAD_BYTES} B, the length of the largest packet"
+            found = f'"{units.text("size", self.overhead_bytes)}"'
+            yield Problem(("overhead_bytes",), found, expected, "Correct the value.")
+        yield from delay_problems(("delay_ns",), self.delay_ns)
         table = self.delay_table
         if table is not None:
             times = [t_ns for t_ns, _ in table]
             if times[:1] != [0] or any(later <= earlier for earlier, later in pairwise(times)):
-                yield "delay_table", "found steps out of order; expected times that ascend from 0. Sort them."
-            yield from delay_problems("delay_table", max((delay_ns for _, delay_ns in table), default=0))
+                yield Problem(("delay_table",), "steps out of order", "times that ascend from 0", "Sort them.")
+            yield from delay_problems(("delay_table",), max((delay_ns for _, delay_ns in table), default=0))
         least_ns = min(MOST_JITTER_NS, *(delay_ns for _, delay_ns in table or ((0, self.delay_ns),)))
-        if has_relay and self.jitter_ns > least_ns:
+        if self.jitter_ns > least_ns:
             jitter, least = (units.text("duration", time_ns) for time_ns in (self.jitter_ns, least_ns))
-            yield (
-                "jitter_ns",
-                f"found jitter of {jitter}; expected at most {least}, the delay or netem's limit. Correct the value.",
-            )
+            expected = f"at most {least}, the delay or netem's limit"
+            yield Problem(("jitter_ns",), f"jitter of {jitter}", expected, "Correct the value.")
 
     def _serialiser(self) -> Iterator[Problem]:
         """What does not fit of the rate and its queue."""
         queue = self.queue
         if queue is not None and self.rate_bps is None:
-            yield "queue", "found a queue on a direction without a rate; expected a rate too. Add the rate."
+            yield Problem(("queue",), "a queue on a direction without a rate", "a rate too", "Add the rate.")
         if self.rate_bps is not None and queue is None:
-            found = "found a rate on a direction without a queue"
-            yield "rate_bps", f"{found}; expected a queue too. Add queue: {{limit: …}}."
-        yield from rate_problems("rate_bps", self.rate_bps or 0)
+            advice = "Add queue: {limit: …}."
+            yield Problem(("rate_bps",), "a rate on a direction without a queue", "a queue too", advice)
+        yield from rate_problems(("rate_bps",), self.rate_bps or 0)
         if queue is None:
             return
         if self.jitter_ns and not queue.serialises:
-            found = "found jitter behind a managed queue, whose packets stage 2 keeps in order"
-            yield "jitter_ns", f"{found}; expected a drop-tail queue. Remove one of them."
-        yield from ((f"queue.{key}" if key else "queue", text) for key, text in queue.problems())
+            found = "jitter behind a managed queue, whose packets stage 2 keeps in order"
+            yield Problem(("jitter_ns",), found, "a drop-tail queue", "Remove one of them.")
+        yield from (problem.within("queue") for problem in queue.problems())
+
+    def needs_relay(self) -> Iterator[Problem]:
+        """What a link without a relay cannot do."""
+        for key, word, is_there in (
+            ("delay_ns", "a delay", self.delay_ns > 0),
+            ("delay_table", "delays in steps", self.delay_table is not None),
+            ("jitter_ns", "jitter", self.jitter_ns > 0),
+        ):
+            if is_there:
+                found = f"{word} on a link without a relay"
+                yield Problem((key,), found, "a link that goes through a switch (via)", "Choose such a link.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +137,14 @@ class Link:
         """The delays of both directions, with which a cell begins."""
         return sum(direction.first_delay_ns for direction in self.directions)
 
+    def problems(self) -> Iterator[Problem]:
+        """What does not fit of its directions."""
+        for number, direction in enumerate(self.directions):
+            lacking = list(direction.needs_relay()) if self.via is None else []
+            told = {problem.at for problem in lacking}
+            own = (problem for problem in direction.problems() if problem.at not in told)
+            yield from (problem.within("directions", number) for problem in (*own, *lacking))
+
     def sized(self) -> Link:
         """The link with the limits of queues of one bandwidth-delay product."""
         first, second = (
@@ -146,14 +156,14 @@ class Link:
         return replace(self, directions=(first, second))
 
 
-def rate_problems(key: str, rate_bps: int) -> Iterator[Problem]:
+def rate_problems(at: KeyPath, rate_bps: int) -> Iterator[Problem]:
     """A rate that no serialiser has: it counts whole bytes."""
     if rate_bps % 8:
-        yield key, f'found "{rate_bps} bit/s"; expected a multiple of 8 bit/s. Change it by a few bit/s.'
+        yield Problem(at, f'"{rate_bps} bit/s"', "a multiple of 8 bit/s", "Change it by a few bit/s.")
 
 
-def delay_problems(key: str, delay_ns: int) -> Iterator[Problem]:
+def delay_problems(at: KeyPath, delay_ns: int) -> Iterator[Problem]:
     """A delay that no queue of the kernel holds."""
     if delay_ns > LONGEST_DELAY_NS:
         delay, longest = (units.text("duration", time_ns) for time_ns in (delay_ns, LONGEST_DELAY_NS))
-        yield key, f"found a delay of {delay}; expected at most {longest}. Correct the value."
+        yield Problem(at, f"a delay of {delay}", f"at most {longest}", "Correct the value.")

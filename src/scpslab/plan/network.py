@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
 from scpslab.plan.paths import Paths
-from scpslab.plan.places import Problem, one_of
+from scpslab.plan.places import unknown
 from scpslab.plan.schema import Items, Range
 from scpslab.plan.serial_links import SerialLink
+from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import Label
 
 LARGEST_MEMORY_MIB = 1 << 20
@@ -67,16 +69,27 @@ class NetworkPlan:
             *((link, name) for link, both in relays for name in both),
         ]
 
+    def not_containable(self) -> Iterator[Problem]:
+        """What there is only with containers, or only without."""
+        for number, node in enumerate(self.nodes):
+            if not isinstance(node, Switch) and STACKS[node.stack].is_own_image and self.containers != "docker":
+                found = f"stack {node.stack} with nodes that are processes"
+                yield Problem(("nodes", number, "stack"), found, "containers", "Add containers: docker.")
+        for number, link in enumerate(self.serial_links):
+            if link.ppp is not None and self.containers == "docker":
+                found = "docker with PPP on a serial link, which needs rights that no container has"
+                yield Problem(("serial_links", number, "ppp"), found, "process", "Leave containers out.")
+
     def not_speaking(self, node: str) -> Iterator[Problem]:
         """What is wrong with a part's key `node` that names none with programs."""
         names = [speaker.name for speaker in self.speaking]
         if node not in names:
-            yield "node", one_of(node, names)
+            yield unknown(("node",), node, names)
 
     def not_directions(self, link: str, directions: Iterable[str], key: str) -> Iterator[Problem]:
         """What is wrong with a part's keys `link` and `key`, which name a link of packets and directions of it."""
         known = {one.name: [direction.name for direction in one.directions] for one in self.links}
         if link not in known:
-            yield "link", one_of(link, known)
+            yield unknown(("link",), link, known)
             return
-        yield from ((key, one_of(name, known[link])) for name in directions if name not in known[link])
+        yield from (unknown((key,), name, known[link]) for name in directions if name not in known[link])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from scpslab.plan.places import Problem
 from scpslab.plan.routes import Route
 from scpslab.plan.schema import Kinds
-from scpslab.plan.stacks import STACKS, Stack
+from scpslab.plan.stacks import Stack
 from scpslab.plan.values import Amount, Image, Name, PlainText, Sysctl
 
 
@@ -34,12 +32,6 @@ class Speaker:
     sysctls: dict[Sysctl, PlainText]
     routes: tuple[Route, ...]
     container: Container | None = None
-
-    def problems(self, containers: str) -> Iterator[Problem]:
-        """A stack that nodes of this kind do not have."""
-        if STACKS[self.stack].is_own_image and containers != "docker":
-            found = f"found stack {self.stack} with nodes that are processes"
-            yield "stack", f"{found}; expected containers. Add containers: docker."
 
 
 @dataclass(frozen=True, kw_only=True)

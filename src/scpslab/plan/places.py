@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.schema import shown
 
-# Where in a plan, or in a part of it, and what was found, expected and is to be done.
-Problem = tuple[str, str]
 NAMES_SHOWN = 12
 At = TypeVar("At")
 Named = TypeVar("Named", bound=Hashable)
 
 
-def one_of(found: str, known: Iterable[str]) -> str:
-    """What was found, and what there is."""
+def unknown(at: KeyPath, found: str, known: Iterable[str]) -> Problem:
+    """A name that is none of those that there are."""
     # A lab, whose plan has been read before, has no use for it.
     from scpslab.core import choices  # noqa: PLC0415
 
-    return f"found {shown(found)}; {choices.one_of(found, known)}"
+    return Problem(at, shown(found), *choices.choice(found, known))
 
 
 def listed(names: Sequence[str]) -> str:

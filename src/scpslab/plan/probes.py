@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.schema import Kinds
 from scpslab.plan.values import Name, Period, Word
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.schema import Range, Text
 from scpslab.plan.stacks import KERNEL, STACKS
 from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
@@ -50,14 +50,14 @@ class Programmed(Transfer):
     def between(cls, kind: str, from_: str, to: str, network: NetworkPlan) -> Iterator[Problem]:
         """Its ends are programs of the guest's own."""
         if network.containers == "docker":
-            found = f"found {kind} with nodes that are containers; expected processes"
-            yield "kind", f"{found}. Leave out containers: docker."
+            found = f"{kind} with nodes that are containers"
+            yield Problem(("kind",), found, "processes", "Leave out containers: docker.")
         yield from super().between(kind, from_, to, network)
 
     @classmethod
-    def instead_of(cls, stack: str) -> str:
+    def instead_of(cls, stack: str) -> tuple[str, str] | None:
         """A gateway or an image would not carry its datagrams."""
-        return "" if STACKS[stack] is KERNEL else "expected kernel, which carries its datagrams. Remove the stack."
+        return None if STACKS[stack] is KERNEL else ("kernel, which carries its datagrams", "Remove the stack.")
 
     def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
         """Full packets for its bytes."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from scpslab.core.problems import Problem
 from scpslab.plan.links import Mtu, delay_problems
-from scpslab.plan.places import Problem
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Interface, IpWithPrefix, Name, Nanoseconds, Rate
@@ -68,16 +68,13 @@ class SerialLink:
         """The longest packet that it carries."""
         return self.ppp.mru_bytes if self.ppp else self.np_mtu_bytes or 0
 
-    def problems(self, containers: str) -> Iterator[Problem]:
-        """Keys whose values do not fit each other, or nodes that are containers."""
-        if self.ppp is not None and containers == "docker":
-            found = "found docker with PPP on a serial link, which needs rights that no container has"
-            yield "ppp", f"{found}; expected process. Leave containers out."
+    def problems(self) -> Iterator[Problem]:
+        """Keys whose values do not fit each other."""
         if (self.ppp is None) != (self.np_mtu_bytes is not None):
-            yield "ppp", "found both or none of ppp and np_mtu_bytes; expected one of them. Correct them."
+            yield Problem(("ppp",), "both or none of ppp and np_mtu_bytes", "one of them", "Correct them.")
         for number, end in enumerate(self.ends):
             if (end.ip is None or end.interface is None) != (self.ppp is None):
-                found = "found an address and interface without PPP, or PPP without them"
-                yield f"ends[{number}].ip", f"{found}; expected both with PPP only. Correct them."
+                found = "an address and interface without PPP, or PPP without them"
+                yield Problem(("ends", number, "ip"), found, "both with PPP only", "Correct them.")
         for number, direction in enumerate(self.directions):
-            yield from delay_problems(f"directions[{number}].delay_ns", direction.delay_ns)
+            yield from delay_problems(("directions", number, "delay_ns"), direction.delay_ns)

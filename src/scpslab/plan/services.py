@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
-from scpslab.plan.places import At, Problem, one_of, twice
+from scpslab.plan.places import twice, unknown
 from scpslab.plan.schema import Kinds, shown
 from scpslab.plan.values import AxisValue, Name, Word
 
@@ -65,26 +66,26 @@ Asked = tuple[str, str, str, int | None]
 
 
 def misplaced(
-    services: Iterable[tuple[At, Asked]], others: Iterable[str], network: NetworkPlan
-) -> Iterator[tuple[At, str, str]]:
+    services: Iterable[tuple[KeyPath, Asked]], others: Iterable[str], network: NetworkPlan
+) -> Iterator[Problem]:
     """Services on nodes that do not have their programs, with the name of one of the `others` or of another service,
-    or two where a node has one only: of a kind, or behind a port. Their places, keys and what is wrong.
+    or two where a node has one only: of a kind, or behind a port.
     """
     known = list(services)
     for at, (kind, _, node, _) in known:
         nodes = [one.name for one in network.speaking if SERVICES[kind].can_run_on(one)]
         if node not in nodes:
-            yield at, "node", one_of(node, nodes)
-    names: list[tuple[At | None, str]] = [(None, name) for name in others]
+            yield unknown((*at, "node"), node, nodes)
+    names: list[tuple[KeyPath | None, str]] = [(None, name) for name in others]
     for place, name in twice([*names, *((at, name) for at, (_, name, _, _) in known)]):
         if place is not None:
-            found = f"found the name {shown(name)}, which a workload or another service has"
-            yield place, "name", f"{found}; expected a name of its own. Give it another name."
+            found = f"the name {shown(name)}, which a workload or another service has"
+            yield Problem((*place, "name"), found, "a name of its own", "Give it another name.")
     alone = [(at, (kind, node)) for at, (kind, _, node, _) in known if SERVICES[kind].is_alone]
     for at, (kind, node) in twice(alone):
-        expected = "expected one, for both would have the same UDP port"
-        yield at, "node", f"found a second {kind} on {node}; {expected}. Remove one."
+        expected = "one, for both would have the same UDP port"
+        yield Problem((*at, "node"), f"a second {kind} on {node}", expected, "Remove one.")
     ports = [(at, (node, port)) for at, (_, _, node, port) in known if port is not None]
     for at, (node, port) in twice(ports):
-        found = f"found {port}, which another service on {node} waits for"
-        yield at, "ready_port", f"{found}; expected a port of its own. Let it listen at another port."
+        found = f"{port}, which another service on {node} waits for"
+        yield Problem((*at, "ready_port"), found, "a port of its own", "Let it listen at another port.")

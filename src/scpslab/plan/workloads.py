@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import Problem
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem, one_of
+from scpslab.plan.places import unknown
 from scpslab.plan.schema import Kinds, shown
 from scpslab.plan.stacks import SCPS, STACKS, ScpsEnd
 from scpslab.plan.values import Amount, Ip, Name, Nanoseconds, Word
@@ -85,20 +86,22 @@ class Traffic:
         have its programs.
         """
         ends = (("from", from_), ("to", to))
-        if missing := [(key, one_of(name, network.hosts)) for key, name in ends if name not in network.hosts]:
+        if missing := [unknown((key,), name, network.hosts) for key, name in ends if name not in network.hosts]:
             yield from missing
             return
         if from_ == to:
-            yield "to", f"found {shown(to)} at both ends; expected two hosts. Choose another."
+            yield Problem(("to",), f"{shown(to)} at both ends", "two hosts", "Choose another.")
         for name, stack in ((name, network.hosts[name].stack) for name in dict.fromkeys((from_, to))):
             if instead := cls.instead_of(stack):
-                yield "kind", f"found {kind} with the stack {stack} on {name}; {instead}"
+                yield Problem(("kind",), f"{kind} with the stack {stack} on {name}", *instead)
 
     @classmethod
-    def instead_of(cls, stack: str) -> str:
-        """What is expected where a host has this stack, and what to do; "" where the workload can have such a host."""
+    def instead_of(cls, stack: str) -> tuple[str, str] | None:
+        """What is expected where a host has this stack, and what to do; None where the workload can have such a
+        host.
+        """
         is_strange = STACKS[stack].is_own_image and not cls.knows_images
-        return "expected endpoint. Use kind endpoint." if is_strange else ""
+        return ("endpoint", "Use kind endpoint.") if is_strange else None
 
     def problems(self, network: NetworkPlan) -> Iterable[Problem]:
         """Keys whose values do not fit each other or the network, once both hosts are known."""
@@ -144,8 +147,8 @@ class ScpsTransfer(Transfer):
         for key, host, end in (("from_scps", self.from_, self.from_scps), ("to_scps", self.to, self.to_scps)):
             stack = network.hosts[host].stack
             if (end is not None) != (STACKS[stack] is SCPS):
-                found = f"found {'null' if end is None else 'an object'} for a host of stack {stack}"
-                yield key, f"{found}; expected an object for scps only"
+                found = f"{'null' if end is None else 'an object'} for a host of stack {stack}"
+                yield Problem((key,), found, "an object for scps only")
 
 
 class FileTransfer(Transfer):

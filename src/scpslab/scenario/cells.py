@@ -15,9 +15,9 @@ from typing import Any
 
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
+from scpslab.core.problems import KeyPath
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
-from scpslab.documents.yaml_lines import KeyPath
 from scpslab.scenario.consistency import error_problems, problems
 from scpslab.scenario.load import Scenario, changed_model, surveyed_at
 from scpslab.scenario.model import ScenarioFile, axis_values, settings_at

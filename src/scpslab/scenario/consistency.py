@@ -7,23 +7,25 @@ Form is the model's business. What one kind asks for is in its own file; a rule 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from scpslab.core import units
-from scpslab.core.choices import one_of, renamed
+from scpslab.core.choices import choice, renamed
+from scpslab.core.errors import ScenarioError
 from scpslab.core.names import node_and_link
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import Quantity
-from scpslab.documents.yaml_lines import KeyPath, Problem
 from scpslab.plan.consistency import RECORDS, same_files
 from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import LAN
 from scpslab.plan.paths import NoPathError
-from scpslab.plan.services import SERVICES, misplaced
+from scpslab.plan.services import SERVICES, Asked, misplaced
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import WordError
 from scpslab.plan.ways import slowest
@@ -31,7 +33,7 @@ from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
-from scpslab.scenario.kinds import at_keys
+from scpslab.scenario.kinds import at_keys, key_of
 from scpslab.scenario.model import Direction, ScenarioFile, ServiceStep, axis_values
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, Topology, TopologyError
@@ -56,7 +58,7 @@ def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> Net
             raise places.error(wrong)
         return topology.described(model.parameters)
     except TopologyError as error:
-        raise places.error([(("topology",), str(error))]) from error
+        raise ScenarioError(f"{places.of(('topology',))}: {error}") from error
 
 
 def _parameters(model: ScenarioFile, topology: Topology) -> Iterator[Problem]:
@@ -65,21 +67,21 @@ def _parameters(model: ScenarioFile, topology: Topology) -> Iterator[Problem]:
     for name, value in model.parameters.items():
         if name not in declared:
             former = FORMER_PARAMETER.fullmatch(name)
-            expected = renamed(f"links.LINK.DIRECTION.{NOW_OF_LINKS[former[1]]}") if former else one_of(name, declared)
-            yield ("parameters", name), f'found the unknown parameter "{name}"; {expected}'
+            now = renamed(f"links.LINK.DIRECTION.{NOW_OF_LINKS[former[1]]}") if former else choice(name, declared)
+            yield Problem(("parameters", name), f'the unknown parameter "{name}"', *now)
             continue
         try:
             declared[name].read(value)
         except units.UnitError as error:
-            yield ("parameters", name), f"{error}. Correct the value."
+            yield error.at(("parameters", name), "Correct the value.")
 
 
 def mtu_problems(network: Network) -> Iterator[Problem]:
     """An MTU that IPv4 has not."""
     for mtu in sorted({link.mtu_bytes for link in network.all_links}):
         if not SMALLEST_MTU <= mtu <= LARGEST_MTU:
-            found = f"found an MTU of {mtu} B; expected {SMALLEST_MTU} B to {LARGEST_MTU} B"
-            yield ("parameters", "mtu"), f"{found}. Correct the value."
+            expected = f"{SMALLEST_MTU} B to {LARGEST_MTU} B"
+            yield Problem(("parameters", "mtu"), f"an MTU of {mtu} B", expected, "Correct the value.")
             return
 
 
@@ -104,14 +106,14 @@ def _unknown(at: KeyPath, word: object, known: Iterable[str]) -> Iterator[Proble
     """A word that none of the known ones is."""
     names = list(known)
     if word not in names:
-        yield at, f'found "{word}"; {one_of(word, names)}'
+        yield Problem(at, f'"{word}"', *choice(word, names))
 
 
 def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
     """Traffic at all, hosts and routers that are there, stacks that fit their nodes, workloads of checks."""
     if not model.workloads and not model.events:
-        found = "found neither workloads nor events; expected something that generates traffic"
-        yield ("workloads",), f"{found}. Add one of them."
+        expected = "something that generates traffic"
+        yield Problem(("workloads",), "neither workloads nor events", expected, "Add one of them.")
     for name in model.hosts:
         yield from _unknown(("hosts", name), name, network.hosts)
     routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]
@@ -123,9 +125,7 @@ def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
         for at in model.router(name).sp:
             yield from _unknown(("routers", name, "sp", at), at, [*lans, *lines])
     for name, host in sorted(model.hosts.items()):
-        yield from ((("hosts", name, *at), text) for at, text in host.problems())
-    for name, node in network.hosts.items():
-        yield from at_keys(("hosts", name), node.problems(network.containers))
+        yield from (problem.within("hosts", name) for problem in host.problems())
     names = [workload.name for workload in model.workloads]
     for index, check in enumerate(model.checks):
         if check.of is not None:
@@ -148,38 +148,36 @@ def _links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
 def _planned_links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
     """What the plan's rules say of its directions, at the scenario's keys."""
     for link in network.links:
-        for planned in link.directions:
-            for at, text in at_keys((), planned.problems(has_relay=link.via is not None)):
-                own = DISCIPLINES[planned.queue.discipline].planned_as if planned.queue else {}
-                words = tuple(own.get(str(word), word) for word in at if word != "settings")
-                yield _placed(model, (link.name, planned.name), words, text)
+        for problem in link.problems():
+            way = link.directions[int(problem.at[1])]
+            own = DISCIPLINES[way.queue.discipline].planned_as if way.queue else {}
+            yield _placed(model, (link.name, way.name), problem, own)
     for serial in network.serial_links:
-        for key, text in serial.problems(network.containers):
-            # Of a line, a scenario says its containers and the directions' delays; the rest is its topology's.
-            direction = re.fullmatch(r"directions\[(\d)\]\.(.*)_ns", key)
-            if direction:
-                place = serial.name, serial.directions[int(direction[1])].name
-                yield _placed(model, place, (direction[2],), text)
-            else:
-                yield ("containers",), text
+        # The rest of a line is its topology's.
+        for problem in serial.problems():
+            yield _placed(model, (serial.name, serial.directions[int(problem.at[1])].name), problem, {})
+    for problem in network.not_containable():
+        node = network.nodes[int(problem.at[1])] if problem.at[0] == "nodes" else None
+        yield replace(problem, at=("hosts", node.name, "stack") if node else ("containers",))
 
 
-def _placed(model: ScenarioFile, place: tuple[str, str], key: KeyPath, text: str) -> Problem:
+def _placed(model: ScenarioFile, place: tuple[str, str], problem: Problem, words: Mapping[str, str]) -> Problem:
     """A problem of a direction at the scenario's own key, or where it has none, at the parameters of the topology."""
+    keys = [key for part in problem.at[2:] if (key := key_of(str(part))) != "settings"]
     given = model.links.get(place[0], {}).get(place[1]) or Direction()
-    if getattr(given, str(key[0])):
-        return ("links", *place, *key), text
-    return ("parameters",), f"{'.'.join(place)}: {text}"
+    if getattr(given, keys[0]):
+        return replace(problem, at=("links", *place, *(words.get(key, key) for key in keys)))
+    return replace(problem, at=("parameters",), subject=".".join(place))
 
 
 def _serial_keys(given: Direction) -> Iterator[Problem]:
     """A serial line has no packets before PPP finds them: only its rate, delay, bit errors and outages can be said."""
     for key in ("overhead", "queue", "jitter", "duplicate"):
         if getattr(given, key) is not None:
-            found = f"found {key} on a serial link"
-            yield (key,), f"{found}; expected rate, delay and errors only. Use the topology's parameters."
+            expected = "rate, delay and errors only"
+            yield Problem((key,), f"{key} on a serial link", expected, "Use the topology's parameters.")
     if given.delay_table:
-        yield ("delay_table",), "found delays in steps on a serial link; expected one delay. Use delay."
+        yield Problem(("delay_table",), "delays in steps on a serial link", "one delay", "Use delay.")
 
 
 def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> Iterator[Problem]:
@@ -188,18 +186,17 @@ def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> I
     for link, directions in model.links.items():
         for direction, given in directions.items():
             if link in serial:
-                yield from ((("links", link, direction, *key), text) for key, text in _serial_keys(given))
+                yield from (problem.within("links", link, direction) for problem in _serial_keys(given))
             if (errors := given.errors) is None:
                 continue
             at: KeyPath = ("links", link, direction, "errors")
             if link in serial and PLANNED[errors.model].NAMES_PACKETS:
-                found = f"found {errors.model} on a serial link, which knows bytes only"
-                yield (*at, "model"), f"{found}; expected bit errors. Choose another model."
+                found = f"{errors.model} on a serial link, which knows bytes only"
+                yield Problem((*at, "model"), found, "bit errors", "Choose another model.")
             if link in serial and errors.drop_packets:
-                found = "found a drop list on a serial link, which knows bytes only"
-                yield (*at, "drop_packets"), f"{found}; expected bit errors or outages. Use a vector file."
-            for name in MODELS:
-                yield from (((*at, *key), text) for key, text in errors.of(name).problems(folder))
+                found = "a drop list on a serial link, which knows bytes only"
+                yield Problem((*at, "drop_packets"), found, "bit errors or outages", "Use a vector file.")
+            yield from (misfit.within(*at) for name in MODELS if (misfit := errors.of(name).misfit(folder)))
 
 
 def _names_twice(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
@@ -227,19 +224,19 @@ def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterato
     all_arrive = True
     for index, workload in enumerate(model.workloads):
         wrong = list(_ends(workload, surveyed))
-        has_ends = not any(at in (("from",), ("to",)) for at, _ in wrong)
+        has_ends = not any(problem.at in (("from",), ("to",)) for problem in wrong)
         all_arrive = all_arrive and has_ends
         if has_ends:
             wrong += workload.problems(_surroundings(workload, model, surveyed, folder))
-        yield from ((("workloads", index, *at), text) for at, text in wrong)
+        yield from (problem.within("workloads", index) for problem in wrong)
     if all_arrive:
         yield from _sources_twice(model, surveyed)
     first: dict[tuple[str, int], int] = {}
     for index, workload in enumerate(model.workloads):
         place = workload.serves()
         if place is not None and (other := first.setdefault(place, index)) != index:
-            found = f"found port {place[1]} of {place[0]}, where {model.workloads[other].name} listens"
-            yield ("workloads", index, "port"), f"{found}; expected a port of its own. Add port."
+            found = f"port {place[1]} of {place[0]}, where {model.workloads[other].name} listens"
+            yield Problem(("workloads", index, "port"), found, "a port of its own", "Add port.")
 
 
 def _too_late(model: ScenarioFile) -> Iterator[Problem]:
@@ -251,8 +248,8 @@ def _too_late(model: ScenarioFile) -> Iterator[Problem]:
     ]
     for key, at in begins:
         if at >= limit:
-            found = f'found "{at.text}"; expected a time before limits.lab_time, "{limit.text}", at which the cell ends'
-            yield key, f"{found}. Let it begin earlier, or raise the limit."
+            expected = f'a time before limits.lab_time, "{limit.text}", at which the cell ends'
+            yield Problem(key, f'"{at.text}"', expected, "Let it begin earlier, or raise the limit.")
 
 
 def _ends(workload: Workload, surveyed: Surveyed) -> Iterator[Problem]:
@@ -260,34 +257,35 @@ def _ends(workload: Workload, surveyed: Surveyed) -> Iterator[Problem]:
     them.
     """
     kind, sender, receiver = workload.kind, workload.sender, workload.receiver
-    yield from at_keys((), WORKLOADS[kind].between(kind, sender, receiver, surveyed.network))
+    yield from at_keys(WORKLOADS[kind].between(kind, sender, receiver, surveyed.network))
     is_reachable = sender != receiver
     for key, end in (("from", workload.from_), ("to", workload.to)):
         if node_and_link(end)[0] in surveyed.hosts:
-            for text in _without_address(end, surveyed):
+            if problem := _without_address((key,), end, surveyed):
                 is_reachable = False
-                yield (key,), text
+                yield problem
         else:
             is_reachable = False
     if is_reachable:
         try:
             there_and_back(workload, surveyed)
         except NoPathError as error:
-            found = f"found no path between {sender} and {receiver}: {error}"
+            found = f"no path between {sender} and {receiver}: {error}"
             do = f"State the route of {error.node} under routes, or in the topology."
-            yield ("to",), f"{found}; expected routes both ways. {do}"
+            yield Problem(("to",), found, "routes both ways", do)
 
 
-def _without_address(end: str, surveyed: Surveyed) -> Iterator[str]:
+def _without_address(at: KeyPath, end: str, surveyed: Surveyed) -> Problem | None:
     host, link = node_and_link(end)
     addressed = list(dict.fromkeys(one.node for one in surveyed.addresses if one.node in surveyed.hosts))
     if host not in addressed:
-        yield f'found "{host}", which has no address; {one_of(host, addressed)}'
-        return
+        return Problem(at, f'"{host}", which has no address', *choice(host, addressed))
     try:
         surveyed.ip(end)
     except WordError as error:
-        yield f'found "{end}", and {host} has no address on a link "{link}"; {one_of(end, error.choices)}'
+        found = f'"{end}", and {host} has no address on a link "{link}"'
+        return Problem(at, found, *choice(end, error.choices))
+    return None
 
 
 def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Surroundings:
@@ -313,25 +311,26 @@ def _sources_twice(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]
         place = node_and_link(ends.opener)[0], surveyed.ip(ends.contacted)
         other, name = seen.setdefault(place, (ends.opener, workload.name))
         if other != ends.opener:
-            found = f'found "{ends.opener}" where workload {name} has "{other}", and both contact {place[1]}'
-            expected = "expected one source for each destination of a host"
-            yield ("workloads", index, ends.opener_key), f"{found}; {expected}. Write both alike."
+            found = f'"{ends.opener}" where workload {name} has "{other}", and both contact {place[1]}'
+            expected = "one source for each destination of a host"
+            yield Problem(("workloads", index, ends.opener_key), found, expected, "Write both alike.")
 
 
-def _of_each(section: str, parts: Iterable[Any], around: object) -> Iterator[Problem]:
+def _of_each(section: str, parts: Iterable[Any], network: NetworkPlan) -> Iterator[Problem]:
     """What does not fit of the parts of a section."""
     for index, part in enumerate(parts):
-        yield from (((section, index, *at), text) for at, text in part.problems(around))
+        yield from (problem.within(section, index) for problem in part.problems(network))
 
 
 def _services(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
     """What the plan's rules and the kinds say of services."""
-    known = {str(one.ip.ip): one.node for one in surveyed.addresses}
-    yield from _of_each("services", model.services, known)
+    yield from _of_each("services", model.services, surveyed.network)
     workloads = [workload.name for workload in model.workloads]
-    asked = [(one.kind, one.name, one.node, one.listens_at) for one in model.services]
-    for index, key, text in misplaced(enumerate(asked), workloads, surveyed.network):
-        yield ("services", index, key), text
+    asked: list[tuple[KeyPath, Asked]] = [
+        (("services", index), (one.kind, one.name, one.node, one.listens_at))
+        for index, one in enumerate(model.services)
+    ]
+    yield from misplaced(asked, workloads, surveyed.network)
     for index, step in enumerate(model.events or ()):
         if isinstance(step, ServiceStep):
             yield from _unknown(("events", index, "service"), step.service, [one.name for one in model.services])
@@ -347,32 +346,32 @@ def idle_skips(whole: ScenarioFile) -> Iterator[Problem]:
             kept = [other for variant in whole.variants.values() for other in variant.sweep.get(axis, ())]
             known = [*axis_values(whole.sweep[axis]), *kept]
             if value not in known:
-                yield ("skip", index, axis), f'found "{value}", which matches nothing; {one_of(value, known)}'
+                yield Problem(("skip", index, axis), f'"{value}", which matches nothing', *choice(value, known))
 
 
 def _sweep(model: ScenarioFile) -> Iterator[Problem]:
     for axis, spec in model.sweep.items():
         values = [str(value) for value in axis_values(spec)]
         if len(set(values)) < len(values):
-            found = "found a value twice; expected each once"
-            yield ("sweep", axis), f"{found}. Remove one; more of the same is what repeats are for."
+            advice = "Remove one; more of the same is what repeats are for."
+            yield Problem(("sweep", axis), "a value twice", "each once", advice)
     for index, skip in enumerate(model.skip):
         for axis in skip:
             if axis not in model.sweep:
-                yield ("skip", index, axis), f'found the axis "{axis}"; {one_of(axis, model.sweep)}'
+                yield Problem(("skip", index, axis), f'the axis "{axis}"', *choice(axis, model.sweep))
 
 
 def _memory(model: ScenarioFile) -> Iterator[Problem]:
     """Captures are kept in the guest's memory while a cell runs."""
     memory, at = model.limits.memory, ("limits", "memory")
     if memory < SMALLEST_MEMORY_BYTES:
-        yield at, f'found "{memory.text}"; expected at least {SMALLEST_MEMORY_BYTES >> 20} MiB. Raise it.'
+        yield Problem(at, f'"{memory.text}"', f"at least {SMALLEST_MEMORY_BYTES >> 20} MiB", "Raise it.")
         return
     if memory > LARGEST_MEMORY_BYTES:
-        yield at, f'found "{memory.text}"; expected at most {LARGEST_MEMORY_BYTES >> 30} GiB. Lower it.'
+        yield Problem(at, f'"{memory.text}"', f"at most {LARGEST_MEMORY_BYTES >> 30} GiB", "Lower it.")
     packets = sum(workload.packets() for workload in model.workloads)
     captures = sum(probe.memory_bytes(packets) for probe in model.probes)
     if captures > memory // 2:
-        found = f'found captures of about {captures >> 20} MiB in a guest of "{memory.text}"'
+        found = f'captures of about {captures >> 20} MiB in a guest of "{memory.text}"'
         do = f"Raise limits.memory to {-(-2 * captures // (1 << 20))} MiB, or capture less."
-        yield ("probes",), f"{found}; expected at most half of it. {do}"
+        yield Problem(("probes",), found, "at most half of it", do)

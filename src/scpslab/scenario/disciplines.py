@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import Part
 from scpslab.plan.disciplines import DISCIPLINES as PLANNED
 from scpslab.plan.disciplines import Queue, QueueSettings
@@ -26,7 +27,7 @@ class Discipline(Part):
         return PLANNED[queue.discipline]()
 
     @staticmethod
-    def doubts(settings: Any, packet_ns: int) -> Iterator[tuple[str, str]]:
+    def doubts(settings: Any, packet_ns: int) -> Iterator[Problem]:
         """What of the plan's settings can hardly be meant, with the key, where a full packet takes `packet_ns`."""
         yield from ()
 

@@ -6,15 +6,15 @@ A model is a folder in scpslab.kinds. The link (stage 3, link-model §2) knows g
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Probability
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.error_models import ErrorSettings
 from scpslab.scenario.kinds import planned_from
@@ -49,9 +49,9 @@ class ErrorModel(Part):
         """What the keys lack, if anything."""
         return None
 
-    def problems(self, folder: Path) -> Iterator[Problem]:
-        """What does not fit in a scenario beside `folder`, with the key; asked of every model, chosen or not."""
-        yield from ()
+    def misfit(self, folder: Path) -> Problem | None:
+        """What does not fit in a scenario beside `folder`; asked of every model, chosen or not."""
+        return None
 
     def has_errors(self) -> bool:
         """Whether any bit can be wrong; where none can, the plan says model none."""

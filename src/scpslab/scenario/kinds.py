@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import Part
-from scpslab.documents.yaml_lines import KeyPath, Problem
 
 T = TypeVar("T")
 # What names of fields say of their values, and "_" behind those that are words of Python.
@@ -21,9 +21,9 @@ def key_of(planned: str) -> str:
     return ENDING.sub("", planned)
 
 
-def at_keys(at: KeyPath, problems: Iterable[tuple[str, str]]) -> Iterator[Problem]:
-    """What the plan's rules say of a planned part, at the keys of the scenario's part, which is at `at`."""
-    return (((*at, *map(key_of, key.split("."))), text) for key, text in problems)
+def at_keys(problems: Iterable[Problem], **keys: str) -> Iterator[Problem]:
+    """What the plan's rules say of a planned part, at the keys of the scenario's part; `keys`: those of other names."""
+    return (replace(one, at=tuple(keys.get(str(part)) or key_of(str(part)) for part in one.at)) for one in problems)
 
 
 def planned_from(planned: Callable[..., T], part: Part, **own: object) -> T:

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from scpslab.core.problems import KeyPath, dotted
 from scpslab.documents.document import as_tuples
 from scpslab.documents.quantities import AxisValue, value_text
-from scpslab.documents.yaml_lines import KeyPath, dotted
 from scpslab.plan.topology import Network
 from scpslab.scenario.model import Cases, ScenarioFile, Values, axis_values, settings_at
 from scpslab.scenario.paths import PathError, leaves_out, places_of, set_value

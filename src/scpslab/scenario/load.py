@@ -16,11 +16,12 @@ from pydantic import ValidationError
 
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
+from scpslab.core.problems import KeyPath
 from scpslab.core.project import ROOT
 from scpslab.documents.document import as_tuples, read, validated
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
-from scpslab.documents.yaml_lines import KeyPath, written
+from scpslab.documents.yaml_lines import written
 from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
 from scpslab.scenario.labels import Given, lies

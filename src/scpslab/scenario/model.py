@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
@@ -29,7 +30,7 @@ from scpslab.documents.quantities import (
     SizeOrZero,
     TopologyName,
 )
-from scpslab.documents.yaml_lines import Form, Problem
+from scpslab.documents.yaml_lines import Form
 from scpslab.plan import error_models
 from scpslab.plan import events as planned
 from scpslab.plan.disciplines import DISCIPLINES as PLANNED
@@ -238,9 +239,9 @@ class LinkStep(Part):
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        keys = {"directions": "direction", "value": self._changes[0]}
+        keys: dict[str, str] = {"directions": "direction", "value": self._changes[0]}
         found = self.plan(network, lambda link, direction: "").problems(network)
-        return at_keys((), ((keys.get(key, key), text) for key, text in found))
+        return at_keys(found, **keys)
 
 
 class RunStep(Part):
@@ -264,7 +265,7 @@ class RunStep(Part):
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        return at_keys((), self.plan(network, lambda link, direction: "").problems(network))
+        return at_keys(self.plan(network, lambda link, direction: "").problems(network))
 
 
 class ServiceStep(Part):

@@ -12,8 +12,9 @@ from typing import Any
 
 from scpslab.core.choices import one_of
 from scpslab.core.names import node_and_link
+from scpslab.core.problems import KeyPath, dotted
 from scpslab.documents.places import Places
-from scpslab.documents.yaml_lines import KeyPath, dotted, read_value
+from scpslab.documents.yaml_lines import read_value
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Network
 

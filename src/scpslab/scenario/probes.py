@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOfKinds, Part
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan import probes as planned
 from scpslab.plan.network import NetworkPlan
 from scpslab.scenario.kinds import at_keys, planned_from
@@ -37,7 +37,7 @@ class Observer(Part):
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        return at_keys((), self.plan(network).problems(network))
+        return at_keys(self.plan(network).problems(network))
 
     def asked(self) -> Iterator[Problem]:
         """What programs of this machine find wrong, for whoever validates a scenario: others may lack them."""

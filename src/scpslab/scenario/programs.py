@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from scpslab.core.errors import ScenarioError
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import Spelt
 from scpslab.documents.quantities import Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.programs import FILE, LEAST_PACKET_BYTES
 from scpslab.plan.values import LONGEST_TEXT
 from scpslab.scenario.workloads import Setting, Surroundings, Transfer
@@ -38,12 +38,12 @@ class Programmed(Transfer):
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
         if not LEAST_PACKET_BYTES <= self.packet <= around.mtu_bytes:
-            expected = f"expected {LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, the MTU of the path"
-            yield ("packet",), f'found "{self.packet.text}"; {expected}. Correct the value.'
+            expected = f"{LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, the MTU of the path"
+            yield Problem(("packet",), f'"{self.packet.text}"', expected, "Correct the value.")
         try:
-            read_program(around.folder / self.program_file)
-        except ScenarioError as error:
-            yield (self.named_by,), str(error)
+            _program(around.folder / self.program_file)
+        except UnfitError as error:
+            yield error.at((self.named_by,))
         yield from super().problems(around)
 
     def derived(self, setting: Setting) -> Mapping[str, object]:
@@ -63,23 +63,24 @@ def read_program(path: Path) -> str:
         ScenarioError: there is no such file, or it is no Python.
     """
     try:
+        return _program(path)
+    except UnfitError as error:
+        raise ScenarioError(str(error)) from error
+
+
+def _program(path: Path) -> str:
+    expected = "a Python file"
+    try:
         # A device or a pipe would be read for ever, and a link could lead to a file that is not for others: a plan
         # holds the text.
         if path.is_symlink() or not path.is_file():
-            raise ScenarioError(
-                f'found no ordinary file "{path.name}" beside the scenario; expected a Python file. Correct the name.'
-            )
+            raise UnfitError(f'no ordinary file "{path.name}" beside the scenario', expected, "Correct the name.")
         code = path.read_bytes()[: 4 * LONGEST_TEXT + 1].decode()
     except OSError as error:
-        raise ScenarioError(
-            f"{path.name}: found {error.strerror}; expected a Python file that can be read. Change its rights."
-        ) from error
+        found, advice = str(error.strerror), "Change its rights."
+        raise UnfitError(found, f"{expected} that can be read", advice, path.name) from error
     except UnicodeDecodeError as error:
-        raise ScenarioError(
-            f"{path.name}: found bytes that are not UTF-8; expected a Python file. Save it as UTF-8."
-        ) from error
+        raise UnfitError("bytes that are not UTF-8", expected, "Save it as UTF-8.", path.name) from error
     if len(code) > LONGEST_TEXT or "\0" in code:
-        raise ScenarioError(
-            f"{path.name}: found more than {LONGEST_TEXT} characters, or NUL; expected a Python file. Make it shorter."
-        )
+        raise UnfitError(f"more than {LONGEST_TEXT} characters, or NUL", expected, "Make it shorter.", path.name)
     return code.replace("\r\n", "\n")

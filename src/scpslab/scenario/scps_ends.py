@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from scpslab.core.names import node_and_link
+from scpslab.core.problems import Problem
 from scpslab.documents.quantities import Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
 from scpslab.plan.np import SpEnd
@@ -61,10 +61,10 @@ def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
     layers = {name: "ip" if end.np_precedence is None else "np" for name, end in ends.items()}
     if len(set(layers.values())) > 1:
         found = " and ".join(f"network {layer} on {name}" for name, layer in layers.items())
-        yield ("to",), f"found {found}; expected one network layer at both ends. Set network on the hosts."
+        yield Problem(("to",), found, "one network layer at both ends", "Set network on the hosts.")
     elif around.has_np_router and "ip" in layers.values():
-        found = f"found no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins"
-        yield ("to",), f"{found}; expected it. Add network: np to the hosts."
+        found = f"no SCPS-NP on {workload.from_} and {workload.to}, which a router of SCPS-NP joins"
+        yield Problem(("to",), found, "it", "Add network: np to the hosts.")
     # Keys may differ: that is a mistake to be watched.
     protections = {
         name: f"sp with {end.sp.suite} and {', '.join(end.sp.services)}" if end.sp else "no sp"
@@ -72,7 +72,7 @@ def same_network(workload: Traffic, around: Surroundings) -> Iterator[Problem]:
     }
     if len(set(protections.values())) > 1:
         found = " and ".join(f"{protection} on {name}" for name, protection in protections.items())
-        yield ("to",), f"found {found}; expected the same at both ends. Set sp on the hosts."
+        yield Problem(("to",), found, "the same at both ends", "Set sp on the hosts.")
 
 
 def fits_mtu(workload: Traffic, segment: Size, around: Surroundings) -> Iterator[Problem]:
@@ -88,14 +88,14 @@ def fits_mtu(workload: Traffic, segment: Size, around: Surroundings) -> Iterator
     )
     room = mtu - IP_TCP_HEADERS_BYTES - options - beneath
     if segment > room:
-        expected = f"expected at most the {room} B that an MTU of {mtu} B leaves"
-        yield ("segment",), f'found "{segment.text}"; {expected}. Correct segment or the parameter mtu.'
+        expected = f"at most the {room} B that an MTU of {mtu} B leaves"
+        yield Problem(("segment",), f'"{segment.text}"', expected, "Correct segment or the parameter mtu.")
     elif (
         segment + options < SMALLEST_TCP_MAXSEG and segment != room and around.hosts[workload.sender].carrier is KERNEL
     ):
-        found = f'found "{segment.text}", smaller than the kernel allows by itself; expected an MTU that forces it'
+        found = f'"{segment.text}", smaller than the kernel allows by itself'
         exact = segment + IP_TCP_HEADERS_BYTES + options
-        yield ("segment",), f"{found}. Set the parameter mtu to {exact} B."
+        yield Problem(("segment",), found, "an MTU that forces it", f"Set the parameter mtu to {exact} B.")
 
 
 def _end(workload: Traffic, end: str, other: str, segment: Size | None, setting: Setting) -> ScpsEnd | None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOfKinds, Part
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.scenario.kinds import planned_from
@@ -74,11 +74,11 @@ class Service(Part):
         """The port that is no other service's."""
         return None
 
-    def problems(self, known: Mapping[str, str]) -> Iterable[Problem]:
-        """What does not fit, given the addresses of the network with their nodes."""
+    def problems(self, network: NetworkPlan) -> Iterable[Problem]:
+        """What does not fit the network."""
         return ()
 
-    def doubts(self, network: NetworkPlan) -> Iterable[tuple[str, str]]:
+    def doubts(self, network: NetworkPlan) -> Iterable[Problem]:
         """Keys whose values can hardly be meant in this network, and why."""
         return ()
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator
 
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOfKinds, Part, key
 from scpslab.documents.quantities import Name
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.np import Service, Suite, overhead_bytes
 from scpslab.plan.routes import NO_OPTIONS, RouteOptions
 from scpslab.plan.stacks import GONE, Carrier

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice
 from scpslab.core.names import node_and_link
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.documents.quantities import limit_of
-from scpslab.documents.yaml_lines import KeyPath, Problem
 from scpslab.plan import links
 from scpslab.plan.disciplines import Queue as PlannedQueue
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host
 from scpslab.plan.paths import Paths
+from scpslab.plan.places import listed
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import Address, RouteError, address, addresses, routed
@@ -78,7 +79,8 @@ def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Probl
         network = topology.plan(model.containers, memory_mib)
     except RouteError as error:
         network = replace(topology, routes=[]).plan(model.containers, memory_mib)
-        wrong.append((("topology",), f"found a topology with a wrong {error}"))
+        found = f"a topology with a wrong {error.route}: found {error.error.found}"
+        wrong.append(Problem(("topology",), found, f"one of {listed(error.error.choices)}", "Correct it."))
     for node, given in (model.routes or {}).items():
         for to, via in given.items():
             try:
@@ -86,7 +88,7 @@ def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Probl
             except RouteError as error:
                 at: KeyPath = ("routes", node) if error.key == "node" else ("routes", node, to)
                 word = dict(zip(("node", "to", "via"), error.words, strict=True))[error.key]
-                wrong.append((at, f"found {error.error.found}; {one_of(word, error.error.choices)}"))
+                wrong.append(Problem(at, error.error.found, *choice(word, error.error.choices)))
     hosts = {node.name: model.host(node.name).planned for node in network.nodes if isinstance(node, Host)}
     nodes = tuple(
         replace(node, stack=hosts[node.name].stack, sysctls=hosts[node.name].sysctls)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from scpslab.core.kinds import Registry
 from scpslab.core.names import node_and_link
+from scpslab.core.problems import Problem
 from scpslab.core.seeds import stream, uniform
 from scpslab.documents.parts import OneOfKinds, Part, Spelt, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Quantity, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan import workloads as planned
 from scpslab.plan.np import NpEnd
 from scpslab.plan.paths import Paths
@@ -120,9 +120,9 @@ class Transfer(Traffic):
         need_ns = planned.ns_to_send(self.size, around.slowest_bps)
         for limit, time in (("timeout", self.timeout), ("limits.lab_time", around.lab_time)):
             if need_ns > time:
-                shown = f"{need_ns / planned.SECOND_NS:.6g} s at the slowest hop"
-                expected = f'expected it to fit in {limit}, "{time.text}". Send less or raise {limit}.'
-                yield ("size",), f'found "{self.size.text}", {shown}; {expected}'
+                found = f'"{self.size.text}", {need_ns / planned.SECOND_NS:.6g} s at the slowest hop'
+                expected = f'it to fit in {limit}, "{time.text}"'
+                yield Problem(("size",), found, expected, f"Send less or raise {limit}.")
                 return
 
     def derived(self, setting: Setting) -> Mapping[str, object]:
@@ -198,12 +198,12 @@ def gateways_fit(workload: Traffic, what: str, around: Surroundings) -> Iterator
     """
     for end in (workload.sender, workload.receiver):
         if around.hosts[end].carrier.runs_scps and (why := around.hosts[end].no_gateway):
-            found = f"found {what} on {end}, which has {why}"
-            expected = "expected a host whose gateway carries unmodified programs"
-            yield ("kind",), f"{found}; {expected}. Remove the setting from the host, or use kind bulk or fp."
+            expected = "a host whose gateway carries unmodified programs"
+            advice = "Remove the setting from the host, or use kind bulk or fp."
+            yield Problem(("kind",), f"{what} on {end}, which has {why}", expected, advice)
     if around.has_np_router:
-        found = f"found {what} on a path with a router of SCPS-NP, which forwards no IP"
-        yield ("to",), f"{found}; expected routers of IP. Use kind bulk or fp."
+        found = f"{what} on a path with a router of SCPS-NP, which forwards no IP"
+        yield Problem(("to",), found, "routers of IP", "Use kind bulk or fp.")
 
 
 def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterator[Problem]:
@@ -214,8 +214,8 @@ def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterato
     ends = [end for end in (workload.sender, workload.receiver) if around.hosts[end].carrier.runs_scps]
     if value is not None and ends:
         text = value.text if isinstance(value, Quantity) else value
-        found = f'found "{text}" for a flow of {ends[0]}, whose gateway carries it over SCPS-TP'
-        yield (key,), f"{found}; expected none. Remove the key; settings of SCPS-TP belong to the host."
+        found = f'"{text}" for a flow of {ends[0]}, whose gateway carries it over SCPS-TP'
+        yield Problem((key,), found, "none", "Remove the key; settings of SCPS-TP belong to the host.")
 
 
 KINDS: Registry[type[Traffic]] = Registry("workloads", "scenario")

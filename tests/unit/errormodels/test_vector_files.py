@@ -63,10 +63,11 @@ BAD = {".txt": (*WORDS, "1\n\xff\0\n", "\xef\xbb\xbf5\n", "1\n" * 1001), ".bits"
 def test_bad_vector_files_are_named_with_their_line_before_and_in_a_run(tmp_path, suffix, content, monkeypatch):
     monkeypatch.setattr(scenario, "MOST_ERRORS", 1000)
     file = written(tmp_path / f"bad{suffix}", content.encode("latin-1"))
-    ((key, said),) = VectorFileModel(file=file.name).problems(tmp_path)
-    assert key == ("file",)
-    golden.Case("vector files", f"{suffix} {content[:20]!r}").hold(said)
-    assert refusal(vectors.gap_vector, errors(file)) == f"{tmp_path}/{said}"
+    problem = VectorFileModel(file=file.name).misfit(tmp_path)
+    assert problem is not None
+    assert problem.at == ("file",)
+    golden.Case("vector files", f"{suffix} {content[:20]!r}").hold(problem)
+    assert refusal(vectors.gap_vector, errors(file)) == f"{tmp_path}/{problem}"
 
 
 def test_what_is_no_file_is_called_what_it_is(tmp_path):
@@ -75,8 +76,8 @@ def test_what_is_no_file_is_called_what_it_is(tmp_path):
     (tmp_path / "lost.txt").symlink_to("none")
     os.mkfifo(tmp_path / "pipe.txt")
     for name in ("folder", "loop", "lost", "pipe"):
-        ((_, said),) = VectorFileModel(file=f"{name}.txt").problems(tmp_path)
-        golden.Case("vector files", name).hold(said)
+        problem = VectorFileModel(file=f"{name}.txt").misfit(tmp_path)
+        golden.Case("vector files", name).hold(problem)
 
 
 @pytest.mark.parametrize("read", [vectors.gap_vector, map_of])

@@ -110,6 +110,6 @@ def test_of_means_the_column_that_the_workload_has_in_a_cell(cells, tmp_path):
 def test_a_metric_that_its_workload_has_not_is_refused(case, load):
     loaded = load(f"{TWO}checks: [{case}]\n")
     planned = planning.plans(scenario.cells(loaded))
-    ((at, said),) = misfits(loaded.model, planned.values())
-    assert at == ("checks", 0, "metric")
-    case.hold(said)
+    (problem,) = misfits(loaded.model, planned.values())
+    assert problem.at == ("checks", 0, "metric")
+    case.hold(problem)

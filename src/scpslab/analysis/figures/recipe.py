@@ -79,7 +79,7 @@ class AxisStyle(Part):
             return FACTORS[self.unit]
         if counted is None or self.unit not in KINDS[counted[0]]:
             expected = f"one of {', '.join(KINDS[counted[0]])}" if counted else f'"{PERCENT}", or none'
-            raise UnitError(f'found "{self.unit}" for {metric}; expected {expected}')
+            raise UnitError(f'"{self.unit}" for {metric}', expected)
         return FACTORS[self.unit] / counted[1]
 
 

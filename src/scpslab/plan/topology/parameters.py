@@ -27,9 +27,9 @@ class Parameter:
             return None
         number = _whole(value) if self.kind == "count" else units.parse(self.kind, value)
         if number < self.least:
-            raise units.UnitError(f'found "{value}"; expected at least {self.text(self.least)}')
+            raise units.UnitError(f'"{value}"', f"at least {self.text(self.least)}")
         if self.most is not None and number > self.most:
-            raise units.UnitError(f'found "{value}"; expected at most {self.text(self.most)}')
+            raise units.UnitError(f'"{value}"', f"at most {self.text(self.most)}")
         return number
 
     def text(self, number: int) -> str:
@@ -41,7 +41,7 @@ def _whole(value: object) -> int:
     try:
         return int(str(value))
     except ValueError as error:
-        raise units.UnitError(f'found "{value}"; expected a whole number') from error
+        raise units.UnitError(f'"{value}"', "a whole number") from error
 
 
 def rate(default: str, doc: str) -> Parameter:
@@ -77,11 +77,11 @@ class Parameters:
             units.UnitError: an unknown name or an invalid value; the message names it.
         """
         if unknown := [name for name in given if name not in self.declared]:
-            raise units.UnitError(f"{unknown[0]}: found no such parameter; expected one of {', '.join(self.declared)}")
+            raise units.UnitError("no such parameter", f"one of {', '.join(self.declared)}", subject=unknown[0])
         values = {name: parameter.default for name, parameter in self.declared.items()}
         for name, value in given.items():
             try:
                 values[name] = self.declared[name].read(value)
             except units.UnitError as error:
-                raise units.UnitError(f"{name}: {error}") from error
+                raise units.UnitError(error.problem.found, error.problem.expected, subject=name) from error
         return values

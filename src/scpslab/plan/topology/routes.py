@@ -34,7 +34,8 @@ class RouteError(ValueError):
 
     def __init__(self, words: Words, key: str, error: WordError) -> None:
         node, to, via = words
-        super().__init__(f"route of {node} to {to} via {via}: {error}. Correct it.")
+        self.route = f"route of {node} to {to} via {via}"
+        super().__init__(f"{self.route}: {error}. Correct it.")
         self.words, self.key, self.error = words, key, error
 
 

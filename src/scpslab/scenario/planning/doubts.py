@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import chain
 
 from scpslab.core.errors import some_of
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.documents.quantities import Quantity
-from scpslab.documents.yaml_lines import KeyPath
 from scpslab.plan import Plan, schema
 from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
 from scpslab.plan.flows import ways
@@ -30,7 +30,6 @@ from scpslab.scenario.planning.flows import open_choices
 SHORTEST_PACKET_BYTES, LEAST_PASSING = 40, 1e-3
 # A key, and why nothing uses it in a cell; "" if it is used there.
 Use = tuple[KeyPath, str]
-Doubt = tuple[KeyPath, str]
 MOST_NAMED = 3
 
 
@@ -75,7 +74,7 @@ def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
             else:
                 used.add(at)
         judged = (_too_late(cell.model), _never_over(plan), _queues(plan), _closed(plan), _services(cell.model, plan))
-        found |= {f"warning: {cell.places.of(at)}: {text}": None for at, text in chain.from_iterable(judged)}
+        found |= {f"warning: {cell.places.of(one.at)}: {one}": None for one in chain.from_iterable(judged)}
     return [*(text for at, text in unused.items() if at not in used), *found, *open_choices(cells)]
 
 
@@ -153,7 +152,7 @@ def _knows_ecn(host: Host) -> bool:
     return asks or STACKS[host.stack].is_own_image
 
 
-def _too_late(scenario: model.ScenarioFile) -> Iterator[Doubt]:
+def _too_late(scenario: model.ScenarioFile) -> Iterator[Problem]:
     """Patience that a scenario states and that the limit of the cell cuts short."""
     limit = scenario.limits.lab_time
     for section, parts in (("workloads", scenario.workloads), ("events", scenario.events or ())):
@@ -163,26 +162,24 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Doubt]:
                 continue
             begins = part.at if isinstance(part, model.RunStep | model.LinkStep | model.ServiceStep) else part.start
             if begins + timeout > limit:
-                found = (
-                    f'found "{timeout.text}" from {begins.text} on, beyond limits.lab_time ("{limit.text}"), at '
-                    "which the cell fails"
-                )
-                yield (section, index, "timeout"), f"{found}; expected less. Lower it, or raise the limit."
+                found = f'"{timeout.text}" from {begins.text} on, beyond limits.lab_time ("{limit.text}"), at which the'
+                at = (section, index, "timeout")
+                yield Problem(at, f"{found} cell fails", "less", "Lower it, or raise the limit.")
 
 
-def _never_over(plan: Plan) -> Iterator[Doubt]:
+def _never_over(plan: Plan) -> Iterator[Problem]:
     """Workloads that the cell waits for, and that cannot be over before their own time or the cell's ends."""
     lab_time_ns = plan.cell.limits.virtual_s * SECOND_NS
     for index, workload in enumerate(plan.cell.workloads):
         timeout_ns = workload.start_ns + getattr(workload, "timeout_ns", lab_time_ns)
         limit_ns, limit = min((lab_time_ns, "limits.lab_time"), (timeout_ns, "its timeout"))
         if workload.required and (least_ns := least_sent_ns(workload, ways(plan, workload)[0])) >= limit_ns:
-            found = f"found a workload that sends until {least_ns / SECOND_NS:.6g} s at least, counted from the epoch"
-            expected = f"expected less than {limit_ns / SECOND_NS:.6g} s ({limit})"
-            yield ("workloads", index), f"{found}; {expected}. Shorten it, or raise the limit."
+            found = f"a workload that sends until {least_ns / SECOND_NS:.6g} s at least, counted from the epoch"
+            expected = f"less than {limit_ns / SECOND_NS:.6g} s ({limit})"
+            yield Problem(("workloads", index), found, expected, "Shorten it, or raise the limit.")
 
 
-def _queues(plan: Plan) -> Iterator[Doubt]:
+def _queues(plan: Plan) -> Iterator[Problem]:
     """Queues that do something else than their names let expect."""
     hosts = {node.name for node in plan.network.nodes if isinstance(node, Host) and STACKS[node.stack] is KERNEL}
     for link, direction in _directions(plan):
@@ -194,20 +191,19 @@ def _queues(plan: Plan) -> Iterator[Doubt]:
         packet_ns = packet_bytes * 8 * SECOND_NS // rate_bps
         room = queue.limit_bytes if queue.serialises else LARGEST_MANAGED_BYTES if queue.settings.MARKS else None
         if room is not None and room < packet_bytes:
-            found = f"found a queue that takes packets of {room} B, where full ones have {packet_bytes} B"
+            found = f"a queue that takes packets of {room} B, where full ones have {packet_bytes} B and are always"
             do = "Raise the limit." if queue.serialises else "Use drop-tail, or a smaller MTU."
-            yield (*at, "limit"), f"{found} and are always dropped; expected room for one. {do}"
-        yield from (((*at, key), text) for key, text in DISCIPLINES[queue.discipline].doubts(queue.settings, packet_ns))
+            yield Problem((*at, "limit"), f"{found} dropped", "room for one", do)
+        doubts = DISCIPLINES[queue.discipline].doubts(queue.settings, packet_ns)
+        yield from (doubt.within(*at) for doubt in doubts)
         if queue.settings.MARKS and direction.from_ in hosts:
-            found = (
-                f"found {queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a "
-                "connection in its own queue"
-            )
+            found = f"{queue.discipline} at {direction.from_}, a host, whose kernel keeps but a few packets of a"
             do = "Use a topology with a router before this link, such as fy97."
-            yield (*at, "discipline"), f"{found}; expected a queue that others send into. {do}"
+            found, expected = f"{found} connection in its own queue", "a queue that others send into"
+            yield Problem((*at, "discipline"), found, expected, do)
 
 
-def _closed(plan: Plan) -> Iterator[Doubt]:
+def _closed(plan: Plan) -> Iterator[Problem]:
     """Errors that nearly no packet survives, however short."""
     for link, direction in _directions(plan):
         errors = plan.cell.errors(link.name, direction.name)
@@ -215,15 +211,15 @@ def _closed(plan: Plan) -> Iterator[Doubt]:
             continue
         hit = errors.settings.hit(8 * (SHORTEST_PACKET_BYTES + direction.overhead_bytes))
         if hit is not None and 1 - hit < LEAST_PASSING:
-            found = f"found errors by which a packet of {SHORTEST_PACKET_BYTES} B passes with probability {1 - hit:.1g}"
-            text = f"{found}; expected a link that something passes. Lower the rate, or say outages."
-            yield ("links", link.name, direction.name, "errors"), text
+            found = f"errors by which a packet of {SHORTEST_PACKET_BYTES} B passes with probability {1 - hit:.1g}"
+            at = ("links", link.name, direction.name, "errors")
+            yield Problem(at, found, "a link that something passes", "Lower the rate, or say outages.")
 
 
-def _services(scenario: model.ScenarioFile, plan: Plan) -> Iterator[Doubt]:
+def _services(scenario: model.ScenarioFile, plan: Plan) -> Iterator[Problem]:
     """What services state of the network, and the network says otherwise."""
     for index, service in enumerate(scenario.services):
-        yield from ((("services", index, key), text) for key, text in service.doubts(plan.network))
+        yield from (doubt.within("services", index) for doubt in service.doubts(plan.network))
 
 
 def _directions(plan: Plan) -> Iterator[tuple[Link, Direction]]:

@@ -86,8 +86,8 @@ def _direction(said: DescribedEnd, to: str) -> links.Direction:
         said.delay_ns,
         jitter_ns=said.jitter_ns,
     )
-    for _, text in direction.problems(has_relay=said.delay_ns > 0 or said.jitter_ns > 0):
-        raise ValueError(f"{said.interface}: {text}")
+    for problem in direction.problems():
+        raise ValueError(f"{said.interface}: {problem}")
     return direction
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scpslab.core import units
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
@@ -36,16 +37,16 @@ class Codel(Discipline):
         return Planned(target_ns=self.codel_target or 5 * MS_NS, interval_ns=self.codel_interval or 100 * MS_NS)
 
     @staticmethod
-    def doubts(settings: Planned, packet_ns: int) -> Iterator[tuple[str, str]]:
+    def doubts(settings: Planned, packet_ns: int) -> Iterator[Problem]:
         """Targets below the time of a packet, or not below the interval."""
         target, interval = (units.text("duration", value) for value in (settings.target_ns, settings.interval_ns))
         if settings.target_ns < packet_ns:
-            found = f"found a target of {target}, where a full packet takes {packet_ns / 1e6:.3g} ms"
-            expected = "so that waiting for one packet is too long; expected at least that"
-            yield "codel_target", f"{found}, {expected}. Raise the target."
+            found = f"a target of {target}, where a full packet takes {packet_ns / 1e6:.3g} ms"
+            found += ", so that waiting for one packet is too long"
+            yield Problem(("codel_target",), found, "at least that", "Raise the target.")
         if settings.target_ns >= settings.interval_ns:
-            found = f"found a target of {target}, not below the interval, {interval}"
-            yield "codel_target", f"{found}; expected a tenth of it or less. Lower it, or raise the interval."
+            found = f"a target of {target}, not below the interval, {interval}"
+            yield Problem(("codel_target",), found, "a tenth of it or less", "Lower it, or raise the interval.")
 
 
 DISCIPLINES.register("codel", Codel)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from scpslab.core.problems import Problem
 from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
-from scpslab.plan.places import Problem
 from scpslab.plan.values import Probability, Size
 
 # What tc takes for a packet when it makes the weight of the average from the thresholds.
@@ -31,19 +30,20 @@ class Red(QueueSettings):
     max_bytes: Size
     probability: Probability
 
-    def problems(self, room_bytes: int) -> Iterator[Problem]:
+    def misfit(self, room_bytes: int) -> Problem | None:
         """Thresholds that do not ascend to the limit, or that tc refuses, and probabilities too small for tc."""
         least, most, probability = self.min_bytes, self.max_bytes, self.probability
-        found = f"found red_min {least} B, red_max {most} B"
+        found = f"red_min {least} B, red_max {most} B"
         smallest = (most - least) * SLOPE_LIMIT
         if not least < most <= room_bytes:
-            yield "settings", f"{found} and a limit of {room_bytes} B; expected them to ascend. Correct them."
-        elif not is_possible(least, most):
+            return Problem((), f"{found} and a limit of {room_bytes} B", "them to ascend", "Correct them.")
+        if not is_possible(least, most):
             advice = "The kernel's RED has no weight for these: correct them, or the limit."
-            yield "settings", f"{found}; expected {_possible(least)}. {advice}"
-        elif 0 < probability <= smallest:
-            found = f"found {probability:g} over {most - least} B"
-            yield "settings.probability", f"{found}; expected 0, or more than {smallest:.2g}. Correct the value."
+            return Problem((), found, _possible(least), advice)
+        if 0 < probability <= smallest:
+            found = f"{probability:g} over {most - least} B"
+            return Problem(("probability",), found, f"0, or more than {smallest:.2g}", "Correct the value.")
+        return None
 
 
 def burst_packets(least_bytes: int, most_bytes: int) -> int:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from scpslab.core.errors import ScenarioError
 from scpslab.core.folders import instead_of_a_file
 from scpslab.core.names import shown
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import key
-from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.errors import LONGEST_MAP_BITS, MODELS, ErrorModel, bits_at
 
 from scpslab.kinds.errors.vector_file.plan import VectorFile
@@ -38,7 +38,6 @@ MOST_ERRORS = 1 << 24
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 100
 LARGEST_GAP = 2**63 - 1
-NOT_THERE = "found no file {name} beside the scenario; expected an error vector. Correct the name."
 GAP = re.compile(rb"[0-9]{1,30}")
 
 
@@ -69,17 +68,14 @@ class VectorFileModel(ErrorModel):
             return None
         return "found the model vector-file without a file; expected file, the name of an error vector"
 
-    def problems(self, folder: Path) -> Iterator[Problem]:
+    def misfit(self, folder: Path) -> Problem | None:
         """A file that is not there, is not in the scenario's folder, or is no error vector."""
         if self.file is None or (_RUNS and _named(self.file)):
-            return
+            return None
         if not _is_within(self.file):
-            expected = 'expected the path of a file in the scenario\'s folder, without ".."'
-            yield ("file",), f"found {shown(self.file)}; {expected}. Put the vector there."
-        elif _RUNS:
-            yield ("file",), NOT_THERE.format(name=shown(self.file))
-        elif said := _wrong_beside(folder, self.file):
-            yield ("file",), said
+            expected = 'the path of a file in the scenario\'s folder, without ".."'
+            return Problem(("file",), shown(self.file), expected, "Put the vector there.")
+        return _not_there(self.file) if _RUNS else _wrong_beside(folder, self.file)
 
     def plan(self, name: str, folder: Path) -> VectorFile:
         """The file, and the digest of its content.
@@ -174,68 +170,68 @@ def _is_within(name: str) -> bool:
     )
 
 
-def _wrong_beside(folder: Path, name: str) -> str:
+def _not_there(name: str) -> Problem:
+    return Problem(("file",), f"no file {shown(name)} beside the scenario", "an error vector", "Correct the name.")
+
+
+def _wrong_beside(folder: Path, name: str) -> Problem | None:
     """What is wrong with the file of that name in a scenario's folder."""
     path = folder / name
     try:
         if found := instead_of_a_file(path):
-            return f"found {shown(name)}, {found}; expected an error vector. Correct the name."
+            return Problem(("file",), f"{shown(name)}, {found}", "an error vector", "Correct the name.")
         if not path.is_file():
-            return NOT_THERE.format(name=shown(name))
+            return _not_there(name)
         if not path.resolve().is_relative_to(folder.resolve()):
-            return (
-                f"found {shown(name)}, a link out of the scenario's folder; expected a file in it. "
-                "Copy the vector there."
-            )
+            found = f"{shown(name)}, a link out of the scenario's folder"
+            return Problem(("file",), found, "a file in it", "Copy the vector there.")
         state = path.stat()
         return _wrong_in_file(path, name, state.st_mtime_ns, state.st_size)
     except OSError as error:
-        return f"{shown(name)}: found {error.strerror}; expected an error vector. Name a file that can be read."
+        advice = "Name a file that can be read."
+        return Problem(("file",), str(error.strerror), "an error vector", advice, shown(name))
 
 
 @lru_cache(maxsize=64)
-def _wrong_in_file(path: Path, name: str, _mtime_ns: int, _size_bytes: int) -> str:
+def _wrong_in_file(path: Path, name: str, _mtime_ns: int, _size_bytes: int) -> Problem | None:
     """What is wrong with a file's content. The cells of a sweep share their vectors, which are read once."""
     try:
-        return f"{name}{said}" if (said := _wrong_in(path.suffix, _content(path))) else ""
-    except ScenarioError as error:
-        return str(error)
+        return _wrong_in(name, _read(path))
+    except UnfitError as error:
+        return error.at(("file",))
 
 
-def _wrong_in(suffix: str, data: bytes) -> str:
-    """What is wrong with a vector's content, to be put behind its name; "" if it is a vector."""
+def _wrong_in(name: str, data: bytes) -> Problem | None:
+    """What is wrong with the content of a vector of that name."""
     if not data:
-        return ": found an empty file; expected an error vector. Fill it, or use the model none."
-    return _wrong_in_bits(data) if suffix == ".bits" else _wrong_in_text(data)
+        return Problem(("file",), "an empty file", "an error vector", "Fill it, or use the model none.", name)
+    return _wrong_in_bits(name, data) if name.endswith(".bits") else _wrong_in_text(name, data)
 
 
-def _wrong_in_bits(data: bytes) -> str:
+def _wrong_in_bits(name: str, data: bytes) -> Problem | None:
     count = sum(int.from_bytes(data[at : at + BLOCK_BYTES]).bit_count() for at in range(0, len(data), BLOCK_BYTES))
     if count > MOST_ERRORS:
-        return (
-            f": found {count} wrong bits of {len(data) * 8}; expected at most {MOST_ERRORS}, because each takes "
-            "memory. Use a shorter vector."
-        )
-    return ""
+        found, expected = f"{count} wrong bits of {len(data) * 8}", f"at most {MOST_ERRORS}, because each takes memory"
+        return Problem(("file",), found, expected, "Use a shorter vector.", name)
+    return None
 
 
-def _wrong_in_text(data: bytes) -> str:
+def _wrong_in_text(name: str, data: bytes) -> Problem | None:
     count = 0
     file = io.BytesIO(data)
     # A file without ends of lines is not read as one line.
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES), b""), 1):
         if (text := line.strip()) or len(line) == LONGEST_LINE_BYTES:
             if len(line) == LONGEST_LINE_BYTES or not GAP.fullmatch(text) or not 1 <= int(text) <= LARGEST_GAP:
-                found = shown(text.decode("latin-1"))
-                expected = f"expected one gap in bits per line, a whole number from 1 to {LARGEST_GAP}"
-                return f":{number}: found {found}; {expected}. Correct the line, or use the suffix .bits for raw bits."
+                expected = f"one gap in bits per line, a whole number from 1 to {LARGEST_GAP}"
+                advice = "Correct the line, or use the suffix .bits for raw bits."
+                return Problem(("file",), shown(text.decode("latin-1")), expected, advice, f"{name}:{number}")
             count += 1
             if count > MOST_ERRORS:
-                return (
-                    f": found more than {MOST_ERRORS} gaps; expected at most that many, because each takes memory. "
-                    "Use a shorter vector."
-                )
-    return "" if count else ": found no gap; expected one gap in bits per line. Fill the file, or use the model none."
+                expected = "at most that many, because each takes memory"
+                return Problem(("file",), f"more than {MOST_ERRORS} gaps", expected, "Use a shorter vector.", name)
+    advice = "Fill the file, or use the model none."
+    return None if count else Problem(("file",), "no gap", "one gap in bits per line", advice, name)
 
 
 def _named(name: str) -> VectorFile | None:
@@ -249,29 +245,31 @@ def _named(name: str) -> VectorFile | None:
 
 def _content(path: Path) -> bytes:
     try:
+        return _read(path)
+    except UnfitError as error:
+        raise ScenarioError(str(error)) from error
+
+
+def _read(path: Path) -> bytes:
+    expected = "an error vector"
+    try:
         # A plan may come from anywhere: a device or a pipe would be read for ever.
         if not path.is_file():
             found = instead_of_a_file(path) or "no file of that name"
-            raise ScenarioError(
-                f"{path}: found {found}; expected an error vector. Put it there, or name another one in the scenario."
-            )
+            raise UnfitError(found, expected, "Put it there, or name another one in the scenario.", str(path))
         if (size := path.stat().st_size) > LARGEST_BYTES:
-            raise ScenarioError(
-                f"{path}: found {size} bytes; expected an error vector of at most {LARGEST_BYTES}. Use a shorter one."
-            )
+            raise UnfitError(f"{size} bytes", f"{expected} of at most {LARGEST_BYTES}", "Use a shorter one.", str(path))
         # The kernel's files say that they are empty, and some, such as /proc/kmsg, never end.
         return path.read_bytes() if size else b""
     except OSError as error:
-        raise ScenarioError(
-            f"{path}: found {error.strerror}; expected an error vector. Name a file that can be read."
-        ) from error
+        raise UnfitError(str(error.strerror), expected, "Name a file that can be read.", str(path)) from error
 
 
 def _checked(settings: VectorFile) -> tuple[Path, bytes]:
     """The place and the bytes of a plan's vector, which is one."""
     path, data = Path(settings.file), VectorFileModel.content(settings)
-    if problem := _wrong_in(path.suffix, data):
-        raise ScenarioError(f"{path}{problem}")
+    if problem := _wrong_in(str(path), data):
+        raise ScenarioError(str(problem))
     return path, data
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem, one_of
+from scpslab.plan.places import unknown
 from scpslab.plan.probes import PROBES, Observer
 from scpslab.plan.values import Amount, Filter, Interface, Name
 
@@ -34,9 +35,9 @@ class Capture(Observer):
         nodes = [node.name for node in network.nodes]
         interfaces = [name for _, name in network.interfaces(self.node)]
         if self.node not in nodes:
-            yield "node", one_of(self.node, nodes)
+            yield unknown(("node",), self.node, nodes)
         elif self.interface not in interfaces:
-            yield "interface", one_of(self.interface, interfaces)
+            yield unknown(("interface",), self.interface, interfaces)
 
 
 PROBES.register("capture", Capture)

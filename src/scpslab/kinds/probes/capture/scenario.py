@@ -14,12 +14,12 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Literal
 
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice
 from scpslab.core.errors import LimitError
 from scpslab.core.limited import WorkLimits, limited
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, Snaplen
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.scenario.probes import KINDS, Observer
 
@@ -57,18 +57,18 @@ class Capture(Observer):
         """What does not fit."""
         near = list(dict.fromkeys(link for link, _ in network.interfaces(self.node)))
         if self.filter.lstrip().startswith("-"):
-            found = f'found "{self.filter}", which tcpdump would take for an option'
-            yield ("filter",), f'{found}; expected a filter. Write "not" for a minus.'
+            found = f'"{self.filter}", which tcpdump would take for an option'
+            yield Problem(("filter",), found, "a filter", 'Write "not" for a minus.')
         elif near and self.link not in (None, *near):
-            yield ("link",), f'found "{self.link}"; {one_of(self.link, near)}'
+            yield Problem(("link",), f'"{self.link}"', *choice(self.link, near))
         else:
             yield from super().problems(network)
 
     def asked(self) -> Iterator[Problem]:
         """What libpcap says of the filter."""
         if self.filter and (said := refusal(self.filter)):
-            expected = 'expected a filter as in pcap-filter(7), such as "tcp port 5001"'
-            yield ("filter",), f'found "{self.filter}" ({said}); {expected}. Correct the filter.'
+            expected = 'a filter as in pcap-filter(7), such as "tcp port 5001"'
+            yield Problem(("filter",), f'"{self.filter}" ({said})', expected, "Correct the filter.")
 
     def derived(self, network: NetworkPlan) -> Mapping[str, object]:
         """The first interface that fits."""

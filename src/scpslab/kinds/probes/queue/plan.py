@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.probes import PROBES, AtDirection, Sampling
 from scpslab.plan.values import Period
 
@@ -29,8 +29,8 @@ class QueueDepth(AtDirection, Sampling):
         """A link without a relay delays nothing."""
         yield from super().problems(network)
         if self.stage == "delay" and any(link.name == self.link and link.via is None for link in network.links):
-            found = f"found the delay stage of {self.link}, which has none"
-            yield "stage", f"{found}; expected a link that goes through a switch. Use stage queue."
+            found = f"the delay stage of {self.link}, which has none"
+            yield Problem(("stage",), found, "a link that goes through a switch", "Use stage queue.")
 
 
 PROBES.register("queue", QueueDepth)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Period, PlainText, Port
 
@@ -35,7 +35,7 @@ class CommandService(Daemon):
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """Two questions."""
         if self.ready_port is not None and self.ready_command is not None:
-            yield "ready_command", "found it beside ready_port; expected one of them"
+            yield Problem(("ready_command",), "it beside ready_port", "one of them")
 
 
 SERVICES.register("command", CommandService)

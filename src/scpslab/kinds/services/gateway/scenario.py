@@ -9,9 +9,9 @@ from typing import Literal
 
 from scpslab.core import units
 from scpslab.core.errors import ScenarioError
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration, Quantity, Rate, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.paths import NoPathError
 from scpslab.plan.ways import Way, slowest
@@ -73,24 +73,24 @@ class GatewayService(Service):
     )
     timeout: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
 
-    def problems(self, known: Mapping[str, str]) -> Iterator[Problem]:
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What would keep it from starting, or from ever getting a packet."""
-        others = [ip for ip, node in known.items() if node != self.node]
+        others = [ip.split("/")[0] for node, ip in network.addresses() if node != self.node]
         if self.peer not in others:
-            expected = f"expected the address of another node, such as {others[0] if others else '10.9.0.2'}"
-            yield ("peer",), f'found "{self.peer}"; {expected}. Give that of the other gateway.'
+            expected = f"the address of another node, such as {others[0] if others else '10.9.0.2'}"
+            yield Problem(("peer",), f'"{self.peer}"', expected, "Give that of the other gateway.")
         if not self.far:
-            expected = "expected those behind the other gateway, such as 10.2.0.0/24"
-            yield ("far",), f"found no network; {expected}. Without one no connection comes to the gateway."
+            expected, advice = "those behind the other gateway, such as 10.2.0.0/24", "Without one no connection comes"
+            yield Problem(("far",), "no network", expected, f"{advice} to the gateway.")
         for number, text in enumerate(self.far):
             try:
                 IPv4Network(text)
             except ValueError:
-                found = f'found "{text}"; expected an IPv4 network whose host bits are 0, such as 10.2.0.0/24'
-                yield ("far", number), f"{found}. Correct the prefix."
+                expected = "an IPv4 network whose host bits are 0, such as 10.2.0.0/24"
+                yield Problem(("far", number), f'"{text}"', expected, "Correct the prefix.")
         if not MTU_LEAST <= self.mtu <= MTU_MOST:
-            expected = f"expected {MTU_LEAST} to {MTU_MOST} B"
-            yield ("mtu",), f'found "{self.mtu.text}"; {expected}. Give the MTU of the link.'
+            expected = f"{MTU_LEAST} to {MTU_MOST} B"
+            yield Problem(("mtu",), f'"{self.mtu.text}"', expected, "Give the MTU of the link.")
 
     def derived(self, site: Site) -> Mapping[str, object]:
         """A device of its own, and of the path to the other gateway what the scenario leaves out."""
@@ -105,7 +105,7 @@ class GatewayService(Service):
             "seed": site.setting.seed("gateway", self.name),
         }
 
-    def doubts(self, network: NetworkPlan) -> Iterator[tuple[str, str]]:
+    def doubts(self, network: NetworkPlan) -> Iterator[Problem]:
         """A rate or a round-trip time that the path to the other gateway has not."""
         path = self._path(network)
         do = "Leave it out, and it follows the path."
@@ -114,11 +114,11 @@ class GatewayService(Service):
             and path.rate_bps
             and not path.rate_bps <= 2 * self.rate <= 2 * path.rate_bps
         ):
-            found = f'found "{self.rate.text}" on a path of {units.text("rate", path.rate_bps)}'
-            yield "rate", f"{found}; expected that rate, or half of it at least. {do}"
+            found = f'"{self.rate.text}" on a path of {units.text("rate", path.rate_bps)}'
+            yield Problem(("rate",), found, "that rate, or half of it at least", do)
         if self.rtt and abs(self.rtt - path.rtt_ns) * NEAR > path.rtt_ns:
-            found = f'found "{self.rtt.text}" on a path of {units.text("duration", path.rtt_ns)} there and back'
-            yield "rtt", f"{found}; expected that time. {do}"
+            found = f'"{self.rtt.text}" on a path of {units.text("duration", path.rtt_ns)} there and back'
+            yield Problem(("rtt",), found, "that time", do)
 
     def _path(self, network: NetworkPlan) -> _Path:
         """The path to the other gateway, and back."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
-from scpslab.plan.places import Problem, one_of
+from scpslab.plan.places import unknown
 from scpslab.plan.schema import Range
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Interface, Ip, WholeSeed
@@ -47,14 +48,12 @@ class NpRouterService(Daemon):
         behind: set[str] = set()
         for number, interface in enumerate(self.interfaces):
             if interface.line is not None and interface.line not in lines:
-                yield f"interfaces[{number}].line", one_of(interface.line, lines)
+                yield unknown(("interfaces", number, "line"), interface.line, lines)
             if interface.queue.purge >= interface.queue.limit:
-                found = f"found {interface.queue.purge}; expected less than the limit of {interface.queue.limit}"
-                yield f"interfaces[{number}].queue.purge", found
+                purge, limit = interface.queue.purge, interface.queue.limit
+                yield Problem(("interfaces", number, "queue", "purge"), f"{purge}", f"less than the limit of {limit}")
             behind |= set(interface.neighbours)
-        yield from (
-            ("next_hops", f"found {hop.via}; expected a neighbour") for hop in self.next_hops if hop.via not in behind
-        )
+        yield from (Problem(("next_hops",), hop.via, "a neighbour") for hop in self.next_hops if hop.via not in behind)
 
 
 SERVICES.register("np-router", NpRouterService)

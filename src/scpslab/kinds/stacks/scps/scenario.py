@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import Milliseconds, PositiveMilliseconds, Quantity, Rate, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.values import AxisValue
 from scpslab.scenario.stacks import FORWARDING, STACKS, HostPart, NodePlan, SpSettings
 
@@ -182,8 +182,8 @@ class ScpsHost(HostPart):
     def problems(self) -> Iterator[Problem]:
         """A precedence that no packet can carry."""
         if self.default_precedence and self.network != "np":
-            found = f"found {self.default_precedence} with network ip, which carries no precedence"
-            yield ("default_precedence",), f"{found}; expected network np. Add network: np."
+            found = f"{self.default_precedence} with network ip, which carries no precedence"
+            yield Problem(("default_precedence",), found, "network np", "Add network: np.")
 
     def settled(self) -> Mapping[str, object]:
         """The host's congestion control; the other settings of a preset are known to the program alone."""

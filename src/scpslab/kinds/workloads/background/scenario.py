@@ -7,9 +7,9 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
 from scpslab.plan.ways import slowest
 from scpslab.scenario.workloads import KINDS, Setting, Surroundings, Traffic
@@ -55,15 +55,15 @@ class Background(Traffic):
         """What does not fit."""
         most = min(around.mtu_bytes, LARGEST_BYTES)
         if not IP_UDP_HEADERS_BYTES < self.packet <= most:
-            expected = f"expected {IP_UDP_HEADERS_BYTES + 1} B to {most} B by the MTU of {around.mtu_bytes} B"
-            yield ("packet",), f'found "{self.packet.text}"; {expected}. Correct the value.'
+            expected = f"{IP_UDP_HEADERS_BYTES + 1} B to {most} B by the MTU of {around.mtu_bytes} B"
+            yield Problem(("packet",), f'"{self.packet.text}"', expected, "Correct the value.")
         draws = around.lab_time // self.redraw
         if draws > MOST_DRAWS:
-            found = f'found "{self.redraw.text}", {draws} rates in limits.lab_time'
-            yield ("redraw",), f"{found}; expected at most {MOST_DRAWS}. Redraw less often."
+            found = f'"{self.redraw.text}", {draws} rates in limits.lab_time'
+            yield Problem(("redraw",), found, f"at most {MOST_DRAWS}", "Redraw less often.")
         if self.level is not None and around.slowest_bps is None:
-            expected = f"expected a slowest hop between {self.from_} and {self.to}"
-            yield ("level",), f"found a level on a way without a rate; {expected}. Use max_rate."
+            expected = f"a slowest hop between {self.from_} and {self.to}"
+            yield Problem(("level",), "a level on a way without a rate", expected, "Use max_rate.")
 
     def derived(self, setting: Setting) -> Mapping[str, object]:
         """The draws depend on repeat and name only: every stack meets the same traffic, and a higher level is the same

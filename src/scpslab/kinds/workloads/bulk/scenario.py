@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import KERNEL
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
 from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, timeout_key
@@ -45,11 +45,11 @@ class Bulk(Transfer):
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
         if self.congestion_control is not None and around.hosts[self.sender].carrier is not KERNEL:
-            found = f'found "{self.congestion_control}" for a transfer from {self.from_}, which has another stack'
-            yield ("congestion_control",), f"{found}; expected none. Set it on the host."
+            found = f'"{self.congestion_control}" for a transfer from {self.from_}, which has another stack'
+            yield Problem(("congestion_control",), found, "none", "Set it on the host.")
         if self.precedence is not None and around.hosts[self.sender].np_precedence is None:
-            found = f"found precedence {self.precedence} for a transfer from {self.from_}, which does not speak SCPS-NP"
-            yield ("precedence",), f"{found}; expected none. Add network: np to both hosts."
+            found = f"precedence {self.precedence} for a transfer from {self.from_}, which does not speak SCPS-NP"
+            yield Problem(("precedence",), found, "none", "Add network: np to both hosts.")
         yield from same_network(self, around)
         yield from fits_mtu(self, self.segment, around)
         yield from super().problems(around)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
 from scpslab.plan.workloads import WORKLOADS, Transfer
@@ -40,14 +40,14 @@ class Endpoint(Transfer):
     def between(cls, kind: str, from_: str, to: str, network: NetworkPlan) -> Iterator[Problem]:
         """Images are in containers only."""
         if network.containers != "docker":
-            found = "found endpoint with nodes that are processes; expected containers"
-            yield "kind", f"{found}. Add containers: docker, or use kind bulk."
+            found, advice = "endpoint with nodes that are processes", "Add containers: docker, or use kind bulk."
+            yield Problem(("kind",), found, "containers", advice)
         yield from super().between(kind, from_, to, network)
 
     @classmethod
-    def instead_of(cls, stack: str) -> str:
+    def instead_of(cls, stack: str) -> tuple[str, str] | None:
         """The `scps` program keeps no contract of images."""
-        return "expected image or kernel. Use kind bulk." if STACKS[stack].runs_scps else ""
+        return ("image or kernel", "Use kind bulk.") if STACKS[stack].runs_scps else None
 
 
 WORKLOADS.register("endpoint", Endpoint)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.schema import shown
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
@@ -47,8 +47,8 @@ class Fp(FileTransfer, ScpsTransfer):
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A stop has its place, and programs are where their stack is."""
         if (self.stop_at is None) != (self.stop == "none"):
-            found = f"found {shown(self.stop_at)} with stop {shown(self.stop)}"
-            yield "stop_at", f"{found}; expected null exactly for a stop of none. Correct them."
+            found = f"{shown(self.stop_at)} with stop {shown(self.stop)}"
+            yield Problem(("stop_at",), found, "null exactly for a stop of none", "Correct them.")
         yield from super().problems(network)
 
 

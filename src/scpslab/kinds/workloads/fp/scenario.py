@@ -7,9 +7,9 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Seconds, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.plan.stacks import SCPS
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
 from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, timeout_key
@@ -118,8 +118,8 @@ class Fp(Transfer):
         hosts = {end: around.hosts[end] for end in (self.sender, self.receiver)}
         others = [end for end, host in hosts.items() if host.carrier is not SCPS]
         if self.bets and others:
-            found = f"found best effort with the stack {hosts[others[0]].stack} on {others[0]}"
-            yield ("bets",), f"{found}; expected scps at both ends. Use stack scps, or no bets."
+            found = f"best effort with the stack {hosts[others[0]].stack} on {others[0]}"
+            yield Problem(("bets",), found, "scps at both ends", "Use stack scps, or no bets.")
         if self.segment is not None and len(others) < len(hosts):
             yield from fits_mtu(self, self.segment, around)
         yield from same_network(self, around)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Period, Port, Rate, Word
 from scpslab.plan.workloads import SECOND_NS, WORKLOADS, Traffic, full_packets, ns_to_send
@@ -49,7 +49,7 @@ class Iperf3(Traffic):
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """It has one end, a time or a size."""
         if (self.duration_ns is None) == (self.bytes_ is None):
-            yield "duration_ns", "found both or none of duration_ns and bytes; expected one of them"
+            yield Problem(("duration_ns",), "both or none of duration_ns and bytes", "one of them")
 
 
 WORKLOADS.register("iperf3", Iperf3)

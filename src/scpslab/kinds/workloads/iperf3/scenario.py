@@ -7,9 +7,9 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Seconds, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.workloads import KINDS, Setting, Surroundings, Traffic, gateways_fit, kernel_setting
 
 from scpslab.kinds.stacks.kernel.scenario import Control

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveMilliseconds, SizeOrZero
-from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.workloads import KINDS, Surroundings, Traffic
 
 # ping tells the time of a request from its first bytes; and what IPv4's length field leaves.
@@ -26,8 +26,8 @@ class Ping(Traffic):
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """A payload that ping gives no times for or cannot send."""
         if not SMALLEST_BYTES <= self.payload <= LARGEST_BYTES:
-            expected = f"expected {SMALLEST_BYTES} B to {LARGEST_BYTES} B"
-            yield ("payload",), f'found "{self.payload.text}"; {expected}. Correct the value.'
+            expected = f"{SMALLEST_BYTES} B to {LARGEST_BYTES} B"
+            yield Problem(("payload",), f'"{self.payload.text}"', expected, "Correct the value.")
 
 
 KINDS.register("ping", Ping)

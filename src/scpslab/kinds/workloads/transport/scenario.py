@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.programs import ProgramFile, Programmed
 from scpslab.scenario.workloads import KINDS, REQUIRED, Surroundings, timeout_key
 
@@ -41,7 +41,7 @@ class Transport(Programmed):
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
         if self.size > MOST_BYTES:
-            yield ("size",), f'found "{self.size.text}"; expected at most {MOST_BYTES} B. Send less.'
+            yield Problem(("size",), f'"{self.size.text}"', f"at most {MOST_BYTES} B", "Send less.")
         yield from super().problems(around)
 
 

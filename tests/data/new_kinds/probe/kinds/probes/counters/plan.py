@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.places import Problem
 from scpslab.plan.probes import PROBES, Sampling
 from scpslab.plan.values import Name, Period
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, Rate, Size
-from scpslab.documents.yaml_lines import Problem
 from scpslab.scenario.workloads import KINDS, Surroundings, Traffic
 
 
@@ -24,10 +24,8 @@ class Burst(Traffic):
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
         if self.packet > around.mtu_bytes:
-            yield (
-                ("packet",),
-                f'found "{self.packet}"; expected at most the MTU of {around.mtu_bytes} B. Correct the value.',
-            )
+            expected = f"at most the MTU of {around.mtu_bytes} B"
+            yield Problem(("packet",), f'"{self.packet}"', expected, "Correct the value.")
 
 
 KINDS.register("burst", Burst)
