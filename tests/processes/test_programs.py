@@ -1,15 +1,12 @@
 """Programs as people and machines start them: commands, set-up, checks of the machine."""
 
 import errno
-import os
 import platform
-import pty
 import subprocess
 import sys
 
 import pytest
 
-from scpslab import scenario
 from scpslab.setup import images
 
 pytestmark = pytest.mark.slow
@@ -60,31 +57,3 @@ def test_a_second_setup_needs_no_network():
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "building" not in done.stdout
-
-
-def test_at_a_terminal_it_asks_until_the_answers_fit(tmp_path):
-    """Answers: the default network, bulk, a stack that is none and then one that is, rates, a size without and with a
-    unit, repeats.
-    """
-    answers = ["", "bulk", "cubik", "reno,scps-modern", "2", "1e-5", "5", "20 kB", "many", "3"]
-    controller, terminal = pty.openpty()
-    environment = os.environ | {"TERM": "dumb", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "scpslab", "new", "mine.yaml"]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=environment, text=True
-    )
-    os.close(terminal)
-    os.write(controller, "".join(f"{answer}\n" for answer in answers).encode())
-    said, _ = process.communicate(timeout=120)
-    shown = os.read(controller, 1 << 16).decode()
-    os.close(controller)
-
-    assert (process.returncode, said) == (0, "mine.yaml\n"), shown
-    assert "Did you mean cubic?" in shown
-    assert "expected numbers from 0 to 1" in shown
-    loaded = scenario.load(str(tmp_path / "mine.yaml"))
-    assert [cell.id for cell in scenario.cells(loaded)][::3] == [
-        "stack=reno,ber=1e-05,r1",
-        "stack=scps-modern,ber=1e-05,r1",
-    ]
-    assert loaded.model.workloads[0].size.text == "20 kB"

@@ -23,7 +23,6 @@ class Programmed(Transfer):
     `named_by`: the key that names the file.
     """
 
-    needs_file: ClassVar = True
     named_by: ClassVar[str]
 
     if TYPE_CHECKING:

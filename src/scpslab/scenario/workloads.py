@@ -42,11 +42,9 @@ REQUIRED = key(
 class Traffic(Part):
     """What a scenario says of a workload: the keys of all of them, and what follows from a kind's own.
 
-    `needs_file`: it asks for a file beside the scenario. `is_load`: others are measured under it; a host that does
-    nothing else has the image of generators.
+    `is_load`: others are measured under it; a host that does nothing else has the image of generators.
     """
 
-    needs_file: ClassVar[bool] = False
     is_load: ClassVar[bool] = False
 
     name: Name = key(says="Name of the workload and of its record.", example="transfer")
