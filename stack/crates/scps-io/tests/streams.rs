@@ -46,7 +46,7 @@ fn both_ends_may_finish() {
         stream.finish().unwrap();
         all.len()
     });
-    client.write_all(&[7; 1_000_000]).unwrap();
+    client.write_all(&vec![7; 1_000_000]).unwrap();
     client.finish().unwrap();
     assert_eq!(server.join().unwrap(), 1_000_000);
 }

@@ -75,13 +75,13 @@ impl Inbound {
             }
             Read::Hole(Hole { offset, len }) => Err(RecvError::Hole { offset, len }),
             Read::Empty if self.receiver.is_fin_received() => Ok((0, false)),
-            Read::Empty => match control.close_reason {
-                Some(reason) => Err(RecvError::Closed(reason)),
-                None => {
-                    self.start_bets_timer(control, now);
-                    Err(RecvError::WouldBlock)
+            Read::Empty => {
+                if let Some(reason) = control.close_reason {
+                    return Err(RecvError::Closed(reason));
                 }
-            },
+                self.start_bets_timer(control, now);
+                Err(RecvError::WouldBlock)
+            }
         }
     }
 

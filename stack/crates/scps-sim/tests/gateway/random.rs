@@ -5,6 +5,7 @@ use scps_sim::hostile;
 use scps_types::{Rng, Seed};
 
 /// A number from the environment.
+#[allow(clippy::disallowed_methods, reason = "the variables say what whoever runs the test wants")]
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
