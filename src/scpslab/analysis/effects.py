@@ -21,17 +21,7 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from scpslab.analysis.statistics import (
-    CONFIDENCE,
-    Estimate,
-    difference_p,
-    fisher_exact,
-    mean_of,
-    paired_p,
-    ratio_of,
-    ratio_of_pairs,
-    sum_of,
-)
+from scpslab.analysis import statistics
 
 # Relative to the values: differences that differ by less are equal but for the rounding of floats.
 ROUNDING = 1e-12
@@ -56,8 +46,8 @@ class Effect:
     `p` is None where too few values say nothing; `least_p` is the smallest p that so many values can give.
     """
 
-    difference: Estimate | None
-    ratio: Estimate | None
+    difference: statistics.Estimate | None
+    ratio: statistics.Estimate | None
     p: float | None
     least_p: float | None
 
@@ -85,7 +75,7 @@ def completion_p(first: Sequence[bool], second: Sequence[bool], *, paired: bool)
         return None, None
     if not paired:
         counts = (sum(first), len(first)), (sum(second), len(second))
-        return fisher_exact(*counts), fisher_exact((0, len(first)), (len(second), len(second)))
+        return statistics.fisher_exact(*counts), statistics.fisher_exact((0, len(first)), (len(second), len(second)))
     only_first = sum(a and not b for a, b in zip(first, second, strict=True))
     only_second = sum(b and not a for a, b in zip(first, second, strict=True))
     differ = only_first + only_second
@@ -124,25 +114,25 @@ def _by_ranks(first: Sequence[float], second: Sequence[float], *, paired: bool) 
 
 def _means_of_pairs(first: Sequence[float], second: Sequence[float]) -> Effect:
     differences = _differences(first, second)
-    mean = mean_of(differences)
-    p = paired_p(differences)
+    mean = statistics.mean_of(differences)
+    p = statistics.paired_p(differences)
     least = None if p is None else 0.0
     if p == 0:
         # All pairs differ by the same: Student's t would be infinite. Of all signs that they could have had, two are as
         # far out.
         p = least_signed_rank_p(len(differences))
-    return Effect(sum_of([mean]), ratio_of_pairs(first, second), p, least)
+    return Effect(statistics.sum_of([mean]), statistics.ratio_of_pairs(first, second), p, least)
 
 
 def _means_of_groups(first: Sequence[float], second: Sequence[float], *, is_certain: bool) -> Effect:
-    a, b = mean_of(first), mean_of(second)
-    p = difference_p(first, second)
+    a, b = statistics.mean_of(first), statistics.mean_of(second)
+    p = statistics.difference_p(first, second)
     least = None if p is None else 0.0
     if p == 0 and a.sd == 0 == b.sd and not is_certain:
         # No spread on either side: Welch's t would be infinite. Of all divisions into two such groups, two are as far
         # apart.
         p = least_rank_sum_p(a.n, b.n)
-    return Effect(sum_of([b], [a]), ratio_of([b], [a]), p, least)
+    return Effect(statistics.sum_of([b], [a]), statistics.ratio_of([b], [a]), p, least)
 
 
 def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
@@ -156,9 +146,9 @@ def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]
     return differences
 
 
-def _exp(estimate: Estimate) -> Estimate:
+def _exp(estimate: statistics.Estimate) -> statistics.Estimate:
     low, high = (None if end is None else math.exp(end) for end in (estimate.low, estimate.high))
-    return Estimate(math.exp(estimate.number), low, high)
+    return statistics.Estimate(math.exp(estimate.number), low, high)
 
 
 def signed_rank_p(differences: Sequence[float]) -> float:
@@ -186,7 +176,7 @@ def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
     return _two_sided(_sums_of_groups(tuple(sorted(ranks)), len(second)), total)
 
 
-def shift_of_pairs(differences: Sequence[float]) -> Estimate:
+def shift_of_pairs(differences: Sequence[float]) -> statistics.Estimate:
     """The median of all means of two differences (each also with itself); no ends with fewer than 6 pairs, whose least
     p is above 5 %.
     """
@@ -197,7 +187,7 @@ def shift_of_pairs(differences: Sequence[float]) -> Estimate:
     return _median_of(means, _last_in_tail(_sums_of_signs(tuple(range(2, 2 * n + 1, 2)))))
 
 
-def shift_of_groups(first: Sequence[float], second: Sequence[float]) -> Estimate:
+def shift_of_groups(first: Sequence[float], second: Sequence[float]) -> statistics.Estimate:
     """The median of all differences of a value of `second` and one of `first`; no ends where the least p is above 5
     %.
     """
@@ -263,7 +253,7 @@ def _last_in_tail(probabilities: Weights) -> int:
     share, last = 0.0, -1
     for rank, probability in enumerate(probabilities[::2]):
         share += float(probability)
-        if share > (1 - CONFIDENCE) / 2:
+        if share > (1 - statistics.CONFIDENCE) / 2:
             break
         last = rank
     return last
@@ -277,7 +267,7 @@ def _normal_p(distance: float, variance: float) -> float:
     return math.erfc(abs(distance) / math.sqrt(2 * variance)) if variance else 1.0
 
 
-def _median_of(ordered: Sequence[float], last: int) -> Estimate:
+def _median_of(ordered: Sequence[float], last: int) -> statistics.Estimate:
     """The median, with the interval that leaves out the values up to `last` at each end."""
     ends = (None, None) if last < 0 else (ordered[last], ordered[-1 - last])
-    return Estimate(median(ordered), *ends)
+    return statistics.Estimate(median(ordered), *ends)

@@ -10,49 +10,24 @@ import os
 import time
 from collections.abc import Callable
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from scpslab.cli.remaining import LONG_S, Remaining, in_words
 from scpslab.cli.tables import Notes
 from scpslab.engine import INTERACTIVE
-from scpslab.running.events import (
-    CampaignDone,
-    CampaignFailed,
-    CampaignInterrupted,
-    CampaignStarted,
-    CellDone,
-    CellProgress,
-    CellStarted,
-    Event,
-    Note,
-    RunDone,
-    RunFailed,
-    RunInterrupted,
-    RunStarted,
-    Tally,
-)
+from scpslab.running import events
 
 
-class LeftColumn(ProgressColumn):
+class LeftColumn(progress.ProgressColumn):
     """The time that a run still takes."""
 
     def __init__(self, remaining: Remaining) -> None:
         super().__init__()
         self.remaining = remaining
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: progress.Task) -> Text:
         """The time left; a tilde as long as it is only expected."""
         seconds = self.remaining.seconds()
         return Text(
@@ -86,34 +61,34 @@ class ConsoleProgress:
         self.has_forecast, self.is_virtual = False, True
         self._begin(0)
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Shows one event."""
         self.notes.settle()
         match event:
-            case Note():
+            case events.Note():
                 self.notes(event.text, is_under_way=event.is_under_way)
-            case CampaignStarted():
+            case events.CampaignStarted():
                 self.scenarios = event.scenarios
                 self._begin(event.cells)
-            case RunStarted():
+            case events.RunStarted():
                 self._begin_run(event)
-            case CellStarted():
+            case events.CellStarted():
                 self._forecast(event)
-            case CellProgress():
+            case events.CellProgress():
                 self._name(event)
                 self._cell_progress(event)
-            case CellDone():
+            case events.CellDone():
                 self._name(event)
                 self.tally(event)
                 self.remaining.done(event.cell)
                 self._cell_done(event)
-            case CampaignDone() | CampaignInterrupted() | CampaignFailed():
+            case events.CampaignDone() | events.CampaignInterrupted() | events.CampaignFailed():
                 self._end(event)
                 self.scenarios = ()
-            case RunDone() | RunInterrupted() | RunFailed() if not self.scenarios:
+            case events.RunDone() | events.RunInterrupted() | events.RunFailed() if not self.scenarios:
                 self._end(event)
 
-    def _begin_run(self, event: RunStarted) -> None:
+    def _begin_run(self, event: events.RunStarted) -> None:
         # Where time is real, it has no pace.
         self.is_virtual = event.engine not in INTERACTIVE
         if self.scenarios:
@@ -122,32 +97,32 @@ class ConsoleProgress:
         self.has_forecast = False
         self._begin(len(event.cells))
 
-    def _name(self, event: CellProgress | CellDone) -> None:
+    def _name(self, event: events.CellProgress | events.CellDone) -> None:
         """In a campaign, the scenario of a cell and its number among all."""
         if event.scenario in self.scenarios:
             number = self.scenarios.index(event.scenario) + 1
             self.scenario = f"{number} of {len(self.scenarios)} {event.scenario}"
 
     def _begin(self, total: int) -> None:
-        self.total, self.tally, self.scenario, self.started = total, Tally(), "", self.now()
-        self.bar: Progress | None = None
+        self.total, self.tally, self.scenario, self.started = total, events.Tally(), "", self.now()
+        self.bar: progress.Progress | None = None
         self.acked: dict[str, int] = {}
         if total and self.console.is_terminal:
-            self.bar = Progress(
-                SpinnerColumn(),
-                BarColumn(bar_width=30),
-                MofNCompleteColumn(),
-                TextColumn("cells"),
-                TimeElapsedColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn() if self.scenarios or not self.is_here else LeftColumn(self.remaining),
-                TextColumn("{task.description}", markup=False),
+            self.bar = progress.Progress(
+                progress.SpinnerColumn(),
+                progress.BarColumn(bar_width=30),
+                progress.MofNCompleteColumn(),
+                progress.TextColumn("cells"),
+                progress.TimeElapsedColumn(),
+                progress.TextColumn("left"),
+                progress.TimeRemainingColumn() if self.scenarios or not self.is_here else LeftColumn(self.remaining),
+                progress.TextColumn("{task.description}", markup=False),
                 console=self.console,
             )
             self.task = self.bar.add_task("", total=total)
             self.bar.start()
 
-    def _forecast(self, event: CellStarted) -> None:
+    def _forecast(self, event: events.CellStarted) -> None:
         """Says how long a long run takes, once, before its first cell that has no result yet."""
         if not (self.has_forecast or self.scenarios) and self.is_here:
             self.has_forecast = True
@@ -157,18 +132,18 @@ class ConsoleProgress:
                 self.console.print(text, highlight=False, soft_wrap=True)
         self.remaining.started(event.cell)
 
-    def _end(self, event: Event) -> None:
+    def _end(self, event: events.Event) -> None:
         """Shows what was done, or where what is finished is kept."""
         if self.bar:
             self.bar.stop()
-        if isinstance(event, RunDone | CampaignDone):
+        if isinstance(event, events.RunDone | events.CampaignDone):
             self.scenario = ""
             self.console.print(self._summary(), highlight=False)
-        if isinstance(event, RunInterrupted | CampaignInterrupted):
+        if isinstance(event, events.RunInterrupted | events.CampaignInterrupted):
             text = f"interrupted: {self.tally.done} of {self.total} cells are finished, and kept in {event.folder}"
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def _cell_progress(self, event: CellProgress) -> None:
+    def _cell_progress(self, event: events.CellProgress) -> None:
         """Shows how far a cell is: its time, and the most that a connection of it has had acknowledged."""
         if self.bar is None:
             return
@@ -180,7 +155,7 @@ class ConsoleProgress:
         pace = self._pace() if self.tally.done else self.scenario
         self.bar.update(self.task, description="; ".join(filter(None, (pace, now))))
 
-    def _cell_done(self, event: CellDone) -> None:
+    def _cell_done(self, event: events.CellDone) -> None:
         status = event.status
         if self.bar:
             self.bar.update(self.task, advance=1, description=self._pace())

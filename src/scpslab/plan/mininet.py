@@ -8,22 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.core.strict_json import JsonObject
-from scpslab.plan import schema
+from scpslab.plan import schema, values
 from scpslab.plan.schema import Items
-from scpslab.plan.values import (
-    Amount,
-    Interface,
-    Ip,
-    IpWithPrefix,
-    KernelSeed,
-    Label,
-    Mac,
-    Name,
-    Nanoseconds,
-    PlainText,
-    Probability,
-    Rate,
-)
 
 # A guest has so many nodes and links in its memory, and a script has so much to say of what it does without.
 MOST_NODES, MOST_LINKS, MOST_NOTES = 200, 200, 100
@@ -40,36 +26,36 @@ class MininetScript:
     CLI(net) reads.
     """
 
-    file: Name
-    code: PlainText
-    topo: Label | None
+    file: values.Name
+    code: values.PlainText
+    topo: values.Label | None
     test: Test
-    commands: PlainText
-    described: KernelSeed
+    commands: values.PlainText
+    described: values.KernelSeed
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedNode:
     """A node. `gateway`: where its default route leads."""
 
-    name: Name
+    name: values.Name
     kind: Literal["host", "router", "switch"]
-    gateway: Ip | None
+    gateway: values.Ip | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedEnd:
     """Where a link meets a node, and what its interface sends with: Mininet's TCIntf in base units."""
 
-    node: Name
-    interface: Interface
-    ip: IpWithPrefix | None
-    mac: Mac | None
-    rate_bps: Rate | None
-    limit_packets: Amount
-    delay_ns: Nanoseconds
-    jitter_ns: Nanoseconds
-    loss: Probability
+    node: values.Name
+    interface: values.Interface
+    ip: values.IpWithPrefix | None
+    mac: values.Mac | None
+    rate_bps: values.Rate | None
+    limit_packets: values.Amount
+    delay_ns: values.Nanoseconds
+    jitter_ns: values.Nanoseconds
+    loss: values.Probability
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +71,7 @@ class Described:
 
     nodes: Annotated[tuple[DescribedNode, ...], Items(1, MOST_NODES)]
     links: Annotated[tuple[DescribedLink, ...], Items(0, MOST_LINKS)]
-    notes: Annotated[tuple[Label, ...], Items(0, MOST_NOTES)]
+    notes: Annotated[tuple[values.Label, ...], Items(0, MOST_NOTES)]
 
     @classmethod
     def read(cls, fields: object) -> Described:

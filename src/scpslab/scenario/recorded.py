@@ -20,21 +20,11 @@ from scpslab.core.folders import TOPOLOGIES as NAME
 from scpslab.documents.parts import Part
 from scpslab.plan import schema
 from scpslab.plan.topology import Link, Network, OneProduct, Parameter, Parameters
+from scpslab.scenario import topologies
 from scpslab.scenario.cells import Cell
 from scpslab.scenario.load import Scenario
 from scpslab.scenario.model import Values as AxisOfValues
 from scpslab.scenario.paths import Data
-from scpslab.scenario.topologies import (
-    OnDisk,
-    OwnTopology,
-    Topologies,
-    Topology,
-    TopologyError,
-    Values,
-    is_path,
-    of_the_project,
-    wrong_with,
-)
 
 FORMAT: Literal[2] = 2
 AGAIN = "Export the run again."
@@ -85,11 +75,11 @@ class RecordedNetwork(Part):
             links = [self._following(link) for link in plan.links]
             streams = {(link, name): was for link, was, name in self.former}
             network = Network(plan.topology, [*plan.nodes], links, [*plan.serial_links], [], self.roles, streams)
-            said = wrong_with(network)
+            said = topologies.wrong_with(network)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             said = f"found {type(error).__name__}: {error}; expected a network as scpslab records it. {AGAIN}"
         if said:
-            raise TopologyError(f"{NAME}: the network of {self.topology}: {said}")
+            raise topologies.TopologyError(f"{NAME}: the network of {self.topology}: {said}")
         return network
 
     def _following(self, link: Link) -> Link:
@@ -136,8 +126,8 @@ def own_files(scenario: Scenario, cells: Iterable[Cell]) -> OwnFiles:
             (model.topology, _values_of(scenario, model)) for model in (scenario.model, *(cell.model for cell in cells))
         )
     )
-    networks = [(name, dict(values)) for name, values in described if is_path(name)]
-    if not networks or not isinstance(scenario.topologies, OnDisk):
+    networks = [(name, dict(values)) for name, values in described if topologies.is_path(name)]
+    if not networks or not isinstance(scenario.topologies, topologies.OnDisk):
         return NONE
     folder = scenario.path.parent
     files = {name: scenario.topologies.file(name, folder) for name, _ in networks}
@@ -173,7 +163,7 @@ def own_files(scenario: Scenario, cells: Iterable[Cell]) -> OwnFiles:
     return OwnFiles({NAME: text.encode(), **{own.path.name: own.source for own in files.values()}}, renamed)
 
 
-def _recorded(topology: str, values: Values, network: Network) -> dict[str, object]:
+def _recorded(topology: str, values: topologies.Values, network: Network) -> dict[str, object]:
     return {
         "topology": topology,
         "parameters": values,
@@ -194,11 +184,11 @@ def _values_of(scenario: Scenario, model: Any) -> tuple[tuple[str, int | None], 
     return tuple(found.parameters.read(model.parameters).items())
 
 
-def _parameters(own: OwnTopology) -> dict[str, dict[str, object]]:
+def _parameters(own: topologies.OwnTopology) -> dict[str, dict[str, object]]:
     return {name: asdict(parameter) for name, parameter in own.parameters.declared.items()}
 
 
-class Recorded(Topologies):
+class Recorded(topologies.Topologies):
     """Topologies as a run has recorded them. No file is run."""
 
     def __init__(self, content: bytes) -> None:
@@ -208,17 +198,17 @@ class Recorded(Topologies):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(str(step) for step in first["loc"])
-            raise TopologyError(
+            raise topologies.TopologyError(
                 f"{NAME}: {place}: found another value; expected one as scpslab records it ({first['msg']}). {AGAIN}"
             ) from error
         self._networks = [(one.topology, one.parameters, one.described()) for one in self.record.networks]
 
-    def find(self, name: str, folder: Path) -> Topology:
+    def find(self, name: str, folder: Path) -> topologies.Topology:
         """The project's topology, or the record of one."""
-        if not is_path(name):
-            return of_the_project(name, folder)
+        if not topologies.is_path(name):
+            return topologies.of_the_project(name, folder)
         if name not in self.record.files:
-            raise TopologyError(
+            raise topologies.TopologyError(
                 f'found "{name}", of which nothing is recorded; expected one of {", ".join(self.record.files)}. {AGAIN}'
             )
         declared = {
@@ -227,12 +217,12 @@ class Recorded(Topologies):
             if not parameter.moved_to
         }
 
-        def describe(values: Values) -> Network:
+        def describe(values: topologies.Values) -> Network:
             for topology, parameters, network in self._networks:
                 if (topology, parameters) == (name, values):
                     return network
-            raise TopologyError(
+            raise topologies.TopologyError(
                 f'found "{name}" with parameters of which no network is recorded; expected those of the run. {AGAIN}'
             )
 
-        return Topology(Parameters(**declared), describe)
+        return topologies.Topology(Parameters(**declared), describe)

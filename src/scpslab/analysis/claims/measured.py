@@ -11,33 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from scpslab.analysis import statistics
+from scpslab.analysis.claims import model
 from scpslab.analysis.claims.evidence import Evidence, EvidenceRow
-from scpslab.analysis.claims.model import (
-    Arithmetic,
-    ClaimsFile,
-    Completion,
-    Crossover,
-    Difference,
-    Operand,
-    Order,
-    Ratio,
-    Spread,
-    Trend,
-    Value,
-)
 from scpslab.analysis.figures.source import axis_number
-from scpslab.analysis.statistics import (
-    Estimate,
-    Mean,
-    clopper_pearson,
-    difference_p,
-    fisher_exact,
-    holm,
-    mean_of,
-    ratio_of,
-    spread_of,
-    sum_of,
-)
 from scpslab.documents.quantities import AxisValue
 
 SIGNIFICANT = 0.05
@@ -71,7 +48,7 @@ class Measured:
     """
 
     text: str
-    estimate: Estimate | None = None
+    estimate: statistics.Estimate | None = None
     agrees: bool = False
     steps: tuple[Step, ...] = ()
     is_missing: bool = False
@@ -95,23 +72,23 @@ class Measurements:
 class Cells:
     """The cells that a check can look at: of the series of a file, in columns that have the values `at`."""
 
-    file: ClaimsFile
+    file: model.ClaimsFile
     evidence: Evidence
     at: Mapping[str, tuple[AxisValue, ...]]
 
-    def rows(self, operand: Operand, metric: str | None = None) -> tuple[EvidenceRow, ...]:
+    def rows(self, operand: model.Operand, metric: str | None = None) -> tuple[EvidenceRow, ...]:
         """The rows of an operand, each cell once."""
         series = self.file.series[operand.series]
         return self.evidence.select(series, {**operand.at, **self.at}, operand.metric or metric)
 
-    def sample(self, operand: Operand, metric: str | None) -> Measurements:
+    def sample(self, operand: model.Operand, metric: str | None) -> Measurements:
         """The values of the operand's metric, or of `metric`."""
         name, rows = operand.metric or metric, self.rows(operand, metric)
         done = [row for row in rows if row.values.has_completed]
         values = tuple(row.values.numbers[name] for row in done if name in row.values.numbers)
         return Measurements(values, len(done), len(rows) - len(done))
 
-    def samples(self, operands: Sequence[Operand], metric: str) -> list[Measurements]:
+    def samples(self, operands: Sequence[model.Operand], metric: str) -> list[Measurements]:
         """The values of all operands.
 
         Raises:
@@ -124,13 +101,13 @@ class Cells:
                 raise MissingError(self.absent(operand) + lacks)
         return samples
 
-    def along(self, operand: Operand, axis: str) -> list[tuple[float, Cells]]:
+    def along(self, operand: model.Operand, axis: str) -> list[tuple[float, Cells]]:
         """The numbers that an axis has among the operand's cells, rising, with the cells there."""
         texts = {row.values.get(axis, "") for row in self.rows(operand)}
         numbers = sorted((number, text) for text in texts if (number := axis_number(text)) is not None)
         return [(number, replace(self, at={**self.at, axis: (text,)})) for number, text in numbers]
 
-    def absent(self, operand: Operand) -> str:
+    def absent(self, operand: model.Operand) -> str:
         """The cells of an operand, as cells that are not there."""
         series = self.file.series[operand.series]
         wanted = {**series.where, **operand.at, **self.at}
@@ -146,33 +123,33 @@ def measure(check: Any, cells: Cells) -> Measured:
         return Measured(str(error), is_missing=True)
 
 
-def value(check: Value, cells: Cells) -> Measured:
+def value(check: model.Value, cells: Cells) -> Measured:
     """The mean of a metric."""
     samples = cells.samples([check.of], check.metric)
-    return _said(sum_of(_means(samples)), samples)
+    return _said(statistics.sum_of(_means(samples)), samples)
 
 
-def ratio(check: Ratio, cells: Cells) -> Measured:
+def ratio(check: model.Ratio, cells: Cells) -> Measured:
     """Means over means."""
     samples = cells.samples([*check.of, *check.to], check.metric)
     over, under = _means(samples)[: len(check.of)], _means(samples)[len(check.of) :]
-    estimate = ratio_of(over, under)
+    estimate = statistics.ratio_of(over, under)
     if estimate is None:
         raise MissingError(f"{check.metric}: found a mean that is not above 0; a ratio needs means above 0")
     products = (" * ".join(shown(mean.mean or 0.0) for mean in means) for means in (over, under))
     return _said(estimate, samples, " against ".join(products))
 
 
-def difference(check: Difference, cells: Cells) -> Measured:
+def difference(check: model.Difference, cells: Cells) -> Measured:
     """Means less means."""
     samples = cells.samples([*check.of, *check.minus], check.metric)
-    return _said(sum_of(_means(samples)[: len(check.of)], _means(samples)[len(check.of) :]), samples)
+    return _said(statistics.sum_of(_means(samples)[: len(check.of)], _means(samples)[len(check.of) :]), samples)
 
 
-def spread(check: Spread, cells: Cells) -> Measured:
+def spread(check: model.Spread, cells: Cells) -> Measured:
     """The coefficient of variation."""
     samples = cells.samples([check.of], check.metric)
-    estimate = spread_of(samples[0].values)
+    estimate = statistics.spread_of(samples[0].values)
     if estimate is None and len(samples[0].values) < 2:
         raise MissingError("found one repeat; a spread needs at least two")
     if estimate is None:
@@ -180,7 +157,7 @@ def spread(check: Spread, cells: Cells) -> Measured:
     return _said(estimate, samples)
 
 
-def completion(check: Completion, cells: Cells) -> Measured:
+def completion(check: model.Completion, cells: Cells) -> Measured:
     """The share of completed transfers in percent.
 
     It agrees if it is in the band, or if the test finds no difference from the paper's count.
@@ -188,25 +165,25 @@ def completion(check: Completion, cells: Cells) -> Measured:
     sample = cells.sample(check.of, None)
     if not sample.ended:
         raise MissingError(cells.absent(check.of))
-    low, high = (PERCENT * end for end in clopper_pearson(sample.completed, sample.ended))
+    low, high = (PERCENT * end for end in statistics.clopper_pearson(sample.completed, sample.ended))
     text = f"{sample.completed} of {sample.ended} completed, {shown(low)} to {shown(high)} %"
     agrees = False
     if check.paper_count:
-        p = fisher_exact((sample.completed, sample.ended), check.paper_count)
+        p = statistics.fisher_exact((sample.completed, sample.ended), check.paper_count)
         agrees = p >= SIGNIFICANT
         text += f"; compared with the paper's {check.paper_count[0]} of {check.paper_count[1]}: p = {p:.2g}"
-    return Measured(text, Estimate(PERCENT * sample.completed / sample.ended, low, high), agrees)
+    return Measured(text, statistics.Estimate(PERCENT * sample.completed / sample.ended, low, high), agrees)
 
 
-def crossover(check: Crossover, cells: Cells) -> Measured:
+def crossover(check: model.Crossover, cells: Cells) -> Measured:
     """The place where the ratio of two curves passes the threshold for good; the interval of the ratio gives the
     interval of that place.
     """
-    points: list[tuple[float, Estimate]] = []
+    points: list[tuple[float, statistics.Estimate]] = []
     samples: list[Measurements] = []
     for number, here in cells.along(check.of, check.along):
         pair = [here.sample(operand, check.metric) for operand in (check.of, check.to)]
-        estimate = ratio_of(_means(pair[:1]), _means(pair[1:]))
+        estimate = statistics.ratio_of(_means(pair[:1]), _means(pair[1:]))
         if number > 0 and estimate is not None:
             points.append((number, estimate))
             samples += pair
@@ -214,7 +191,7 @@ def crossover(check: Crossover, cells: Cells) -> Measured:
         short = (operand for operand in (check.of, check.to) if len(cells.along(operand, check.along)) < 2)
         raise MissingError(f"{cells.absent(next(short, check.of))} at least at two values of {check.along}")
     crossing, first, last = (_place(points, name, check.ratio) for name in ENDS)
-    estimate = Estimate(crossing or 0.0, first, last)
+    estimate = statistics.Estimate(crossing or 0.0, first, last)
     if 0 < estimate.number < math.inf:
         return _said(estimate, samples)
     curve = ", ".join(f"{number:g}: {found.number:.3g}" for number, found in points)
@@ -222,21 +199,21 @@ def crossover(check: Crossover, cells: Cells) -> Measured:
     return Measured(f"if anywhere, {side}; the ratio by {check.along}: {curve}", estimate)
 
 
-def arithmetic(check: Arithmetic, _cells: Cells) -> Measured:
+def arithmetic(check: model.Arithmetic, _cells: Cells) -> Measured:
     """A product over a product."""
     number = check.number
     above, below = (" * ".join(f"{item:g}" for item in items) for items in (check.multiply, check.divide))
     text = f"{above}{f' / ({below})' if below else ''} = {shown(number)}"
-    return Measured(text, Estimate(number, number, number))
+    return Measured(text, statistics.Estimate(number, number, number))
 
 
-def order(check: Order, cells: Cells) -> Measured:
+def order(check: model.Order, cells: Cells) -> Measured:
     """From each operand to the next."""
     samples = cells.samples(check.rising, check.metric)
     return _relation(samples, [_step(*pair) for pair in pairwise(samples)], " < ")
 
 
-def trend(check: Trend, cells: Cells) -> Measured:
+def trend(check: model.Trend, cells: Cells) -> Measured:
     """Along the axis; only the difference between the ends must be certain."""
     samples = [here.sample(check.of, check.metric) for _, here in cells.along(check.of, check.along)]
     samples = [sample for sample in samples if sample.values]
@@ -266,7 +243,7 @@ def decide(measured: Sequence[Measured]) -> list[bool | None]:
 
     Holm's correction covers all of them.
     """
-    corrected = iter(holm([1.0 if step.p is None else step.p for item in measured for step in item.steps]))
+    corrected = iter(statistics.holm([1.0 if step.p is None else step.p for item in measured for step in item.steps]))
     decided: list[bool | None] = []
     for item in measured:
         certain = [(step, next(corrected) < SIGNIFICANT) for step in item.steps]
@@ -286,8 +263,8 @@ def shown(number: float) -> str:
     return f"{number:.3g}"
 
 
-def _means(samples: Sequence[Measurements]) -> list[Mean]:
-    return [mean_of(sample.values) for sample in samples]
+def _means(samples: Sequence[Measurements]) -> list[statistics.Mean]:
+    return [statistics.mean_of(sample.values) for sample in samples]
 
 
 def _repeats(samples: Sequence[Measurements]) -> str:
@@ -295,7 +272,7 @@ def _repeats(samples: Sequence[Measurements]) -> str:
     return f"n = {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'}"
 
 
-def _said(estimate: Estimate | None, samples: Sequence[Measurements], how: str = "") -> Measured:
+def _said(estimate: statistics.Estimate | None, samples: Sequence[Measurements], how: str = "") -> Measured:
     """The number in words: with its interval and the numbers of completed and incomplete transfers."""
     if estimate is None:
         raise MissingError("no values")
@@ -309,18 +286,20 @@ def _said(estimate: Estimate | None, samples: Sequence[Measurements], how: str =
 def _step(first: Measurements, second: Measurements, *, is_needed: bool = True) -> Step:
     """The rise from one sample's mean to another's."""
     before, after = _means([first, second])
-    return Step((after.mean or 0.0) - (before.mean or 0.0), difference_p(first.values, second.values), is_needed)
+    return Step(
+        (after.mean or 0.0) - (before.mean or 0.0), statistics.difference_p(first.values, second.values), is_needed
+    )
 
 
 def _relation(samples: Sequence[Measurements], steps: Sequence[Step], between: str) -> Measured:
     means = [mean.mean or 0.0 for mean in _means(samples)]
     known = [step.p for step in steps if step.is_needed and step.p is not None]
     worst = f"p = {max(known):.2g}" if known else "one repeat has no spread"
-    ends = Estimate(means[-1] / means[0], None, None) if means[0] else None
+    ends = statistics.Estimate(means[-1] / means[0], None, None) if means[0] else None
     return Measured(f"{between.join(map(shown, means))}, {_repeats(samples)}, {worst}", ends, steps=tuple(steps))
 
 
-def _place(points: Sequence[tuple[float, Estimate]], end: str, threshold: float) -> float | None:
+def _place(points: Sequence[tuple[float, statistics.Estimate]], end: str, threshold: float) -> float | None:
     """The place where the curve, straight between points on logarithmic axes, rises above the threshold for good: 0 if
     it is nowhere below, infinite if it ends below; None if a point has no such end.
     """

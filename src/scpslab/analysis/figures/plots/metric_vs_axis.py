@@ -15,17 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 from pydantic import model_validator
 
-from scpslab.analysis.figures.canvas import (
-    MODEL_PREFIX,
-    MUTED,
-    PAPER_COLOUR,
-    PAPER_MARKERS,
-    PAPER_PREFIX,
-    colour,
-    line_style,
-    marker,
-    new_panels,
-)
+from scpslab.analysis.figures import canvas
 from scpslab.analysis.figures.model_curves import METRICS, OF_LOSSES, TITLES, Path, path_of
 from scpslab.analysis.figures.model_curves import MODELS as MODEL_CURVES
 from scpslab.analysis.figures.recipe import PaperSeries, Recipe
@@ -112,13 +102,13 @@ class MetricVsAxis(Recipe):
         around = words(self, cells, _caption(self, source.run_dir.name, groups, pooled))
         sentences = mark_sentences(self, list(marks.values()), around.caption)
         around = replace(around, caption=" ".join([around.caption, *sentences]))
-        with new_panels(around, list(panels)) as (figure, drawn):
+        with canvas.new_panels(around, list(panels)) as (figure, drawn):
             for (name, own), axes in zip(panels.items(), drawn, strict=True):
                 _draw_series(axes, self, keys, own, position)
                 if self.models:
                     _draw_models(axes, self, source, in_panel[name], position)
                 for index, mark in enumerate(marks[name]):
-                    _draw_paper(axes, mark, position, PAPER_MARKERS[index % len(PAPER_MARKERS)])
+                    _draw_paper(axes, mark, position, canvas.PAPER_MARKERS[index % len(canvas.PAPER_MARKERS)])
             # The panels share their axes: set the limits when all of them have their content.
             for axes in drawn:
                 _finish(axes, self, position)
@@ -242,10 +232,10 @@ def _draw_models(
         axes.plot(
             [position(number) for number in numbers],
             values,
-            color=MUTED,
-            linestyle=line_style(index + 1),
+            color=canvas.MUTED,
+            linestyle=canvas.line_style(index + 1),
             linewidth=1.1,
-            label=MODEL_PREFIX + TITLES[model],
+            label=canvas.MODEL_PREFIX + TITLES[model],
         )
 
 
@@ -300,10 +290,10 @@ def _draw_series(
             [middle / by for _, middle, *_ in drawn],
             yerr=[[abs(middle / by - ends[side] / by) for _, middle, ends, _ in drawn] for side in (0, 1)],
             label=", ".join(group_key) or recipe.metric,
-            color=colour(colour_at),
-            marker=marker(colour_at),
-            markerfacecolor=colour(colour_at) if style_at % 2 == 0 else "white",
-            linestyle=line_style(style_at),
+            color=canvas.colour(colour_at),
+            marker=canvas.marker(colour_at),
+            markerfacecolor=canvas.colour(colour_at) if style_at % 2 == 0 else "white",
+            linestyle=canvas.line_style(style_at),
         )
         for x, middle, _, group in drawn:
             if group.completed < _ended(group):
@@ -315,7 +305,7 @@ def _draw_series(
                     xytext=(aside, 6),
                     textcoords="offset points",
                     fontsize=7.5,
-                    color=colour(colour_at),
+                    color=canvas.colour(colour_at),
                     ha=side,
                 )
 
@@ -359,19 +349,19 @@ def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group], pooled: Se
     return " ".join(sentences)
 
 
-def _draw_paper(axes: Axes, mark: Mark, position: _Positions, marker: str) -> None:
+def _draw_paper(axes: Axes, mark: Mark, position: _Positions, sign: str) -> None:
     if not mark.points:
         return
     axes.plot(
         [position(x) for x, _ in mark.points],
         [y for _, y in mark.points],
         linestyle="none",
-        marker="v" if mark.paper.is_upper_bound else marker,
+        marker="v" if mark.paper.is_upper_bound else sign,
         markersize=9,
         markerfacecolor="none",
-        markeredgecolor=PAPER_COLOUR,
+        markeredgecolor=canvas.PAPER_COLOUR,
         markeredgewidth=1.3,
-        label=PAPER_PREFIX + mark.paper.label,
+        label=canvas.PAPER_PREFIX + mark.paper.label,
         zorder=5,
     )
 
