@@ -222,11 +222,8 @@ def _independent(metrics: Iterable[str]) -> tuple[str, ...]:
 
 def plans_of(results: Results) -> dict[str, Plan]:
     """The plans of a run's cells by their id; none if the folder has no cells any more."""
-    return (
-        {cell.id: cell.plan for cell in open_run(results.run_dir).cells}
-        if RunFolder(results.run_dir).planned_cells()
-        else {}
-    )
+    has_cells = RunFolder(results.run_dir).planned_cells()
+    return {cell.id: cell.plan for cell in open_run(results.run_dir).cells} if has_cells else {}
 
 
 def _compare(

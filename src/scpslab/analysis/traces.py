@@ -153,25 +153,14 @@ def time_sequence(flow: Flow, title: str) -> str:
         flow.t_s.tolist(), flow.seq.tolist(), flow.end.tolist(), flow.is_repeated.tolist(), strict=True
     ):
         at = f"{t_s:.6f}"
-        drawn = [
-            "red" if is_repeated else "white",
-            f"darrow {at} {seq}",
-            f"uarrow {at} {end}",
-            f"line {at} {seq} {at} {end}",
-        ]
+        arrows = [f"darrow {at} {seq}", f"uarrow {at} {end}", f"line {at} {seq} {at} {end}"]
+        drawn = ["red" if is_repeated else "white", *arrows]
         events.append((t_s, 1, [*drawn, f"atext {at} {end}", "R"] if is_repeated else drawn))
     acks = list(zip(flow.ack_t_s.tolist(), flow.ack.tolist(), (flow.ack + flow.window_bytes).tolist(), strict=True))
     for before, after in pairwise(acks):
-        events.append(
-            (
-                after[0],
-                0,
-                [
-                    *_stair("green", before[0], before[1], after[0], after[1]),
-                    *_stair("yellow", before[0], before[2], after[0], after[2]),
-                ],
-            )
-        )
+        acked = _stair("green", before[0], before[1], after[0], after[1])
+        window = _stair("yellow", before[0], before[2], after[0], after[2])
+        events.append((after[0], 0, [*acked, *window]))
     for t_s, left, right in zip(flow.sack_t_s.tolist(), flow.sack_left.tolist(), flow.sack_right.tolist(), strict=True):
         events.append((t_s, 2, ["purple", f"line {t_s:.6f} {left} {t_s:.6f} {right}"]))
     for _, _, drawn in sorted(events, key=lambda event: event[:2]):

@@ -76,20 +76,15 @@ Jobs = Annotated[
     typer.Option(parser=_jobs, metavar="NUMBER", help="Number of cells to run at a time. Default: one per core."),
 ]
 runs = completed(lambda: ["last", *(folder.name for folder in RUNS.glob("*-*"))])
-RunArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN", help='A run folder, its name under runs/, or "last" for the newest.', autocompletion=runs
-    ),
-]
-RunOrCampaign = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help='A run or campaign: a folder, its name under runs/, or "last" for the newest.',
-        autocompletion=runs,
-    ),
-]
+
+
+def _named_run(what: str) -> Any:
+    said = f'{what}, its name under runs/, or "last" for the newest.'
+    return typer.Argument(metavar="RUN", help=said, autocompletion=runs)
+
+
+RunArgument = Annotated[str, _named_run("A run folder")]
+RunOrCampaign = Annotated[str, _named_run("A run or campaign: a folder")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

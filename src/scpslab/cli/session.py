@@ -40,13 +40,7 @@ def transcript(
             if step["do"] == "interrupted":
                 events.append({**last, "required": False})
     head = {"kind": "scenario", "version": 1, "title": f"A session on {topology}", "topology": topology}
-    body = {
-        **head,
-        **said,
-        **({"hosts": hosts} if hosts else {}),
-        "events": events,
-    }
-    return written(body)
+    return written({**head, **said, **({"hosts": hosts} if hosts else {}), "events": events})
 
 
 def new_folder() -> Path:

@@ -226,21 +226,13 @@ def _counted(number: int, value: object) -> str:
 def _shown(value: object) -> str:
     if value is None:
         return "nothing"
-    if isinstance(value, Mapping | list | tuple) and not value:
-        return "no keys" if isinstance(value, Mapping) else "an empty list"
+    if isinstance(value, Mapping):
+        return "keys with values" if value else "no keys"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
     if isinstance(value, bool):
         return str(value).lower()
-    text = (
-        "keys with values"
-        if isinstance(value, Mapping)
-        else "a list"
-        if isinstance(value, list | tuple)
-        else f'"{value}"'
-        if isinstance(value, str)
-        else f"the date {value}"
-        if isinstance(value, date)
-        else repr(value)
-    )
+    text = f'"{value}"' if isinstance(value, str) else f"the date {value}" if isinstance(value, date) else repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 

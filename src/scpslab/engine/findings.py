@@ -210,23 +210,17 @@ def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
     if allowed:
         return Finding(name, "ok", "allowed")
     share = "share a cache folder that was built elsewhere (docs/platforms.md)"
-    fix = (
-        f"{where.run_command} --cap-add SYS_ADMIN, as root, for {SETUP}; or {share}"
-        if where.run_command
-        else f"allow mounts for {SETUP}; or {share}"
-    )
+    allow = f"{where.run_command} --cap-add SYS_ADMIN, as root," if where.run_command else "allow mounts"
+    fix = f"{allow} for {SETUP}; or {share}"
     return Finding(name, "warning" if built else "missing", "refused: the guest image cannot be built here", fix)
 
 
 def images() -> Finding:
     """Kernel, guest image and programs built?"""
-    if not (missing := _unbuilt()):
-        return Finding(
-            "images",
-            "ok",
-            ", ".join(dict.fromkeys(str(path.parents[2]) for part in PARTS if (path := find(part, cache_dir())))),
-        )
-    return Finding("images", "missing", "not built: " + ", ".join(missing), SETUP)
+    if missing := _unbuilt():
+        return Finding("images", "missing", "not built: " + ", ".join(missing), SETUP)
+    caches = dict.fromkeys(str(path.parents[2]) for part in PARTS if (path := find(part, cache_dir())))
+    return Finding("images", "ok", ", ".join(caches))
 
 
 def published() -> Finding:
@@ -329,11 +323,8 @@ def judge_other_folder(folder: Path, free_bytes: int, trouble: str, *, can_hold_
 
     `trouble`: why it is not; "" where that has too little room, or another folder is asked for.
     """
-    why = (
-        "SCPSLAB_MEMORY names it"
-        if os.environ.get("SCPSLAB_MEMORY")
-        else f"{MEMORY_FOLDER} {trouble or 'has too little room'}"
-    )
+    is_named = os.environ.get("SCPSLAB_MEMORY")
+    why = "SCPSLAB_MEMORY names it" if is_named else f"{MEMORY_FOLDER} {trouble or 'has too little room'}"
     found = f"{free_bytes / 1e9:.1f} GB free in {folder}: {why}"
     if free_bytes < memory.NEEDED_BYTES:
         fix = "small cells run; scpslab run --jobs 1"

@@ -170,11 +170,8 @@ def _restore_allowed(lab: str) -> None:
     if not note.exists():
         return
     others = [other for other in labs() if other != lab]
-    if not others:
-        ALLOWED.write_text(note.read_text())
-    else:
-        keeper = STATE / others[0] / ALLOWED_BEFORE
-        keeper.write_text(note.read_text())
+    keeper = STATE / others[0] / ALLOWED_BEFORE if others else ALLOWED
+    keeper.write_text(note.read_text())
 
 
 PYTHON = "/usr/bin/python3"

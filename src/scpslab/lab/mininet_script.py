@@ -396,12 +396,8 @@ def serve(cell: Prepared, script: MininetScript) -> None:
     """Runs the script, in a process of its own."""
     Net.cell, Net.script, Net.real = cell, script, cell.network.mininet if script.described else None
     mininet.net.Mininet, mininet.cli.CLI, mininet.clean.cleanup = Net, prompt, lambda: None
-    mininet.link.Link, mininet.link.TCLink, mininet.link.TCULink, mininet.link.OVSLink = (
-        PlainLink,
-        ShapedLink,
-        ShapedLink,
-        PlainLink,
-    )
+    mininet.link.Link = mininet.link.OVSLink = PlainLink
+    mininet.link.TCLink = mininet.link.TCULink = ShapedLink
     for name in CONTROLLERS:
         setattr(mininet.node, name, Ignored)
     random.seed(script.code)

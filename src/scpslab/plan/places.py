@@ -23,11 +23,9 @@ def unknown(at: KeyPath, found: str, known: Iterable[str]) -> Problem:
 
 def listed(names: Sequence[str]) -> str:
     """The first of some names."""
-    return (
-        ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-        if names
-        else "none, for there is none"
-    )
+    if not names:
+        return "none, for there is none"
+    return ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
 
 
 def twice(named: Iterable[tuple[At, Named]]) -> Iterator[tuple[At, Named]]:

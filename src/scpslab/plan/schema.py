@@ -331,13 +331,8 @@ def _list(inner: tuple[Any, ...], rules: tuple[Any, ...]) -> Form:
     sizes = next(
         (rule for rule in rules if isinstance(rule, Items)), Items() if is_open else Items(len(forms), len(forms))
     )
-    what = (
-        "a list"
-        if sizes == Items()
-        else f"a list of {sizes.least}"
-        if sizes.least == sizes.most
-        else f"a list of {sizes.least} to {sizes.most}"
-    )
+    number = f"{sizes.least}" if sizes.least == sizes.most else f"{sizes.least} to {sizes.most}"
+    what = "a list" if sizes == Items() else f"a list of {number}"
 
     def take(value: Any, around: Mapping[str, Any]) -> Any:
         if not isinstance(value, list) or not sizes.least <= len(value) <= sizes.most:

@@ -346,11 +346,8 @@ def held(folder: Path) -> Iterator[None]:
         except BlockingIOError as error:
             raise UsageError(f"{folder}: found {_holder(descriptor)}, or choose another folder with --out.") from error
         os.ftruncate(descriptor, 0)
-        os.pwrite(
-            descriptor,
-            (json.dumps({"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}) + "\n").encode(),
-            0,
-        )
+        holder = {"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+        os.pwrite(descriptor, f"{json.dumps(holder)}\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)

@@ -310,15 +310,11 @@ def _messages(path: Path, line: int) -> Iterator[None]:
         # What scpslab itself finds in a description has the shape of our messages already.
         is_ours = isinstance(error, ValueError) and Path(frames[-1].filename).is_relative_to(PACKAGE)
         said = " ".join(str(error).split())
-        ours = said if said.endswith((".", "?")) else f"{said}. Correct the line."
-        found = (
-            ours
-            if is_ours
-            else (
-                f"found {type(error).__name__}{': ' if said else ''}{said}; expected a description of a network. "
-                "Correct the file."
-            )
-        )
+        if is_ours:
+            found = said if said.endswith((".", "?")) else f"{said}. Correct the line."
+        else:
+            what = f"{type(error).__name__}{': ' if said else ''}{said}"
+            found = f"found {what}; expected a description of a network. Correct the file."
         raise TopologyError(f"{place}: {found}") from error
 
 

@@ -109,42 +109,25 @@ class Sheet:
     `columns`: numbers of columns of a legend, and the letters up to which labels fit into so many.
     """
 
-    width: float
-    left: float
-    title: float
-    title_points: float
-    title_letters: int
-    title_line: float
-    conditions_points: float
-    conditions_letters: int
-    caption_points: float
-    caption_letters: int
-    line: float
-    top: float
-    caption_margin: float
-    legend_line: float
-    legend_margin: float
-    columns: tuple[tuple[int, int], ...]
+    width: float = 8.0
+    left: float = 0.88
+    title: float = 0.17
+    title_points: float = 12
+    title_letters: int = 1000
+    title_line: float = 0.21
+    conditions_points: float = 9
+    conditions_letters: int = 118
+    caption_points: float = 8
+    caption_letters: int = 130
+    line: float = 0.145
+    top: float = 0.265
+    caption_margin: float = 0.1
+    legend_line: float = 0.195
+    legend_margin: float = 0.12
+    columns: tuple[tuple[int, int], ...] = ((4, 18), (3, 28), (2, 48))
 
 
-PAGE = Sheet(
-    width=8.0,
-    left=0.88,
-    title=0.17,
-    title_points=12,
-    title_letters=1000,
-    title_line=0.21,
-    conditions_points=9,
-    conditions_letters=118,
-    caption_points=8,
-    caption_letters=130,
-    line=0.145,
-    top=0.265,
-    caption_margin=0.1,
-    legend_line=0.195,
-    legend_margin=0.12,
-    columns=((4, 18), (3, 28), (2, 48)),
-)
+PAGE = Sheet()
 # Narrow, so that its letters are legible on a phone.
 STACK = Sheet(
     width=5.6,

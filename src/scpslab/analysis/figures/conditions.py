@@ -195,11 +195,8 @@ def _transport_at(plan: Plan, transfer: Traffic, name: str) -> str:
     if STACKS[node.stack] is not KERNEL:
         return f"stack {node.stack}"
     of_kernel = transfer.own_control or node.sysctls.get("net.ipv4.tcp_congestion_control")
-    return (
-        f"kernel TCP, {of_kernel}"
-        if of_kernel and hasattr(transfer, "bytes_") and not getattr(transfer, "udp_rate_bps", None)
-        else ""
-    )
+    is_tcp = hasattr(transfer, "bytes_") and not getattr(transfer, "udp_rate_bps", None)
+    return f"kernel TCP, {of_kernel}" if of_kernel and is_tcp else ""
 
 
 def _errors(plan: Plan, hops: Way) -> list[Errors]:

@@ -27,11 +27,9 @@ TRY = (
 def machine_trouble() -> str:
     """Why no lab kernel can run on a machine of this kind; "" if it can."""
     kind = (platform.system(), platform.machine())
-    return (
-        ""
-        if kind == ("Linux", LAB_KERNEL_MACHINE)
-        else f"this is a machine of type {' '.join(kind)}, and the lab kernel is a program for x86-64 Linux"
-    )
+    if kind == ("Linux", LAB_KERNEL_MACHINE):
+        return ""
+    return f"this is a machine of type {' '.join(kind)}, and the lab kernel is a program for x86-64 Linux"
 
 
 def trouble() -> str:

@@ -276,11 +276,8 @@ def _places(plans: Sequence[Plan]) -> tuple[dict[str, tuple[int, int]], dict[str
     places: dict[str, tuple[int, int]] = {}
     hidden: dict[str, int] = {}
     for name, column in columns.items():
-        row = (
-            0
-            if name in path
-            else 1 + max((row for there, row in places.values() if there == column - first), default=0)
-        )
+        above = [row for there, row in places.values() if there == column - first]
+        row = 0 if name in path else 1 + max(above, default=0)
         if row < MOST_IN_A_COLUMN:
             places[name] = (column - first, row)
         else:

@@ -101,14 +101,8 @@ def _block(plan: Plan, found: Flow) -> str:
 def _row(plan: Plan, hop: Hop) -> tuple[str, ...]:
     direction = hop.direction
     rate = NOTHING if direction.rate_bps is None else units.text("rate", direction.rate_bps)
-    return (
-        f"{hop.link.name}.{direction.name}",
-        direction.from_,
-        direction.to,
-        rate,
-        delay_text(hop),
-        errors_text(plan.cell.errors(*hop.place)),
-    )
+    way = f"{hop.link.name}.{direction.name}", direction.from_, direction.to
+    return *way, rate, delay_text(hop), errors_text(plan.cell.errors(*hop.place))
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
