@@ -320,7 +320,9 @@ impl Endpoint {
     /// on for two round trips can answer.
     pub fn abort_all(&mut self, now: Instant) {
         self.listeners = Listeners::default();
-        for c in self.connections.table.iter().filter(|c| c.control.state.is_synchronised()) {
+        // Who waits for old segments to die owes its peer nothing.
+        let has_peer = |state: State| state.is_synchronised() && state != State::TimeWait;
+        for c in self.connections.table.iter().filter(|c| has_peer(c.control.state)) {
             let wait = c.outbound.path.srtt().unwrap_or_default();
             self.questions.note((c.control.local, c.control.remote), 0, now + wait);
         }
