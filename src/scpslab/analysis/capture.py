@@ -37,19 +37,11 @@ PCAPNG_MAGIC = 0x0A0D0D0A
 LARGEST_RECORD_BYTES = 262144  # libpcap's own largest snap length; anything above is not a record header
 ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LINUX_SLL, IPV4, LINUX_SLL2 = 1, 12, 14, 101, 113, 228, 276
 # Bytes before the IP header, and where in them the EtherType stands (None: the link type carries IP alone).
-LINK_HEADERS = {
-    ETHERNET: (14, 12),
-    LINUX_SLL: (16, 14),
-    LINUX_SLL2: (20, 0),
-    RAW: (0, None),
-    RAW_BSD: (0, None),
-    RAW_OPENBSD: (0, None),
-    IPV4: (0, None),
-}
+LINK_HEADERS: dict[int, tuple[int, int | None]] = {ETHERNET: (14, 12), LINUX_SLL: (16, 14), LINUX_SLL2: (20, 0)}
+LINK_HEADERS |= dict.fromkeys((RAW, RAW_BSD, RAW_OPENBSD, IPV4), (0, None))
 ETHERTYPE_IPV4, VLAN_TAGS = 0x0800, (0x8100, 0x88A8)
-TIMESTAMP_PATTERN = (
-    0x0101080A  # no-op, no-op, kind 8, length 10: what every packet of a timestamped connection starts its options with
-)
+# No-op, no-op, kind 8, length 10: what every packet of a timestamped connection starts its options with.
+TIMESTAMP_PATTERN = 0x0101080A
 SACK_PATTERN = 0x01010502  # no-op, no-op, kind 5; with the bytes of its blocks it is the option's head
 
 

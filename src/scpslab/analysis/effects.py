@@ -97,19 +97,11 @@ def _by_ranks(first: Sequence[float], second: Sequence[float], *, paired: bool) 
     if paired:
         differences = _differences(first, second)
         ratio = _exp(shift_of_pairs(_differences(*logarithms))) if logarithms else None
-        return Effect(
-            shift_of_pairs(differences),
-            ratio,
-            signed_rank_p(differences),
-            least_signed_rank_p(len(differences)),
-        )
+        least_p = least_signed_rank_p(len(differences))
+        return Effect(shift_of_pairs(differences), ratio, signed_rank_p(differences), least_p)
     ratio = _exp(shift_of_groups(*logarithms)) if logarithms else None
-    return Effect(
-        shift_of_groups(first, second),
-        ratio,
-        rank_sum_p(first, second),
-        least_rank_sum_p(len(first), len(second)),
-    )
+    least_p = least_rank_sum_p(len(first), len(second))
+    return Effect(shift_of_groups(first, second), ratio, rank_sum_p(first, second), least_p)
 
 
 def _means_of_pairs(first: Sequence[float], second: Sequence[float]) -> Effect:
