@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -16,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from scpslab.core.choices import one_of
 from scpslab.core.problems import KeyPath
-from scpslab.documents.parts import NewerVersionError, OneOfKinds, PartOfKinds, UnlikeError
+from scpslab.documents.parts import NewerVersionError, OneOf, OneOfKinds, PartOfKinds, UnlikeError
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import Form, read_yaml
 
@@ -33,6 +34,14 @@ EXPECTED = {
     "tuple_type": "a list",
     "finite_number": "a finite number",
     "invalid_key": "a word as key",
+}
+# Bounds in words, and the key of pydantic's context that has the number.
+BOUNDS = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+    "multiple_of": ("a multiple of", "multiple_of"),
 }
 # Of these values the length is wrong.
 OF_LENGTH = ("too_short", "too_long", "string_too_short", "string_too_long")
@@ -179,8 +188,7 @@ def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseMod
     if kind == "missing":
         return "found nothing; expected this key. Add it."
     if kind in ("literal_error", "union_tag_invalid"):
-        choices = context.get("expected") or context.get("expected_tags") or ""
-        words = [word.strip(" '") for word in choices.replace(" or ", ",").split(",")]
+        words = _words_at(_data_path(problem, data), data, model)
         value = found.get(_tag_of(problem)) if kind == "union_tag_invalid" and isinstance(found, Mapping) else found
         return f"found {_shown(value)}; {one_of(value, words)}"
     if kind == "union_tag_not_found":
@@ -191,7 +199,9 @@ def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseMod
 
 
 def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) -> str:
-    keys = _keys_at(at[:-1], data, model)
+    keys = sorted(
+        {field.alias or name for found in _models_at(at[:-1], data, model) for name, field in _fields(found).items()}
+    )
     if at[-1] in keys:
         # A key of another form of the same part: an axis has cases, or values.
         return (
@@ -203,18 +213,17 @@ def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) 
 
 def _wish(problem: ErrorDetails) -> str:
     kind, context = problem["type"], problem.get("ctx", {})
+    if kind in BOUNDS:
+        words, key = BOUNDS[kind]
+        return f"{words} {context[key]:g}" if isinstance(context[key], float) else f"{words} {context[key]}"
     match kind:
-        case "greater_than_equal":
-            return f"at least {context['ge']:g}" if isinstance(context["ge"], float) else f"at least {context['ge']}"
-        case "less_than_equal":
-            return f"at most {context['le']:g}" if isinstance(context["le"], float) else f"at most {context['le']}"
         case "too_short" | "string_too_short":
             return f"at least {_counted(context['min_length'], problem['input'])}"
         case "too_long" | "string_too_long":
             return f"at most {_counted(context['max_length'], problem['input'])}"
         case "value_error":
             return str(context["error"])
-    return problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return f"another value ({problem['msg']})"
 
 
 def _counted(number: int, value: object) -> str:
@@ -262,8 +271,8 @@ def _data_path(problem: ErrorDetails, data: Any) -> KeyPath:
     return tuple(kept)
 
 
-def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
-    """The keys that the model allows at a path.
+def _models_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[type[BaseModel]]:
+    """The models whose keys may stand at a path.
 
     Where there are several models, the kind of the part or the stack of the host decides.
     """
@@ -286,7 +295,28 @@ def _keys_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[str]:
                 for model in models
                 if tag in model.model_fields and here.get(tag, model.model_fields[tag].default) in _choices(model, tag)
             ] or models
-    return sorted({field.alias or name for model in models for name, field in _fields(model).items()})
+    return models
+
+
+def _words_at(at: KeyPath, data: Any, model: type[BaseModel]) -> list[object]:
+    """The words that the nearest key of a path may have as its value, or within it."""
+    for length in range(len(at), 0, -1):
+        fields = (
+            field
+            for found in _models_at(at[: length - 1], data, model)
+            for name, field in _fields(found).items()
+            if at[length - 1] == (field.alias or name)
+        )
+        if words := [word for field in fields for word in _words_in(field.annotation, field.metadata)]:
+            return list(dict.fromkeys(words))
+    return []
+
+
+def _words_in(annotation: Any, rules: Sequence[Any] = ()) -> list[object]:
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    named = (rule.names for rule in (*rules, *getattr(annotation, "__metadata__", ())) if isinstance(rule, OneOf))
+    return [*chain.from_iterable(named), *chain.from_iterable(map(_words_in, get_args(annotation)))]
 
 
 def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
