@@ -101,36 +101,19 @@ def _as_several(value: Any) -> Iterable[Any]:
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
-def test_series_of_claims_name_cells_that_can_be_run(paper: Paper):
+def test_claims_name_cells_that_can_be_run_and_metrics_that_these_have(paper: Paper):
     wrong = []
     for name, series in paper.file.series.items():
         wrong += [f"{name}: {pattern}" for pattern in series.scenarios if not fitting([pattern])]
         wrong += [f"{name}: {what}" for what in unknown(fitting(series.scenarios), series.where)]
-    assert wrong == []
-
-
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
-def test_checks_of_claims_name_cells_that_can_be_run(paper: Paper):
-    wrong = []
-    for claim in paper.file.claims:
-        for check in claim.checks:
-            along = {check.along: ()} if hasattr(check, "along") else {}
-            for operand in check.operands():
-                names = fitting(paper.file.series[operand.series].scenarios)
-                wrong += [f"{claim.id}: {what}" for what in unknown(names, {**along, **check.every, **operand.at})]
-    assert wrong == []
-
-
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
-def test_metrics_of_claims_are_columns_of_their_scenarios(paper: Paper):
-    wrong = []
-    for claim in paper.file.claims:
-        for check in claim.checks:
-            for operand in check.operands():
-                metric = operand.metric or getattr(check, "metric", None)
-                names = fitting(paper.file.series[operand.series].scenarios)
-                if metric and not any(metric in columns(name) for name in names):
-                    wrong.append(f"{claim.id}: {metric}")
+    for claim, check in ((one, check) for one in paper.file.claims for check in one.checks):
+        along = {check.along: ()} if hasattr(check, "along") else {}
+        for operand in check.operands():
+            metric = operand.metric or getattr(check, "metric", None)
+            names = fitting(paper.file.series[operand.series].scenarios)
+            wrong += [f"{claim.id}: {what}" for what in unknown(names, {**along, **check.every, **operand.at})]
+            if metric and not any(metric in columns(name) for name in names):
+                wrong.append(f"{claim.id}: {metric}")
     assert wrong == []
 
 

@@ -24,29 +24,44 @@ from scpslab.engine.findings import (
 )
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.setup import silent
+from tests import golden
 
 BARE = Surroundings("Debian")
-DOCKER = Surroundings("Debian", "docker")
+DOCKER, KUBERNETES, LXC, PODMAN = (Surroundings("Debian", one) for one in ("docker", "kubernetes", "lxc", "podman"))
+TMP = Path("/tmp")
+JUDGED = {
+    "room for all cores": judge_memory_folder(2 * 10**9, False, 2, BARE),
+    "room for some cores": judge_memory_folder(10**9, False, 2, BARE),
+    "docker's 64 MB": judge_memory_folder(64 << 20, False, 4, DOCKER),
+    "64 MB in kubernetes": judge_memory_folder(64 << 20, False, 4, KUBERNETES),
+    "noexec, whatever room there is": judge_memory_folder(10**12, True, 2, DOCKER),
+    "another folder": judge_other_folder(TMP, 10**10, "mounted noexec"),
+    "another folder that is small": judge_other_folder(TMP, 10**8, ""),
+    "another folder that holds no forks": judge_other_folder(TMP, 10**10, "mounted noexec", can_hold_forks=False),
+    "wsl 1": judge_system(Surroundings("Ubuntu", wsl=1), []),
+    "a container in wsl 2": judge_system(Surroundings("Ubuntu 24.04", "docker", 2), []),
+    "a disk of Windows": judge_system(Surroundings("Ubuntu", wsl=2), [Path("/mnt/c/scpslab")]),
+    # 9p and virtiofs are the disks of other virtual machines too.
+    "the same file system elsewhere": judge_system(BARE, [Path("/home")]),
+    "mounts allowed": judge_mounts(True, False, DOCKER),
+    "mounts refused, everything built": judge_mounts(False, True, DOCKER),
+    "mounts refused in docker": judge_mounts(False, False, DOCKER),
+    "mounts refused in lxc": judge_mounts(False, False, LXC),
+    "ptrace allowed": explain(0, 0, True, DOCKER),
+    "ptrace refused in docker": explain(errno.EPERM, 0, True, DOCKER),
+    "ptrace refused in podman": explain(-signal.SIGSYS, 0, True, PODMAN),
+    "ptrace refused to root": explain(errno.EPERM, 0, True, BARE),
+    "ptrace refused to a user": explain(errno.EPERM, 0, False, BARE),
+    "yama's scope 2": explain(errno.EPERM, 2, False, BARE),
+    # It holds until the next boot, whatever root writes.
+    "yama's scope 3": explain(errno.EPERM, 3, True, DOCKER),
+}
 
 
-def test_room_for_all_cores_is_enough_and_for_some_a_warning():
-    assert judge_memory_folder(2 * 10**9, False, 2, BARE).state == "ok"
-    found = judge_memory_folder(10**9, False, 2, BARE)
-    assert (found.state, found.found) == ("warning", "1.0 GB free in /dev/shm: enough for 1 of 2 cells at a time")
-    assert found.fix == "scpslab run --jobs 1, or: sudo mount -o remount,exec,size=2g /dev/shm"
-
-
-def test_dockers_64_megabytes_are_too_few_and_the_command_that_gives_more_is_named():
-    found = judge_memory_folder(64 << 20, False, 4, DOCKER)
-    assert (found.state, found.found) == ("missing", "67 MB free in /dev/shm; a cell needs 700 MB")
-    assert found.fix == "docker run --tmpfs /dev/shm:exec,size=3g"
-    assert "emptyDir" in judge_memory_folder(64 << 20, False, 4, Surroundings("Debian", "kubernetes")).fix
-
-
-def test_noexec_is_missing_whatever_room_there_is():
-    found = judge_memory_folder(10**12, True, 2, DOCKER)
-    assert (found.state, found.fix) == ("missing", "docker run --tmpfs /dev/shm:exec,size=2g")
-    assert "noexec" in found.found
+@golden.each("what doctor finds")
+def test_what_is_found_has_a_state_and_a_way_out(case):
+    found = JUDGED[case]
+    case.hold(f"{found.state}: {found.found}\n{found.fix}")
 
 
 @pytest.fixture
@@ -93,18 +108,9 @@ def test_the_user_s_folder_is_the_only_one_and_is_cleaned_like_the_others(monkey
     assert scratch.memory_places()[0] == scratch.MEMORY
 
 
-def test_another_folder_is_told_with_the_reason():
-    found = judge_other_folder(Path("/tmp"), 10**10, "mounted noexec")
-    assert (found.state, found.found) == ("ok", "10.0 GB free in /tmp: /dev/shm mounted noexec")
-    assert judge_other_folder(Path("/tmp"), 10**8, "").state == "warning"
-
-
-def test_a_folder_that_holds_no_forks_is_told(tmp_path):
+def test_what_holds_forks_is_tried(tmp_path):
     assert memory.can_hold_forks(scratch.MEMORY)
     assert not memory.can_hold_forks(tmp_path / "missing")
-    found = judge_other_folder(Path("/tmp"), 10**10, "mounted noexec", can_hold_forks=False)
-    assert found.state == "warning"
-    assert "every cell boots" in found.found
 
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\n'
@@ -157,11 +163,6 @@ def test_each_is_known_by_its_files(tmp_path, name):
     assert look(tmp_path) == expected
 
 
-def test_they_are_said_in_words():
-    assert str(Surroundings("Ubuntu 24.04", "docker", 2)) == "Ubuntu 24.04, in WSL 2, in a container (docker)"
-    assert str(Surroundings("Ubuntu 24.04")) == "Ubuntu 24.04"
-
-
 MOUNTS = """\
 /dev/sdc / ext4 rw,relatime 0 0
 none /mnt/wslg tmpfs rw,relatime 0 0
@@ -175,46 +176,6 @@ C:\\134 /mnt/c 9p rw,noatime,aname=drvfs;path=C:\\;uid=1000 0 0
 )
 def test_disks_of_windows_are_known_by_their_mounts(path, expected):
     assert on_windows_disk(Path(path), MOUNTS) is expected
-
-
-def test_wsl_1_is_missing_and_a_windows_disk_a_warning():
-    found = judge_system(Surroundings("Ubuntu", wsl=1), [])
-    assert (found.state, found.fix) == ("missing", "in PowerShell: wsl --set-version DISTRIBUTION 2")
-    found = judge_system(Surroundings("Ubuntu", wsl=2), [Path("/mnt/c/scpslab")])
-    assert (found.state, found.found) == ("warning", "Ubuntu, in WSL 2, with /mnt/c/scpslab on a disk of Windows")
-    assert judge_system(Surroundings("Ubuntu", wsl=2), []).state == "ok"
-    # 9p and virtiofs are the disks of other virtual machines too.
-    assert judge_system(Surroundings("Debian"), [Path("/home")]).state == "ok"
-
-
-def test_mounts_that_are_refused_matter_until_everything_is_built():
-    docker = Surroundings("Debian", "docker")
-    assert judge_mounts(True, False, docker).state == "ok"
-    assert judge_mounts(False, True, docker).state == "warning"
-    found = judge_mounts(False, False, docker)
-    assert found.state == "missing"
-    assert found.fix.startswith("docker run --cap-add SYS_ADMIN, as root, for make setup; or share a cache folder")
-    assert "docker" not in judge_mounts(False, False, Surroundings("Debian", "lxc")).fix
-
-
-def test_the_way_out_fits_what_refuses():
-    assert explain(0, 0, True, DOCKER).state == "ok"
-    assert explain(errno.EPERM, 0, True, DOCKER).fix.startswith("docker run --security-opt seccomp=unconfined")
-    assert explain(-signal.SIGSYS, 0, True, Surroundings("Debian", "podman")).fix.startswith(
-        "podman run --security-opt"
-    )
-    assert "docker" not in explain(errno.EPERM, 0, True, BARE).fix
-    assert "security module" in explain(errno.EPERM, 0, False, BARE).fix
-
-
-def test_yamas_scope_is_named_with_the_command_that_changes_it():
-    found = explain(errno.EPERM, 2, False, BARE)
-    assert (found.found, found.fix) == (
-        "refused (Operation not permitted): kernel.yama.ptrace_scope is 2",
-        "sudo sysctl -w kernel.yama.ptrace_scope=1",
-    )
-    # 3 holds until the next boot, whatever root writes.
-    assert "boot again" in explain(errno.EPERM, 3, True, DOCKER).fix
 
 
 KERNEL = (
