@@ -1,4 +1,4 @@
-"""Networks of the project's topologies, as plans have them."""
+"""Networks of the project's topologies, as plans have them, and a topology of a user's own."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,6 +9,33 @@ from scpslab.plan.topology import catalogue
 
 FIELDS = {"rate": "rate_bps", "delay": "delay_ns", "overhead": "overhead_bytes"}
 KINDS = {"rate": "rate", "delay": "duration", "overhead": "size", "limit": "size"}
+
+# A file relay.py and a scenario beside it.
+RELAY = """\
+from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate
+
+PARAMETERS = Parameters(data_rate=rate("1 Mbit/s", "rate of the hop"), delay=duration("270 ms", "delay of the hop"))
+
+
+def describe(p):
+    net = Network("relay")
+    net.host("rover", role="source")
+    net.host("ground", role="sink")
+    net.switch("sat")
+    net.link(
+        "rover", "ground", name="hop", via="sat", a_ip="10.0.0.1/24", b_ip="10.0.0.2/24",
+        forward=Direction("data", p["data_rate"], 0, Queue(limit_bytes=64000), p["delay"]),
+        reverse=Direction("ack", p["data_rate"], 0, Queue(limit_bytes=64000), p["delay"]),
+    )
+    return net
+"""
+ROVER = """\
+kind: scenario
+version: 1
+title: A rover
+topology: ./relay.py
+workloads: [{kind: ping, name: ping, from: rover, to: ground}]
+"""
 
 
 def network_of(topology: str, **given: object) -> NetworkPlan:

@@ -12,31 +12,11 @@ from scpslab.running import RunOptions
 from scpslab.running.verify import contradictions, verify
 from scpslab.runs.archive import read_archive, write_archive
 from tests import archives
+from tests.networks import RELAY, ROVER
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
-TOPOLOGY = """\
-from scpslab.topology import Direction, Network, Parameters, Queue, rate
-
-PARAMETERS = Parameters(data_rate=rate("1 Mbit/s", "rate of the hop"))
-
-
-def describe(p):
-    net = Network("relay")
-    net.host("rover")
-    net.host("ground")
-    hop = Direction("data", p["data_rate"], 0, Queue(limit_bytes=64000))
-    net.link("rover", "ground", name="hop", a_ip="10.0.0.1/24", b_ip="10.0.0.2/24", forward=hop)
-    return net
-"""
-SCENARIO = """\
-kind: scenario
-version: 1
-title: A rover
-topology: ./relay.py
-workloads: [{kind: ping, name: ping, from: rover, to: ground}]
-sweep: {rate: {set: [parameters.data_rate], values: [1 Mbit/s, 2 Mbit/s]}}
-"""
+SCENARIO = ROVER + "sweep: {rate: {set: [parameters.data_rate], values: [1 Mbit/s, 2 Mbit/s]}}\n"
 TREASON = "\nopen({!r}, 'w').close()\n"
 
 
@@ -45,7 +25,7 @@ def mine(tmp_path):
     """A scenario with its topology."""
     folder = tmp_path / "mine"
     folder.mkdir()
-    (folder / "relay.py").write_text(TOPOLOGY)
+    (folder / "relay.py").write_text(RELAY)
     (folder / "rover.yaml").write_text(SCENARIO)
     return folder
 
@@ -67,10 +47,10 @@ def tampered(archive, target, **changes):
 
 def test_the_run_folder_and_the_archive_carry_the_topology(mine, run_fake, archive):
     folder = run_fake(str(mine / "rover.yaml")).folder
-    assert (folder / "relay.py").read_text() == TOPOLOGY
+    assert (folder / "relay.py").read_text() == RELAY
     assert "topology: ./relay.py" in (folder / "scenario.resolved.yaml").read_text()
     record = json.loads((folder / "topologies.json").read_text())
-    assert record["files"]["./relay.py"]["sha256"] == hashlib.sha256(TOPOLOGY.encode()).hexdigest()
+    assert record["files"]["./relay.py"]["sha256"] == hashlib.sha256(RELAY.encode()).hexdigest()
     (archived,) = read_archive(archive)
     assert {name: archived.digest.inputs[name] for name in archived.own} == {
         name: hashlib.sha256(data).hexdigest() for name, data in archived.own.items()
@@ -81,9 +61,9 @@ def test_the_run_folder_and_the_archive_carry_the_topology(mine, run_fake, archi
 def test_a_changed_topology_is_another_run(mine, run_fake):
     first = run_fake(str(mine / "rover.yaml")).folder
     assert run_fake(str(mine / "rover.yaml")).folder == first
-    (mine / "relay.py").write_text(TOPOLOGY + "# changed\n")
+    (mine / "relay.py").write_text(RELAY + "# changed\n")
     assert run_fake(str(mine / "rover.yaml")).folder != first
-    assert (first / "relay.py").read_text() == TOPOLOGY
+    assert (first / "relay.py").read_text() == RELAY
 
 
 @pytest.fixture

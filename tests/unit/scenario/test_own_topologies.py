@@ -16,32 +16,7 @@ from scpslab.scenario.recorded import Recorded
 from scpslab.scenario.topologies import OnDisk, TopologyError
 from tests import golden
 from tests.cases import changed, each, refusal
-
-RELAY = """\
-from scpslab.topology import Direction, Network, Parameters, Queue, duration, rate
-
-PARAMETERS = Parameters(data_rate=rate("1 Mbit/s", "rate of the hop"), delay=duration("270 ms", "delay of the hop"))
-
-
-def describe(p):
-    net = Network("relay")
-    net.host("rover", role="source")
-    net.host("ground", role="sink")
-    net.switch("sat")
-    net.link(
-        "rover", "ground", name="hop", via="sat", a_ip="10.0.0.1/24", b_ip="10.0.0.2/24",
-        forward=Direction("data", p["data_rate"], 0, Queue(limit_bytes=64000), p["delay"]),
-        reverse=Direction("ack", p["data_rate"], 0, Queue(limit_bytes=64000), p["delay"]),
-    )
-    return net
-"""
-SCENARIO = """\
-kind: scenario
-version: 1
-title: A rover
-topology: ./relay.py
-workloads: [{kind: ping, name: ping, from: rover, to: ground}]
-"""
+from tests.networks import RELAY, ROVER
 
 
 @pytest.fixture
@@ -51,7 +26,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     (tmp_path / "mine" / "relay.py").write_text(RELAY)
-    (tmp_path / "mine" / "rover.yaml").write_text(SCENARIO)
+    (tmp_path / "mine" / "rover.yaml").write_text(ROVER)
     return tmp_path / "mine"
 
 
@@ -75,7 +50,7 @@ def complaint(place, **options):
 
 def kept(place, *overrides, sweep=""):
     """The scenario with a sweep, and the files that a run of it keeps."""
-    (place / "rover.yaml").write_text(SCENARIO + sweep)
+    (place / "rover.yaml").write_text(ROVER + sweep)
     loaded = load(place, overrides)
     return loaded, scenario.own_files(loaded, scenario.cells(loaded))
 
@@ -103,7 +78,7 @@ def test_a_name_that_names_nothing_is_answered_with_what_could_be_meant(case, pl
     (place / "folder.py").mkdir()
     (place / "loop.py").symlink_to("loop.py")
     (place / "large.py").write_bytes(b"#" * (1 << 20) + b"\n")
-    (place / "rover.yaml").write_text(SCENARIO.replace("./relay.py", case))
+    (place / "rover.yaml").write_text(ROVER.replace("./relay.py", case))
     found = case.hold(complaint(place), place)
     assert found.startswith("rover.yaml:4: topology: ")
     assert found.count("; expected ") == 1
