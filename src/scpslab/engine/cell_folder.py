@@ -83,7 +83,7 @@ class CellFolder:
         CellFiles(self.inside).plan.write_text(plans.text(self.plan))
         write_vectors(self.plan, vectors)
 
-    def finish(self, target: Path, ended: str, lab: str, *, is_exact: bool) -> Status:
+    def finish(self, target: Path, ended: str, lab: str, *, is_exact: bool = False) -> Status:
         """Completes the files that the lab left, moves them to their place, and returns the status.
 
         `ended` says why the engine ended the lab, "" if the lab ended by itself; `lab` is the name of the lab in

@@ -90,7 +90,7 @@ def test_only_a_run_of_older_rules_with_bit_errors_is_named(old, clean):
 def test_a_grader_calls_it_another_version_and_verify_says_so(old, capsys):
     cell = next(iter(old.plans))
     files, manifest = dict.fromkeys(old.digest.files, "0" * 64), Manifest(cells=old.manifest.cells)
-    mine = Rerun(files, (), (), (cell,), is_whole=True, manifest=manifest)
+    mine = Rerun(files, (), (), (cell,), manifest=manifest)
     (finding,) = against_rerun({"small": old}, {}, {"small": mine})
     assert finding.code == Code.OTHER_VERSION
     assert SINCE in str(finding)
