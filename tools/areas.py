@@ -45,7 +45,9 @@ AREAS: dict[str, tuple[str, ...]] = {
         *_lab("appliance", "fork_*", "host", "iperf3", "killed_runs", "live_samples", "new_kinds"),
         *_lab("processor", "running", "sandbox", "script", "shell", "snapshots"),
     ),
-    "links": _lab("hosts", "link_model", "measured_answers", "over_time", "paths", "queue_disciplines", "serial"),
+    "links": _lab(
+        *("hosts", "link_model", "measured_answers", "over_time", "packets", "paths", "queue_disciplines", "serial"),
+    ),
     "transports": _lab("fp", "gateways", "scps", "services"),
     "teaching": _lab(
         "assignments",
