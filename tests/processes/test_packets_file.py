@@ -194,5 +194,5 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
             read(path)
         except ResultError:
             continue
-    with pytest.raises(ResultError, match="packets: off"):
+    with pytest.raises(ResultError, match="packets: true"):
         read(tmp_path / "nowhere.rec")

@@ -128,18 +128,20 @@ class Audit:
         delays = [delay_ns for _, delay_ns in plan.delay_table] if plan.delay_table else [plan.delay_ns]
         has_arrived = (packets.arrived_ns != NEVER) & (packets.left_ns != NEVER)
         least = min(delays) - plan.jitter_ns if self.is_steady else 0
-        is_known = self.is_steady and not plan.jitter_ns and not plan.delay_table
-        is_known &= plan.queue is None or plan.queue.serialises
-        return self._within("arrived at", packets.left_ns + least, packets.arrived_ns, has_arrived, is_known)
+        is_known = self.is_steady and not plan.delay_table and (plan.queue is None or plan.queue.serialises)
+        room_ns = 2 * plan.jitter_ns
+        return self._within("arrived at", packets.left_ns + least, packets.arrived_ns, has_arrived, is_known, room_ns)
 
-    def _within(self, what: str, least: Numbers, times: Numbers, which: Marks, is_known: Any) -> Doubt | None:
-        """Times are not before `least`; where they are known, at most a moment later."""
+    def _within(
+        self, what: str, least: Numbers, times: Numbers, which: Marks, is_known: Any, room_ns: int = 0
+    ) -> Doubt | None:
+        """Times are not before `least`; where they are known, at most `room_ns` and a moment later."""
         if not self.is_exact:
             # A real clock is read twice, by the program and by the kernel's queue.
             least, is_known = least - LATEST_NS, False
         late = self._differs(what, least, times, np.less_equal, which=which)
         return late or self._differs(
-            what, least, times, lambda one, other: other <= one + LATEST_NS, which=which & is_known
+            what, least, times, lambda one, other: other <= one + room_ns + LATEST_NS, which=which & is_known
         )
 
     def _seen(self) -> Numbers:
@@ -187,10 +189,7 @@ class Audit:
         if len(twice) != len(packets.duplicates_ns):
             row = int(twice[count]) if count < len(twice) else len(packets) - 1
             return Doubt(row, f"{len(packets.duplicates_ns)} that arrived twice", f"{len(twice)}")
-        return self._within_rows(twice, times, packets.duplicates_ns)
-
-    def _within_rows(self, rows: Numbers, least: Numbers, times: Numbers) -> Doubt | None:
-        return self._differs(f"{DUPLICATE} at", least, times, np.less_equal, rows)
+        return self._differs(f"{DUPLICATE} at", times, packets.duplicates_ns, np.less_equal, twice)
 
     def _differs(
         self,

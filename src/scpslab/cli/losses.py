@@ -77,8 +77,8 @@ def losses(
     print_report(report(*found), format_)
 
 
-def cells_of(run: Run, wanted: list[str]) -> list[RunCell]:
-    """The cells wanted, in their order; the only one if none is named."""
+def cells_of(run: Run, wanted: list[str], by: str = "--cell") -> list[RunCell]:
+    """The cells wanted, in their order; the only one if none is named. `by`: what names them on the command line."""
     if not wanted and len(run.cells) == 1:
         return list(run.cells)
     found = [cell for cell in run.cells if any(_is_named(cell, name) for name in wanted)]
@@ -86,8 +86,8 @@ def cells_of(run: Run, wanted: list[str]) -> list[RunCell]:
     if found and not missing:
         return found
     ids = ", ".join(cell.id for cell in run.cells[:NAMED])
-    what = f'--cell "{missing[0]}": found no such cell' if missing else f"found {len(run.cells)} cells and no --cell"
-    raise UsageError(f"{run.folder}: {what}; expected one such as {ids}. Choose one with --cell.")
+    what = f'{by} "{missing[0]}": found no such cell' if missing else f"found {len(run.cells)} cells and no {by}"
+    raise UsageError(f"{run.folder}: {what}; expected one such as {ids}. Choose one with {by}.")
 
 
 def _is_named(cell: RunCell, name: str) -> bool:

@@ -51,7 +51,11 @@ def packets(
     r1 --pcapng packets.pcapng
     """
     opened = open_run(find_run(run))
-    (chosen,) = cells_of(opened, [cell] if cell else [])[:1]
+    chosen, *others = cells_of(opened, [cell] if cell else [], by="CELL")
+    if others:
+        raise UsageError(
+            f'{opened.folder}: CELL "{cell}": found {len(others) + 1} cells; expected one. Name one of them.'
+        )
     found = read(chosen.packets_file)
     if link:
         known = sorted({one.link for one in found})

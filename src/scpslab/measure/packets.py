@@ -144,7 +144,7 @@ def read(path: Path) -> tuple[Packets, ...]:
     except OSError as error:
         raise ResultError(
             f"{path}: found {error.strerror}; expected the record of a cell's packets. "
-            "Run the cell again; where its scenario says packets: off, remove that."
+            "Set packets: true in its scenario, and run it."
         ) from error
     try:
         return tuple(_directions(content))

@@ -88,9 +88,8 @@ def _frames(packets: Packets) -> Iterator[tuple[bytes, int]]:
         elif flow.protocol in TCP_HEADERS:
             transport = b""
         else:
-            transport, payload = next(heads, b""), 0
-            transport = bytes(transport)
-        yield _ip(flow, int(packets.id_[row]), bytes(transport), len(transport) + payload)
+            transport, payload = bytes(next(heads, b"")), 0
+        yield _ip(flow, int(packets.id_[row]), transport, len(transport) + payload)
 
 
 def _tcp(packets: Packets, row: int, flow: Flow) -> bytes:
