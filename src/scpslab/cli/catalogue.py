@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -49,12 +49,22 @@ def _table(*columns: str) -> Table:
 
 
 def _scenarios(has_cells: bool) -> Table:
-    table = _table("scenario", *(("cells", "at least") if has_cells else ()), "title")
-    for name in scenario.names():
+    return _experiments("scenario", scenario.names(), ("cells", "at least") if has_cells else (), _size_of)
+
+
+def _campaigns(has_cells: bool) -> Table:
+    return _experiments("campaign", campaign_names(), ("scenarios", "cells") if has_cells else (), _members_of)
+
+
+def _experiments(
+    kind: str, names: Iterable[str], sizes: tuple[str, ...], size_of: Callable[[str], tuple[str, str]]
+) -> Table:
+    """Files of the project, each above its variants, with columns of sizes if there are any."""
+    table = _table(kind, *sizes, "title")
+    for name in names:
         for each, title in _titles(FOLDER / f"{name}.yaml", name):
-            sizes = _size_of(scenario.load(each)) if has_cells else ()
             shown, style = (name, None) if each == name else (each.replace(name, "  ", 1), "dim")
-            table.add_row(shown, *sizes, title, style=style)
+            table.add_row(shown, *(size_of(each) if sizes else ()), title, style=style)
     return table
 
 
@@ -68,23 +78,15 @@ def _titles(path: Path, name: str) -> list[tuple[str, str]]:
     return [(name, file["title"]), *variants]
 
 
-def _campaigns(has_cells: bool) -> Table:
-    table = _table("campaign", *(("scenarios", "cells") if has_cells else ()), "title")
-    for name in campaign_names():
-        for each, title in _titles(FOLDER / f"{name}.yaml", name):
-            shown, style = (name, None) if each == name else (each.replace(name, "  ", 1), "dim")
-            table.add_row(shown, *(_members_of(each) if has_cells else ()), title, style=style)
-    return table
-
-
 def _members_of(campaign: str) -> tuple[str, str]:
     """The numbers of a campaign's scenarios and of their cells."""
     members = load_campaign(campaign).members
     return str(len(members)), str(sum(len(scenario.cells(member.load())) for member in members))
 
 
-def _size_of(loaded: scenario.Scenario) -> tuple[str, str]:
-    """The number of cells, and the least virtual time of all of them together."""
+def _size_of(name: str) -> tuple[str, str]:
+    """The number of a scenario's cells, and the least virtual time of all of them together."""
+    loaded = scenario.load(name)
     cells = scenario.cells(loaded)
     seconds = (
         sum(planning.least_virtual_s(planning.plan(cell)) for cell in cells if cell.repeat == 1) * loaded.model.repeats
