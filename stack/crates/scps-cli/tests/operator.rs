@@ -62,6 +62,11 @@ impl Daemon {
         self.log.recv_timeout(Duration::from_secs(30)).expect("a line in the log")
     }
 
+    /// Reads the log up to what a gateway says when it is ready; what it found of the machine stands before that.
+    fn read_to_ready(&self) {
+        while !self.line().starts_with("scps: gateway: ready; ") {}
+    }
+
     /// What the log says of settings that are read again.
     fn reload(&self, settings: &str) -> String {
         fs::write(self.file(), settings).unwrap();
@@ -207,6 +212,7 @@ fn an_account_goes_on_in_a_line_of_its_own_when_there_is_room_again() {
     command.args(["-c", r#"trap "" XFSZ; ulimit -S -f 1; exec "$0" "$@""#, env!("CARGO_BIN_EXE_scps")]);
     command.arg("gateway").arg(&settings).arg("--counters").arg(&file).stdout(Stdio::null());
     let daemon = Daemon::spawn(command, folder);
+    daemon.read_to_ready();
     let octets = || fs::metadata(&file).map_or(0, |about| about.len());
     let mut before = None;
     while before != Some(octets()) {
@@ -262,6 +268,7 @@ const FAST: &str = r#""rate": "5 Mbit/s", "rtt_ms": 500, "congestion": "vegas""#
 fn a_gateway_takes_new_rates_and_refuses_what_it_cannot_change() {
     let ports = [(); 4].map(|()| free_port());
     let daemon = Daemon::start("gateway", &gateway(ports, SLOW, ""), &[]);
+    daemon.read_to_ready();
     let said = daemon.reload(&gateway(ports, FAST, r#", "limits": {"connections": 7, "set_up_s": 3}"#));
     assert!(said.starts_with("scps: gateway: SIGHUP: settings are read again: lan: TCP, VJ, no rate"), "{said}");
     assert!(said.contains("; wan: SCPS-TP, Vegas, rate 5000000 bit/s"), "{said}");
