@@ -39,10 +39,10 @@ class Case(str):
         return text
 
 
-def families() -> dict[str, dict[str, str]]:
-    """The messages of the file, by family and case."""
+def families(file: Path = FILE) -> dict[str, dict[str, str]]:
+    """What stands in such a file, by family and case."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    for part in re.split(r"^# ", FILE.read_text(), flags=re.MULTILINE)[1:]:
+    for part in re.split(r"^# ", file.read_text(), flags=re.MULTILINE)[1:]:
         name, _, rest = part.partition("\n")
         for case, said in re.findall(r"^(?! {4})(.+)\n((?: {4}.*\n|\n(?= {4}))*)", rest, flags=re.MULTILINE):
             assert case not in found[name], f"# {name}: {case}: stands there twice"
