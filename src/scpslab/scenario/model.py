@@ -177,7 +177,7 @@ class Direction(Part):
         "for it.",
         example=[{"at": "5 s", "delay": "300 ms"}],
     )
-    jitter: PositiveDuration | None = key(
+    jitter: Duration | None = key(
         None,
         says="Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake "
         "each other.",
