@@ -24,7 +24,7 @@ from scpslab.core import strict_json
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
 from scpslab.plan import NetworkPlan, Plan, schema
-from scpslab.plan.schema import Range
+from scpslab.plan.schema import Part, Range
 
 # Room kept for the bit errors of each direction of a lab whose links can change; then they repeat.
 GAPS_KEPT = 1 << 16
@@ -33,8 +33,7 @@ VERDICT_LOG_ENTRIES = 1 << 18
 Entries = Annotated[int, Range(1)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Space:
+class Space(Part):
     """Entries of the maps `gaps`, `windows`, `drop_list` and `verdicts`, powers of two: cells that differ a little
     share a template. `packets`: lines of the record.
     """

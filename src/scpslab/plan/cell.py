@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.error_models import Errors
@@ -10,7 +9,7 @@ from scpslab.plan.events import Step
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.probes import Probe
-from scpslab.plan.schema import Range
+from scpslab.plan.schema import Part, Range
 from scpslab.plan.services import Daemon, Service
 from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed
 from scpslab.plan.workloads import Workload
@@ -21,8 +20,7 @@ LONGEST_S = 9_223_372_037
 Prompt = Literal["mininet", "bash"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
+class Limits(Part):
     """When a cell that hangs is ended, and where time is real, how late the lab may be."""
 
     virtual_s: Annotated[int, Range(1, LONGEST_S)]
@@ -32,8 +30,7 @@ class Limits:
     late_share: Probability | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Impairment:
+class Impairment(Part):
     """What goes wrong in a direction of a link.
 
     `seed`: what jitter and packets that arrive twice are drawn from, if there are any.
@@ -46,8 +43,7 @@ class Impairment:
     seed: Seed | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CellPlan:
+class CellPlan(Part):
     """A point of the sweep and one repeat of it. `shell`: a person uses it, at Mininet's prompt or the guest's own.
 
     `services` start in their order, each when the one before is ready. `packets`: how many lines the record of packets
@@ -87,8 +83,7 @@ class CellPlan:
 FORMAT: Literal[2] = 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Part):
     """Everything a cell needs (docs/plan-format.md): a network, and the cell on it."""
 
     format_: Literal[2] = FORMAT

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Registry
 from scpslab.core.problems import Problem
-from scpslab.plan.schema import DependsOn, OneOf, null
+from scpslab.plan.schema import DependsOn, OneOf, Part, null
 from scpslab.plan.values import Amount
 
 # What limits in packets count where bytes are asked for.
@@ -18,8 +18,7 @@ SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
 LARGEST_MANAGED_BYTES = 1600  # on the wire: the token bucket before RED and CoDel holds no more at a time
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueueSettings:
+class QueueSettings(Part):
     """The settings of a discipline that has none.
 
     `SERIALISES`: stage 1 gives every packet its time on the line, keeps the limit exactly (eBPF), counts its own drops,

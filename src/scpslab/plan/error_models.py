@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.kinds import Registry
-from scpslab.plan.schema import DependsOn, OneOf, Range
+from scpslab.plan.schema import DependsOn, OneOf, Part, Range
 from scpslab.plan.values import Amount, Nanoseconds, Probability, Seed, Size
 
 # A vector is in the memory of who draws it, eight bytes for each error.
@@ -15,8 +14,7 @@ MOST_VECTOR_ERRORS = 1 << 22
 NO_MODEL = "none"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ErrorSettings:
+class ErrorSettings(Part):
     """What an error model draws from; the settings of a model that has none.
 
     `CHANNEL`: what `scps channel`, which draws on serial links, calls the settings of a model that it knows; None: it
@@ -42,7 +40,6 @@ class ErrorSettings:
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
 class BitErrorRate(ErrorSettings):
     """The settings of a model whose mean bit error rate can be said."""
 
@@ -58,8 +55,7 @@ MODELS: Registry[type[ErrorSettings]] = Registry("errors", "plan")
 Model = Annotated[str, OneOf(MODELS)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Errors:
+class Errors(Part):
     """What goes wrong in a direction."""
 
     model: Model

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.links import rate_problems
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import DependsOn, Items, Kinds
+from scpslab.plan.schema import DependsOn, Items, Kinds, Part
 from scpslab.plan.values import Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
 
 Change = Literal["ber", "delay", "rate", "state"]
 CHANGES: dict[Change, Any] = {"ber": Probability, "delay": Nanoseconds, "rate": Rate, "state": Literal["down", "up"]}
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkStep:
+class LinkStep(Part):
     """Directions of a link change; `seeds`, one for each of them, for bit errors only."""
 
     t_ns: Nanoseconds
@@ -52,8 +51,7 @@ class LinkStep:
             yield Problem(("seeds",), f"{seeds} seeds", expected, "Correct them.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunStep:
+class RunStep(Part):
     """A command is typed into a node."""
 
     t_ns: Nanoseconds
@@ -68,8 +66,7 @@ class RunStep:
         return network.not_speaking(self.node)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServiceStep:
+class ServiceStep(Part):
     """A service of the cell gets a signal; that it ends is no fault from then on."""
 
     t_ns: Nanoseconds

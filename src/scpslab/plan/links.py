@@ -14,7 +14,7 @@ from scpslab.core import units
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.disciplines import OneProduct, Queue
 from scpslab.plan.routes import RouteOptions
-from scpslab.plan.schema import Range, null
+from scpslab.plan.schema import Part, Range, null
 from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Rate, Size
 
 Mtu = Annotated[int, Range(68, 65_535)]
@@ -107,8 +107,7 @@ class Direction:
                 yield Problem((key,), found, "a link that goes through a switch (via)", "Choose such a link.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class End:
+class End(Part):
     """Where a link meets a node.
 
     `route`: options of the route to the link's subnet, if the node's TCP has any and it may talk to another host there.
@@ -121,8 +120,7 @@ class End:
     route: RouteOptions | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Link:
+class Link(Part):
     """A link; `via` names the switch where its delay lives."""
 
     name: Name

@@ -6,7 +6,6 @@ It says nothing of bit errors, seeds, traffic or time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -15,7 +14,7 @@ from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
 from scpslab.plan.paths import Paths
 from scpslab.plan.places import unknown
-from scpslab.plan.schema import Items, Range
+from scpslab.plan.schema import Items, Part, Range
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import Label
@@ -25,8 +24,7 @@ Containers = Literal["process", "docker"]
 MemoryMib = Annotated[int, Range(32, LARGEST_MEMORY_MIB)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkPlan:
+class NetworkPlan(Part):
     """Nodes and links, what the nodes are, and the memory of the guest. `topology` is what they were made from."""
 
     topology: Label

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.kinds import Registry
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import Kinds
+from scpslab.plan.schema import Kinds, Part
 from scpslab.plan.values import Name, Period, Word
 
 
-@dataclass(frozen=True, kw_only=True)
-class Observer:
+class Observer(Part):
     """What every probe says: its name, which is its file's too."""
 
     name: Name
@@ -48,13 +46,12 @@ class Observer:
         return ()
 
 
-class Sampling(Observer):
+class Sampling(Observer, is_mixin=True):
     """A probe that looks at something from time to time; each kind declares the key where it stands in its object."""
 
     interval_ns: Period
 
 
-@dataclass(frozen=True, kw_only=True)
 class AtDirection(Observer):
     """A probe of one direction of a link."""
 

@@ -14,13 +14,39 @@ import types
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from scpslab.core.strict_json import JsonObject
 
 T = TypeVar("T")
 LONGEST_SHOWN = 60
 KEYS_SHOWN = 12
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+class Part:
+    """The base of whatever JSON says: each class is a frozen dataclass, and its fields are given by name.
+
+    `is_mixin`: its keys are declared again by each class below it, where they stand in its object.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def __init_subclass__(cls, *, is_mixin: bool = False) -> None:
+        super().__init_subclass__()
+        if not is_mixin:
+            dataclass(frozen=True, kw_only=True)(cls)
 
 
 class PlanError(ValueError):

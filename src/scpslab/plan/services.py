@@ -5,7 +5,6 @@ scpslab.kinds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Registry
@@ -13,12 +12,11 @@ from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
 from scpslab.plan.places import twice, unknown
-from scpslab.plan.schema import Kinds, shown
+from scpslab.plan.schema import Kinds, Part, shown
 from scpslab.plan.values import AxisValue, Name, Word
 
 
-@dataclass(frozen=True, kw_only=True)
-class Daemon:
+class Daemon(Part):
     """A program of a node that runs until the cell ends."""
 
     name: Name

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from scpslab.core.kinds import Registry
 from scpslab.plan.np import NpEnd, SpEnd
-from scpslab.plan.schema import OneOf
+from scpslab.plan.schema import OneOf, Part
 from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
 
@@ -37,8 +37,7 @@ GONE = {
 Stack = Annotated[str, OneOf(STACKS, GONE)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScpsEnd:
+class ScpsEnd(Part):
     """A `scps` program: its address and TUN device, its settings file (`scps send --config`), its seed.
 
     `np`: what it knows where it speaks SCPS-NP; `sp`: how it protects its segments where it does.

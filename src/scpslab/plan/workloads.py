@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Registry
@@ -11,15 +10,14 @@ from scpslab.core.problems import Problem
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import unknown
-from scpslab.plan.schema import Kinds, shown
+from scpslab.plan.schema import Kinds, Part, shown
 from scpslab.plan.stacks import SCPS, STACKS, ScpsEnd
 from scpslab.plan.values import Amount, Ip, Name, Nanoseconds, Word
 
 SECOND_NS = 10**9
 
 
-@dataclass(frozen=True, kw_only=True)
-class Traffic:
+class Traffic(Part):
     """Who sends to whom, from when on, and whether the cell waits for it."""
 
     name: Name
@@ -108,7 +106,6 @@ class Traffic:
         return ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Transfer(Traffic):
     """A workload that sends a number of bytes."""
 
@@ -123,7 +120,7 @@ class Transfer(Traffic):
         return full_packets(self.bytes_, mtu_bytes)
 
 
-class ScpsTransfer(Transfer):
+class ScpsTransfer(Transfer, is_mixin=True):
     """A transfer with a `scps` program at an end whose host's stack is scps; None: the kernel carries that end.
 
     Each kind declares the keys where they stand in its object.
@@ -151,7 +148,7 @@ class ScpsTransfer(Transfer):
                 yield Problem((key,), found, "an object for scps only")
 
 
-class FileTransfer(Transfer):
+class FileTransfer(Transfer, is_mixin=True):
     """A transfer of a file by a client of the host that receives it, or of the one that sends it.
 
     Each kind declares the keys where they stand in its object.

@@ -29,7 +29,7 @@ from scpslab.engine import ENGINES, CellRun, CellSample, Engine
 from scpslab.engine.base import Interrupted
 from scpslab.engine.console import line_of
 from scpslab.plan import Plan, PlanError, schema
-from scpslab.plan.schema import Range
+from scpslab.plan.schema import Part, Range
 from scpslab.plan.values import LONGEST_TEXT, CellId, PlainText
 from scpslab.runs.store import cell_key, packed
 from scpslab.setup import silent
@@ -190,8 +190,7 @@ def _require_same(fields: Mapping[str, Any], cell_id: str, plan: Plan, engine: E
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Entry:
+class _Entry(Part):
     """A cell in the head of an answer: how long it took, and the size of its result, which follows."""
 
     cell: CellId
@@ -199,8 +198,7 @@ class _Entry:
     size_bytes: Annotated[int, Range(least=0)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Head:
+class _Head(Part):
     """What an answer says before its results: a line of JSON."""
 
     cells: tuple[_Entry, ...]

@@ -25,7 +25,7 @@ from scpslab.documents import Form, KeyPath, Places
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import content_of, read_content
 from scpslab.plan import schema
-from scpslab.plan.schema import Kinds, PlanError, Range, Scalar
+from scpslab.plan.schema import Kinds, Part, PlanError, Range, Scalar
 from scpslab.plan.values import Label, PlainText
 from scpslab_course.course import model
 from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, Marking
@@ -266,8 +266,7 @@ def asked_in(asked: Answer | Prediction) -> Iterator[str]:
         yield from (f"  {word}: {meaning}" for word, meaning in asked.choices.items())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mistake:
+class Mistake(Part):
     """A number or word that a common mistake gives, the share of the points for it, and what the student reads."""
 
     value: Annotated[float | str, Scalar()]
@@ -275,8 +274,7 @@ class Mistake:
     comment: PlainText
 
 
-@dataclass(frozen=True, kw_only=True)
-class NearEnough:
+class NearEnough(Part):
     """A distance from the right number, the share of the points up to there, and what the student reads."""
 
     distance: Annotated[float, Range(0)]
@@ -284,8 +282,7 @@ class NearEnough:
     comment: PlainText
 
 
-@dataclass(frozen=True, kw_only=True)
-class RightNumber:
+class RightNumber(Part):
     """The right number in the unit of the question; `distance` is near enough for all points."""
 
     kind: Literal["number"]
@@ -295,8 +292,7 @@ class RightNumber:
     wrong: tuple[Mistake, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RightWord:
+class RightWord(Part):
     """The right word."""
 
     kind: Literal["choice"]
@@ -307,8 +303,7 @@ class RightWord:
 Right = Annotated[RightNumber | RightWord, Kinds("kind", {"number": RightNumber, "choice": RightWord})]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RightLines:
+class RightLines(Part):
     """The right values of a column of a CSV file, by those of the column that tells lines apart."""
 
     key: PlainText
@@ -316,8 +311,7 @@ class RightLines:
     values: dict[PlainText, PlainText]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expected:
+class Expected(Part):
     """True values of the predictions, right answers, and right lines of deliverables, by name.
 
     Texts have none: a person marks them.
@@ -432,8 +426,7 @@ def _right_number(evaluation: Evaluation, at: KeyPath, marked: MarkedNumber) -> 
     return RightNumber(kind="number", value=right, distance=enough, partial=tuple(near), wrong=wrong)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Practice:
+class Practice(Part):
     """The file."""
 
     format_: Annotated[int, Range(FORMAT, FORMAT)]

@@ -22,7 +22,7 @@ from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.scratch import replace_bytes
 from scpslab.documents.yaml_lines import content_of
 from scpslab.plan import schema
-from scpslab.plan.schema import Items, PlanError, Range, Text
+from scpslab.plan.schema import Items, Part, PlanError, Range, Text
 from scpslab.plan.values import KernelSeed, Label, PlainText, Seed
 from scpslab_course.course import answers
 from scpslab_course.course import variant as variants
@@ -58,8 +58,7 @@ class LogError(ValueError):
 Time = Annotated[str, Text("a time such as 2026-11-22T21:00:00Z", lambda text: TIME.fullmatch(text) is not None)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunState:
+class RunState(Part):
     """How far the run of a scenario is: finished cells, and the digest of their results.csv ("" without one)."""
 
     scenario: Label
@@ -67,8 +66,7 @@ class RunState:
     results: KernelSeed
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
+class Line(Part):
     """One line: what happened, when by the clock of the student's machine, and the state of the runs."""
 
     number: Annotated[int, Range(1, MOST_LINES)]

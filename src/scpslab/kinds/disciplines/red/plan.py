@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from scpslab.core.problems import Problem
@@ -18,7 +17,6 @@ SLOPE_LIMIT = 2.0**-31
 AVERAGE_BITS = 31
 
 
-@dataclass(frozen=True, kw_only=True)
 class Red(QueueSettings):
     """The average queue at which dropping begins, that at which every packet is dropped, and the probability just below
     it.

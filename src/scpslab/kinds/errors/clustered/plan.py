@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from scpslab.plan.error_models import MODELS, BitErrorRate
@@ -12,7 +11,6 @@ from scpslab.plan.schema import Range
 Mean = Annotated[float, Range(least=1, most=1e15)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Clustered(BitErrorRate):
     """Error events with several wrong bits each."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from scpslab.plan.error_models import MODELS, ErrorSettings
@@ -13,7 +12,6 @@ from scpslab.plan.values import Probability
 Transition = Annotated[float, Range(above=0, most=1)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class GilbertElliott(ErrorSettings):
     """A good and a bad state."""
 

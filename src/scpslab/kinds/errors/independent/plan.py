@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from scpslab.plan.error_models import MODELS, BitErrorRate
 
 
-@dataclass(frozen=True, kw_only=True)
 class Independent(BitErrorRate):
     """Every bit is wrong with the same probability."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from scpslab.plan.error_models import MODELS, ErrorSettings
 from scpslab.plan.values import Probability
 
 
-@dataclass(frozen=True, kw_only=True)
 class PacketLoss(ErrorSettings):
     """Every packet is lost with the same probability, whatever its length."""
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from scpslab.plan.error_models import MODELS, ErrorSettings
 from scpslab.plan.values import AbsolutePath, Seed
 
 
-@dataclass(frozen=True, kw_only=True)
 class VectorFile(ErrorSettings):
     """A stored error vector, and the digest that its content must have."""
 

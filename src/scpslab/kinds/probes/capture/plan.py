@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.core.problems import Problem
@@ -13,7 +12,6 @@ from scpslab.plan.probes import PROBES, Observer
 from scpslab.plan.values import Amount, Filter, Interface, Name
 
 
-@dataclass(frozen=True, kw_only=True)
 class Capture(Observer):
     """The frames that pass an interface: `captures/<name>.pcap`, with nanosecond time stamps."""
 

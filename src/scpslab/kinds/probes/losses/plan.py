@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.probes import PROBES, AtDirection
 
 
-@dataclass(frozen=True, kw_only=True)
 class Losses(AtDirection):
     """Every packet of a direction that did not pass unharmed: `records/<name>.jsonl`."""
 

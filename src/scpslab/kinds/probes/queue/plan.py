@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.core.problems import Problem
@@ -12,7 +11,6 @@ from scpslab.plan.probes import PROBES, AtDirection, Sampling
 from scpslab.plan.values import Period
 
 
-@dataclass(frozen=True, kw_only=True)
 class QueueDepth(AtDirection, Sampling):
     """Samples of what waits in a stage of a direction: `records/<name>.jsonl`."""
 

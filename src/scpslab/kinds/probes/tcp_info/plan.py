@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.core.problems import Problem
@@ -12,7 +11,6 @@ from scpslab.plan.probes import PROBES, Sampling
 from scpslab.plan.values import Name, Period
 
 
-@dataclass(frozen=True, kw_only=True)
 class TcpInfo(Sampling):
     """Samples of a node's TCP connections: `records/<name>.jsonl`; of SCPS programs on it also their traces:
     `records/<workload>-<node>-trace.jsonl`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.core.problems import Problem
@@ -12,7 +11,6 @@ from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Period, PlainText, Port
 
 
-@dataclass(frozen=True, kw_only=True)
 class CommandService(Daemon):
     """A command that a node's shell runs until the cell ends.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Router
@@ -10,7 +9,6 @@ from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Amount, Destination, Interface, Ip, Nanoseconds, Period, Rate, WholeSeed
 
 
-@dataclass(frozen=True, kw_only=True)
 class GatewayService(Daemon):
     """`scps gateway` on a router: connections to `far`, the networks behind the gateway `peer`, are TCP on its LAN and
     SCPS-TP between the two, in UDP.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host, Router, ScpsRouter
@@ -11,7 +10,6 @@ from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import AxisValue, Interface, Period, WholeSeed, Word
 
 
-@dataclass(frozen=True, kw_only=True)
 class HostGatewayService(Daemon):
     """`scps gateway` on a host of stack `scps`, for the host's own unmodified programs: TCP with its kernel, SCPS-TP
     (or TCP, as the peer can) on its links.

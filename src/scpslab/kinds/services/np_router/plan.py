@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.problems import Problem
@@ -18,7 +17,6 @@ from scpslab.plan.values import Interface, Ip, WholeSeed
 HopCount = Annotated[int, Range(1, 255)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class NpRouterService(Daemon):
     """`scps router` on a `scps-router`, whose name it has: `ip` is the program's address, `device` its TUN device,
     `hosts` and `next_hops` its tables.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.values import Amount, Period, Port, Size
 from scpslab.plan.workloads import WORKLOADS, Traffic
 
 
-@dataclass(frozen=True, kw_only=True)
 class Background(Traffic):
     """FY97's generator.
 

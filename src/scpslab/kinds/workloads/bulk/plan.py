@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.stacks import ScpsEnd
@@ -10,7 +9,6 @@ from scpslab.plan.values import Amount, Period, Port, WholeSeed, Word
 from scpslab.plan.workloads import WORKLOADS, ScpsTransfer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Bulk(ScpsTransfer):
     """A transfer over TCP. Windows None: the kernel's own sizing; `congestion_control` None: the node's;
     `delayed_ack`: the receiver delays from the start.

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
+from scpslab.plan.schema import Part
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
 from scpslab.plan.workloads import WORKLOADS, Transfer
 
 
-@dataclass(frozen=True, kw_only=True)
-class EndOptions:
+class EndOptions(Part):
     """Further words for the image at either end."""
 
     from_: PlainText
     to: PlainText
 
 
-@dataclass(frozen=True, kw_only=True)
 class Endpoint(Transfer):
     """A transfer by programs that keep images/CONTRACT.md; `options`: further words for the image at either end
     (`from`, `to`).

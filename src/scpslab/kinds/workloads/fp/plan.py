@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.core.problems import Problem
@@ -14,7 +13,6 @@ from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
 from scpslab.plan.workloads import WORKLOADS, FileTransfer, ScpsTransfer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Fp(FileTransfer, ScpsTransfer):
     """A file by SCPS-FP. `get`, `read`: the receiving host has the client; the others: the sending one.
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Ip, Period, Port, WholeSeed
 from scpslab.plan.workloads import WORKLOADS, FileTransfer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Ftp(FileTransfer):
     """A file by FTP. `get`: the receiving host has the client; `put`: the sending one."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.core.problems import Problem
@@ -13,7 +12,6 @@ from scpslab.plan.values import Amount, Period, Port, Rate, Word
 from scpslab.plan.workloads import SECOND_NS, WORKLOADS, Traffic, full_packets, ns_to_send
 
 
-@dataclass(frozen=True, kw_only=True)
 class Iperf3(Traffic):
     """iperf3, one-shot. One of `duration_ns` and `bytes_` is None; `udp_rate_bps` None: TCP."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.schema import Range
@@ -10,7 +9,6 @@ from scpslab.plan.values import Period, Size
 from scpslab.plan.workloads import WORKLOADS, Traffic
 
 
-@dataclass(frozen=True, kw_only=True)
 class Ping(Traffic):
     """Echo requests, one every `interval_ns`."""
 

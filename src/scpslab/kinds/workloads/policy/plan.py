@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.programs import UDP_IP_BYTES, Programmed
@@ -12,7 +11,6 @@ from scpslab.plan.workloads import WORKLOADS
 DATA_HEADER_BYTES = 16
 
 
-@dataclass(frozen=True, kw_only=True)
 class Policy(Programmed):
     """A transfer whose sender asks the program `code`, which the scenario has in the file `file`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.programs import Programmed
@@ -14,7 +13,6 @@ from scpslab.plan.workloads import WORKLOADS
 MOST_BYTES = 4_000_000
 
 
-@dataclass(frozen=True, kw_only=True)
 class Transport(Programmed):
     """A transfer by the classes Sender and Receiver of `code`, which the scenario has in the file `file`.
 

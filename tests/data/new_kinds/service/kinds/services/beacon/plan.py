@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host
@@ -10,7 +9,6 @@ from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Period
 
 
-@dataclass(frozen=True, kw_only=True)
 class Beacon(Daemon):
     """It counts its flashes."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Amount, Port, Rate
 from scpslab.plan.workloads import WORKLOADS, Traffic
 
 
-@dataclass(frozen=True, kw_only=True)
 class Burst(Traffic):
     """Datagrams of `packet_bytes` (the IP length), one after the other."""
 
