@@ -1,12 +1,14 @@
 """The words of messages in one file that is read as text, tests/data/messages.txt; tests say the rest.
 
 A family of cases begins with `# its name`; a case is a line, and what is printed for it stands below, indented. Tests
-take cases from there (`each`) or name them (`Case`). For a new case write the line alone: `SCPSLAB_GOLDEN=renew pytest …`
-(in one process) writes down what is printed now, to be read before it is committed.
+take cases from there (`each`) or name them (`Case`, and the fixture `told`). For a new case of the first write the line
+alone: `SCPSLAB_GOLDEN=renew pytest …` (in one process) writes down what is printed now, to be read before it is
+committed.
 """
 
 import os
 import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Self
@@ -15,6 +17,9 @@ import pytest
 
 FILE = Path(__file__).parent / "data" / "messages.txt"
 PROJECT = Path(__file__).parents[1]
+# What differs from machine to machine, and from version to version.
+DIFFERS = {r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{12,}\b": "DIGEST", re.escape(sys.executable): "PYTHON"}
+DIFFERS |= {r"\bscpslab-\d[\w.]*-": "scpslab-VERSION-"}
 
 
 class Case(str):
@@ -27,9 +32,12 @@ class Case(str):
         case.family = family
         return case
 
-    def hold(self, said: object, folder: Path | None = None) -> str:
+    def hold(self, said: object, folder: Path = Path("/nowhere")) -> str:
         """Holds what is printed against the file; paths are those below the folder and the project. Returns it."""
-        text = str(said).replace(f"{folder}/", "").replace(f"{PROJECT}/", "PROJECT/")
+        text = str(said).replace(f"{folder}/", "").replace(str(folder), "FOLDER")
+        for pattern, word in DIFFERS.items():
+            text = re.sub(pattern, word, text)
+        text = text.replace(f"{PROJECT}/", "PROJECT/")
         text = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
         known = families()
         if os.environ.get("SCPSLAB_GOLDEN") == "renew":
