@@ -6,7 +6,7 @@ Reads nothing else on the machine.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,6 +34,8 @@ FOLDER = ROOT / "scenarios"
 # What messages show of an option.
 LONGEST_OPTION = 120
 TOPOLOGY = "topology"
+# What a topology is described from. It is set first: `*` stands for what is there then.
+MADE_OF = (TOPOLOGY, "parameters")
 # What a variant may have of its own besides what it sets.
 OF_VARIANTS = {"title", "sweep", "repeats"}
 
@@ -44,7 +46,8 @@ class Scenario:
 
     `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points
     of the sweep are set in copies of it. `base_name` is the name without the variant. `network` is its topology's.
-    `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
+    `given` is what the variant and the overrides have set. `is_evidence`: whether claims may use its cells (of a
+    variant: whether it says so).
     """
 
     name: str
@@ -56,6 +59,7 @@ class Scenario:
     places: Places
     variants: tuple[str, ...]
     topologies: Topologies
+    given: tuple[Given, ...]
     is_evidence: bool
 
     @property
@@ -156,9 +160,12 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     data.pop("variants", None)
     label = base_label(path)
     model = whole.model_copy(update={"variants": {}})
+    given: list[Given] = []
     if variant or overrides:
         before = copy.deepcopy(data)
-        given, places = _given(data, variant, overrides, whole, network, places)
+        given = [*_of_variant(variant, whole, places), *map(_of_option, overrides)]
+        network = network_with(data, [(one.path, one.value) for one in given], model, places, topologies, network)
+        places = _apply(data, variant, overrides, whole, network, places)
         changed = {one.path.partition(".")[0] for one in given} | (OF_VARIANTS if variant else set())
         kept, kept_places = without_left_out(data, places)
         model = changed_model(model, kept, changed, kept_places)
@@ -167,7 +174,8 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         network, surveyed = check(model, kept_places, topologies)
     is_evidence = not variant or whole.variants[variant].evidence
     full = f"{label}:{variant}" if variant else label
-    return Scenario(full, label, data, model, network, surveyed, places, tuple(whole.variants), topologies, is_evidence)
+    variants, kept_given = tuple(whole.variants), tuple(given)
+    return Scenario(full, label, data, model, network, surveyed, places, variants, topologies, kept_given, is_evidence)
 
 
 def changed_model(model: ScenarioFile, data: Data, changed: Collection[str], places: Places) -> ScenarioFile:
@@ -183,24 +191,55 @@ def changed_model(model: ScenarioFile, data: Data, changed: Collection[str], pla
         return validated(data, places, ScenarioFile)
 
 
-def _given(
+def network_with(
+    data: Data,
+    settings: Iterable[tuple[str, Any]],
+    model: ScenarioFile,
+    places: Places,
+    topologies: Topologies,
+    was: Network,
+) -> Network:
+    """The network of data with these settings; `was` without, and where they are wrong, which whoever reads the data
+    says.
+    """
+    made_of = [(path, value) for path, value in settings if path.partition(".")[0] in MADE_OF]
+    if not made_of:
+        return was
+    own = {key: copy.deepcopy(data[key]) for key in MADE_OF if key in data}
+    try:
+        for path, value in made_of:
+            set_value(own, path, value, was)
+        return describe(changed_model(model, {**data, **own}, MADE_OF, places), places, topologies)
+    except (PathError, ScenarioError):
+        return was
+
+
+def _of_variant(variant: str, whole: ScenarioFile, places: Places) -> list[Given]:
+    """What a variant sets."""
+    if not variant:
+        return []
+    if variant not in whole.variants:
+        raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, whole.variants)}')
+    return [
+        Given(places.of(("variants", variant, "set", key)), key, _as_lists(value))
+        for key, value in whole.variants[variant].set.items()
+    ]
+
+
+def _of_option(text: str) -> Given:
+    """What an option sets."""
+    return Given(_option(text), *_setting(text))
+
+
+def _apply(
     data: Data, variant: str, overrides: Sequence[str], whole: ScenarioFile, network: Network, places: Places
-) -> tuple[list[Given], Places]:
-    """Puts a variant's values and the overrides into the data; returns them, and the places of the data then."""
-    given: list[Given] = []
+) -> Places:
+    """Puts a variant's values and the overrides into the data; returns the places of the data then."""
     if variant:
-        if variant not in whole.variants:
-            raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, whole.variants)}')
-        given += [
-            Given(places.of(("variants", variant, "set", key)), key, _as_lists(value))
-            for key, value in whole.variants[variant].set.items()
-        ]
         places = _apply_variant(data, variant, whole, network, places)
     for text in overrides:
-        key, value = _setting(text)
-        places = _apply_override(data, text, (key, value), network, places)
-        given.append(Given(_option(text), key, value))
-    return given, places
+        places = _apply_override(data, text, _setting(text), network, places)
+    return places
 
 
 def _split(name: str) -> tuple[str, str]:

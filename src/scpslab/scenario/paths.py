@@ -94,6 +94,23 @@ def places_of(data: Mapping[str, Any], path: str, network: Network) -> list[KeyP
     return [place for place in changed if len(place) == len(path.split("."))]
 
 
+def below(place: KeyPath, value: Any) -> list[tuple[KeyPath, Any]]:
+    """The plain values in a value that stands at a place, each with its own."""
+    if not isinstance(value, dict) or not value:
+        return [(place, value)]
+    return [leaf for key, inner in value.items() for leaf in below((*place, key), inner)]
+
+
+def value_at(data: Any, place: KeyPath) -> Any:
+    """What stands at a place; nothing stands below a plain value."""
+    for key in place:
+        try:
+            data = data[key]
+        except (IndexError, KeyError, TypeError):
+            return None
+    return data
+
+
 @dataclass(frozen=True)
 class _Stars:
     """What `*` can stand for in a scenario's data."""
