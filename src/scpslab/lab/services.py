@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS, Loop, now_ns
@@ -29,7 +29,10 @@ UNASKED, REMOVED = "Z", "X"
 LINES_SHOWN, LETTERS_SHOWN, TAIL_BYTES = 3, 300, 4096
 
 
-class Service:
+KINDS: Registry[Any] = Registry("services", "lab")
+
+
+class Service(Registered, registry=KINDS):
     """Base of the kinds. `broken` says why the cell cannot go on: "" while all is well."""
 
     what: ClassVar[str] = "the service"
@@ -234,6 +237,3 @@ def listens(pid: int, port: int) -> bool:
         if any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{port:04X}") for line in table):
             return True
     return False
-
-
-KINDS: Registry[Any] = Registry("services", "lab")

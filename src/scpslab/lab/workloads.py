@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject, count
 from scpslab.lab.context import Context
@@ -24,7 +24,10 @@ ToolOptions = Mapping[str, str | float | None]
 Process = subprocess.Popen[bytes]
 
 
-class Workload(Generic[Planned]):
+KINDS: Registry[type[Workload[Any]]] = Registry("workloads", "lab")
+
+
+class Workload(Registered, Generic[Planned], registry=KINDS):
     """Base of the kinds.
 
     `outcome` is "" while it runs, then "completed", or "incomplete" or "unsupported" with `reason`.
@@ -160,6 +163,3 @@ class Workload(Generic[Planned]):
             name = "t_s" if key == "t_ns" else key.removesuffix("_ns") + "_t_s"
             turned[name] = self.context.epoch.t_s(at_ns) if (at_ns := count(fields, key)) else None
         return turned
-
-
-KINDS: Registry[type[Workload[Any]]] = Registry("workloads", "lab")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.plan.schema import DependsOn, OneOf, Part, Range
 from scpslab.plan.values import Amount, Nanoseconds, Probability, Seed, Size
 
@@ -14,7 +14,10 @@ MOST_VECTOR_ERRORS = 1 << 22
 NO_MODEL = "none"
 
 
-class ErrorSettings(Part):
+MODELS: Registry[type[ErrorSettings]] = Registry("errors", "plan")
+
+
+class ErrorSettings(Registered, Part, registry=MODELS):
     """What an error model draws from; the settings of a model that has none.
 
     `CHANNEL`: what `scps channel`, which draws on serial links, calls the settings of a model that it knows; None: it
@@ -51,7 +54,6 @@ class BitErrorRate(ErrorSettings):
         return self.ber
 
 
-MODELS: Registry[type[ErrorSettings]] = Registry("errors", "plan")
 Model = Annotated[str, OneOf(MODELS)]
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.schema import Kinds, Part
 from scpslab.plan.values import Name, Period, Word
 
+PROBES: Registry[type[Observer]] = Registry("probes", "plan")
 
-class Observer(Part):
+
+class Observer(Registered, Part, registry=PROBES):
     """What every probe says: its name, which is its file's too."""
 
     name: Name
@@ -63,5 +65,4 @@ class AtDirection(Observer):
         return network.not_directions(self.link, [self.direction], "direction")
 
 
-PROBES: Registry[type[Observer]] = Registry("probes", "plan")
 Probe = Annotated[Observer, Kinds("kind", PROBES)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
@@ -15,8 +15,10 @@ from scpslab.plan.places import twice, unknown
 from scpslab.plan.schema import Kinds, Part, shown
 from scpslab.plan.values import AxisValue, Name, Word
 
+SERVICES: Registry[type[Daemon]] = Registry("services", "plan")
 
-class Daemon(Part):
+
+class Daemon(Registered, Part, registry=SERVICES):
     """A program of a node that runs until the cell ends."""
 
     name: Name
@@ -55,7 +57,6 @@ class Daemon(Part):
         return ()
 
 
-SERVICES: Registry[type[Daemon]] = Registry("services", "plan")
 Service = Annotated[Daemon, Kinds("kind", SERVICES)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.network import NetworkPlan
@@ -17,7 +17,10 @@ from scpslab.plan.values import Amount, Ip, Name, Nanoseconds, Word
 SECOND_NS = 10**9
 
 
-class Traffic(Part):
+WORKLOADS: Registry[type[Traffic]] = Registry("workloads", "plan")
+
+
+class Traffic(Registered, Part, registry=WORKLOADS):
     """Who sends to whom, from when on, and whether the cell waits for it."""
 
     name: Name
@@ -180,5 +183,4 @@ def full_packets(sent_bytes: int, mtu_bytes: int) -> int:
     return -(-sent_bytes // max(1, mtu_bytes - IP_TCP_HEADERS_BYTES - TIMESTAMP_BYTES))
 
 
-WORKLOADS: Registry[type[Traffic]] = Registry("workloads", "plan")
 Workload = Annotated[Traffic, Kinds("kind", WORKLOADS)]

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Probability
@@ -29,7 +29,10 @@ LONGEST_MAP_BITS = 1 << 28
 VECTOR_RULES = 2
 
 
-class ErrorModel(Part):
+MODELS: Registry[type[ErrorModel]] = Registry("errors", "scenario")
+
+
+class ErrorModel(Registered, Part, registry=MODELS, is_plain=True):
     """What a scenario says of an error model: keys that stand flat in its `errors`, beside those of all other models.
 
     Only who draws needs numpy, which takes as long to load as all
@@ -111,9 +114,6 @@ class BitErrorRate(ErrorModel):
     def has_errors(self) -> bool:
         """At a rate above 0."""
         return self.ber != 0
-
-
-MODELS: Registry[type[ErrorModel]] = Registry("errors", "scenario")
 
 
 def bits_at(gaps: GapVector, bits: int) -> bytes:

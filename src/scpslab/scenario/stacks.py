@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOfKinds, Part, key
 from scpslab.documents.quantities import Name
@@ -115,7 +115,10 @@ class NodePlan:
         return ""
 
 
-class HostPart(Part):
+STACKS: Registry[type[HostPart]] = Registry("stacks", "scenario")
+
+
+class HostPart(Registered, Part, registry=STACKS):
     """What a scenario says of a host. A stack's own model says its name as the only choice.
 
     `image_folder`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides).
@@ -155,9 +158,6 @@ class HostPart(Part):
         carry the name of a preset promise them.
         """
         return {}
-
-
-STACKS: Registry[type[HostPart]] = Registry("stacks", "scenario")
 
 
 def stack(host: Any) -> str:

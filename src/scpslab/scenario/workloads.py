@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import node_and_link
 from scpslab.core.problems import Problem
 from scpslab.core.seeds import stream, uniform
@@ -39,7 +39,10 @@ REQUIRED = key(
 )
 
 
-class Traffic(Part):
+KINDS: Registry[type[Traffic]] = Registry("workloads", "scenario")
+
+
+class Traffic(Registered, Part, registry=KINDS):
     """What a scenario says of a workload: the keys of all of them, and what follows from a kind's own.
 
     `is_load`: others are measured under it; a host that does nothing else has the image of generators.
@@ -216,5 +219,4 @@ def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterato
         yield Problem((key,), found, "none", "Remove the key; settings of SCPS-TP belong to the host.")
 
 
-KINDS: Registry[type[Traffic]] = Registry("workloads", "scenario")
 Workload = Annotated[Traffic, OneOfKinds(KINDS)]

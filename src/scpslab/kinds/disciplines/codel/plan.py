@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
+from scpslab.plan.disciplines import QueueSettings
 from scpslab.plan.values import Period
 
 
-class Codel(QueueSettings):
+class Codel(QueueSettings, kind="codel"):
     """The acceptable time in the queue, and for how long it may be missed."""
 
     MARKS: ClassVar[bool] = True
 
     target_ns: Period
     interval_ns: Period
-
-
-DISCIPLINES.register("codel", Codel)

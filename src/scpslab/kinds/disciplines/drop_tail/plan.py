@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
+from scpslab.plan.disciplines import QueueSettings
 
 
-class DropTail(QueueSettings):
+class DropTail(QueueSettings, kind="drop-tail"):
     """Nothing but a limit."""
 
     SERIALISES: ClassVar[bool] = True
-
-
-DISCIPLINES.register("drop-tail", DropTail)

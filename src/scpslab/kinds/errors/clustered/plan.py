@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from scpslab.plan.error_models import MODELS, BitErrorRate
+from scpslab.plan.error_models import BitErrorRate
 from scpslab.plan.schema import Range
 
 Mean = Annotated[float, Range(least=1, most=1e15)]
 
 
-class Clustered(BitErrorRate):
+class Clustered(BitErrorRate, kind="clustered"):
     """Error events with several wrong bits each."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {
@@ -27,6 +27,3 @@ class Clustered(BitErrorRate):
         """Bursts of n errors begin with probability ber / n at each bit, and reach over n - 1 gaps."""
         span = (self.mean_errors_per_burst - 1) * self.mean_gap_in_burst
         return float(1 - (1 - self.ber / self.mean_errors_per_burst) ** (bits + span))
-
-
-MODELS.register("clustered", Clustered)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
-from scpslab.scenario.errors import MODELS, BitErrorRate
+from scpslab.scenario.errors import BitErrorRate
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scpslab.scenario.draws import Draws, GapVector
 
 
-class ClusteredModel(BitErrorRate):
+class ClusteredModel(BitErrorRate, kind="clustered"):
     """Error events with several wrong bits each."""
 
     mean_errors_per_burst: float = key(
@@ -66,6 +66,3 @@ class ClusteredModel(BitErrorRate):
         starts[0] = draws.uniform(1)[0] > inner_bits / (outer_bits + inner_bits)
         gaps = np.where(starts, draws.geometric(1.0 / outer, n), draws.geometric(1.0 / inner, n))
         return gaps.astype(np.uint64)
-
-
-MODELS.register("clustered", ClusteredModel)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from scpslab.plan.error_models import MODELS, ErrorSettings
+from scpslab.plan.error_models import ErrorSettings
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Probability
 
 Transition = Annotated[float, Range(above=0, most=1)]
 
 
-class GilbertElliott(ErrorSettings):
+class GilbertElliott(ErrorSettings, kind="gilbert-elliott"):
     """A good and a bad state."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {
@@ -26,6 +26,3 @@ class GilbertElliott(ErrorSettings):
     bad_to_good_per_bit: Transition
     ber_good: Probability
     ber_bad: Probability
-
-
-MODELS.register("gilbert-elliott", GilbertElliott)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
-from scpslab.scenario.errors import MODELS, ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
 
@@ -22,7 +22,7 @@ BLOCK = 1 << 14
 FEWEST_PER_VISIT = 1e-4
 
 
-class GilbertElliottModel(ErrorModel):
+class GilbertElliottModel(ErrorModel, kind="gilbert-elliott"):
     """A good and a bad state."""
 
     good_to_bad_per_bit: Probability = key(
@@ -88,6 +88,3 @@ def _stream(draws: Draws) -> Iterator[float]:
 
     while True:
         yield from log(draws.uniform(BLOCK)).tolist()
-
-
-MODELS.register("gilbert-elliott", GilbertElliottModel)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from scpslab.plan.error_models import MODELS, ErrorSettings
+from scpslab.plan.error_models import ErrorSettings
 
 
-class NoErrors(ErrorSettings):
+class NoErrors(ErrorSettings, kind="none"):
     """No bit is ever wrong."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {}
-
-
-MODELS.register("none", NoErrors)

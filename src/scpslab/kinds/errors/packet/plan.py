@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scpslab.plan.error_models import MODELS, ErrorSettings
+from scpslab.plan.error_models import ErrorSettings
 from scpslab.plan.values import Probability
 
 
-class PacketLoss(ErrorSettings):
+class PacketLoss(ErrorSettings, kind="packet"):
     """Every packet is lost with the same probability, whatever its length."""
 
     NAMES_PACKETS: ClassVar[bool] = True
@@ -18,6 +18,3 @@ class PacketLoss(ErrorSettings):
     def hit(self, bits: int) -> float:
         """As every packet."""
         return self.loss
-
-
-MODELS.register("packet", PacketLoss)

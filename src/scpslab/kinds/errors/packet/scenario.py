@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
-from scpslab.scenario.errors import MODELS, ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.packet.plan import PacketLoss
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scpslab.scenario.draws import Draws, GapVector
 
 
-class PacketLossModel(ErrorModel):
+class PacketLossModel(ErrorModel, kind="packet"):
     """Geometric distances between the numbers of lost packets."""
 
     loss: Probability = key(
@@ -37,6 +37,3 @@ class PacketLossModel(ErrorModel):
         # Sums of distances near the end of 64 bits are beyond any lab: never, then.
         distances = draws.geometric(settings.loss, n) if settings.loss > 0 else np.zeros(0, dtype=np.uint64)
         return np.cumsum(np.minimum(distances, np.uint64(1 << 40)), dtype=np.uint64)
-
-
-MODELS.register("packet", PacketLossModel)

@@ -22,7 +22,7 @@ from scpslab.core.folders import instead_of_a_file
 from scpslab.core.names import shown
 from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import key
-from scpslab.scenario.errors import LONGEST_MAP_BITS, MODELS, ErrorModel, bits_at
+from scpslab.scenario.errors import LONGEST_MAP_BITS, ErrorModel, bits_at
 
 from scpslab.kinds.errors.vector_file.plan import VectorFile
 
@@ -46,7 +46,7 @@ GAP = re.compile(rb"[0-9]{1,30}")
 _RUNS: list[tuple[Collection[VectorFile], Mapping[str, bytes]]] = []
 
 
-class VectorFileModel(ErrorModel):
+class VectorFileModel(ErrorModel, kind="vector-file"):
     """A stored error vector."""
 
     file: str | None = key(
@@ -155,9 +155,6 @@ class VectorFileModel(ErrorModel):
                 "Use a shorter vector."
             )
         return bits_at(gaps, int(total))
-
-
-MODELS.register("vector-file", VectorFileModel)
 
 
 def _is_within(name: str) -> bool:

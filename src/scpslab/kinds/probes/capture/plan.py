@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import unknown
-from scpslab.plan.probes import PROBES, Observer
+from scpslab.plan.probes import Observer
 from scpslab.plan.values import Amount, Filter, Interface, Name
 
 
-class Capture(Observer):
+class Capture(Observer, kind="capture"):
     """The frames that pass an interface: `captures/<name>.pcap`, with nanosecond time stamps."""
 
     kind: Literal["capture"] = "capture"
@@ -36,6 +36,3 @@ class Capture(Observer):
             yield unknown(("node",), self.node, nodes)
         elif self.interface not in interfaces:
             yield unknown(("interface",), self.interface, interfaces)
-
-
-PROBES.register("capture", Capture)

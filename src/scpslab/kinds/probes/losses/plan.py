@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from scpslab.plan.probes import PROBES, AtDirection
+from scpslab.plan.probes import AtDirection
 
 
-class Losses(AtDirection):
+class Losses(AtDirection, kind="losses"):
     """Every packet of a direction that did not pass unharmed: `records/<name>.jsonl`."""
 
     kind: Literal["losses"] = "losses"
@@ -16,6 +16,3 @@ class Losses(AtDirection):
     def logged_direction(self) -> tuple[str, str]:
         """Its direction."""
         return self.link, self.direction
-
-
-PROBES.register("losses", Losses)

@@ -7,11 +7,11 @@ from typing import Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.probes import PROBES, AtDirection, Sampling
+from scpslab.plan.probes import AtDirection, Sampling
 from scpslab.plan.values import Period
 
 
-class QueueDepth(AtDirection, Sampling):
+class QueueDepth(AtDirection, Sampling, kind="queue"):
     """Samples of what waits in a stage of a direction: `records/<name>.jsonl`."""
 
     kind: Literal["queue"] = "queue"
@@ -29,6 +29,3 @@ class QueueDepth(AtDirection, Sampling):
         if self.stage == "delay" and any(link.name == self.link and link.via is None for link in network.links):
             found = f"the delay stage of {self.link}, which has none"
             yield Problem(("stage",), found, "a link that goes through a switch", "Use stage queue.")
-
-
-PROBES.register("queue", QueueDepth)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.lab.loop import SECOND_NS, Loop
-from scpslab.lab.services import KINDS, Service, listens
+from scpslab.lab.services import Service, listens
 
 from scpslab.kinds.services.command.plan import CommandService
 
@@ -21,7 +21,7 @@ LOG_LIMIT_BYTES = 1 << 20
 LEFT_OUT = b"\n(the rest is left out)\n"
 
 
-class Command(Service):
+class Command(Service, kind="command"):
     """`sh -c COMMAND`. Without a word about when it is ready, it is ready once it runs."""
 
     what = "the command"
@@ -77,6 +77,3 @@ class Command(Service):
             self._room -= len(kept)
             with Path(self.log).open("ab") as log:
                 log.write(kept if self._room else kept + LEFT_OUT)
-
-
-KINDS.register("command", Command)

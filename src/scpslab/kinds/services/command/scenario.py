@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.services import KINDS, Service
+from scpslab.scenario.services import Service
 
 
-class CommandService(Service):
+class CommandService(Service, kind="command"):
     """A command that runs in a node's shell until the cell ends.
 
     If it ends before, the cell has failed. What it prints is in the logs (the first MiB).
@@ -52,6 +52,3 @@ class CommandService(Service):
     def listens_at(self) -> int | None:
         """Where it is ready."""
         return self.ready_port
-
-
-KINDS.register("command", CommandService)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.netlink import TABLE_LOCAL, Netlink, inside
-from scpslab.lab.services import KINDS
 
 from scpslab.kinds.services.gateway.lab import LIMITS, Gateway
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
@@ -31,7 +30,7 @@ LAN_BUFFER_BYTES = 1 << 16
 NO_EARLY_DEMUX = {"net.ipv4.tcp_early_demux": "0"}
 
 
-class HostGateway(Gateway):
+class HostGateway(Gateway, kind="host-gateway"):
     """One gateway of the plan."""
 
     plan: HostGatewayService
@@ -70,6 +69,3 @@ class HostGateway(Gateway):
             here.rule(LOCAL, TABLE_LOCAL)
             here.delete_rule(0, TABLE_LOCAL)
             here.close()
-
-
-KINDS.register("host-gateway", HostGateway)

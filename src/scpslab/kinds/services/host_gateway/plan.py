@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host, Router, ScpsRouter
-from scpslab.plan.services import SERVICES, Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import AxisValue, Interface, Period, WholeSeed, Word
 
 
-class HostGatewayService(Daemon):
+class HostGatewayService(Daemon, kind="host-gateway"):
     """`scps gateway` on a host of stack `scps`, for the host's own unmodified programs: TCP with its kernel, SCPS-TP
     (or TCP, as the peer can) on its links.
 
@@ -39,6 +39,3 @@ class HostGatewayService(Daemon):
     def can_run_on(cls, node: Host | Router | ScpsRouter) -> bool:
         """A host of stack `scps`."""
         return super().can_run_on(node) and STACKS[node.stack].runs_scps
-
-
-SERVICES.register("host-gateway", HostGatewayService)

@@ -11,13 +11,13 @@ from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
 from scpslab.plan.places import unknown
 from scpslab.plan.schema import Range
-from scpslab.plan.services import SERVICES, Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Interface, Ip, WholeSeed
 
 HopCount = Annotated[int, Range(1, 255)]
 
 
-class NpRouterService(Daemon):
+class NpRouterService(Daemon, kind="np-router"):
     """`scps router` on a `scps-router`, whose name it has: `ip` is the program's address, `device` its TUN device,
     `hosts` and `next_hops` its tables.
 
@@ -52,6 +52,3 @@ class NpRouterService(Daemon):
                 yield Problem(("interfaces", number, "queue", "purge"), f"{purge}", f"less than the limit of {limit}")
             behind |= set(interface.neighbours)
         yield from (Problem(("next_hops",), hop.via, "a neighbour") for hop in self.next_hops if hop.via not in behind)
-
-
-SERVICES.register("np-router", NpRouterService)

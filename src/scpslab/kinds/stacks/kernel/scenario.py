@@ -13,7 +13,7 @@ from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import PositiveMilliseconds, Size
 from scpslab.plan.routes import RouteOptions
 from scpslab.scenario.presets import PRESETS, KernelSettings
-from scpslab.scenario.stacks import STACKS, HostPart, NodePlan
+from scpslab.scenario.stacks import HostPart, NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
 Control = Literal[
@@ -40,7 +40,7 @@ Control = Literal[
 LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16_777_216
 
 
-class KernelHost(HostPart):
+class KernelHost(HostPart, kind="kernel"):
     """A host with the kernel's TCP. Missing keys come from the preset."""
 
     presets: ClassVar = {name: preset.title for name, preset in PRESETS.items()}
@@ -158,6 +158,3 @@ def sysctls(settings: KernelSettings) -> dict[str, str]:
 
 def _flag(value: bool) -> str:
     return "1" if value else "0"
-
-
-STACKS.register("kernel", KernelHost)

@@ -12,7 +12,7 @@ from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import Milliseconds, PositiveMilliseconds, Quantity, Rate, Size
 from scpslab.plan.values import AxisValue
-from scpslab.scenario.stacks import FORWARDING, STACKS, HostPart, NodePlan, SpSettings
+from scpslab.scenario.stacks import FORWARDING, HostPart, NodePlan, SpSettings
 
 # One line a preset of the program. Its congestion control: without any, something else must set the pace. Its title.
 PRESETS = {
@@ -34,7 +34,7 @@ NOT_PLAIN = ("stack", "preset", "rate", "initial_window", "network", "default_pr
 PROGRAM_WORDS = {"congestion_control": "congestion", "loss_response": "loss"}
 
 
-class ScpsHost(HostPart):
+class ScpsHost(HostPart, kind="scps"):
     """A host with SCPS-TP (CCSDS 714.0-B). Missing keys come from the preset. The kernel carries ping and datagrams.
 
     Bulk transfers and the file protocol use SCPS-TP. So do unmodified programs (iperf3, FTP, commands of events and
@@ -188,6 +188,3 @@ class ScpsHost(HostPart):
     def settled(self) -> Mapping[str, object]:
         """The host's congestion control; the other settings of a preset are known to the program alone."""
         return {"congestion_control": self.congestion_control or self.control_of[self.preset]}
-
-
-STACKS.register("scps", ScpsHost)

@@ -12,13 +12,13 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate, Size
 from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
 from scpslab.plan.ways import slowest
-from scpslab.scenario.workloads import KINDS, Setting, Surroundings, Traffic
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 
 # All rates are one word of a command, in which Linux takes 128 KiB; and the generator's own limit.
 MOST_DRAWS, LARGEST_BYTES = 10_000, 65_000
 
 
-class Background(Traffic):
+class Background(Traffic, kind="background"):
     """FY97's congestion generator: UDP at a uniform random rate, drawn again every few seconds.
 
     Ends with the last required workload.
@@ -81,6 +81,3 @@ class Background(Traffic):
             "max_rate_bps": most_bps,
             "rates_bps": tuple(int(value * most_bps) for value in draws),
         }
-
-
-KINDS.register("background", Background)

@@ -14,7 +14,7 @@ from scpslab.core.strict_json import JsonObject, section, whole
 from scpslab.lab import scps_end
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
-from scpslab.lab.workloads import KINDS, ToolOptions, Workload
+from scpslab.lab.workloads import ToolOptions, Workload
 from scpslab.plan.headers import TIMESTAMP_BYTES
 
 from scpslab.kinds.workloads.bulk import plan as planned
@@ -23,7 +23,7 @@ from scpslab.kinds.workloads.bulk import plan as planned
 RECEIVER_EXTRA_NS = 120 * SECOND_NS
 
 
-class Bulk(Workload[planned.Bulk]):
+class Bulk(Workload[planned.Bulk], kind="bulk"):
     """`labtool bulk-send` or `scps send` at one node, `bulk-recv` or `scps recv` at the other; completed when both say
     so and every byte is right.
     """
@@ -135,6 +135,3 @@ class Bulk(Workload[planned.Bulk]):
             self.fail(f"found {found}; expected {self.spec.bytes_} bytes as sent")
         else:
             self.finish("completed")
-
-
-KINDS.register("bulk", Bulk)

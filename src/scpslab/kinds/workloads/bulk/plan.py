@@ -6,10 +6,10 @@ from typing import Literal
 
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Period, Port, WholeSeed, Word
-from scpslab.plan.workloads import WORKLOADS, ScpsTransfer
+from scpslab.plan.workloads import ScpsTransfer
 
 
-class Bulk(ScpsTransfer):
+class Bulk(ScpsTransfer, kind="bulk"):
     """A transfer over TCP. Windows None: the kernel's own sizing; `congestion_control` None: the node's;
     `delayed_ack`: the receiver delays from the start.
 
@@ -37,6 +37,3 @@ class Bulk(ScpsTransfer):
     def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
         """Full segments."""
         return -(-self.bytes_ // self.segment_bytes)
-
-
-WORKLOADS.register("bulk", Bulk)

@@ -10,12 +10,12 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.plan.stacks import KERNEL
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, timeout_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 from scpslab.kinds.stacks.kernel.scenario import Control
 
 
-class Bulk(Transfer):
+class Bulk(Transfer, kind="bulk"):
     """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the
     acknowledgement of the last.
     """
@@ -70,6 +70,3 @@ class Bulk(Transfer):
             "from_scps": from_scps,
             "to_scps": to_scps,
         }
-
-
-KINDS.register("bulk", Bulk)

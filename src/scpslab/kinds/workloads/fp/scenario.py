@@ -12,7 +12,7 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Seconds, Size
 from scpslab.plan.stacks import SCPS
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, timeout_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 # Shares of a file between which a transfer is stopped: in its middle, with enough left to go on with.
 STOP_FROM, STOP_TO = 0.05, 0.75
@@ -20,7 +20,7 @@ STOP_FROM, STOP_TO = 0.05, 0.75
 WAITS = ("CONNTIMEOUT", "LOGINTIMEOUT", "IDLE", "REPLYTIMEOUT", "DATATIMEOUT")
 
 
-class Fp(Transfer):
+class Fp(Transfer, kind="fp"):
     """A file, or a record of it, by SCPS-FP (`scps fp` and `scps fpd`), over the stack of each host; the client reports
     the time.
     """
@@ -148,6 +148,3 @@ class Fp(Transfer):
             "to_scps": to_scps,
             "server_ip": server_scps.ip if server_scps else setting.addresses[server],
         }
-
-
-KINDS.register("fp", Fp)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from scpslab.plan.values import Ip, Period, Port, WholeSeed
-from scpslab.plan.workloads import WORKLOADS, FileTransfer
+from scpslab.plan.workloads import FileTransfer
 
 
-class Ftp(FileTransfer):
+class Ftp(FileTransfer, kind="ftp"):
     """A file by FTP. `get`: the receiving host has the client; `put`: the sending one."""
 
     kind: Literal["ftp"] = "ftp"
@@ -18,6 +18,3 @@ class Ftp(FileTransfer):
     payload_seed: WholeSeed
     timeout_ns: Period
     server_ip: Ip
-
-
-WORKLOADS.register("ftp", Ftp)

@@ -8,10 +8,10 @@ from typing import Literal
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
 
 
-class Ftp(Transfer):
+class Ftp(Transfer, kind="ftp"):
     """A file by FTP, with vsftpd and curl; the client reports the time (as in the NMSU papers)."""
 
     kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
@@ -47,6 +47,3 @@ class Ftp(Transfer):
         """The server is where the client is not."""
         server = self.to if self.command == "put" else self.from_
         return {**super().derived(setting), "server_ip": setting.addresses[server]}
-
-
-KINDS.register("ftp", Ftp)

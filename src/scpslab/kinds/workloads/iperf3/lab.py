@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads import KINDS, Workload
+from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.iperf3 import plan as planned
 
@@ -16,7 +16,7 @@ BLOCKS_OF_PARALLEL_STREAMS = 16
 LOOK_S = "0.1"
 
 
-class Iperf3(Workload[planned.Iperf3]):
+class Iperf3(Workload[planned.Iperf3], kind="iperf3"):
     """A one-shot server and a client."""
 
     def prepare(self) -> None:
@@ -84,6 +84,3 @@ class Iperf3(Workload[planned.Iperf3]):
             self.fail(f"iperf3 exit code {code}: {result.get('error', '')}")
         self.finish("completed")
         self.stop()
-
-
-KINDS.register("iperf3", Iperf3)

@@ -10,12 +10,12 @@ from pydantic import model_validator
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Seconds, Size
-from scpslab.scenario.workloads import KINDS, Setting, Surroundings, Traffic, gateways_fit, kernel_setting
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic, gateways_fit, kernel_setting
 
 from scpslab.kinds.stacks.kernel.scenario import Control
 
 
-class Iperf3(Traffic):
+class Iperf3(Traffic, kind="iperf3"):
     """iperf3, one client and one server; its own JSON result is the record."""
 
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
@@ -57,6 +57,3 @@ class Iperf3(Traffic):
     def derived(self, setting: Setting) -> Mapping[str, object]:
         """Its size, if it has one."""
         return {**super().derived(setting), "bytes_": self.size}
-
-
-KINDS.register("iperf3", Iperf3)

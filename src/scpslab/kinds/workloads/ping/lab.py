@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from scpslab.lab.workloads import KINDS, Workload
+from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.ping import plan as planned
 
@@ -12,7 +12,7 @@ REPLY = re.compile(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms")
 SUMMARY = re.compile(r"(\d+) packets transmitted, (\d+) received")
 
 
-class Ping(Workload[planned.Ping]):
+class Ping(Workload[planned.Ping], kind="ping"):
     """`count` echo requests; completed when the last one is answered or given up."""
 
     def start(self) -> None:
@@ -31,6 +31,3 @@ class Ping(Workload[planned.Ping]):
         if code > 1:
             self.fail(f"ping exit code {code}", log_of=self.spec.from_)
         self.finish("completed")
-
-
-KINDS.register("ping", Ping)

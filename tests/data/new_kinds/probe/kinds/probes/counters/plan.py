@@ -7,11 +7,11 @@ from typing import Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.probes import PROBES, Sampling
+from scpslab.plan.probes import Sampling
 from scpslab.plan.values import Name, Period
 
 
-class Counters(Sampling):
+class Counters(Sampling, kind="counters"):
     """Samples of the counters of a node's interfaces: `records/<name>.jsonl`."""
 
     kind: Literal["counters"] = "counters"
@@ -21,6 +21,3 @@ class Counters(Sampling):
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A switch has no namespace of its own."""
         return network.not_speaking(self.node)
-
-
-PROBES.register("counters", Counters)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host
-from scpslab.plan.services import SERVICES, Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Period
 
 
-class Beacon(Daemon):
+class Beacon(Daemon, kind="beacon"):
     """It counts its flashes."""
 
     kind: Literal["beacon"] = "beacon"
@@ -17,6 +17,3 @@ class Beacon(Daemon):
 
     RUNS_ON: ClassVar = (Host,)
     writes_record: ClassVar[bool] = True
-
-
-SERVICES.register("beacon", Beacon)
