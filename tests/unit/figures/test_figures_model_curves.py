@@ -9,7 +9,7 @@ import pytest
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.model_curves import METRICS, Path, floor_s, mathis_s, path_of, pftk_s
 from scpslab.analysis.run import open_cell
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.errors import ResultError
 
 # 100 ms, 1 % loss, 1460-byte segments; 1460 + 40 bytes on a line of 100 Mbit/s take 0.12 ms.
 PATH = Path(1_460_000, 1460, header_bytes=40, overhead_bytes=0, rate_bps=100_000_000, rtt_s=0.1, loss=0.01)
@@ -99,8 +99,6 @@ def test_the_option_adds_curves_without_a_change_of_the_recipe(run_dir):
     (path,) = draw(run_dir, ["fy97-fig05"], formats=("svg",), models=("mathis",))
     assert path == plain
     assert path.read_bytes() != before
-    with pytest.raises(UsageError, match="expected one of floor, mathis, pftk"):
-        draw(run_dir, ["fy97-fig05"], models=("cubic",))
 
 
 def test_points_with_several_paths_have_no_curve(run_dir):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from scpslab.analysis.figures.drawing import find
 from scpslab.analysis.figures.plots import load, load_all
-from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.errors import ScenarioError
 from tests import golden
 from tests.cases import changed, refusal
 
@@ -91,8 +90,3 @@ def test_a_recipe_s_name_is_its_file_s(folder):
     path.write_text(RECIPE + "name: two\n")
     with pytest.raises(ScenarioError, match='found the unknown key "name"'):
         load(path)
-
-
-def test_an_unknown_name_is_answered_with_the_nearest(tmp_path):
-    with pytest.raises(UsageError, match="fy97-fig04"):
-        find(tmp_path).named("fy97-fig4")

@@ -230,10 +230,6 @@ def packet_blocks(content: bytes) -> list[Any]:
     return found
 
 
-def test_a_cell_must_be_chosen_among_several(scpslab, run_dir):
-    assert "found 12 cells and no --cell" in scpslab("losses", run_dir)[2]
-
-
 def test_several_captures_are_a_file_each(scpslab, cell, tmp_path):
     run, out = cell.parents[1], tmp_path / "lost.pcapng"
     first, second = sorted(path.stem for path in (cell / "captures").iterdir())
@@ -244,7 +240,6 @@ def test_several_captures_are_a_file_each(scpslab, cell, tmp_path):
     for file, name in zip(files, (first, second), strict=True):
         assert len(packet_blocks(file.read_bytes())) == len(frames_of(cell / "captures" / f"{name}.pcap"))
     assert not out.exists()
-    assert "found no such capture" in scpslab("losses", run, "--pcapng", out, "--capture", first, "--capture", "ws9")[2]
 
 
 def test_the_losses_of_several_runs_are_one_table_that_says_whose_each_is(scpslab, cell, tmp_path):
@@ -261,18 +256,14 @@ def test_the_losses_of_several_runs_are_one_table_that_says_whose_each_is(scpsla
     fields = json.loads(scpslab("losses", one, another, "--format", "json")[1])
     assert [each["run"] for each in fields["cells"]] == [one.name, "another-0001"]
     assert f"2 cells: {2 * len(alone)} lost packets" in scpslab("losses", one, another)[1]
-    assert "--pcapng: found 2 cells" in scpslab("losses", one, another, "--pcapng", tmp_path / "x")[2]
 
 
-def test_a_pattern_chooses_cells_and_each_name_must_be_there(scpslab, run_dir):
+def test_a_pattern_chooses_cells(scpslab, run_dir):
     code, out, _ = scpslab("losses", run_dir, "--cell", "stack=*,ber=0,*", "--format", "json")
     assert code == 0
     ids = [cell["cell"] for cell in json.loads(out)["cells"]]
     assert len(ids) == 4
     assert all(",ber=0," in name for name in ids)
-    code, _, err = scpslab("losses", run_dir, "--cell", "stack=*,ber=0,*", "--cell", "nonsense*")
-    assert code == 2
-    assert '--cell "nonsense*": found no such cell' in err
 
 
 def causes(segments: list[int], lost: dict[int, str]) -> list[str]:

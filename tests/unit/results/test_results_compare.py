@@ -152,13 +152,8 @@ RUN = results("a", {"0": [1], "1e-6": [1]})
 @pytest.mark.parametrize(
     ("compare", "says"),
     [
-        (lambda: compare_runs([RUN, RUN], Options(metrics=["transfer_x"])), "transfer_x"),
         (lambda: compare_runs([RUN, results("b", {"1e-5": [1]})]), "found no point of ber in common"),
-        (lambda: compare_runs([RUN]), r"found one run and no --axis; .* Choose --axis ber"),
-        (lambda: compare_axis(RUN, "bir"), 'found "bir"; expected one of ber. Did you mean ber?'),
-        (lambda: compare_axis(RUN, "ber", "7"), '--against: found "7"; expected a value of ber: 0, 1e-6'),
         (lambda: compare_axis(results("a", {"0": [1]}), "ber"), "ber with the value 0 only; expected at least two"),
-        (lambda: compare_axis(RUN, "ber", options=Options(by=["ber"])), "--by: found ber, whose values are compared"),
         (lambda: compare_axis(dataclasses.replace(RUN, axes=()), "size"), r'found "size"; expected none here\. Remove'),
     ],
 )
