@@ -153,6 +153,19 @@ def _cell(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         if isinstance(step, ServiceStep) and step.service not in (services := [one.name for one in cell.services]):
             yield unknown((*at, "service"), step.service, services)
     yield from _services(cell, network)
+    # Every node has the same table.
+    ends = [
+        ((*at, key), end)
+        for at, one in _each(cell.workloads, "workloads")
+        for key, end in (("from_scps", one.sending_program), ("to_scps", one.receiving_program))
+        if end is not None
+    ]
+    yield from _twice((((*at, "ip"), end.ip) for at, end in ends), "an address of its own")
+    # The table is the same everywhere, and one program may be in the tables of many.
+    for table in {end.np.hosts: (*at, "np", "hosts") for at, end in ends if end.np is not None}.items():
+        for key in ("ip", "np"):
+            hosts = ((at, getattr(host, key)) for at, host in _each(table[0], *table[1]))
+            yield from _twice(hosts, "an address of its own")
 
 
 def _workload(workload: Traffic, network: NetworkPlan) -> Iterator[Problem]:

@@ -12,6 +12,8 @@ from scpslab.plan.ways import way
 
 ADDRESS = "198.18.{host}.{program}"
 ROUTER_PROGRAM = 1
+# An NP address has eight bits for the host, and seven for a program of it.
+MOST_HOSTS, MOST_PROGRAMS = 255, 127
 
 
 def np_address(host: int, program: int) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from scpslab import scenario
 from scpslab.lab.scps_end import end_file
-from scpslab.plan import parse, text, write
+from scpslab.plan import PlanError, parse, text, write
 from scpslab.scenario import planning
 from tests import golden
 from tests.cases import changed, refusal
@@ -158,3 +158,28 @@ def test_a_host_on_every_lan_of_a_router_has_a_route_to_its_program():
     program = ipaddress.ip_network(f"{router(plan, 'r').ip}/24", strict=False)
     vias = {node.name: [route.via for route in node.routes if route.to == str(program)] for node in plan.network.nodes}
     assert vias == {"a": ["10.1.0.2"], "b": ["10.2.0.1"], "r": [None]}
+
+
+@pytest.mark.parametrize(("layer", "programs", "fits"), [("np", 127, True), ("np", 128, False), ("ip", 260, False)])
+def test_more_programs_than_have_addresses_are_refused(scpslab, tmp_path, layer, programs, fits):
+    workloads = "".join(
+        f"- {{kind: bulk, name: t{port}, from: h1, to: h2, size: 1 kB, port: {port}}}\n"
+        for port in range(5001, 5001 + programs)
+    )
+    hosts = "hosts: {h1: {stack: scps, network: LAYER}, h2: {stack: scps, network: LAYER}}".replace("LAYER", layer)
+    path = tmp_path / "many.yaml"
+    path.write_text(f"kind: scenario\nversion: 1\ntopology: point_to_point\n{hosts}\nworkloads:\n{workloads}")
+    code, out, said = scpslab("validate", path)
+    assert (code, f"found {programs} workloads at h1, each with a SCPS program there; expected at most 127" in said) == (
+        0 if fits else 2,
+        not fits,
+    ), out
+
+
+@pytest.mark.parametrize("key", ["ip", "np"])
+def test_a_plan_with_one_address_of_scps_np_twice_is_refused(planned, key):
+    data = json.loads(text(planned()))
+    hosts = data["cell"]["workloads"][1]["from_scps"]["np"]["hosts"]
+    hosts[1][key] = hosts[0][key]
+    said = refusal(parse, json.dumps(data).encode(), error=PlanError)
+    assert f'cell.workloads[1].from_scps.np.hosts[1]: found "{hosts[0][key]}" twice; expected an address of its own' in said
