@@ -183,3 +183,20 @@ def test_an_error_vector_lies_in_its_scenario_s_folder(with_vector, run_fake, tm
     with_vector.write_text(with_vector.read_text().replace("vectors/gaps.txt", name))
     with pytest.raises(ScenarioError, match=says):
         run_fake(str(with_vector))
+
+
+def test_what_a_user_puts_into_the_run_s_folder_or_changes_there_survives_a_resumed_run(mine, run_fake):
+    for kind in ("figures", "claims"):
+        (mine / kind).mkdir()
+        (mine / kind / "beside.yaml").write_text("beside: 1\n")
+        (mine / kind / "edited.yaml").write_text("beside: 2\n")
+    folder = run_fake(str(mine / "rover.yaml")).folder
+    for kind in ("figures", "claims"):
+        (folder / kind / "own.yaml").write_text("own: 1\n")
+        (folder / kind / "edited.yaml").write_text("own: 2\n")
+        (mine / kind / "beside.yaml").unlink()
+        (mine / kind / "later.yaml").write_text("beside: 3\n")
+    assert run_fake(str(mine / "rover.yaml")).folder == folder
+    for kind in ("figures", "claims"):
+        found = {path.name: path.read_text() for path in (folder / kind).iterdir()}
+        assert found == {"own.yaml": "own: 1\n", "edited.yaml": "own: 2\n", "later.yaml": "beside: 3\n"}
