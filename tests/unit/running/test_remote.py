@@ -123,3 +123,23 @@ def test_what_was_asked_for_must_fit(run_fake):
     ]:
         with pytest.raises(UsageError, match=words):
             run_fake(**options)
+
+
+def test_the_order_of_a_second_run_leaves_a_cell_that_runs_its_folder(plans, benches, monkeypatch):
+    monkeypatch.setattr(remote, "IDLE_S", -1)
+    run = ENGINES["virtual"].run
+    folders = []
+
+    def slow(engine, cell):
+        if not folders:
+            folders.append(cell.folder.parent)
+            assert carried_out(benches, plans, "second").trouble is None
+        assert folders[0].is_dir()
+        run(engine, cell)
+
+    monkeypatch.setattr(ENGINES["virtual"], "run", slow)
+    assert carried_out(benches, plans, "first").trouble is None
+    # Nothing runs any more: a third run's order closes both.
+    monkeypatch.setattr(ENGINES["virtual"], "run", run)
+    carried_out(benches, plans, "third")
+    assert not folders[0].is_dir()
