@@ -133,3 +133,9 @@ WRONG = FILE | {"sha256": "cd", "lost_bytes": 7, "damaged_bytes": 3}
 def test_columns_of_the_file_protocol(values, records, expected):
     found = values(by_fp(), transfer=records)
     assert {name: found.get(name) for name in expected} == expected
+
+
+def test_a_last_client_that_was_killed_before_it_reported_leaves_the_figures_of_those_before(values):
+    killed = client(start_t_s=20.0) | {"exit_code": -9}
+    found = values(by_fp(), transfer=[client(GET, start_t_s=4.0), killed, SAME])
+    assert those(found, "client_total_s", "restarts", "moved_bytes", "integrity_ok") == (2.0, 1, 10_000, True)

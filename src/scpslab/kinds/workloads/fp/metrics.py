@@ -52,17 +52,23 @@ def _told(clients: list[JsonObject]) -> Values:
     """What the clients report. A killed one reports nothing of what it was doing."""
     if not clients:
         return {}
-    reports = [items(client, "reports", dict) for client in clients]
-    transfers = [report for told in reports for report in told if str(report["command"]).split()[0] in TRANSFERS]
-    if not transfers:
+    reports = [(client, items(client, "reports", dict)) for client in clients]
+    found = [
+        (client, told[: index + 1])
+        for client, told in reports
+        for index, report in enumerate(told)
+        if str(report["command"]).split()[0] in TRANSFERS
+    ]
+    if not found:
         return {}
-    last = transfers[-1]
-    before_s = _sum("seconds", reports[-1][: reports[-1].index(last) + 1])
+    transfers = [told[-1] for _, told in found]
+    its_client, until_its_end = found[-1]
+    last, before_s = transfers[-1], _sum("seconds", until_its_end)
     continued = len(clients) - 1 if len(clients) > 1 else len(transfers) - 1
     markers = [marker for report in transfers for marker in items(report, "markers", int) if marker]
     return {
         "transfer_s": _sum("seconds", transfers) if len(clients) == 1 else None,
-        "client_total_s": (number(clients[-1], "start_t_s") or 0) + before_s - (number(clients[0], "start_t_s") or 0),
+        "client_total_s": (number(its_client, "start_t_s") or 0) + before_s - (number(clients[0], "start_t_s") or 0),
         "restarts": continued + int(_sum("restarts", transfers)),
         "moved_bytes": int(_sum("octets", transfers)),
         "resumed_at_bytes": markers[-1] if markers else None,
