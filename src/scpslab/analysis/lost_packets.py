@@ -229,7 +229,7 @@ def _logged(way: _Way, records: Sequence[JsonObject], captures: Sequence[_Seen])
         if indices is not None:
             return [_identified(item, seen, index) for item, index in zip(lost, indices, strict=True)], notes
     why = "no capture saw every packet of this direction before the loss, so the packets are not identified."
-    advice = "Add a capture without filter on the sending side (the host, or the monitor of its switch)."
+    advice = "Run it with --set packets=true: scpslab packets lists every packet with its fate."
     return lost, [*notes, f"{way.where}: {why} {advice}"]
 
 

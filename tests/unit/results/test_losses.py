@@ -142,7 +142,7 @@ def test_a_capture_that_does_not_agree_with_account_or_log_names_nothing(cell, c
     change(cell)
     found = found_in(cell)
     assert [(lost.frame, lost.repair) for lost in found.lost] == [(None, "unknown")] * 3
-    assert change is another_size or "Add a capture without filter" in " ".join(found.notes)
+    assert change is another_size or "scpslab packets lists every packet" in " ".join(found.notes)
 
 
 def test_a_capture_cut_short_is_told(cell):
