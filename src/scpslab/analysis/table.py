@@ -32,7 +32,7 @@ HEADLINE = {
     "rtt_mean_ms": "mean round-trip time in milliseconds",
     "received": "echo replies that came back",
     "jitter_ms": "mean deviation of the transit time in milliseconds",
-    "lost_packets": "datagrams that did not arrive",
+    "lost_packets": "datagrams that did not arrive, by iperf3's receiver",
 }
 HEADLINE_COUNT = 4
 # A terminal, unless somebody has widened it; around a column of a table are three characters.

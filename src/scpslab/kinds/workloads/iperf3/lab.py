@@ -41,7 +41,8 @@ class Iperf3(Workload[planned.Iperf3], kind="iperf3"):
         if self._sends_size:
             argv += ["--length", str(self._block_bytes()), "--interval", LOOK_S]
         if spec.udp_rate_bps is not None:
-            argv += ["--udp", "--bitrate", str(spec.udp_rate_bps)]
+            # iperf3's word is for each stream.
+            argv += ["--udp", "--bitrate", str(max(spec.udp_rate_bps // spec.parallel, 1))]
         if spec.congestion_control:
             argv += ["--congestion", spec.congestion_control]
         if spec.segment_bytes:

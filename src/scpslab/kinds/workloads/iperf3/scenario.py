@@ -21,7 +21,9 @@ class Iperf3(Traffic, kind="iperf3"):
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
     duration: Seconds | None = key(None, says="Time to send, in whole seconds.", example="60 s")
     size: Size | None = key(None, says="Bytes to send, instead of a duration.", example="4 MB")
-    udp_rate: Rate | None = key(None, says="Send UDP at this rate instead of TCP.", example="1 Mbit/s")
+    udp_rate: Rate | None = key(
+        None, says="Send UDP at this rate, that of all streams together, instead of TCP.", example="1 Mbit/s"
+    )
     parallel: int = key(1, says="Parallel streams.", least=1, most=128, example=4)
     reverse: bool = key(False, says="Reverse the direction: the receiving host sends.", example=True)
     segment: Size | None = key(
