@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from scpslab.core.errors import ScenarioError
+from tests import golden
 
 
 def rows(text: str) -> list[list[str]]:
@@ -17,6 +18,11 @@ def rows(text: str) -> list[list[str]]:
 def each(names: str, text: str) -> pytest.MarkDecorator:
     """Runs a test with every line of a table."""
     return pytest.mark.parametrize(names.split(), rows(text), ids=lambda cell: cell[:40])
+
+
+def document(name: str) -> str:
+    """A right document of tests/data/documents.txt."""
+    return f"{golden.families(golden.FILE.with_name('documents.txt'))['documents'][name]}\n"
 
 
 def changed(text: str, *changes: tuple[str, str]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from scpslab.analysis import collect
 from tests import golden
-from tests.cases import changed
+from tests.cases import changed, document
 
 pytestmark = pytest.mark.slow
 
@@ -99,20 +99,7 @@ def test_export_replaces_an_earlier_archive(scpslab):
     assert scpslab("export", "second-0002", "--out", "a.tar.gz")[0] == 0
 
 
-OWN_CLAIMS = """kind: claims
-version: 1
-title: My paper
-year: 2026
-reference: Somebody, 2026
-series:
-  all: {scenarios: [fig04-golden], where: {stack: bbr}}
-claims:
-  - id: one
-    weight: headline
-    source: Fig 1
-    says: Something is so.
-    checks: [{kind: value, metric: transfer_s, of: {series: all, at: {ber: 0}}, at_least: 0, because: nothing is faster}]
-"""
+OWN_CLAIMS = document("claims of one's own")
 
 
 @golden.each("a misspelled word of a claim", "case right wrong")

@@ -3,18 +3,9 @@
 import pytest
 import yaml
 
-SCENARIO = """\
-kind: scenario
-version: 1
-title: Alone and together
-topology: shared_router
-workloads:
-  - {kind: bulk, name: transfer, from: far, to: sink, size: 100 kB}
-  - {kind: bulk, name: victim, from: near, to: sink, size: 100 kB, port: 5003}
-  - {kind: ping, name: echo, from: far, to: sink, count: 3}
-probes:
-  - {kind: queue, name: depth, link: trunk, direction: forward}
-"""
+from tests.cases import document
+
+SCENARIO = document("scenario with three workloads")
 VARIANT = 'variants: {alone: {set: {workloads.victim: off, workloads.echo: "off"}}}'
 TRANSFER = "  transfer: far ─hop→ r1 ─trunk→ sink; back the same way"
 VICTIM = "  victim: near ─lan→ r1 ─trunk→ sink; back the same way"

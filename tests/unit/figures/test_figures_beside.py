@@ -13,34 +13,12 @@ from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.report import write_report
 from scpslab.core.errors import ScenarioError, UsageError
+from tests.cases import document
 
 pytestmark = pytest.mark.slow
 
-RECIPE = """\
-kind: figure
-version: 1
-plot: metric-vs-axis
-title: a title
-source: mine
-metric: goodput_bps
-axis: ber
-x: {label: x (1), scale: log}
-y: {label: y (s)}
-"""
-CLAIMS = """\
-kind: claims
-version: 1
-title: Mine
-year: 2026
-reference: Mine
-series: {reno: {scenarios: ["*golden*"], where: {stack: reno}}}
-claims:
-  - id: fast
-    weight: headline
-    source: here
-    says: Goodput is above nothing.
-    checks: [{kind: value, metric: goodput_bps, of: {series: reno, at: {ber: 0}}, at_least: 1, because: any will do}]
-"""
+RECIPE = document("recipe")
+CLAIMS = document("claims of a scenario")
 
 
 @pytest.fixture

@@ -5,19 +5,9 @@ import pytest
 from scpslab.analysis.figures.plots import load, load_all
 from scpslab.core.errors import ScenarioError
 from tests import golden
-from tests.cases import changed, refusal
+from tests.cases import changed, document, refusal
 
-RECIPE = """
-kind: figure
-version: 1
-plot: metric-vs-axis
-title: a title
-source: Fig 0
-metric: transfer_s
-axis: ber
-x: {label: x (1), scale: log}
-y: {label: y (s)}
-"""
+RECIPE = changed(document("recipe"), ("source: mine", "source: Fig 0"), ("goodput_bps", "transfer_s"))
 
 
 @pytest.fixture

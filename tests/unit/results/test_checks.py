@@ -14,6 +14,7 @@ from scpslab.running.runner import RunResult
 from scpslab.scenario import planning
 from scpslab.scenario.model import Check
 from tests import golden
+from tests.cases import document
 
 ROWS = """scenario,topology,cell,status,reason,transfer_s,payload_match,second_transfer_s
 ,,a,completed,,10.5,true,1.0
@@ -74,17 +75,7 @@ def test_a_check_that_cannot_be_made_does_not_keep_the_figures(golden, monkeypat
     assert "warning: checks: found the metric wrong; expected a column of results.csv" in said.err
 
 
-TWO = """kind: scenario
-version: 1
-title: Two
-topology: point_to_point
-workloads:
-  - {kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}
-  - {kind: bulk, name: second, from: h1, to: h2, size: 100 kB, port: 5002}
-  - {kind: ping, name: echo, from: h1, to: h2}
-probes: [{kind: capture, node: h2}]
-sweep: {first: {cases: {both: {workloads.echo.count: 3}, one: {workloads.transfer: off}}}}
-"""
+TWO = document("scenario of two transfers")
 
 
 def test_of_means_the_column_that_the_workload_has_in_a_cell(cells, tmp_path):
