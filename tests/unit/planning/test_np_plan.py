@@ -170,7 +170,10 @@ def test_more_programs_than_have_addresses_are_refused(scpslab, tmp_path, layer,
     path = tmp_path / "many.yaml"
     path.write_text(f"kind: scenario\nversion: 1\ntopology: point_to_point\n{hosts}\nworkloads:\n{workloads}")
     code, out, said = scpslab("validate", path)
-    assert (code, f"found {programs} workloads at h1, each with a SCPS program there; expected at most 127" in said) == (
+    assert (
+        code,
+        f"found {programs} workloads at h1, each with a SCPS program there; expected at most 127" in said,
+    ) == (
         0 if fits else 2,
         not fits,
     ), out
@@ -182,4 +185,7 @@ def test_a_plan_with_one_address_of_scps_np_twice_is_refused(planned, key):
     hosts = data["cell"]["workloads"][1]["from_scps"]["np"]["hosts"]
     hosts[1][key] = hosts[0][key]
     said = refusal(parse, json.dumps(data).encode(), error=PlanError)
-    assert f'cell.workloads[1].from_scps.np.hosts[1]: found "{hosts[0][key]}" twice; expected an address of its own' in said
+    assert (
+        f'cell.workloads[1].from_scps.np.hosts[1]: found "{hosts[0][key]}" twice; expected an address of its own'
+        in said
+    )

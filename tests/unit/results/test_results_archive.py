@@ -90,21 +90,14 @@ def test_captures_are_taken_along_only_when_asked_for(run, tmp_path, whole, capt
         assert sum(name.endswith(".pcap") for name in archive.getnames()) == captures
 
 
-def of_run(change):
-    """A change of what archive.json says of its first run."""
-
-    def changed_contents(name, content):
-        if name != "archive.json":
-            return content
-        fields = json.loads(content)
-        change(fields["runs"][0])
-        return json.dumps(fields).encode()
-
-    return changed_contents
-
-
 def test_an_archive_from_before_inputs_were_listed_is_read(run, tmp_path):
-    without_inputs = of_run(lambda listed: listed.pop("inputs"))
+    def without_inputs(name, content):
+        if name == "archive.json":
+            fields = json.loads(content)
+            del fields["runs"][0]["inputs"]
+            return json.dumps(fields).encode()
+        return content
+
     archive = changed(write_archive([run], tmp_path / "a.tar.gz"), tmp_path / "b.tar.gz", without_inputs)
 
     assert read_archive(archive)[0].digest.inputs is None
@@ -130,12 +123,6 @@ def other(old, new):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (put("archive.json", lambda _: b"{}"), "archive.json: format: found no such key"),
-        (put("archive.json", other(b'"format": 1', b'"format": 2')), "newer scpslab"),
-        (put("archive.json", other(b"fig04-golden-0002", b"../elsewhere")), 'runs[0].run: found "../elsewhere"'),
-        (of_run(lambda listed: listed["files"].pop("results.csv")), "results.csv: found a file that archive.json does"),
-        (put("plan.json", other(b"60000", b"60001")), "found another one"),
-        (put("plan.json", lambda _: None), "found no such file"),
         (put("results.csv", lambda content: content + b"more"), "results.csv: found another one"),
         (put("results.csv", lambda _: None), "results.csv: found no such file"),
         (put("resolved.yaml", other(b"Golden", b"Tampered")), "found another one"),
