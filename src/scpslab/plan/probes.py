@@ -34,6 +34,11 @@ class Observer(Registered, Part, registry=PROBES):
         return None
 
     @property
+    def captures_all(self) -> bool:
+        """Whether it captures all frames of its node."""
+        return False
+
+    @property
     def measured_stage(self) -> tuple[str, str, str] | None:
         """The link, direction and stage whose depth it samples."""
         return None

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scpslab.analysis.capture import SYN, parse_packets, read_packets, split_connections
-from scpslab.analysis.traces import flow_of
+from scpslab.analysis.capture import parse_packets, read_packets
 from scpslab.core.errors import ResultError
+from scpslab.measure.connections import SYN, split_connections
+from scpslab.measure.traces import flow_of
 
 
 def pcap(frames, *, link_type=1, magic=0xA1B23C4D, order="<", t_ns=None):

@@ -40,7 +40,7 @@ def test_one_row_per_cell_with_axes_status_and_metrics(run_dir):
     axes = [first[name] for name in ("scenario", "topology", "stack", "ber", "repeat")]
     assert axes == ["fig04-golden", "fy97", "bbr", "0", "1"]
     assert first["bytes"] == "60000"
-    assert first["transfer_source"] == "capture"
+    assert first["transfer_source"] == "packets"
     assert first["payload_match"] == "true"
     assert first["hop_data_lost_corrupt_packets"] == "0"
     assert first["max_advertised_window_bytes"] == "200000"
@@ -104,7 +104,7 @@ def test_collecting_again_gives_the_same_bytes_and_leaves_the_raw_files_alone(ru
 
 @pytest.mark.parametrize(
     ("where", "cut_bytes", "source"),
-    [("ws4", 7, "capture"), ("ws2", 7, "capture"), ("ws2", 2000, "record"), ("ws2", None, "record")],
+    [("ws4", 7, "packets"), ("ws2", 7, "packets"), ("ws2", 2000, "record"), ("ws2", None, "record")],
 )
 def test_a_capture_cut_short_is_told_and_only_a_whole_one_at_the_sink_counts(run_dir, where, cut_bytes, source):
     """Otherwise the receiver's record is used, and said so."""

@@ -28,6 +28,11 @@ class Capture(Observer, kind="capture"):
         """Its node."""
         return self.node
 
+    @property
+    def captures_all(self) -> bool:
+        """Without a filter it does."""
+        return not self.filter_
+
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """The interface is the node's; switches have some too."""
         nodes = [node.name for node in network.nodes]

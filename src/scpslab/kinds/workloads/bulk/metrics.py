@@ -5,31 +5,35 @@ wire at the sender's side; how it went over time, which is what FY97's appendix 
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
-from scpslab.analysis.capture import FIN, SYN, Bools, Floats, Ints
 from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
 from scpslab.analysis.metrics.data_flows import (
     DATA_FLOWS,
     OwnConnection,
     ack_bytes,
     load_packets,
-    load_ports,
+    loads_of,
     queue_samples,
+    wire_round_trips,
 )
-from scpslab.analysis.run import RunCell
-from scpslab.analysis.traces import (
+from scpslab.analysis.run import RunCell, Transfer
+from scpslab.analysis.viewpoints import bottleneck
+from scpslab.core.strict_json import JsonObject
+from scpslab.measure.connections import FIN, SYN, Floats, Ints
+from scpslab.measure.traces import (
     Flow,
     binned_rate,
     flight_bytes,
     flow_of,
+    held,
     queue_estimate,
     round_trips,
+    time_average,
     transfer_times,
 )
-from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, capture_beside
-from scpslab.core.strict_json import JsonObject
 from scpslab.plan.ways import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
@@ -67,6 +71,8 @@ WIRE_COLUMNS = columns(
         "max_advertised_window_bytes": None,
         "rtt_min_s": 9,
         "rtt_max_s": 9,
+        "wire_rtt_min_s": 9,
+        "wire_rtt_max_s": 9,
     }
 )
 SHAPE_COLUMNS = columns(
@@ -91,7 +97,7 @@ SHAPE_COLUMNS = columns(
 
 
 def measure(subject: Subject[Bulk]) -> Values:
-    """Values by column name from both ends' records and the capture at the sink."""
+    """Values by column name from both ends' records and the packets at the sink."""
     sender, receiver = subject.line("sender"), subject.line("receiver")
     received_bytes, segment_bytes = count(receiver, "bytes"), count(sender, "mss_bytes")
     values: Values = {
@@ -103,13 +109,17 @@ def measure(subject: Subject[Bulk]) -> Values:
         "mss_bytes": segment_bytes,
         "payload_match": _payload_match(sender, receiver),
     }
-    values |= _transfer(subject, received_bytes) or {
-        "transfer_s": elapsed(number(receiver, "first_data_t_s"), number(receiver, "last_data_t_s")),
-        "transfer_source": "record",
-    }
-    transfer_s, rate_bps = values["transfer_s"], bottleneck_bps(subject.cell.plan, subject.workload)
-    rates = subject.rates(received_bytes, transfer_s)
+    seen = _transfer(subject, received_bytes)
+    start_s = seen[0] if seen else number(receiver, "first_data_t_s")
+    values |= (
+        seen[1]
+        if seen
+        else {"transfer_s": elapsed(start_s, number(receiver, "last_data_t_s")), "transfer_source": "record"}
+    )
+    transfer_s = values["transfer_s"]
+    rates = subject.rates(received_bytes, transfer_s, start_s)
     if rates and received_bytes and isinstance(transfer_s, float):
+        rate_bps = subject.rate_bps(transfer_s, start_s)
         most_bytes = transfer_s * rate_bps / 8 if rate_bps else math.inf
         if _has_rate(received_bytes, segment_bytes, most_bytes):
             values |= rates
@@ -134,8 +144,10 @@ def _has_rate(received_bytes: int, segment_bytes: int | None, most_bytes: float)
     return received_bytes > segment_bytes and not received_bytes - segment_bytes <= most_bytes < received_bytes
 
 
-def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> Values | None:
-    """transfer_s from the capture at the sink; None when there is none or it does not hold the whole transfer."""
+def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> tuple[float, Values] | None:
+    """The start of the transfer and its columns from the packets at the sink; None when they are not known or do not
+    hold the whole transfer.
+    """
     connection = subject.connection_at(subject.workload.to)
     if connection is None:
         return None
@@ -143,8 +155,8 @@ def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> Values | No
     times = transfer_times(flow)
     if times is None or flow.total_bytes != received_bytes:
         return None
-    from_syn_s = elapsed(flow.syn_t_s, times[1])
-    return {"transfer_s": times[1] - times[0], "transfer_source": "capture", "transfer_from_syn_s": from_syn_s}
+    took = {"transfer_s": times[1] - times[0], "transfer_from_syn_s": elapsed(flow.syn_t_s, times[1])}
+    return times[0], {**took, "transfer_source": "packets"}
 
 
 def _payload_match(sender: JsonObject, receiver: JsonObject) -> bool | None:
@@ -156,8 +168,10 @@ def _payload_match(sender: JsonObject, receiver: JsonObject) -> bool | None:
 
 
 def measure_wire(subject: Subject[Bulk]) -> Values:
-    """Retransmissions, flight, windows and round trips from a capture near the source; empty without one."""
-    connection = subject.connection_near_source()
+    """Retransmissions, flight, windows and round trips from the packets at the source; empty where they are not
+    known.
+    """
+    connection = subject.connection_at(subject.workload.from_)
     if connection is None:
         return {}
     flow = flow_of(connection)
@@ -165,17 +179,28 @@ def measure_wire(subject: Subject[Bulk]) -> Values:
     return {
         "capture_retransmissions": int(flow.is_repeated.sum()),
         "max_flight_bytes": int(flight_bytes(flow)[1].max(initial=0)),
-        "max_advertised_window_bytes": int(flow.window_bytes.max())
-        if len(flow.window_bytes) and connection.is_window_scale_known
-        else None,
+        "max_advertised_window_bytes": _window_bytes(subject),
         "rtt_min_s": float(rtt_s.min()) if len(rtt_s) else None,
         "rtt_max_s": float(rtt_s.max()) if len(rtt_s) else None,
+        **wire_round_trips(
+            subject.connection_at(subject.workload.from_, behind_queue=True),
+            from_client=True,
+            names=("wire_rtt_min_s", "wire_rtt_max_s"),
+        ),
     }
 
 
+def _window_bytes(subject: Subject[Bulk]) -> int | None:
+    """The receiver's largest window, whose scale is an option; None where no capture has it."""
+    captured = subject.cell.captured(subject.workload.from_)
+    connection = captured.connection(cast("Transfer", subject.workload)) if captured else None
+    flow = flow_of(connection) if connection else None
+    return max(flow.window_bytes.tolist(), default=None) if flow and flow.is_window_known else None
+
+
 def measure_shape(subject: Subject[Bulk]) -> Values:
-    """Values by column name; empty without a capture near the source."""
-    connection = subject.connection_near_source()
+    """Values by column name; empty where the packets at the source are not known."""
+    connection = subject.connection_at(subject.workload.from_)
     if connection is None:
         return {}
     flow = flow_of(connection)
@@ -238,11 +263,9 @@ def _first_ack_delay(subject: Subject[Bulk]) -> Value:
 
 def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value) -> Value:
     """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
-    probe = capture_beside(subject.cell.plan, subject.workload.from_)
-    packets = subject.cell.packets(probe.name) if probe and load_ports(subject.cell.plan) else None
-    if packets is None or flow.syn_t_s is None or not isinstance(linear_from_s, float):
+    if not loads_of(subject.cell.plan) or flow.syn_t_s is None or not isinstance(linear_from_s, float):
         return None
-    load_t_s, load_bytes = load_packets(subject.cell, packets)
+    load_t_s, load_bytes = load_packets(subject.cell)
     span = (CONGESTION_BIN_S, flow.syn_t_s + linear_from_s, float(flow.t_s.max()))
     rates = (
         binned_rate(flow.t_s, flow.end - flow.seq, *span)[1],
@@ -254,7 +277,7 @@ def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value
 
 
 def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> Values:
-    """Estimated and true queue before the hop; what needs the probe only where there is one."""
+    """Estimated and true queue before the hop; the true one only where it is known."""
     ack_t_s, estimate_bytes = queue_estimate(flow, rate_bps)
     if not len(ack_t_s):
         return {}
@@ -263,10 +286,9 @@ def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> Values:
     packet_bytes = int((flow.end - flow.seq).max()) + HEADER_BYTES
     values: Values = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
     t_s, depth_bytes, _ = queue_samples(cell, hop)
-    during: Bools = (t_s >= flow.t_s[0]) & (t_s <= ack_t_s[-1])
-    if np.count_nonzero(during) > 1:
-        values["queue_mean_bytes"] = float(depth_bytes[during].mean())
-        true_bytes = np.interp(ack_t_s - rtt_s, t_s, depth_bytes)
+    if len(t_s) and t_s[0] <= ack_t_s[-1]:
+        values["queue_mean_bytes"] = time_average(t_s, depth_bytes, float(flow.t_s[0]), float(ack_t_s[-1]))
+        true_bytes = held(t_s, depth_bytes, ack_t_s - rtt_s)
         if true_bytes.std() > 0 and estimate_bytes.std() > 0:
             values["queue_estimate_r"] = float(np.corrcoef(true_bytes, estimate_bytes)[0, 1])
     return values

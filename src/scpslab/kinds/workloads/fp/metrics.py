@@ -8,10 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from scpslab.analysis.capture import SYN
 from scpslab.analysis.metrics.base import Family, JsonObject, Subject, Values, columns, count, items, number
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_A_FILE, FileConnection, measure_capture
-from scpslab.analysis.viewpoints import capture_at
+from scpslab.measure.connections import SYN
 
 from scpslab.kinds.workloads.fp.plan import Fp
 
@@ -34,18 +33,18 @@ COLUMNS = columns(
 
 
 def measure(subject: Subject[Fp]) -> Values:
-    """Values by column name from the clients' records and the captures on both hosts."""
+    """Values by column name from the clients' records and the packets at both hosts."""
     file = subject.line("file")
     arrived = count(file, "bytes")
+    clients = [line for line in subject.lines if line.get("event") == "client"]
     values: Values = {
         **{name: count(file, name) for name in ("bytes", *WRONG)},
         "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None,
         "rtos": count(subject.line("sender"), "rtos"),
-        **_told([line for line in subject.lines if line.get("event") == "client"]),
+        **_told(clients),
     }
-    return (
-        values | subject.rates(arrived, values.get("transfer_s")) | measure_capture(subject, arrived) | _wire(subject)
-    )
+    rates = subject.rates(arrived, values.get("transfer_s"), number(clients[0], "start_t_s") if clients else None)
+    return values | rates | measure_capture(subject, arrived) | _wire(subject)
 
 
 def _told(clients: list[JsonObject]) -> Values:
@@ -86,10 +85,10 @@ def _wire(subject: Subject[Fp]) -> Values:
 
     The first packet of all is the client's request for one.
     """
-    probe = capture_at(subject.cell.plan, subject.workload.from_)
-    packets = subject.cell.packets(probe.name) if probe else None
-    if packets is None:
+    view = subject.cell.view(subject.workload.from_, behind_queue=True)
+    if view is None:
         return {}
+    packets = view.packets
     requests = np.flatnonzero((packets.destination_port == subject.workload.port) & (packets.flags & SYN != 0))
     if not len(requests):
         return {}

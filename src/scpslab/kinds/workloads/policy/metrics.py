@@ -28,7 +28,7 @@ def measure(subject: Subject[Policy]) -> Values:
     values: Values = {"bytes": size, "transfer_s": transfer_s, **{name: count(ended, name) for name in COUNTS}}
     if sent and (segments := count(ended, "segments")):
         values["efficiency"] = segments / sent
-    return values | subject.rates(size, transfer_s)
+    return values | subject.rates(size, transfer_s, subject.workload.start_ns / 1e9)
 
 
 DATA_FLOWS.register("policy", DataFlow(Family(COLUMNS, measure)))

@@ -30,7 +30,7 @@ def measure(subject: Subject[Transport]) -> Values:
     values: Values = {"bytes": size, "transfer_s": transfer_s, **{name: count(ended, name) for name in COUNTS}}
     if size and sent:
         values["efficiency"] = size / sent
-    return values | subject.rates(size, transfer_s)
+    return values | subject.rates(size, transfer_s, subject.workload.start_ns / 1e9)
 
 
 DATA_FLOWS.register("transport", DataFlow(Family(COLUMNS, measure)))
