@@ -15,7 +15,7 @@ from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.network import LabNetwork, write_environment
 from scpslab.lab.place import CELL, OUT, WORK
-from scpslab.lab.records import Records, Status, Trace
+from scpslab.lab.records import Records, Status, Trace, keep_end
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, Settled
 from scpslab.lab.switches import OpenVSwitch
@@ -253,6 +253,8 @@ def finish(status: Status) -> None:
     for source in sorted(WORK.rglob("*")):
         target = CELL / OUT / source.relative_to(WORK)
         if source.is_file():
+            if source.suffix == ".log":
+                keep_end(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     (CELL / OUT).mkdir(exist_ok=True)

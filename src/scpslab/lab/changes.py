@@ -21,6 +21,7 @@ from scpslab.lab.context import Context
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.records import Records
+from scpslab.lab.services import ending
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of
 from scpslab.lab.template import GAPS_KEPT
 from scpslab.plan.error_models import Errors
@@ -329,8 +330,11 @@ class Events:
                 said |= {"command": step.command, "end_t_s": self.context.epoch.now_s(), "exit_code": code}
                 self.records.write(**said)
             self.left -= step.required
-            if code == NOT_FOUND and not self.broken:
+            if code == NOT_FOUND != step.expect and not self.broken:
                 self.broken = f"event {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
+            elif step.required and code != step.expect:
+                found = f"event {number}: {ending(code)} in place of {step.expect}: {step.command}"
+                self.reason = self.reason or found
 
         def give_up() -> None:
             if process.poll() is None:

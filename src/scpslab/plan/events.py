@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from scpslab.core.problems import Problem
 from scpslab.plan.links import rate_problems
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import DependsOn, Items, Kinds, Part
+from scpslab.plan.schema import DependsOn, Items, Kinds, Part, Range
 from scpslab.plan.values import Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
 
 Change = Literal["ber", "delay", "rate", "state"]
@@ -52,7 +52,7 @@ class LinkStep(Part):
 
 
 class RunStep(Part):
-    """A command is typed into a node."""
+    """A command is typed into a node. `expect`: the exit code of one that the cell waits for, or it is incomplete."""
 
     t_ns: Nanoseconds
     do: Literal["run"] = "run"
@@ -60,6 +60,7 @@ class RunStep(Part):
     command: PlainText
     timeout_ns: Period
     required: bool
+    expect: Annotated[int, Range(0, 255)] = 0
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A node without programs."""

@@ -258,6 +258,13 @@ class RunStep(Part):
         says="Whether the cell waits for the command; programs that it leaves running end with the cell.",
         example=False,
     )
+    expect: int = key(
+        0,
+        says="Exit code of a required command; a cell in which it ends with another one counts as incomplete.",
+        least=0,
+        most=255,
+        example=1,
+    )
 
     def plan(self, network: NetworkPlan, draw: Draw) -> planned.RunStep:
         """Its part of the plan."""

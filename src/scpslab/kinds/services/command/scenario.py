@@ -14,7 +14,7 @@ from scpslab.scenario.services import Service
 class CommandService(Service, kind="command"):
     """A command that runs in a node's shell until the cell ends.
 
-    If it ends before, the cell has failed. What it prints is in the logs (the first MiB).
+    If it ends before, the cell has failed. What it prints is in the logs (the last MiB).
     """
 
     runs_commands: ClassVar = True
