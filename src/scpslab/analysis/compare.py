@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,8 +29,6 @@ SIGNIFICANT = 0.05
 COMPLETION = "completion_pct"
 # Numbers that follow from another: to compare them too would only make the correction harder.
 FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s", "utilization": "transfer_s"}
-# How long a transfer took: one that did not finish takes longer.
-DURATIONS = ("transfer_s", "transfer_from_syn_s", "user_s", "client_total_s", "capture_transfer_s")
 SAME_DRAWS, NOTHING_DRAWN = "same errors and traffic", "nothing is drawn: no random errors or traffic"
 # What the manifests of two runs must share for their cells to run alike.
 MANIFEST_KEYS = ("engine", "engine_hashes", "seed")
@@ -70,7 +67,7 @@ class Pairing:
 @dataclass(frozen=True)
 class Pair:
     """One metric of two sides at one point: second less first, second over first, and p before and after Holm's
-    correction. `unfinished`: how many values of each side are transfers that did not finish, longer than all others.
+    correction. `n`: pairs, if they are.
     """
 
     key: Key
@@ -81,7 +78,6 @@ class Pair:
     pairing: Pairing
     effect: Effect
     p_holm: float | None = None
-    unfinished: tuple[int, int] = (0, 0)
 
     @property
     def is_certain(self) -> bool:
@@ -253,13 +249,7 @@ def _compare(
             if pairing.is_paired:
                 left_out += len(tables[one][key]) + len(tables[other][key]) - 2 * len(rows[0])
             names = sides[one].name, sides[other].name
-            kept = (
-                DURATIONS if options.test is Method.RANKS and _have_one_timeout(sides[one], sides[other], rows) else ()
-            )
-            pairs += [
-                _pair(key, names, metric, rows, pairing, options.test, keeps_unfinished=metric in kept)
-                for metric in metrics
-            ]
+            pairs += [_pair(key, names, metric, rows, pairing, options.test) for metric in metrics]
             completion = _completion(key, names, rows, pairing)
             # Completion is compared where something did not complete.
             pairs += [completion] if completion.first.mean != 100 or completion.second.mean != 100 else []
@@ -314,49 +304,15 @@ def _paired(sides: tuple[Side, Side], rows: Rows, pooled: Sequence[str]) -> tupl
     return ([first for first, _ in pairs], [second for _, second in pairs]), Pairing(is_paired=True, why=SAME_DRAWS)
 
 
-def _have_one_timeout(first: Side, second: Side, rows: Rows) -> bool:
-    """Whether all cells wait equally long for one transfer: one that did not finish is then longer than all others."""
-    plans = [side.plans.get(row["cell"]) for side, part in zip((first, second), rows, strict=True) for row in part]
-    waited = [
-        tuple(getattr(workload, "timeout_ns", None) for workload in plan.cell.workloads if workload.required)
-        for plan in plans
-        if plan is not None
-    ]
-    return len(waited) == len(plans) and len(set(waited)) == 1 and len(waited[0]) == 1 and waited[0][0] is not None
-
-
-def _pair(
-    key: Key, names: tuple[str, str], metric: str, rows: Rows, pairing: Pairing, test: Method, *, keeps_unfinished: bool
-) -> Pair:
-    def value(row: ResultRow) -> float | None:
-        if row.has_completed:
-            return row.numbers.get(metric)
-        return math.inf if keeps_unfinished and row["status"] == "incomplete" else None
-
-    columns = [[value(row) for row in part] for part in rows]
+def _pair(key: Key, names: tuple[str, str], metric: str, rows: Rows, pairing: Pairing, test: Method) -> Pair:
+    columns = [[row.numbers.get(metric) if row.has_completed else None for row in part] for part in rows]
     if pairing.is_paired:
         both = [(a, b) for a, b in zip(*columns, strict=True) if a is not None and b is not None]
         first, second = [a for a, _ in both], [b for _, b in both]
     else:
         first, second = ([value for value in part if value is not None] for part in columns)
     difference = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
-    means = [_mean_of(values, part) for values, part in zip((first, second), rows, strict=True)]
-    return Pair(
-        key,
-        names,
-        metric,
-        means[0],
-        means[1],
-        pairing,
-        difference,
-        unfinished=(first.count(math.inf), second.count(math.inf)),
-    )
-
-
-def _mean_of(values: Sequence[float], rows: Sequence[ResultRow]) -> Mean:
-    """Of the transfers that finished."""
-    is_partial = any(row["status"] == "incomplete" for row in rows)
-    return replace(mean_of([value for value in values if value != math.inf]), is_partial=is_partial)
+    return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, difference)
 
 
 def _completion(key: Key, names: tuple[str, str], rows: Rows, pairing: Pairing) -> Pair:

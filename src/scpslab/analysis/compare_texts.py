@@ -9,7 +9,7 @@ from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pa
 from scpslab.analysis.effects import Method, least_rank_sum_p, least_signed_rank_p, needed
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.statistics import Estimate, Mean
-from scpslab.analysis.table import OF_PARTS, with_interval
+from scpslab.analysis.table import with_interval
 
 FORMAT = 2
 # So many settings that differ, or points, are named; --format json has all.
@@ -89,7 +89,6 @@ def _notes(comparison: Comparison) -> list[str]:
         *_pairings(comparison),
         *_too_few(comparison, tested),
         *_missing(comparison),
-        *_unfinished(comparison),
     ]
     if comparison.is_same:
         notes.append("Both runs have the same rows." if len(comparison.names) == 2 else "All runs have the same rows.")
@@ -118,8 +117,6 @@ def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
             for name, part in (("first", pair.first), ("second", pair.second))
             for key, value in (("n", part.n), ("mean", part.mean), ("median", part.median))
         },
-        "first_unfinished": pair.unfinished[0],
-        "second_unfinished": pair.unfinished[1],
         "paired": pair.pairing.is_paired,
         "why": pair.pairing.why,
         "difference": difference.number if difference else None,
@@ -200,18 +197,6 @@ def _missing(comparison: Comparison) -> Iterator[str]:
         yield f"no value of {metric} of {name}: {_points(tuple(dict.fromkeys(keys)))}"
 
 
-def _unfinished(comparison: Comparison) -> Iterator[str]:
-    """What is said of cells that ended without a value."""
-    ranked = [pair for pair in comparison.pairs if any(pair.unfinished)]
-    if ranked:
-        yield (
-            f"{_counted(len(ranked), 'comparison')} with transfers that did not finish: each ranks as longer than "
-            "every finished one, and how much longer is not known, so there is a p, and no difference or ratio."
-        )
-    if any(part.is_partial and part.n for pair in comparison.pairs for part in (pair.first, pair.second)):
-        yield OF_PARTS
-
-
 def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
     for sides, group in groupby(conditions, key=lambda item: item.sides):
         items = list(group)
@@ -236,7 +221,7 @@ def _short(value: str | None) -> str:
 def _center(part: Mean, test: Method) -> str:
     if test is Method.MEANS or part.median is None:
         return with_interval(part)
-    return with_interval(Mean(part.n, part.median, None, None, is_partial=part.is_partial))
+    return with_interval(Mean(part.n, part.median, None, None))
 
 
 def _difference(estimate: Estimate | None, test: Method) -> str:
@@ -258,8 +243,9 @@ def _ratio(estimate: Estimate | None) -> str:
 
 
 def _number(pair: Pair) -> str:
-    first, second = (part.n + more for part, more in zip((pair.first, pair.second), pair.unfinished, strict=True))
-    return _counted(first, "pair") if pair.pairing.is_paired else f"{first} and {second}"
+    if pair.pairing.is_paired:
+        return _counted(pair.first.n, "pair")
+    return f"{pair.first.n} and {pair.second.n}"
 
 
 def _counted(number: int, what: str) -> str:

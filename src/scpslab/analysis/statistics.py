@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from statistics import median
 
@@ -47,7 +47,7 @@ class Mean:
 
     `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread. All None
     for n = 0. `least`, `most` and `median` are those of the values, None where these are not known; `ceiling` is what
-    no value can be above. `is_partial`: other cells ended without a value, so that it is of the lucky ones.
+    no value can be above.
     """
 
     n: int
@@ -58,7 +58,6 @@ class Mean:
     most: float | None = None
     median: float | None = None
     ceiling: float = math.inf
-    is_partial: bool = False
 
     @property
     def shown(self) -> tuple[float, float] | None:
@@ -344,8 +343,6 @@ def group_rows(rows: Sequence[ResultRow], by: Sequence[str], metrics: Sequence[s
             metric: mean_of([row.numbers[metric] for row in done if metric in row.numbers], _ceiling(metric, done))
             for metric in metrics
         }
-        if "incomplete" in status:
-            means = {metric: replace(mean, is_partial=True) for metric, mean in means.items()}
         counts = {name: status.count(name) for name in ("completed", *OTHER_ENDS)}
         groups.append(Group(key, means=means, **counts))
     return groups

@@ -37,11 +37,6 @@ HEADLINE = {
 HEADLINE_COUNT = 4
 # A terminal, unless somebody has widened it; around a column of a table are three characters.
 TERMINAL_CHARACTERS, AROUND_CHARACTERS = 80, 3
-# Behind a mean of fewer cells than ended.
-PARTIAL = "*"
-OF_PARTS = (
-    f"{PARTIAL} of fewer cells than ended: those that did not complete have no value, and would have made it worse."
-)
 # What is said of a mean in CSV and JSON.
 PARTS = ("mean", "sd", "ci95_half", "n")
 
@@ -197,8 +192,6 @@ def _notes(summary: Summary) -> list[str]:
         notes.append(
             f"mean (least to greatest) where fewer than {ENOUGH} cells completed or {outside}: these have no interval."
         )
-    if any(mean.is_partial and mean.n for group in summary.groups for mean in group.means.values()):
-        notes.append(OF_PARTS)
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
     if pooled:
@@ -225,14 +218,8 @@ def _notes(summary: Summary) -> list[str]:
 
 def with_interval(mean: Mean) -> str:
     """Mean ± half width, rounded to what the interval lets one say (two digits of it); or mean (least to greatest
-    value); with a mark where it is of fewer cells than ended.
+    value).
     """
-    if mean.mean is None:
-        return NOTHING
-    return _interval(mean) + (PARTIAL if mean.is_partial else "")
-
-
-def _interval(mean: Mean) -> str:
     if mean.mean is None:
         return NOTHING
     if mean.ci95_half is None or mean.ci95_half == 0:

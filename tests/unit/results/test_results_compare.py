@@ -236,52 +236,6 @@ def test_of_a_pair_both_must_have_completed(written):
     assert noisy[1].effect.p == 1
 
 
-@pytest.fixture
-def unfinished(written):
-    """A function: a run with 20 repeats of both stacks, of which one never finishes the first twelve in time."""
-
-    def write(*settings):
-        def times(cell):
-            is_slow = cell.axes["stack"] == "cubic"
-            return None if is_slow and cell.repeat <= 12 else 5.0 + cell.repeat / 10 + (0.5 if is_slow else 0)
-
-        return written([cell for cell in demo_cells("repeats=20", *settings) if cell.axes["ber"]], times)
-
-    return write
-
-
-def test_by_ranks_an_unfinished_transfer_is_longer_than_every_finished_one(unfinished):
-    """All 20 pairs have the same sign, and twelve of them are tied as the largest differences; means have the others."""
-    run = unfinished()
-    (ranked,) = (
-        p for p in compare_axis(run, "stack", options=Options(test=Method.RANKS)).pairs if p.metric == "transfer_s"
-    )
-    (of_means,) = (p for p in compare_axis(run, "stack").pairs if p.metric == "transfer_s")
-
-    assert ranked.unfinished == (12, 0)
-    assert ranked.effect.p == pytest.approx(2 / 2**20)
-    assert (ranked.effect.difference, ranked.effect.ratio) == (None, None)
-    assert (ranked.first.n, ranked.second.n, of_means.first.n, of_means.unfinished) == (8, 20, 8, (0, 0))
-    assert ranked.first.is_partial
-    shown = report(compare_axis(run, "stack", options=Options(test=Method.RANKS)))
-    assert any("transfers that did not finish" in note for note in shown.notes)
-
-
-def test_with_two_timeouts_nobody_knows_which_is_longer(written):
-    cells = [
-        cell
-        for timeout in ("100 s", "200 s")
-        for cell in demo_cells("repeats=20", f"workloads.transfer.timeout={timeout}")
-        if cell.axes["ber"] and (cell.axes["stack"] == "cubic") == (timeout == "100 s")
-    ]
-    run = written(
-        cells, lambda cell: None if cell.axes["stack"] == "cubic" and cell.repeat <= 12 else 1.0 * cell.repeat
-    )
-    found = compare_axis(run, "stack", options=Options(test=Method.RANKS))
-
-    assert {pair.unfinished for pair in found.pairs} == {(0, 0)}
-
-
 def test_repeats_that_one_side_lacks_are_left_out_and_counted(written):
     few = [cell for cell in demo_cells() if cell.axes["stack"] == "cubic" or cell.repeat < 5]
     found = compare_axis(written(few, by_repeat), "stack")

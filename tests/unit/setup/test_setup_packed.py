@@ -185,14 +185,3 @@ def test_parts_of_other_recipes_are_left_in_the_wheel(clone, told):
     assert find(parts[1]) is None
     (folder / "recipes" / "tools" / "list").write_text("changed")
     told("parts of a wheel", "all of other recipes", take, folder / "dist", silent, error=UsageError)
-
-
-def test_a_damaged_part_of_a_wheel_leaves_nothing(clone):
-    folder, parts, _ = clone
-    with zipfile.ZipFile(folder / "dist" / "scpslab-1-any.whl", "w") as wheel:
-        for file in (folder / "parts").iterdir():
-            content = file.read_bytes()
-            wheel.writestr(str(INSIDE / file.name), content[:-40] if file.name == "guest.tar.xz" else content)
-    with pytest.raises(CapabilityError, match="Compressed file ended"):
-        take(folder / "dist", silent)
-    assert find(parts[1]) is None

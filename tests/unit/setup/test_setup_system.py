@@ -40,12 +40,6 @@ def test_parts_are_used_where_they_are(shared):
     assert images.made(parts[0], own) == images.made(parts[0], folder)
 
 
-def test_bytes_are_read_once(shared, monkeypatch):
-    images.ensure(silent)
-    monkeypatch.setattr(images, "_digest", lambda product: pytest.fail(f"{product} was read again"))
-    images.ensure(silent)
-
-
 @pytest.mark.parametrize("name", ["kernel/*/product", "guest/*/guest.erofs", "tools/*/product/init"])
 def test_damage_is_named_and_nothing_is_built(shared, told, name):
     folder, _ = shared

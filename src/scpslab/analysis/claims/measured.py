@@ -43,14 +43,13 @@ class Step:
 class Measured:
     """The number that a check gives, in words too; where something is missing, only the text, which names it.
 
-    `agrees`: a test with the paper's counts finds no difference; None: it cannot find one. `steps`: from each mean to
-    the next, in the order in which a claim says they rise; the number is then the last divided by the first, None where
-    that is 0.
+    `agrees`: a test with the paper's counts finds no difference. `steps`: from each mean to the next, in the order in
+    which a claim says they rise; the number is then the last divided by the first, None where that is 0.
     """
 
     text: str
     estimate: statistics.Estimate | None = None
-    agrees: bool | None = False
+    agrees: bool = False
     steps: tuple[Step, ...] = ()
     is_missing: bool = False
 
@@ -161,23 +160,18 @@ def spread(check: model.Spread, cells: Cells) -> Measured:
 def completion(check: model.Completion, cells: Cells) -> Measured:
     """The share of completed transfers in percent.
 
-    It agrees if it is in the band, or if the test finds no difference from the paper's count. Of fewer cells than could
-    differ from that count, however they end, nothing is said.
+    It agrees if it is in the band, or if the test finds no difference from the paper's count.
     """
     sample = cells.sample(check.of, None)
     if not sample.ended:
         raise MissingError(cells.absent(check.of))
     low, high = (PERCENT * end for end in statistics.clopper_pearson(sample.completed, sample.ended))
     text = f"{sample.completed} of {sample.ended} completed, {shown(low)} to {shown(high)} %"
-    agrees: bool | None = False
+    agrees = False
     if check.paper_count:
         p = statistics.fisher_exact((sample.completed, sample.ended), check.paper_count)
         agrees = p >= SIGNIFICANT
         text += f"; compared with the paper's {check.paper_count[0]} of {check.paper_count[1]}: p = {p:.2g}"
-        ends = ((completed, sample.ended) for completed in (0, sample.ended))
-        if min(statistics.fisher_exact(end, check.paper_count) for end in ends) >= SIGNIFICANT:
-            agrees = None
-            text += f"; {sample.ended} cells are too few to differ from it, however they end"
     return Measured(text, statistics.Estimate(PERCENT * sample.completed / sample.ended, low, high), agrees)
 
 
