@@ -11,6 +11,7 @@ import pytest
 from scpslab.analysis import collect
 from tests import golden
 from tests.cases import changed, document
+from tests.runs import write_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -20,9 +21,7 @@ def two_runs(synthetic, monkeypatch, tmp_path):
     """A folder `runs` with two runs, and the program called beside it."""
     for name, seed in (("first-0001", 1), ("second-0002", 2)):
         run = synthetic.write_run(tmp_path / "runs" / name, seed=seed, repeats=2)
-        (run / "manifest.json").write_text(
-            '{"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "live", "seed": 1, "cells": {}}'
-        )
+        write_manifest(run, "fig04-golden", engine="live", seed=1, cells={})
         (run / "scenario.resolved.yaml").write_text("title: x\n")
         collect(run)
     monkeypatch.chdir(tmp_path)

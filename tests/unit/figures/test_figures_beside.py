@@ -1,6 +1,5 @@
 """Recipes and claims of the user's own, in figures/ and claims/ beside a scenario; a bad one costs only itself."""
 
-import json
 import shutil
 
 import pytest
@@ -14,6 +13,7 @@ from scpslab.analysis.report import write_report
 from scpslab.core.errors import ScenarioError, UsageError
 from tests import golden
 from tests.cases import changed, document, refusal
+from tests.runs import write_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -30,9 +30,8 @@ def mine(run_dir, tmp_path):
     (folder / "rover.yaml").write_text("kind: scenario\n")
     (folder / "figures" / "good.yaml").write_text(RECIPE)
     (folder / "claims" / "good.yaml").write_text(CLAIMS)
-    manifest = {"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "virtual", "seed": 7}
-    manifest |= {"cells": {}, "file": "../mine/rover.yaml", "evidence": True}
-    (run_dir / "manifest.json").write_text(json.dumps(manifest))
+    more = {"engine": "virtual", "seed": 7, "cells": {}, "file": "../mine/rover.yaml", "evidence": True}
+    write_manifest(run_dir, "fig04-golden", **more)
     return folder
 
 

@@ -1,7 +1,6 @@
 """Pictures have their conditions from plans alone; a paper's marks stand only beside cells under their conditions."""
 
 import csv
-import json
 import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -10,7 +9,6 @@ from functools import cache
 import pytest
 from matplotlib.text import Text
 
-from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES
 from scpslab.analysis.figures import draw
@@ -25,6 +23,7 @@ from scpslab.analysis.run import RunCell
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario import planning
 from tests import golden
+from tests.runs import write_cell, write_manifest, write_record
 
 pytestmark = pytest.mark.slow
 
@@ -217,12 +216,8 @@ def write_run(folder, cells, synthetic, monkeypatch, *, has_captures=True):
     rows = []
     for number, cell in enumerate(cells):
         plan, key = cell.plan, cell.plan.cell
-        path = folder / "cells" / f"c{number}"
-        path.mkdir(parents=True)
-        (path / "plan.json").write_text(plans.text(plan))
-        (path / "status.json").write_text(
-            json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 1.0})
-        )
+        ended = {"epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 1.0}
+        path = write_cell(folder / "cells" / f"c{number}", plan, **ended)
         place = {"scenario": key.scenario, "topology": plan.network.topology, "cell": key.id}
         ended = {"repeat": 1, "status": "completed"}
         rows.append({"stack": "x", **axes_of(cell), **place, **ended, **dict.fromkeys(metrics, 10 + number)})
@@ -232,12 +227,9 @@ def write_run(folder, cells, synthetic, monkeypatch, *, has_captures=True):
             packets = synthetic.simulate(transfer.bytes_, transfer.segment_bytes, {30}, rate_bps=3_000_000)
             synthetic.write_capture(path / "captures" / "ws4.pcap", packets.source)
             synthetic.write_capture(path / "captures" / "ws2.pcap", packets.sink)
-            (path / "records").mkdir()
             lines = [{"t_s": t / 10, "packets": 1, "bytes": 1456, "drops": 0} for t in range(60)]
-            (path / "records" / "hop-data-queue.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (folder / "manifest.json").write_text(
-        json.dumps({"format": 1, "scenario": cells[0].plan.cell.scenario, "status": "completed"})
-    )
+            write_record(path, "hop-data-queue", lines)
+    write_manifest(folder, cells[0].plan.cell.scenario)
     with (folder / "results.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()

@@ -1,7 +1,6 @@
 """Archives: reproducible, complete, and refused when they are not what they say."""
 
 import gzip
-import io
 import json
 import shutil
 import tarfile
@@ -14,20 +13,14 @@ from scpslab.running import RunOptions
 from scpslab.running.verify import Sample, verify
 from scpslab.runs import CampaignFolder, RunFolder
 from scpslab.runs.archive import digests_of, read_archive, write_archive
+from tests import archives
+from tests.runs import write_manifest
 
 
 @pytest.fixture
 def run(run_dir):
     """A completed run as "scpslab run" leaves it."""
-    manifest = {
-        "format": 1,
-        "status": "completed",
-        "scenario": "fig04-golden",
-        "engine": "virtual",
-        "seed": 7,
-        "cells": {},
-    }
-    (run_dir / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(run_dir, "fig04-golden", engine="virtual", seed=7, cells={})
     (run_dir / "scenario.resolved.yaml").write_text("title: Golden\n")
     collect(run_dir)
     return run_dir
@@ -35,14 +28,8 @@ def run(run_dir):
 
 def changed(path, target, change):
     """A copy of an archive whose files went through `change(name, bytes)`, which gives bytes or None."""
-    with tarfile.open(path, "r:gz") as source, tarfile.open(target, "w:gz") as copy:
-        for member in source.getmembers():
-            content = change(member.name, source.extractfile(member).read())
-            if content is not None:
-                entry = tarfile.TarInfo(member.name)
-                entry.size = len(content)
-                copy.addfile(entry, io.BytesIO(content))
-    return target
+    files = {name: change(name, content) for name, content in archives.members(path).items()}
+    return archives.pack({name: content for name, content in files.items() if content is not None}, target)
 
 
 def test_an_archive_has_what_a_run_can_be_had_again_from(run, tmp_path):

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis import compare as comparing
 from scpslab.analysis.compare import Options, compare_axis, compare_runs
@@ -23,6 +22,7 @@ from scpslab.analysis.table import Results, read_results
 from scpslab.cli.tables import as_markdown
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.scenario import planning
+from tests.runs import write_cell, write_manifest
 
 IDENTITY = {"scenario": "s", "topology": "t", "seed": "", "reason": ""}
 
@@ -56,14 +56,11 @@ def written(tmp_path):
         for cell in cells:
             plan, value = planning.plan(cell), transfer_s(cell)
             status = "incomplete" if value is None else "completed"
-            place = tmp_path / name / "cells" / cell.id
-            place.mkdir(parents=True)
-            (place / "plan.json").write_text(plans.text(plan))
-            (place / "status.json").write_text(json.dumps({"status": status, "reason": ""}))
+            write_cell(tmp_path / name / "cells" / cell.id, plan, status=status)
             rows.append(["s", "t", cell.id, *map(str, cell.axes.values()), str(cell.repeat), plan.cell.kernel_seed])
             rows[-1] += [status, "", "" if value is None else repr(value)]
-        manifest = {"format": 1, "engine": "virtual", "engine_hashes": ["aa"], "seed": cells[0].scenario.seed}
-        (tmp_path / name / "manifest.json").write_text(json.dumps(manifest | {"cells": {}}))
+        ran = {"engine": "virtual", "engine_hashes": ["aa"], "seed": cells[0].scenario.seed, "cells": {}}
+        write_manifest(tmp_path / name, "s", **ran)
         (tmp_path / name / "results.csv").write_text(csv_text(rows))
         return read_results(tmp_path / name)
 

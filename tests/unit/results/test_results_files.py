@@ -1,15 +1,14 @@
 """Columns of transfers of files and of serial links, from records; what is not known stays empty."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
-from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.collect import measure
 from scpslab.analysis.run import open_run
 from scpslab.scenario import planning
+from tests.runs import write_cell, write_manifest
 
 FTP = {"event": "client", "command": "get", "bytes": 10_000, "before_transfer_s": 0.5, "total_s": 1.5}
 SAME = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab"}
@@ -63,13 +62,8 @@ def values(tmp_path):
     def make(plan, **records):
         plan = replace(plan, cell=replace(plan.cell, probes=()))
         cell = tmp_path / "test-run" / "cells" / plan.cell.id
-        (cell / "records").mkdir(parents=True)
-        (tmp_path / "test-run" / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/test"}))
-        (cell / "plan.json").write_text(plans.text(plan))
-        status = {"status": "completed", "reason": "", "epoch_realtime_ns": 0, "virtual_s": 2.0}
-        (cell / "status.json").write_text(json.dumps(status))
-        for name, lines in records.items():
-            (cell / "records" / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_cell(cell, plan, records, epoch_realtime_ns=0, virtual_s=2.0)
+        write_manifest(tmp_path / "test-run", "sgls/test")
         (run_cell,) = open_run(tmp_path / "test-run").cells
         return measure(run_cell)
 
