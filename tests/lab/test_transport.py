@@ -60,8 +60,39 @@ def fill(base):
 
 Sender, Receiver = fill(Sender), fill(Receiver)
 """
+# Futexes on a page that both ends have mapped, clocks that are another process's by its number, and all else that the kernel
+# could be asked for: whatever both ends may use is a way past the link.
+ASKS = """
+
+def asking(base):
+    class End(base):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named)
+            import ctypes, errno, platform
+            libc = ctypes.CDLL(None, use_errno=True)
+            numbers, clock = {
+                # The last two are for the kernel's own probes; it lets nobody refuse them, and does nothing without a probe.
+                "x86_64": ({0, 1, 9, 10, 11, 25, 12, 13, 14, 15, 318, 60, 231, 335, 336}, 228),
+                "aarch64": ({63, 64, 222, 226, 215, 216, 214, 134, 135, 139, 278, 93, 94}, 113),
+            }[platform.machine()]
+            page = ctypes.c_void_p(ctypes.cast(libc.printf, ctypes.c_void_p).value & ~4095)
+            held = ctypes.create_string_buffer(16)
+
+            def answered(number, *given):
+                ctypes.set_errno(0)
+                return libc.syscall(number, *given) != -1 or ctypes.get_errno() != errno.EPERM
+
+            print([n for n in range(600) if n not in numbers | {clock} and answered(n, page, 1, 1, None, None, 0)])
+            print([n for n in range(-80, 40) if answered(clock, ctypes.c_int(n), held)])
+
+    return End
+
+
+Sender, Receiver = asking(Sender), asking(Receiver)
+"""
 CODE = {
     "right": STOP_AND_WAIT,
+    "curious": STOP_AND_WAIT + ASKS,
     "full of memory": STOP_AND_WAIT + FILLS,
     "an endless loop": code(["START \n        while True: pass"]),
     **{name: code(methods) for name, methods in WRONG.items()},
@@ -108,6 +139,13 @@ def test_a_wrong_or_hostile_end_ends_its_own_transfer_and_nothing_else(case, cel
 def test_two_ends_that_fill_their_memory_leave_the_lab_enough(cells):
     assert cells["full of memory"].completed
     assert all(int(cells["full of memory"].log(f"transfer-{node}")) > 80 for node in ("h1", "h2"))
+
+
+@pytest.mark.parametrize("node", ["h1", "h2"])
+def test_the_kernel_answers_no_call_that_could_be_a_way_past_the_link(cells, node: str):
+    assert cells["curious"].completed
+    calls, clocks = cells["curious"].log(f"transfer-{node}").splitlines()
+    assert (calls, clocks) == ("[]", str(list(range(12))))
 
 
 def test_an_end_that_never_answers_ends_at_the_wall_limit(cells):
