@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scpslab.core.errors import ScenarioError
-from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
+from scpslab.core.names import EXPECTED, LONGEST_CELL, is_formula, is_name, shown
 from scpslab.core.problems import KeyPath, dotted
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
@@ -95,6 +95,7 @@ def _cells(scenario: Scenario) -> list[Cell]:
             for repeat in range(1, scenario.model.repeats + 1)
         ]
     wrong += _bad_ids(scenario, (cell.id for cell in found))
+    wrong += _formulas(scenario)
     if not found and not wrong:
         wrong.append(
             f"{scenario.places.of(('skip',))}: found every combination skipped; expected at least one that runs. "
@@ -159,6 +160,17 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
             )
         seen.add(one)
     return wrong
+
+
+def _formulas(scenario: Scenario) -> list[str]:
+    """Labels that whoever opens a table of the results would run; the file may be a stranger's."""
+    return [
+        f"{scenario.places.of(('sweep', axis))}: found {shown(value)}; expected a label that begins with none of = + - @, "
+        "which a spreadsheet takes for a formula. Rename it."
+        for axis, spec in scenario.model.sweep.items()
+        for value in axis_values(spec)
+        if isinstance(value, str) and is_formula(value)
+    ]
 
 
 @dataclass(frozen=True)
