@@ -8,6 +8,7 @@ import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
+from tests.cases import document
 from tests.lab.copied_tree import OF_SCENARIOS, ROOT, SORTS, CopiedTree, NewKind
 from tests.runs import write_manifest
 from tools.reference.scenarios import schema
@@ -109,15 +110,7 @@ def test_contributing_names_every_place_that_the_kind_is_in(sort):
     assert [entry["file"] for entry in kind.lines if entry["file"] not in registry] == []
 
 
-RECIPE = """\
-kind: figure
-version: 1
-plot: spread
-title: Made up
-metric: transfer_s
-x: {label: Place}
-y: {label: Time (s)}
-"""
+RECIPE = document("recipe of a made-up plot")
 
 
 class NewPlot(NewKind):

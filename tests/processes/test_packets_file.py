@@ -111,16 +111,8 @@ def record(folder, packets: list[Sent], *, order=None) -> bytes:
     (folder / "offers").write_bytes(b"".join(offers))
     (folder / "sights").write_bytes(b"".join(sights))
     labtool = images.ensure_tools(silent) / "labtool"
-    argv = [
-        labtool,
-        "record",
-        "--offers",
-        folder / "offers",
-        "--sights",
-        folder / "sights",
-        "--epoch-ns",
-        str(EPOCH_NS),
-    ]
+    files = ["--offers", folder / "offers", "--sights", folder / "sights"]
+    argv = [labtool, "record", *files, "--epoch-ns", str(EPOCH_NS)]
     return subprocess.run(argv, input=DIRECTION.encode(), capture_output=True, check=True).stdout
 
 
@@ -144,26 +136,19 @@ def test_the_reader_gives_back_what_was_noted(tmp_path, count, is_ordered):
     assert found.left_ns.tolist() == never([packet.left_ns for packet in packets])
     assert found.arrived_ns.tolist() == never([packet.arrived_ns for packet in packets])
     assert [FATES[fate] for fate in found.fate] == [packet.fate for packet in packets]
-    for column, name in (
-        ("wire_bytes", "wire"),
-        ("waited_bytes", "waited"),
-        ("id_", "id_"),
-        ("bit_errors", "bit_errors"),
-    ):
+    for column, name in {
+        "wire_bytes": "wire",
+        "waited_bytes": "waited",
+        "id_": "id_",
+        "bit_errors": "bit_errors",
+    }.items():
         assert getattr(found, column).tolist() == [getattr(packet, name) for packet in packets], column
     assert [found.flows[flow].protocol for flow in found.flow] == [packet.protocol for packet in packets]
     assert found.is_tcp.tolist() == [packet.protocol == TCP for packet in packets]
     for row in np.flatnonzero(found.is_tcp).tolist():
-        mine = (
-            found.sequence[row],
-            found.acknowledgement[row],
-            found.window[row],
-            found.flags[row],
-            found.payload[row],
-        )
-        packet = packets[row]
-        assert mine == (packet.sequence, packet.acknowledgement, packet.window, packet.flags, packet.payload)
-        assert found.flows[found.flow[row]].from_port == packet.port
+        for name in ("sequence", "acknowledgement", "window", "flags", "payload"):
+            assert getattr(found, name)[row] == getattr(packets[row], name), name
+        assert found.flows[found.flow[row]].from_port == packets[row].port
     others = [packet.head[20:] for packet in packets if packet.protocol == ICMP]
     assert [bytes(head) for head in found.heads] == [head.ljust(64, b"\0")[:64] for head in others]
 
