@@ -46,9 +46,9 @@ LOG_BYTES = 1 << 20
 LONGEST_ANSWER = 10_000
 
 
-# By machine: its number of linux/audit.h, and the numbers of read, write, mmap, mprotect, munmap, mremap, brk, rt_sigaction,
-# rt_sigprocmask, rt_sigreturn, getrandom, exit, exit_group. Two programs have the pages of one libc, so neither futexes on
-# them (a thread needs none) nor advice about them are among these.
+# By machine: its number of linux/audit.h, and the numbers of read, write, mmap, mprotect, munmap, mremap, brk,
+# rt_sigaction, rt_sigprocmask, rt_sigreturn, getrandom, exit, exit_group. Two programs have the pages of one libc, so
+# neither futexes on them (a thread needs none) nor advice about them are among these.
 ALLOWED = {
     "x86_64": (0xC000003E, (0, 1, 9, 10, 11, 25, 12, 13, 14, 15, 318, 60, 231)),
     "aarch64": (0xC00000B7, (63, 64, 222, 226, 215, 216, 214, 134, 135, 139, 278, 93, 94)),
@@ -78,11 +78,12 @@ def confine() -> None:
     for what, limit in limits.items():
         resource.setrlimit(what, (limit, limit))
     architecture, numbers = ALLOWED[platform.machine()]
-    # struct seccomp_data: the number of the call at 0, the architecture at 4, the first argument at 16. A jump skips so many
-    # instructions.
+    # struct seccomp_data: the number of the call at 0, the architecture at 4, the first argument at 16. A jump skips so
+    # many instructions.
     code = [(LOAD, 0, 0, 4), (JUMP_IF_EQUAL, 0, len(numbers) + 3, architecture), (LOAD, 0, 0, 0)]
     code += [(JUMP_IF_EQUAL, len(numbers) + 3 - at, 0, number) for at, number in enumerate(numbers)]
-    code += [(JUMP_IF_EQUAL, 0, 2, CLOCK_GETTIME[platform.machine()]), (LOAD, 0, 0, 16), (JUMP_IF_NOT_LESS, 0, 1, CLOCKS)]
+    code += [(JUMP_IF_EQUAL, 0, 2, CLOCK_GETTIME[platform.machine()])]
+    code += [(LOAD, 0, 0, 16), (JUMP_IF_NOT_LESS, 0, 1, CLOCKS)]
     code += [(RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)]
     held = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in code))
     program = ctypes.create_string_buffer(struct.pack("@HP", len(code), ctypes.addressof(held)))

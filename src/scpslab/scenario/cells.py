@@ -165,8 +165,8 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
 def _formulas(scenario: Scenario) -> list[str]:
     """Labels that whoever opens a table of the results would run; the file may be a stranger's."""
     return [
-        f"{scenario.places.of(('sweep', axis))}: found {shown(value)}; expected a label that begins with none of = + - @, "
-        "which a spreadsheet takes for a formula. Rename it."
+        f"{scenario.places.of(('sweep', axis))}: found {shown(value)}; "
+        "expected a label that begins with none of = + - @, which a spreadsheet takes for a formula. Rename it."
         for axis, spec in scenario.model.sweep.items()
         for value in axis_values(spec)
         if isinstance(value, str) and is_formula(value)
