@@ -10,8 +10,8 @@ from scpslab.plan import Plan
 from scpslab.plan.events import LinkStep
 from scpslab.plan.flows import ways
 from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import Hop, slowest
 from scpslab.plan.probes import Observer
-from scpslab.plan.ways import Hop, slowest
 from scpslab.plan.workloads import Traffic
 
 

@@ -211,6 +211,19 @@ class Spelt:
         return value
 
 
+def exactly_one_of(first: str, second: str) -> Any:
+    """A validator of a part: exactly one of two keys is said."""
+
+    def check(part: Any) -> Any:
+        said = [name for name in (first, second) if getattr(part, name) is not None]
+        if len(said) != 1:
+            found = f"found {'both' if said else 'neither'} of {first} and {second}"
+            raise ValueError(f"{found}; expected exactly one of them")
+        return part
+
+    return model_validator(mode="after")(check)
+
+
 def one_line(least: int, most: int) -> AfterValidator:
     """A text of one line with so many characters, all of which can be shown; line ends around it are taken away."""
 

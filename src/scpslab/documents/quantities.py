@@ -228,6 +228,10 @@ QueueLimit = Annotated[
 Count = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=1, le=units.LARGEST)]
 Seed = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=0, le=units.LARGEST)]
 Port = Annotated[int, Field(ge=1, le=65535)]
+Precedence = Annotated[int, Field(ge=0, le=15)]
+# Of segments, packets or timeouts; and a first window, which has one at least.
+UpToThousand = Annotated[int, Field(ge=0, le=1000)]
+Window = Annotated[int, Field(ge=1, le=1000)]
 Probability = Annotated[
     float,
     BeforeValidator(as_share),

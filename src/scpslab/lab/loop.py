@@ -129,7 +129,7 @@ class Loop:
 
         self._selector.register(fd, selectors.EVENT_READ, ended)
 
-    def on_lines(self, stream: IO[bytes], call: Callable[[str], None]) -> None:
+    def on_lines(self, stream: IO[bytes] | None, call: Callable[[str], None]) -> None:
         """Calls with every line the stream delivers, until it ends; the last one may have no line feed.
 
         One of more than LONGEST_LINE bytes comes in parts.
@@ -149,9 +149,10 @@ class Loop:
         self.on_data(stream, readable, lambda: call(held.decode(errors="replace")) if held else None)
 
     def on_data(
-        self, stream: IO[bytes], call: Callable[[bytes], None], ended: Callable[[], None] = lambda: None
+        self, stream: IO[bytes] | None, call: Callable[[bytes], None], ended: Callable[[], None] = lambda: None
     ) -> None:
         """Calls with what the stream delivers, until it ends."""
+        assert stream is not None  # the process was started with a pipe
         os.set_blocking(stream.fileno(), False)
 
         def readable() -> None:

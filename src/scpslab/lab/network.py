@@ -135,10 +135,8 @@ class LabNetwork:
             if queue is None or queue.serialises:
                 continue
             marks_at = DISCIPLINES[queue.discipline].marks_at
-            with self.where(direction.entering):
-                here = Netlink()
+            with self.where(direction.entering), Netlink() as here:
                 qdiscs = [qdisc for qdisc in here.qdiscs() if qdisc.interface == direction.entering]
-                here.close()
             drops = sum(qdisc.drops for qdisc in qdiscs if qdisc.parent == ROOT)
             inner = [qdisc.own for qdisc in qdiscs if qdisc.parent == INSIDE]
             marks = 0 if marks_at is None else sum(struct.unpack_from("=I", own, marks_at)[0] for own in inner)
@@ -152,12 +150,10 @@ class LabNetwork:
         indices = {index for d in self.directions for index in (d.entering, d.relay, d.arriving) if index is not None}
         settings: dict[int, dict[int, tuple[bytes, bytes]]] = {index: {} for index in indices}
         for index in {self.pid(self.places[index]): index for index in indices}.values():
-            with self.where(index):
-                here = Netlink()
+            with self.where(index), Netlink() as here:
                 for qdisc in here.qdiscs():
                     if qdisc.interface in settings:
                         settings[qdisc.interface][qdisc.parent] = qdisc.settings
-                here.close()
         return settings
 
 

@@ -82,7 +82,6 @@ class Service(Registered, registry=KINDS):
         """Starts the program; its output comes line by line, its errors go to its log."""
         with self.log.open("ab") as errors:
             self.process = self._popen(subprocess.PIPE, errors.fileno())
-        assert self.process.stdout is not None
         self.loop.on_lines(self.process.stdout, self.hear)
         self.loop.on_exit(self.process, self._ended)
 

@@ -74,17 +74,14 @@ class LabLink(Link):  # type: ignore[misc]  # Mininet has no types
             VethEnd(end.index, end.interface, end.mac, mtu_bytes, node_pid(node))
             for end, node in zip(ends, nodes, strict=True)
         ]
-        here = Netlink()
-        here.veth((veths[0], veths[1]))
-        here.close()
+        with Netlink() as here:
+            here.veth((veths[0], veths[1]))
         for end, node in zip(ends, nodes, strict=True):
-            with inside(node_pid(node)):
-                there = Netlink()
+            with inside(node_pid(node)), Netlink() as there:
                 offloads_off(end.interface)
                 there.up(end.index)
                 if end.ip:
                     there.address(end.index, end.ip)
-                there.close()
         self.intf1, self.intf2 = (self._interface(end, node) for end, node in zip(ends, nodes, strict=True))
 
     def _interface(self, end: Port, node: Any) -> LabIntf:
@@ -94,15 +91,12 @@ class LabLink(Link):  # type: ignore[misc]  # Mininet has no types
 
     def delete(self) -> None:
         """Deletes the pair."""
-        with inside(node_pid(self.intf1.node)):
-            there = Netlink()
+        with inside(node_pid(self.intf1.node)), Netlink() as there:
             try:
                 there.delete(socket.if_nametoindex(self.intf1.name))
             except OSError as error:
                 if error.errno != errno.ENODEV:
                     raise
-            finally:
-                there.close()
 
 
 RUN = Path("/run/openvswitch")

@@ -96,8 +96,7 @@ class Wiring:
             host = self.nodes[node.name]
             host.know(names)
             host.sysctls(node.sysctls)
-            with inside(host.pid):
-                here = Netlink()
+            with inside(host.pid), Netlink() as here:
                 for index, subnet in addresses[node.name]:
                     for other, ip, mac in subnet:
                         if other != node.name:
@@ -106,7 +105,6 @@ class Wiring:
                     here.connected(index, cidr, route_metrics(options))
                 for route in self._routes(node, late=False):
                     here.route(route.to, route.via, route_metrics(route), route.src)
-                here.close()
 
     def _connected(self, node: str) -> list[tuple[int, str, RouteOptions]]:
         """A node's interfaces whose own subnet has route options: index, address, options."""

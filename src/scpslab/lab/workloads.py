@@ -125,7 +125,6 @@ class Workload(Registered, Generic[Planned], registry=KINDS):
             kept = () if keep is None else (keep,)
             stdin, stdout = given.get("stdin", subprocess.DEVNULL), subprocess.PIPE
             process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=errors, pass_fds=kept, cwd="/tmp")
-        assert process.stdout is not None
         self.context.loop.on_lines(process.stdout, on_line)
         self.context.loop.on_exit(process, on_exit)
         self.processes.append(process)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scpslab.plan.cell import Plan
-from scpslab.plan.paths import NoPathError, Paths
-from scpslab.plan.ways import Way
+from scpslab.plan.paths import NoPathError, Paths, Way
 from scpslab.plan.workloads import Traffic
 
 

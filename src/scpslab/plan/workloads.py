@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar
 
 from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
-from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import unknown
 from scpslab.plan.schema import Kinds, Part, shown
@@ -15,6 +14,10 @@ from scpslab.plan.stacks import SCPS, STACKS, ScpsEnd
 from scpslab.plan.values import Amount, Ip, Name, Nanoseconds, Word
 
 SECOND_NS = 10**9
+# RFC 791 §3.1, RFC 9293 §3.1 and RFC 768, without options.
+IP_TCP_HEADERS_BYTES, IP_UDP_HEADERS_BYTES = 40, 28
+# RFC 7323 §3.2: ten bytes, and two that keep the data where it is fast to read.
+TIMESTAMP_BYTES = 12
 
 
 WORKLOADS: Registry[type[Traffic]] = Registry("workloads", "plan")

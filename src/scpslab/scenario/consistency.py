@@ -25,11 +25,10 @@ from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import LAN
-from scpslab.plan.paths import NoPathError
+from scpslab.plan.paths import NoPathError, slowest
 from scpslab.plan.services import SERVICES, Asked, misplaced
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import WordError
-from scpslab.plan.ways import slowest
 from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import services
 from scpslab.scenario.disciplines import DISCIPLINES

@@ -21,6 +21,7 @@ from scpslab.documents.quantities import (
     Duration,
     Name,
     PositiveDuration,
+    Precedence,
     Probability,
     QueueLimit,
     Rate,
@@ -380,7 +381,7 @@ class RouterSettings(Part):
         says="Which ones: of the lowest precedence the oldest or the newest, or the newest of all.",
         example="newest",
     )
-    default_precedence: int = key(0, says="Precedence of packets that name none.", least=0, most=15, example=5)
+    default_precedence: Precedence = key(0, says="Precedence of packets that name none.", example=5)
     sp: dict[Name, Literal["required", "accepted", "none"]] = key(
         {},
         says="From interfaces (`lan`, or a serial link) to what they carry of SCPS-SP: "

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.np import SERIAL_HOP, NpEnd, NpHop, NpHost
+from scpslab.plan.paths import way
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.ways import way
 
 ADDRESS = "198.18.{host}.{program}"
 ROUTER_PROGRAM = 1

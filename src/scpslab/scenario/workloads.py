@@ -15,8 +15,7 @@ from scpslab.documents.parts import OneOfKinds, Part, Spelt, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Quantity, Size
 from scpslab.plan import workloads as planned
 from scpslab.plan.np import NpEnd
-from scpslab.plan.paths import Paths
-from scpslab.plan.ways import Way
+from scpslab.plan.paths import Paths, Way
 from scpslab.scenario.kinds import planned_from
 from scpslab.scenario.stacks import NodePlan
 

@@ -18,8 +18,8 @@ from scpslab.core.kinds import Registry
 from scpslab.measure.connections import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints
 from scpslab.measure.traces import flow_of, round_trips, transfer_times
 from scpslab.plan import Plan
+from scpslab.plan.paths import Hop
 from scpslab.plan.stacks import ScpsEnd
-from scpslab.plan.ways import Hop
 from scpslab.plan.workloads import Traffic
 
 
@@ -122,6 +122,8 @@ def told_by(plan: Plan) -> Iterator[tuple[str, ScpsEnd]]:
             yield workload.name, workload.sending_program
 
 
+# Columns that transfers by programs of the user's have.
+OF_PROGRAMS: dict[str, int | None] = {"bytes": None, "transfer_s": 9, "goodput_bps": 3, "utilization": 9}
 # Columns that a file protocol's transfers have: what its client tells, and its data connection.
 OF_A_FILE: dict[str, int | None] = {
     "bytes": None,

@@ -40,7 +40,6 @@ class Capture(Probe[planned.Capture], kind="capture"):
         self.process = subprocess.Popen(
             [*prefix, *self._command()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-        assert self.process.stderr is not None
         self.said: list[str] = []
         self.ended = False
         self.context.loop.on_lines(self.process.stderr, self.said.append)

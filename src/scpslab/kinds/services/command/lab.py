@@ -36,7 +36,6 @@ class Command(Service, kind="command"):
         """Starts the program; all that it prints goes to its log, of which the end is kept."""
         self.log.write_bytes(b"")
         self.process = self._popen(subprocess.PIPE, subprocess.STDOUT)
-        assert self.process.stdout is not None
         self.loop.on_data(self.process.stdout, self._note)
         self.loop.on_exit(self.process, self._ended)
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Name, PositiveDuration
+from scpslab.documents.quantities import Name, Port, PositiveDuration
 from scpslab.scenario.services import Service
 
 
@@ -25,12 +25,8 @@ class CommandService(Service, kind="command"):
     command: Annotated[str, Field(min_length=1)] = key(
         says="The command; sh runs it.", example="python3 -m http.server 8080"
     )
-    ready_port: int | None = key(
-        None,
-        says="It is ready when something in the node accepts TCP connections at this port.",
-        least=1,
-        most=65_535,
-        example=8080,
+    ready_port: Port | None = key(
+        None, says="It is ready when something in the node accepts TCP connections at this port.", example=8080
     )
     ready_command: Annotated[str, Field(min_length=1)] | None = key(
         None,

@@ -13,8 +13,7 @@ from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration, Quantity, Rate, Size
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.paths import NoPathError
-from scpslab.plan.ways import Way, slowest
+from scpslab.plan.paths import NoPathError, Way, slowest
 from scpslab.scenario.scps_ends import rate_that_fits
 from scpslab.scenario.services import Service, Site
 

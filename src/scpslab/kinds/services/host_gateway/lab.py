@@ -57,8 +57,7 @@ class HostGateway(Gateway, kind="host-gateway"):
         # The gateway's packets have the host's own address, and come from a device.
         settings = {f"net.ipv4.conf.{plan.wan_device}.accept_local": "1"}
         self.network.node(self.node).sysctls(NO_EARLY_DEMUX | settings)
-        with inside(self.network.pid(self.node)):
-            here = Netlink()
+        with inside(self.network.pid(self.node)), Netlink() as here:
             for device, table in ((plan.lan_device, LAN_TABLE), (plan.wan_device, WAN_TABLE)):
                 here.device_route(device, table)
             for end in ends:
@@ -68,4 +67,3 @@ class HostGateway(Gateway, kind="host-gateway"):
                 here.rule(FROM_PROGRAMS, LAN_TABLE, iif=LOOPBACK, source=ip, protocol=TCP)
             here.rule(LOCAL, TABLE_LOCAL)
             here.delete_rule(0, TABLE_LOCAL)
-            here.close()

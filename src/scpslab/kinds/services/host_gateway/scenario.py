@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from scpslab.core.names import node_and_link
-from scpslab.plan.paths import NoPathError
+from scpslab.plan.paths import NoPathError, Way
 from scpslab.plan.values import AxisValue
-from scpslab.plan.ways import Way
 from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
 from scpslab.scenario.services import Around, Service, Site
 from scpslab.scenario.workloads import Setting

@@ -62,7 +62,6 @@ class NpRouter(Talking, kind="np-router"):
             settings = router_file(self.plan, paths)
             self.network.inside(self.node, SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
             self.process = self._popen(subprocess.PIPE, errors.fileno(), keep=tuple(lines.values()))
-        assert self.process.stdout is not None
         self.loop.on_lines(self.process.stdout, self.hear)
         self.loop.on_exit(self.process, self._ended)
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, fields, replace
 from typing import Annotated, ClassVar, Literal, get_args
 
 from scpslab.documents.parts import OneOf, key
-from scpslab.documents.quantities import PositiveMilliseconds, Size
+from scpslab.documents.quantities import PositiveMilliseconds, Size, Window
 from scpslab.plan.routes import RouteOptions
 from scpslab.scenario.presets import PRESETS, KernelSettings
 from scpslab.scenario.stacks import HostPart, NodePlan
@@ -59,12 +59,8 @@ class KernelHost(HostPart, kind="kernel"):
         None, says="TCP window scaling (RFC 7323): windows above 65,535 bytes.", example=True
     )
     ecn: bool | None = key(None, says="Explicit congestion notification (RFC 3168).", example=False)
-    initial_window: int | None = key(
-        None, says="Initial congestion window, in segments.", least=1, most=1000, example=1
-    )
-    initial_receive_window: int | None = key(
-        None, says="First advertised window, in segments.", least=1, most=1000, example=10
-    )
+    initial_window: Window | None = key(None, says="Initial congestion window, in segments.", example=1)
+    initial_receive_window: Window | None = key(None, says="First advertised window, in segments.", example=10)
     mss: Size | None = key(None, says="Largest segment that the host announces, options included.", example="1412 B")
     rto_min: PositiveMilliseconds | None = key(
         None, says="Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.", example="1 s"

@@ -15,7 +15,7 @@ from scpslab.lab import scps_end
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
 from scpslab.lab.workloads import ToolOptions, Workload
-from scpslab.plan.headers import TIMESTAMP_BYTES
+from scpslab.plan.workloads import TIMESTAMP_BYTES
 
 from scpslab.kinds.workloads.bulk import plan as planned
 

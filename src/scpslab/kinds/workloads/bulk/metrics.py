@@ -34,7 +34,7 @@ from scpslab.measure.traces import (
     time_average,
     transfer_times,
 )
-from scpslab.plan.ways import Hop
+from scpslab.plan.paths import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, Self
-
-from pydantic import model_validator
+from typing import Literal
 
 from scpslab.core.problems import Problem
-from scpslab.documents.parts import key
+from scpslab.documents.parts import exactly_one_of, key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Seconds, Size
 from scpslab.scenario.workloads import Setting, Surroundings, Traffic, gateways_fit, kernel_setting
 
@@ -36,13 +34,7 @@ class Iperf3(Traffic, kind="iperf3"):
     timeout: PositiveDuration = key("3000 s", says="Time after which iperf3 is ended.", example="300 s")
     required: bool = key(True, says="Whether the cell waits for the workload.", example=True)
 
-    @model_validator(mode="after")
-    def _has_one_end(self) -> Self:
-        if (self.duration is None) == (self.size is None):
-            raise ValueError(
-                f"found {'neither' if self.size is None else 'both'} of duration and size; expected exactly one of them"
-            )
-        return self
+    _has_one_end = exactly_one_of("duration", "size")
 
     @property
     def is_unmodified(self) -> bool:

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
-from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_PROGRAMS, DataFlow
 
 from scpslab.kinds.workloads.policy.plan import Policy
 
-COLUMNS = columns(
-    {
-        "bytes": None,
-        "transfer_s": 9,
-        "goodput_bps": 3,
-        "utilization": 9,
-        "sent_packets": None,
-        "resent_packets": None,
-        "efficiency": 9,
-    }
-)
 COUNTS = ("sent_packets", "resent_packets")
+COLUMNS = columns({**OF_PROGRAMS, **dict.fromkeys(COUNTS), "efficiency": 9})
 
 
 def measure(subject: Subject[Policy]) -> Values:
