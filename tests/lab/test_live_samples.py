@@ -60,7 +60,7 @@ def test_the_program_in_the_appliance_tells_the_same_samples_of_a_cell_with_the_
     engine, plan, tmp_path, monkeypatch
 ):
     """It runs here as it does in its machine, on what the host would share with that."""
-    monkeypatch.setattr(inside, "MACHINE", tmp_path / "machine")
+    monkeypatch.setattr(inside.machine, "MACHINE", tmp_path / "machine")
     monkeypatch.setattr(inside, "CELLS", tmp_path / "cells")
     guest, given = engine.guest(plan), tmp_path / "machine" / "exchange" / "1"
     for name, target in (

@@ -34,13 +34,8 @@ def flow(paths: Paths, workload: Traffic) -> Flow:
     ips = {workload.opener: opener_ip, contacted: workload.contacted_ip}
     from_ip, to_ip = ips[workload.from_], ips[workload.to]
     there = paths.path(workload.from_, workload.to, to_ip)
-    return Flow(
-        workload,
-        from_ip,
-        to_ip,
-        there,
-        paths.path(workload.to, workload.from_, from_ip) if workload.is_answered else None,
-    )
+    back = paths.path(workload.to, workload.from_, from_ip) if workload.is_answered else None
+    return Flow(workload, from_ip, to_ip, there, back)
 
 
 def ways(plan: Plan, workload: Traffic) -> tuple[Way, Way]:

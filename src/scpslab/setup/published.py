@@ -93,10 +93,5 @@ def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> 
         if made.tools not in {entry.tools for entry in there}
         else "from the same versions"
     )
-    return Judgement(
-        False,
-        (
-            f"{title}: SHA-256 {made.sha256[:12]} is not the published {there[0].sha256[:12]}: {cause}; "
-            "results may differ from the published ones"
-        ),
-    )
+    found = f"{title}: SHA-256 {made.sha256[:12]} is not the published {there[0].sha256[:12]}: {cause}"
+    return Judgement(False, f"{found}; results may differ from the published ones")
