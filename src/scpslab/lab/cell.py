@@ -15,7 +15,7 @@ from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.network import LabNetwork, write_environment
 from scpslab.lab.place import CELL, OUT, WORK
-from scpslab.lab.records import Records, Status, Trace, keep_end
+from scpslab.lab.records import Records, Status, keep_end
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, Settled
 from scpslab.lab.switches import OpenVSwitch
@@ -39,8 +39,10 @@ class Lab:
         self.log = Records(self.folders.records / "lab.jsonl")
         self.phases: list[tuple[str, int]] = []
         # Without a switch nobody needs its daemons, whose memory every fork would copy.
-        has_switches = any(isinstance(node, Switch) for node in network.nodes)
-        self.open_vswitch = self._open_vswitch() if has_switches else None
+        self.open_vswitch: OpenVSwitch | None = None
+        if any(isinstance(node, Switch) for node in network.nodes):
+            self.phase("switch daemons")
+            self.open_vswitch = OpenVSwitch(self.folders.logs)
         if network.containers == "docker":
             self.phase("docker")
             Daemon(self.folders.logs).wait()
@@ -56,10 +58,6 @@ class Lab:
         self.serial_links = [SerialLink(link, self.network, self.loop, logs, late) for link in network.serial_links]
         self.phase("environment")
         write_environment(WORK / "environment.json", self.network)
-
-    def _open_vswitch(self) -> OpenVSwitch:
-        self.phase("switch daemons")
-        return OpenVSwitch(self.folders.logs)
 
     def phase(self, name: str) -> None:
         """Notes that a phase begins."""
@@ -118,7 +116,7 @@ class Running:
             settled=prepared.settled,
             folders=lab.folders,
             log=lab.log,
-            traces=self._traces,
+            traces=lambda node: [trace for workload in self.workloads for trace in workload.traces(node)],
             services=prepared.services,
         )
         self.probes = [probes.KINDS[planned.kind](planned, self.context) for planned in cell.probes]
@@ -185,9 +183,6 @@ class Running:
         self._write_log()
         self.context.live.write()
         return Status(status, reason, self.context.epoch.realtime_ns, self.context.epoch.t_s(end_ns))
-
-    def _traces(self, node: str) -> list[Trace]:
-        return [trace for workload in self.workloads for trace in workload.traces(node)]
 
     def _schedule_delay(self, direction: DirectionStages, t_ns: int, delay_ns: int) -> None:
         def change() -> None:

@@ -24,7 +24,7 @@ from scpslab.lab.records import Records
 from scpslab.lab.services import ending
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of
 from scpslab.lab.template import GAPS_KEPT
-from scpslab.plan.error_models import Errors
+from scpslab.plan.error_models import BitErrorRate, Errors
 from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
 from scpslab.plan.links import Link
 
@@ -140,7 +140,7 @@ def _first(direction: DirectionStages, errors: Errors | None) -> dict[str, int |
     plan = direction.plan
     found: dict[str, int | float | str] = {
         "state": "up",
-        "ber": errors.settings.mean_ber if errors else 0,
+        "ber": errors.settings.ber if errors and isinstance(errors.settings, BitErrorRate) else 0,
     }
     if plan.rate_bps:
         found["rate"] = plan.rate_bps

@@ -22,7 +22,6 @@ from typing import Annotated, Self
 from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.names import file_name
-from scpslab.core.strict_json import JsonObject
 from scpslab.plan import NetworkPlan, Plan, schema
 from scpslab.plan.schema import Part, Range
 
@@ -100,15 +99,11 @@ class Template:
         """Hash of all that the template is, and what seeds the random numbers of its guest until a cell's own seed
         does.
         """
-        return hashlib.sha256(json.dumps(self.write(), sort_keys=True).encode()).hexdigest()
-
-    def write(self) -> JsonObject:
-        """What the file's JSON is to say."""
-        return schema.write(self)
+        return hashlib.sha256(json.dumps(schema.write(self), sort_keys=True).encode()).hexdigest()
 
     def text(self) -> str:
         """The template as its file has it."""
-        return json.dumps(self.write(), indent=1) + "\n"
+        return json.dumps(schema.write(self), indent=1) + "\n"
 
     @classmethod
     def parse(cls, content: bytes) -> Self:

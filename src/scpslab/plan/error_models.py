@@ -33,11 +33,6 @@ class ErrorSettings(Registered, Part, registry=MODELS):
         return None
 
     @property
-    def mean_ber(self) -> float:
-        """The mean bit error rate, where it can be said."""
-        return 0
-
-    @property
     def stored_file(self) -> tuple[str, str] | None:
         """The path of the file that holds the errors, and its SHA-256; None where they are drawn."""
         return None
@@ -47,11 +42,6 @@ class BitErrorRate(ErrorSettings):
     """The settings of a model whose mean bit error rate can be said."""
 
     ber: Probability
-
-    @property
-    def mean_ber(self) -> float:
-        """As it is said."""
-        return self.ber
 
 
 Model = Annotated[str, OneOf(MODELS)]

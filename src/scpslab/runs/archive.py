@@ -81,11 +81,6 @@ class ArchivedRun:
     manifest: Manifest
     own: dict[str, bytes] = field(default_factory=dict)
 
-    @property
-    def resolved_name(self) -> str:
-        """The path of the resolved scenario in the archive."""
-        return f"{self.digest.run}/{RESOLVED}"
-
 
 def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) -> Path:
     """Packs the run folders into `target`; `whole` takes records, captures and logs along. Returns the target.

@@ -225,13 +225,8 @@ class RunFolder:
 
         Nothing that a link leads out to.
         """
-        of_folders = [
-            *self.figures.glob("*.yaml"),
-            *(self.path / CLAIMS).glob("*.yaml"),
-            *(self.path / VECTORS).glob("*"),
-        ]
-        candidates = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
-        return sorted(path for path in candidates if is_own(self.path, path))
+        patterns = (TOPOLOGIES, "*.py", f"{FIGURES}/*.yaml", f"{CLAIMS}/*.yaml", f"{VECTORS}/*")
+        return sorted(path for one in patterns for path in self.path.glob(one) if is_own(self.path, path))
 
     def is_run(self) -> bool:
         """Whether there is a manifest and at least one cell.

@@ -88,11 +88,8 @@ def names() -> list[str]:
 
     Campaigns, which list scenarios, have a folder of their own (campaign.py).
     """
-    return [
-        str(file.relative_to(FOLDER).with_suffix(""))
-        for file in sorted(FOLDER.glob("*/*.yaml"))
-        if file.parent.name != "campaigns"
-    ]
+    files = (file for file in sorted(FOLDER.glob("*/*.yaml")) if file.parent.name != "campaigns")
+    return [str(file.relative_to(FOLDER).with_suffix("")) for file in files]
 
 
 def find(name: str) -> Path:

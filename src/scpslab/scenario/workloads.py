@@ -31,6 +31,12 @@ def timeout_key(default: str, event: str = "the transfer is given up") -> Any:
     return key(default, says=f"Time after which {event}; the cell then counts as incomplete.", example=default)
 
 
+MODE = key(
+    "active",
+    says="Which end opens the data connection: active: the server (PORT, as with programs of the period); "
+    "passive: the client.",
+    example="passive",
+)
 REQUIRED = key(
     True,
     says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",

@@ -12,7 +12,7 @@ from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Seconds, Size
 from scpslab.plan.stacks import SCPS
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
+from scpslab.scenario.workloads import MODE, REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 # Shares of a file between which a transfer is stopped: in its middle, with enough left to go on with.
 STOP_FROM, STOP_TO = 0.05, 0.75
@@ -35,12 +35,7 @@ class Fp(Transfer, kind="fp"):
         example="put",
     )
     record: Size = key("512 B", says="Bytes of the record to read, insert, replace or delete.", example="2 kB")
-    mode: Literal["active", "passive"] = key(
-        "active",
-        says="Which end opens the data connection: active: the server (PORT, as with programs of the period); "
-        "passive: the client.",
-        example="passive",
-    )
+    mode: Literal["active", "passive"] = MODE
     port: Port = key(2121, says="Port of the control connection.", example=2121)
     auto_restart: bool = key(
         False, says="Automatic restart: a broken transfer resumes automatically from the stored bytes.", example=True

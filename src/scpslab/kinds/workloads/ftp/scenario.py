@@ -8,7 +8,7 @@ from typing import Literal
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
+from scpslab.scenario.workloads import MODE, REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
 
 
 class Ftp(Transfer, kind="ftp"):
@@ -19,12 +19,7 @@ class Ftp(Transfer, kind="ftp"):
     command: Literal["get", "put"] = key(
         "get", says="get: the client runs on the receiving host; put: it runs on the sending host.", example="put"
     )
-    mode: Literal["active", "passive"] = key(
-        "active",
-        says="Which end opens the data connection: active: the server (PORT, as with clients of the period); "
-        "passive: the client.",
-        example="passive",
-    )
+    mode: Literal["active", "passive"] = MODE
     port: Port = key(21, says="TCP port of the control connection.", example=21)
     timeout: PositiveDuration = timeout_key("900 s")
     required: bool = REQUIRED
