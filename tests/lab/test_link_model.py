@@ -13,7 +13,7 @@ from scipy import stats
 from scpslab.core.seeds import stream
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
-from scpslab.scenario.vectors import gap_vector, lost_packets
+from scpslab.scenario.errors import gap_vector, lost_packets
 from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams
 
 RATE_TOLERANCE = 1e-3

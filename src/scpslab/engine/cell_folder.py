@@ -153,7 +153,7 @@ def write_vectors(plan: Plan, folder: Path) -> None:
     <link>-<direction>.bits.
     """
     # The appliance, which only reads vectors, has no numpy.
-    from scpslab.scenario.vectors import bit_map, gap_vector, lost_packets  # noqa: PLC0415
+    from scpslab.scenario.errors import bit_map, gap_vector, lost_packets  # noqa: PLC0415
 
     for serial in plan.network.serial_links:
         for line in serial.directions:
@@ -163,7 +163,8 @@ def write_vectors(plan: Plan, folder: Path) -> None:
                 (folder / file_name(serial.name, line.name, suffix=".bits")).write_bytes(bits)
     for link in plan.network.links:
         for direction in link.directions:
-            errors = plan.cell.errors(link.name, direction.name)
+            if (errors := plan.cell.errors(link.name, direction.name)) is None:
+                continue
             for numbers, suffix in ((gap_vector(errors), ".u64"), (lost_packets(errors), ".drops")):
                 if len(numbers):
                     (folder / file_name(link.name, direction.name, suffix=suffix)).write_bytes(

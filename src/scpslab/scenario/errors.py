@@ -1,7 +1,7 @@
 """Bit-error models as scenarios and planning know them: each is a way to make a gap vector, the distances in bits from
 one bit error to the next. One draws the numbers of lost packets instead.
 
-A model is a folder in scpslab.kinds. The link (stage 3, link-model §2) knows gap vectors only; `vectors.py` makes them.
+A model is a folder in scpslab.kinds. The link (stage 3, link-model §2) knows gap vectors only; serial links, bit maps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scpslab.core.problems import Problem
 from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Probability
 from scpslab.plan.error_models import MODELS as PLANNED
-from scpslab.plan.error_models import ErrorSettings
+from scpslab.plan.error_models import Errors, ErrorSettings
 from scpslab.scenario.kinds import planned_from
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ class ErrorModel(Registered, Part, registry=MODELS, is_plain=True):
         """Numbers of packets that are lost, counted from 1 and ascending, of a model whose plan says that it names
         packets; `n` of them.
         """
-        raise NotImplementedError
+        import numpy as np
+
+        return np.zeros(0, dtype=np.uint64)
 
     @classmethod
     def bit_map(cls, settings: Any, n: int, draws: Draws, bits: int) -> bytes:
@@ -114,6 +116,38 @@ class BitErrorRate(ErrorModel):
     def has_errors(self) -> bool:
         """At a rate above 0."""
         return self.ber != 0
+
+
+def gap_vector(errors: Errors) -> GapVector:
+    """The gaps (uint64[n], bits, each at least 1) of a plan's `errors`; empty when no bit is ever wrong.
+
+    Gap 0 is the distance from just before the first bit to the first error. All others repeat: the last one leads to
+    the error that gap 0 led to.
+    """
+    return MODELS[errors.model].gaps(errors.settings, max(errors.vector_errors, 2), _draws(errors))
+
+
+def lost_packets(errors: Errors) -> GapVector:
+    """The numbers of the packets that a plan's `errors` draw for the drop list, ascending from at least 1; none of a
+    model of bit errors.
+    """
+    return MODELS[errors.model].lost_packets(errors.settings, errors.vector_errors, _draws(errors))
+
+
+def bit_map(errors: Errors, vector_bits: int) -> bytes | None:
+    """The bit map of a serial link that repeats drawn vectors after `vector_bits` (0: never); None where its channel
+    draws the errors by itself.
+    """
+    if errors.settings.CHANNEL is not None:
+        return None
+    bits = min(vector_bits or LONGEST_MAP_BITS, LONGEST_MAP_BITS)
+    return MODELS[errors.model].bit_map(errors.settings, errors.vector_errors, _draws(errors), bits)
+
+
+def _draws(errors: Errors) -> Draws:
+    from scpslab.scenario.draws import Draws
+
+    return Draws(errors.seed)
 
 
 def bits_at(gaps: GapVector, bits: int) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 
 from scpslab.core.errors import ScenarioError
 from scpslab.plan.error_models import Errors
-from scpslab.scenario import vectors
+from scpslab.scenario import errors as vectors
 from tests import golden
 from tests.cases import refusal
 

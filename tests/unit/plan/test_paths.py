@@ -6,7 +6,8 @@ import pytest
 
 from scpslab.plan.paths import NoPathError
 from scpslab.plan.routes import NO_OPTIONS, Route
-from scpslab.plan.topology import Direction, Network, Serial, catalogue
+from scpslab.plan.topology import Direction, Network, Serial
+from scpslab.scenario import topologies
 from tests import golden
 
 
@@ -130,10 +131,10 @@ def test_hosts_do_not_forward_unless_their_kernel_is_told_to():
     ]
 
 
-@pytest.mark.parametrize("name", catalogue.names())
+@pytest.mark.parametrize("name", topologies.names())
 def test_every_node_of_every_topology_answers_its_neighbours(name):
     """One hop to each neighbour's address, or the link that a route says instead."""
-    module = catalogue.module(name)
+    module = topologies.module(name)
     found = module.describe(module.PARAMETERS.read({})).plan()
     known = found.paths
     for link in found.all_links:

@@ -15,9 +15,8 @@ from scpslab.engine.process import on_the_wall_clock
 from scpslab.plan import PlanError
 from scpslab.plan.probes import PROBES
 from scpslab.plan.stacks import STACKS
-from scpslab.plan.topology import catalogue
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.scenario import planning, probes, services, stacks, workloads
+from scpslab.scenario import planning, probes, services, stacks, topologies, workloads
 from tests import golden
 from tests.cases import places, refusal, values, with_value
 
@@ -38,7 +37,7 @@ def red(**changes):
     return {"discipline": "red", "settings": {"min_bytes": 9000, "max_bytes": 18_000, "probability": 0.1} | changes}
 
 
-@pytest.mark.parametrize("topology", catalogue.names())
+@pytest.mark.parametrize("topology", topologies.names())
 def test_plans_of_shells_can_be_read(topology):
     plan = shell_plan(topology, {})
 

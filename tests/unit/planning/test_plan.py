@@ -10,9 +10,8 @@ from scpslab import scenario
 from scpslab.core import units
 from scpslab.plan import write
 from scpslab.plan.routes import Route
-from scpslab.plan.topology import catalogue
 from scpslab.plan.workloads import Traffic
-from scpslab.scenario import planning
+from scpslab.scenario import planning, topologies
 from tests import golden
 from tests.cases import steps
 
@@ -52,7 +51,7 @@ def test_plan_of_the_report_s_network():
 
 
 def test_a_star_has_a_hop_for_every_terminal():
-    module = catalogue.module("star")
+    module = topologies.module("star")
     network = module.describe(module.PARAMETERS.read({"terminals": 200})).plan()
     addresses = [end.ip for link in network.links for end in link.ends]
     assert len(network.links) == 201
@@ -61,7 +60,7 @@ def test_a_star_has_a_hop_for_every_terminal():
 
 @pytest.mark.parametrize("terminals", [0, 201])
 def test_a_star_of_no_or_too_many_terminals_is_refused(terminals, told):
-    read = catalogue.module("star").PARAMETERS.read
+    read = topologies.module("star").PARAMETERS.read
     told("terminals of a star", str(terminals), read, {"terminals": terminals}, error=units.UnitError)
 
 
