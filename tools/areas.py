@@ -73,7 +73,7 @@ LOADED: dict[str, tuple[str, ...]] = {
     "src/scpslab/engine/__init__.py": ("src/scpslab/engine/virtual.py", "src/scpslab/engine/[lh]*.py"),
     "src/scpslab/engine/bundle.py": ("src/scpslab/lab/run_lab.py",),
     "src/scpslab/engine/appliance/machine.py": ("src/scpslab/engine/appliance/inside.py",),
-    "src/scpslab/plan/topology/catalogue.py": ("topologies/*.py",),
+    "src/scpslab/scenario/topologies.py": ("topologies/*.py",),
     "src/scpslab/setup/recipes.py": ("tools/build/*.py",),
     # Commands of every page.
     "tests/lab/pages.py": ("src/scpslab/cli/*.py", "src/scpslab_course/cli/*.py", DRAWING),
@@ -88,7 +88,7 @@ LOADS_KINDS = ("Layer", "load_kinds")
 READ_BY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("stack/*", ("transports", RUST)),
     ("scenarios/*", ("src/scpslab/scenario/load.py",)),
-    ("topologies/*", ("src/scpslab/plan/topology/catalogue.py",)),
+    ("topologies/*", ("src/scpslab/scenario/topologies.py",)),
     ("analysis/figures/*", ("src/scpslab/analysis/figures/recipe.py",)),
     ("analysis/*", ("src/scpslab/analysis/claims/model.py",)),
     ("assignments/*", ("src/scpslab_course/course/model.py",)),

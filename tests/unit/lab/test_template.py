@@ -11,8 +11,7 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
 from scpslab.plan.events import RunStep
-from scpslab.plan.topology import catalogue
-from scpslab.scenario import planning
+from scpslab.scenario import planning, topologies
 
 from scpslab.kinds.errors.independent.plan import Independent
 from scpslab.kinds.errors.none.plan import NoErrors
@@ -28,7 +27,7 @@ SACK = {"net.ipv4.tcp_sack": "0"}
 
 
 def plan_of(topology: str = "point_to_point") -> Plan:
-    module = catalogue.module(topology)
+    module = topologies.module(topology)
     return Plan(network=module.describe(module.PARAMETERS.read({})).plan(), cell=CELL)
 
 
