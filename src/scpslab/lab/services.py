@@ -147,11 +147,9 @@ class Service(Registered, registry=KINDS):
     def _not_ready(self) -> OSError:
         self.is_ending = True
         limit_s = self.start_limit_ns / SECOND_NS
-        found = (
-            f"is not ready after {limit_s:g} s"
-            if self.exit_code is None
-            else f"ended with {ending(self.exit_code)} before it was ready"
-        )
+        found = f"is not ready after {limit_s:g} s"
+        if self.exit_code is not None:
+            found = f"ended with {ending(self.exit_code)} before it was ready"
         return ChildProcessError(f"{self._title()} {found}{self._last_words()}")
 
     def _title(self) -> str:

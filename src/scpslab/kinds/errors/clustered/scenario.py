@@ -36,11 +36,8 @@ class ClusteredModel(BitErrorRate, kind="clustered"):
     def incomplete(self) -> str | None:
         """A rate that is higher than within a cluster."""
         densest = self.mean_errors_per_burst / ((self.mean_errors_per_burst - 1) * self.mean_gap_in_burst + 1)
-        return (
-            f"found ber {self.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster"
-            if self.ber > densest
-            else None
-        )
+        said = f"found ber {self.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster"
+        return said if self.ber > densest else None
 
     @staticmethod
     def gaps(settings: Clustered, n: int, draws: Draws) -> GapVector:
