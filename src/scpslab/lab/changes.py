@@ -323,6 +323,7 @@ class Events:
             start = self.context.network.node(step.node).start
             process = start(["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
         self.processes.append(process)
+        expected = step.expect or 0
 
         def ended(code: int) -> None:
             if not self.records.closed:
@@ -330,10 +331,10 @@ class Events:
                 said |= {"command": step.command, "end_t_s": self.context.epoch.now_s(), "exit_code": code}
                 self.records.write(**said)
             self.left -= step.required
-            if code == NOT_FOUND != step.expect and not self.broken:
+            if code == NOT_FOUND != expected and not self.broken:
                 self.broken = f"event {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
-            elif step.required and code != step.expect:
-                found = f"event {number}: {ending(code)} in place of {step.expect}: {step.command}"
+            elif step.required and code != expected:
+                found = f"event {number}: {ending(code)} in place of {expected}: {step.command}"
                 self.reason = self.reason or found
 
         def give_up() -> None:

@@ -52,7 +52,7 @@ class LinkStep(Part):
 
 
 class RunStep(Part):
-    """A command is typed into a node. `expect`: the exit code of one that the cell waits for, or it is incomplete."""
+    """A command is typed into a node. `expect`: the exit code, if not 0, of one that the cell waits for."""
 
     t_ns: Nanoseconds
     do: Literal["run"] = "run"
@@ -60,7 +60,7 @@ class RunStep(Part):
     command: PlainText
     timeout_ns: Period
     required: bool
-    expect: Annotated[int, Range(0, 255)] = 0
+    expect: Annotated[int, Range(0, 255)] | None = None
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A node without programs."""

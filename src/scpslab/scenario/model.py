@@ -269,7 +269,7 @@ class RunStep(Part):
 
     def plan(self, network: NetworkPlan, draw: Draw) -> planned.RunStep:
         """Its part of the plan."""
-        return planned_from(planned.RunStep, self, t_ns=self.at, do="run")
+        return planned_from(planned.RunStep, self, t_ns=self.at, do="run", expect=self.expect or None)
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
