@@ -43,7 +43,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "unit": ("tests/unit/*", "tests/processes/*"),
     "engine": (
         *_lab("appliance", "fork_*", "host", "iperf3", "killed_runs", "live_samples", "new_kinds"),
-        *_lab("processor", "running", "sandbox", "script", "shell", "snapshots"),
+        *_lab("processor", "running", "sandbox", "script", "shell", "snapshots", "timeouts"),
     ),
     "links": _lab(
         *("hosts", "link_model", "measured_answers", "over_time", "packets", "paths", "queue_disciplines", "serial"),

@@ -84,7 +84,7 @@ def test_an_interrupted_run_keeps_what_is_finished(run, tmp_path, monkeypatch):
         ("limits.lab_time=3 s", "virtual", "failed", ("virtual limit of 3 s",)),
         ("limits.wall_time=1 s", "live", "failed", ("wall limit of 1 s",)),
         # Nothing arrives for ever, and the sender's timeout ends the cell.
-        ("links.hop.forward.errors.outages=[{from: 0 s, to: 1 h}]", "virtual", "incomplete", ("gave up",)),
+        ("links.hop.forward.errors.outages=[{from: 0 s, to: 1 h}]", "virtual", "incomplete", ("the timeout ran out",)),
     ],
 )
 def test_a_cell_that_passes_a_limit_says_which_and_leaves_its_logs(run, override, engine, status, words):

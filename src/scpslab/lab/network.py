@@ -15,6 +15,7 @@ from mininet.net import Mininet
 from mininet.topo import Topo
 
 from scpslab.lab.disciplines import DISCIPLINES
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import ROOT, Netlink, inside, without_ipv6
 from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
@@ -24,6 +25,7 @@ from scpslab.lab.template import Space
 from scpslab.lab.wiring import Pair, Wiring, indexed
 from scpslab.plan import NetworkPlan
 from scpslab.plan.cell import CellPlan
+from scpslab.plan.events import LinkStep
 from scpslab.plan.nodes import Switch
 from scpslab.plan.serial_links import SerialEnd
 
@@ -58,6 +60,7 @@ class LabNetwork:
 
     def __init__(self, plan: NetworkPlan, space: Space, logs: Path) -> None:
         self.plan = plan
+        self.steps: list[LinkStep] = []
         # A node's end of each of its serial links.
         self.terminals: dict[str, dict[str, str]] = {}
         pairs = indexed(plan)
@@ -84,6 +87,7 @@ class LabNetwork:
     def take(self, cell: CellPlan, spare_gaps: int, vectors: Path) -> Settled:
         """Becomes the network of a cell: its bit errors, its seeds, its probes. `spare_gaps`: see Stages.settle."""
         settled = self.stages.settle(cell, vectors, spare_gaps)
+        self.steps = [step for step in cell.events if isinstance(step, LinkStep)]
         for direction in self.directions:
             if direction.plan.jitter_ns:
                 # Jitter is drawn from the cell's seed.
@@ -92,6 +96,27 @@ class LabNetwork:
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
         return settled
+
+    def longest_ns(self) -> int:
+        """How long a packet takes that passes every direction behind a full queue, at the lowest rates and with the
+        longest delays that the cell has.
+        """
+        mtu_bytes = {link.name: link.mtu_bytes for link in self.plan.links}
+        whole_ns = 0
+        for direction in self.directions:
+            plan, steps = direction.plan, [step for step in self.steps if step.link == direction.link]
+            delays, rates = (
+                [int(step.value) for step in steps if step.change == change and direction.name in step.directions]
+                for change in ("delay", "rate")
+            )
+            whole_ns += plan.jitter_ns + max(
+                [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in plan.delay_table or ())]
+            )
+            if plan.rate_bps is not None and plan.queue is not None:
+                packet_bytes = mtu_bytes[direction.link] + plan.overhead_bytes
+                room_bytes = plan.queue.limit_bytes or (plan.queue.limit_packets or 0) * packet_bytes
+                whole_ns += (room_bytes + packet_bytes) * 8 * SECOND_NS // min([plan.rate_bps, *rates])
+        return whole_ns
 
     def node(self, name: str) -> LabNode:
         """The host or router of that name."""

@@ -62,7 +62,9 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
         self.context.loop.run_until(lambda: self.listening or self.left < 2)
 
     def start(self) -> None:
-        """Starts the sender."""
+        """Starts the sender. `scps` has an exact clock of its own for the timeout, takes its leave of the peer then,
+        and says what it lacked; `labtool` ends when it is told to.
+        """
         spec = self.spec
         if spec.from_scps:
             with self.trace(spec.from_) as trace:
@@ -72,6 +74,7 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
                 command += scps_end.options(spec.from_scps, timeout_s, trace)
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
+        self.give_up_after(spec.timeout_ns)
         timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
         options: ToolOptions = {
             "to": spec.to_ip,
@@ -81,7 +84,7 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
             "option-bytes": TIMESTAMP_BYTES if timestamps else 0,
             "congestion": spec.congestion_control,
             "payload-seed": spec.payload_seed,
-            "patience-ns": spec.timeout_ns,
+            "patience-ns": spec.timeout_ns + RECEIVER_EXTRA_NS,
         }
         self.run_tool(spec.from_, "bulk-send", options, self._line, self._exit)
 

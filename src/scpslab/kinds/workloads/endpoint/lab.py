@@ -45,7 +45,7 @@ class Endpoint(Workload[planned.Endpoint], kind="endpoint"):
             return
         self.records.write(event="start", role="send", t_s=self.context.epoch.now_s())
         self._do("send", self.spec.from_, self.spec.timeout_ns)
-        self.give_up_after(self.spec.timeout_ns + RECEIVER_EXTRA_S * SECOND_NS)
+        self.give_up_after(self.spec.timeout_ns)
 
     def _do(self, role: str, host: str, timeout_ns: int) -> None:
         spec = self.spec
