@@ -46,7 +46,17 @@ AREAS: dict[str, tuple[str, ...]] = {
         *_lab("processor", "running", "sandbox", "script", "shell", "snapshots", "timeouts"),
     ),
     "links": _lab(
-        *("hosts", "link_model", "measured_answers", "over_time", "packets", "paths", "queue_disciplines", "serial"),
+        *(
+            "hosts",
+            "link_model",
+            "measured_answers",
+            "over_time",
+            "packets",
+            "paths",
+            "queue_disciplines",
+            "serial",
+            "switches",
+        ),
     ),
     "transports": _lab("fp", "gateways", "scps", "services"),
     "teaching": _lab(

@@ -2,14 +2,16 @@
 
 import json
 
-import dpkt
 import pytest
+
+from scpslab.measure.connections import RST
+from scpslab.measure.packets import read
 
 OVER_S = 1 + 10.123
 HEAD = """
 links: {hop: {forward: {delay: 20 ms, errors: {ber: 5e-5}}, return: {delay: 20 ms}}}
 workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 2 MB, start: 1 s, timeout: 10123 ms}]
-probes: [{kind: capture, node: h1}]
+packets: true
 sweep:
   kind:
     cases:
@@ -33,11 +35,10 @@ def test_the_timeout_of_a_transfer_that_still_moves_holds_to_the_millisecond(lat
     assert cell.status == "incomplete"
     if kind == "scps":
         # It takes its leave before it reports.
-        with (cell.folder / "captures" / "h1.pcap").open("rb") as file:
-            frames = [(t_s, dpkt.ethernet.Ethernet(frame).data.data) for t_s, frame in dpkt.pcap.UniversalReader(file)]
-        sent = [(t_s - cell.epoch_realtime_ns / 1e9, one) for t_s, one in frames if one.dport == 5001]
-        assert max(t_s for t_s, one in sent if one.data) < OVER_S
-        assert min(t_s for t_s, one in sent if one.flags & dpkt.tcp.TH_RST) == pytest.approx(OVER_S, abs=0.001)
+        (sent,) = (one for one in read(cell.packets_file) if one.direction == "forward")
+        offered_s = sent.offered_ns / 1e9
+        assert offered_s[sent.payload > 0][-1] < OVER_S
+        assert offered_s[(sent.flags & RST) != 0][0] == pytest.approx(OVER_S, abs=0.001)
         return
     assert cell.virtual_s == pytest.approx(OVER_S, abs=0.001), cell.reason
     assert cell.account()["delivered_bytes"] > 20_000

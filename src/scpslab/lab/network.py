@@ -20,12 +20,13 @@ from scpslab.lab.netlink import ROOT, Netlink, inside, without_ipv6
 from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
 from scpslab.lab.place import IS_ALONE
 from scpslab.lab.stages import DirectionStages, Settled, Stages, first_delay_ns
-from scpslab.lab.switches import LabLink, LabSwitch
+from scpslab.lab.switches import LabLink, LabSwitch, know_addresses
 from scpslab.lab.template import Space
 from scpslab.lab.wiring import Pair, Wiring, indexed
 from scpslab.plan import NetworkPlan
 from scpslab.plan.cell import CellPlan
 from scpslab.plan.events import LinkStep
+from scpslab.plan.mininet import SCRIPTS
 from scpslab.plan.nodes import Switch
 from scpslab.plan.serial_links import SerialEnd
 
@@ -45,7 +46,8 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
         for node in network.nodes:
             if isinstance(node, Switch):
                 whole = (network, pairs) if standalone else None
-                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, standalone=whole)
+                learns = standalone or network.topology == SCRIPTS
+                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, learns=learns, standalone=whole)
             elif node.container is not None:
                 self.addHost(node.name, cls=DOCKER_CLASSES[node.kind], container=node.container)
             else:
@@ -82,6 +84,8 @@ class LabNetwork:
         the queues off a port it gets.
         """
         self.mininet.start()
+        if self.plan.topology != SCRIPTS:
+            know_addresses(self.wiring.behind_ports())
         self.wiring.run_tc(self.logs)
 
     def take(self, cell: CellPlan, spare_gaps: int, vectors: Path) -> Settled:

@@ -7,12 +7,14 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import json
 import os
 import shutil
 import socket
 import struct
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,7 @@ DATABASE = Path("/var/lib/openvswitch/conf.db")
 EMPTY_DATABASE = Path("/usr/share/scpslab/ovs.db")
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 START_LIMIT_S = 30.0
+ANSWER_BYTES = 4096
 STANDALONE_LOGS = Path("/run/scpslab/logs")
 
 
@@ -154,12 +157,15 @@ class OpenVSwitch:
 
 
 class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
-    """A learning bridge (fail mode standalone); `mirror_to` names the host that gets a copy of every frame."""
+    """A bridge (fail mode standalone) that is told its addresses (know_addresses), or `learns` as Mininet's do;
+    `mirror_to` names the host that gets a copy of every frame.
+    """
 
     dpidLen = 16  # noqa: N815  # Mininet's name
 
     def __init__(self, name: str, mirror_to: str | None = None, standalone: Any = None, **params: Any) -> None:
         params["inNamespace"] = False
+        self.learns: bool = params.pop("learns", True)
         # `standalone`: the network and its pairs, where only `mn` sees to them.
         self.mirror_to, self.standalone = mirror_to, standalone
         # The maps of the links live as long as somebody holds them.
@@ -189,8 +195,10 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         """Makes all bridges in one transaction, which is much faster than one each."""
         wiring = cls._start_standalone(switches) if switches[0].standalone else None
         # Nobody reads the statistics of ports that the daemon would give the database every five virtual seconds.
-        settings = {"n-handler-threads": 1, "n-revalidator-threads": 1, "max-revalidator": 10000}
-        settings["stats-update-interval"] = 86400000
+        settings = {"n-handler-threads": 1, "n-revalidator-threads": 1, "stats-update-interval": 86400000}
+        if not any(switch.learns for switch in switches):
+            # What a packet has shown of the way to take never changes.
+            settings["max-revalidator"] = 10000
         command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
         command += [f"other_config:{name}={value}" for name, value in settings.items()]
         for switch in switches:
@@ -243,6 +251,23 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
             check=False,
             capture_output=True,
         )
+
+
+def know_addresses(behind: Iterable[tuple[str, str, str]]) -> None:
+    """Tells bridges for ever behind which port each address is, so that none floods what it could not learn before.
+
+    Raises:
+        OSError: the daemon does not take one.
+    """
+    for bridge, port, mac in behind:
+        request = {"id": 0, "method": "fdb/add", "params": [bridge, port, "0", mac]}
+        with socket.socket(socket.AF_UNIX) as daemon:
+            daemon.connect(str(next(RUN.glob("ovs-vswitchd.*.ctl"))))
+            daemon.sendall(json.dumps(request).encode())
+            daemon.shutdown(socket.SHUT_WR)
+            answer = json.loads(daemon.recv(ANSWER_BYTES))
+        if answer["error"] is not None:
+            raise OSError(errno.EINVAL, f"Open vSwitch: fdb/add {bridge} {port} {mac}: {answer['error']}")
 
 
 def _far_ends(node: Any) -> list[tuple[Any, str]]:

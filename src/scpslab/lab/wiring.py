@@ -14,7 +14,7 @@ from scpslab.lab.netlink import Netlink, inside, route_metrics
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, tc_lines
 from scpslab.plan import NetworkPlan
 from scpslab.plan.links import Link
-from scpslab.plan.nodes import Host, Router, ScpsRouter
+from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import Route, RouteOptions
 
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
@@ -89,6 +89,27 @@ class Wiring:
         """The process whose network namespace a node is; None for switches."""
         node = self.nodes[name]
         return node.pid if node.inNamespace else None
+
+    def behind_ports(self) -> list[tuple[str, str, str]]:
+        """The hardware addresses that switches reach: the switch, its port, the address."""
+        ports: dict[str, list[tuple[str, Port]]] = {node.name: [] for node in self.network.nodes}
+        for first, second in (leg for pair in self.pairs for leg in pair.legs):
+            ports[first.node].append((first.interface, second))
+            ports[second.node].append((second.interface, first))
+        switches = [node.name for node in self.network.nodes if isinstance(node, Switch)]
+
+        def beyond(far: Port, passed: tuple[str, ...]) -> list[str]:
+            if far.node not in switches:
+                return [far.mac]
+            on = [port for _, port in ports[far.node] if port.node not in passed]
+            return [mac for port in on for mac in beyond(port, (*passed, far.node))]
+
+        return [
+            (switch, interface, mac)
+            for switch in switches
+            for interface, far in ports[switch]
+            for mac in beyond(far, (switch,))
+        ]
 
     def _configure_hosts(self) -> None:
         addresses, names = self._addresses(), first_addresses(self.network)

@@ -12,6 +12,8 @@ from scpslab.plan.schema import Items, Part
 
 # A guest has so many nodes and links in its memory, and a script has so much to say of what it does without.
 MOST_NODES, MOST_LINKS, MOST_NOTES = 200, 200, 100
+# What a network of a script was made from.
+SCRIPTS = "mn"
 Test = Literal["cli", "pingall", "iperf"]
 
 
