@@ -182,17 +182,8 @@ def test_packet_loss_that_is_used_up_fails_the_cell(run_link):
     assert "hop.forward: found that all losses drawn for it had happened before the end" in cell.reason
 
 
-def test_outage_takes_what_arrives_in_it(run_link):
-    """10 packets a second and an outage of one second: ten packets are lost, for that cause."""
-    errors = {"outages": [[2_000_000_000, 3_000_000_000]]}
-    line = {"forward_rate": "10 Mbit/s", "forward_delay": "1 ms"}
-    account = run_link([datagrams(80_000, 4, 1000)], errors=errors, **line).account()
-    assert account["outage_packets"] == 10
-    assert account["delivered_packets"] == account["offered_packets"] - 10
-
-
 def test_a_packet_after_many_outages_meets_the_one_that_lasts(run_link):
-    """20,000 in which nothing is sent come before it, one of them within another."""
+    """20,000 in which nothing is sent come before it, one of them within another; it takes 10 packets a second."""
     past = [[n * 40_000, n * 40_000 + 20_000] for n in range(20_000)]
     errors = {"outages": [*past, [900_000_000, 2_000_000_000], [10_000, 15_000]]}
     line = {"forward_rate": "10 Mbit/s", "forward_delay": "1 ms"}

@@ -80,10 +80,10 @@ def test_a_red_of_probability_0_has_the_least_that_tc_can_state_and_drops_nothin
 
 
 def test_codel_has_the_times_of_the_plan(shown):
-    text = shown(discipline="codel", settings={"target_ns": 7_000_000, "interval_ns": 200_000_000})
+    text = shown(discipline="codel", settings={"target_ns": 7_000_000, "interval_ns": 200_000_000}, ecn=True)
 
     assert "qdisc tbf 1: root refcnt 2 rate 2Mbit burst 1600b" in text
-    assert "qdisc codel 11: parent 1:1 limit 666p target 7ms interval 200ms \n" in text
+    assert "qdisc codel 11: parent 1:1 limit 666p target 7ms interval 200ms ecn \n" in text
 
 
 def test_the_acknowledgement_filter_is_cakes_and_nothing_else_of_it(shown):
