@@ -14,7 +14,7 @@ from scpslab.core.seeds import stream
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
 from scpslab.scenario.errors import gap_vector, lost_packets
-from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams
+from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams, typed
 
 RATE_TOLERANCE = 1e-3
 DELAY_TOLERANCE_S = 50e-6
@@ -228,9 +228,8 @@ for _ in range(1800):
 
 
 def test_a_capture_that_lost_packets_fails_the_cell(run_link):
-    command = f"python3 -c '{BURST}'"
-    step = {"t_ns": 10**9, "do": "run", "node": "h1", "command": command, "timeout_ns": 60 * 10**9, "required": True}
-    cell = run_link([], capture("h1") | {"snaplen_bytes": 2000}, events=[step], data={"rate_bps": None, "queue": None})
+    step, whole = typed(f"python3 -c '{BURST}'"), {"snaplen_bytes": 2000}
+    cell = run_link([], capture("h1") | whole, events=[step], data={"rate_bps": None, "queue": None})
     assert cell.status == "failed"
     assert re.search(r"capture h1: found \d+ packets that the kernel dropped; expected none", cell.reason)
 

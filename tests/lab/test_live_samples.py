@@ -9,7 +9,7 @@ from scpslab.engine.appliance import inside
 from scpslab.engine.appliance.machine import Job
 from scpslab.engine.virtual import Forked
 from scpslab.plan import FORMAT, Plan, read, schema, text
-from tests.lab.conftest import CELL, capture, datagrams, network_of
+from tests.lab.conftest import CELL, capture, datagrams, network_of, typed
 from tests.lab.ran import digests
 
 PROBE = {
@@ -28,8 +28,8 @@ do printf '\036%s\n' "$word" > /dev/tty0; done; printf '\036{"source": "waiting"
 @pytest.fixture
 def plan() -> Plan:
     """Datagrams for five minutes, a probe, and a program that writes to the lab's console."""
-    events = [{"t_ns": 2 * 10**9, "do": "run", "node": "h1", "command": FORGED, "required": True, "timeout_ns": 10**9}]
-    own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")], "events": events}
+    own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")]}
+    own |= {"events": [typed(FORGED, 2 * 10**9, 10**9)]}
     network = schema.write(network_of("point_to_point"))
     return read({"format": FORMAT, "network": network, "cell": {**schema.write(CELL), **own}})
 
