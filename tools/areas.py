@@ -45,18 +45,9 @@ AREAS: dict[str, tuple[str, ...]] = {
         *_lab("appliance", "fork_*", "host", "iperf3", "killed_runs", "live_samples", "new_kinds"),
         *_lab("processor", "running", "sandbox", "script", "shell", "snapshots", "timeouts"),
     ),
-    "links": _lab(
-        *(
-            "hosts",
-            "link_model",
-            "measured_answers",
-            "over_time",
-            "packets",
-            "paths",
-            "queue_disciplines",
-            "serial",
-            "switches",
-        ),
+    "links": (
+        *_lab("hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
+        *_lab("queue_disciplines", "serial", "switches"),
     ),
     "transports": _lab("fp", "gateways", "scps", "services"),
     "teaching": _lab(

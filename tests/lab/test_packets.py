@@ -173,6 +173,17 @@ def test_the_record_counts_what_the_accounts_count(everything):
     assert all(forward[f"{cause}_packets"] for cause in ("queue", "corrupt", "outage", "policy", "duplicated"))
 
 
+def test_without_a_record_everything_else_is_the_same(ran):
+    """Byte for byte, but for the plan, which says whether there is one."""
+    recorded, bare = (
+        {path.relative_to(cell.folder): path.read_bytes() for path in cell.folder.rglob("*.*")}
+        for cell in (ran(), ran("packets=off"))
+    )
+
+    assert set(recorded) - set(bare) == {Path("records", "packets.rec")}
+    assert {path for path, content in bare.items() if content != recorded[path]} == {Path("plan.json")}
+
+
 @pytest.mark.parametrize("other", OTHERS)
 def test_every_packet_is_explained(ran, other):
     """With other queues, delays and errors too: the cell would have failed."""

@@ -29,6 +29,7 @@ static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lo
 static uint64_t (*ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static long (*skb_load)(const void *skb, uint32_t offset, void *to, uint32_t len) = (void *)BPF_FUNC_skb_load_bytes;
 static long (*skb_store)(void *skb, uint32_t offset, const void *from, uint32_t len, uint64_t flags) = (void *)BPF_FUNC_skb_store_bytes;
+static uint64_t (*skb_cgroup)(const void *skb) = (void *)BPF_FUNC_skb_cgroup_id;
 static long (*clone_redirect)(void *skb, uint32_t ifindex, uint64_t flags) = (void *)BPF_FUNC_clone_redirect;
 static long (*set_sockopt)(void *context, int level, int name, void *value, int len) = (void *)BPF_FUNC_setsockopt;
 
@@ -48,8 +49,10 @@ struct recording {
 
 struct offer {
 	uint64_t at_ns, due_ns; // due 0: whoever passes packets on here gives them no time of their own
-	uint32_t slot, wire_bytes, waited_bytes, fate;
-	uint16_t head_bytes, type; // type: of Ethernet, in network order
+	uint32_t slot, wire_bytes, waited_bytes;
+	uint32_t group;   // the control group of the socket that sent it, in the node that did; else 0
+	uint16_t type;    // of Ethernet, in network order
+	uint8_t fate, head_bytes;
 	uint32_t imprint;
 	uint8_t head[HEAD_BYTES];
 };
@@ -149,9 +152,10 @@ static inline __attribute__((always_inline)) struct offer *note_offer(struct __s
 	line->at_ns = now;
 	line->slot = slot;
 	line->wire_bytes = (uint32_t)bytes;
+	line->group = (uint32_t)skb_cgroup(skb);
 	uint32_t head = head_of(skb);
 	if (!skb_load(skb, ETHERNET_HEADER_BYTES, line->head, head))
-		line->head_bytes = (uint16_t)head;
+		line->head_bytes = (uint8_t)head;
 	line->type = (uint16_t)skb->protocol;
 	line->imprint = imprint(line->head);
 	return line;

@@ -83,16 +83,16 @@ class CellFolder:
         CellFiles(self.inside).plan.write_text(plans.text(self.plan))
         write_vectors(self.plan, vectors)
 
-    def finish(self, target: Path, ended: str, lab: str, *, is_exact: bool = False) -> Status:
+    def finish(self, target: Path, ended: str, lab: str, *, is_exact: bool | None = None) -> Status:
         """Completes the files that the lab left, moves them to their place, and returns the status.
 
         `ended` says why the engine ended the lab, "" if the lab ended by itself; `lab` is the name of the lab in
-        messages. `is_exact`: what the lab did is known to the nanosecond.
+        messages. `is_exact`: what the lab did is known to the nanosecond; None: it records no packets.
         """
         misplaced = ", ".join(self._misplaced())
         found = f"{lab} left files where folders belong, or folders where files do: {misplaced}" if misplaced else ""
         status = self._status(ended or found, lab)
-        if status.status != "failed" and self.plan.cell.packets is not None:
+        if status.status != "failed" and self.plan.cell.packets and is_exact is not None:
             # The appliance, which audits nothing itself, has no numpy.
             from scpslab.audit import unexplained  # noqa: PLC0415
 

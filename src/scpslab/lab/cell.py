@@ -66,7 +66,7 @@ class Lab:
     def take(self, plan: Plan) -> Prepared:
         """Gives the network what is the cell's own. Everything before is the same for all cells of a template."""
         self.phase("cell")
-        settled = self.network.take(plan.cell, spare_gaps(plan), VECTORS)
+        settled = self.network.take(plan, spare_gaps(plan), VECTORS)
         for link in self.serial_links:
             link.take(plan.cell, VECTORS)
         return Prepared(self, plan, settled)
@@ -172,8 +172,9 @@ class Running:
             routers = [router for router in self.prepared.routers if link.name in router.counted]
             link.close(self.lab.folders.records, {router.node: router.counted[link.name] for router in routers})
         too_many = ""
-        if self.prepared.plan.cell.packets is not None:
-            too_many = self.network.stages.write_packets(self.lab.folders.records, self.context.epoch.realtime_ns)
+        if self.prepared.plan.cell.packets:
+            records, epoch_ns = self.lab.folders.records, self.context.epoch.realtime_ns
+            too_many = self.network.stages.write_packets(records, self.network.owners, epoch_ns)
         if still_open := accounts.write():
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(still_open))
         elif overload or too_many:

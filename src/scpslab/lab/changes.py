@@ -20,6 +20,7 @@ from scpslab.core.names import file_name
 from scpslab.lab.context import Context
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.network import LabNetwork
+from scpslab.lab.packets import LAB
 from scpslab.lab.records import Records
 from scpslab.lab.services import ending
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of
@@ -321,7 +322,10 @@ class Events:
         start_t_s = self.context.epoch.now_s()
         with (self.context.folders.logs / file_name("events", str(number), step.node, suffix=".log")).open("wb") as log:
             start = self.context.network.node(step.node).start
-            process = start(["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
+            with self.context.network.owners.owning(LAB):
+                process = start(
+                    ["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp"
+                )
         self.processes.append(process)
         expected = step.expect or 0
 

@@ -18,13 +18,13 @@ from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import ROOT, Netlink, inside, without_ipv6
 from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
+from scpslab.lab.packets import Owners
 from scpslab.lab.place import IS_ALONE
 from scpslab.lab.stages import DirectionStages, Settled, Stages, first_delay_ns
 from scpslab.lab.switches import LabLink, LabSwitch, know_addresses
 from scpslab.lab.template import Space
 from scpslab.lab.wiring import Pair, Wiring, indexed
-from scpslab.plan import NetworkPlan
-from scpslab.plan.cell import CellPlan
+from scpslab.plan import NetworkPlan, Plan
 from scpslab.plan.events import LinkStep
 from scpslab.plan.mininet import SCRIPTS
 from scpslab.plan.nodes import Switch
@@ -70,7 +70,7 @@ class LabNetwork:
         # Mininet would raise limits of the whole machine.
         Mininet.inited = Mininet.inited or not IS_ALONE
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
-        self.wiring = Wiring(plan, pairs, self.mininet, is_recorded=space.packets is not None)
+        self.wiring = Wiring(plan, pairs, self.mininet)
         self.wiring.configure()
         self.stages = Stages(self.wiring.directions, space)
         for node in self.mininet.hosts:
@@ -88,10 +88,11 @@ class LabNetwork:
             know_addresses(self.wiring.behind_ports())
         self.wiring.run_tc(self.logs)
 
-    def take(self, cell: CellPlan, spare_gaps: int, vectors: Path) -> Settled:
+    def take(self, plan: Plan, spare_gaps: int, vectors: Path) -> Settled:
         """Becomes the network of a cell: its bit errors, its seeds, its probes. `spare_gaps`: see Stages.settle."""
-        settled = self.stages.settle(cell, vectors, spare_gaps)
-        self.steps = [step for step in cell.events if isinstance(step, LinkStep)]
+        settled = self.stages.settle(plan.cell, vectors, spare_gaps)
+        self.owners = Owners(plan)
+        self.steps = [step for step in plan.cell.events if isinstance(step, LinkStep)]
         for direction in self.directions:
             if direction.plan.jitter_ns:
                 # Jitter is drawn from the cell's seed.

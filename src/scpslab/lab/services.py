@@ -86,9 +86,11 @@ class Service(Registered, registry=KINDS):
         self.loop.on_exit(self.process, self._ended)
 
     def _popen(self, stdout: int, stderr: int, keep: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-        return self.network.node(self.node).start(
-            self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep)
-        )
+        node = self.network.node(self.node)
+        with self.network.owners.owning(self.name):
+            return node.start(
+                self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep)
+            )
 
     def wait(self) -> None:
         """Waits until it serves.

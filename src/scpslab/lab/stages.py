@@ -21,8 +21,9 @@ from scpslab.core.names import file_name
 from scpslab.lab import bpf
 from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.loop import monotonic_offset_ns
-from scpslab.lab.packets import PacketLines
+from scpslab.lab.packets import Owners, PacketLines
 from scpslab.lab.place import CGROUP, PROGRAMS
+from scpslab.lab.records import PACKETS
 from scpslab.lab.template import Space
 from scpslab.plan.cell import CellPlan, Impairment
 from scpslab.plan.error_models import Errors
@@ -206,7 +207,7 @@ class Stages:
         self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
         self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, space.verdicts)
         self.send_ceilings = bpf.HashMap("send_ceilings", 256)
-        self.recorded = PacketLines(space.packets or 0)
+        self.recorded = PacketLines(space.packets)
         # The maps live as long as somebody holds them.
         self.arrays = {
             "entries": self.entries,
@@ -240,7 +241,7 @@ class Stages:
         for array_map, written in ((self.entries, entries), (self.arrivals, arrivals)):
             for index, setting in written.items():
                 array_map.write(slot_of(index), setting)
-        self.recorded.switch(cell is not None and cell.packets is not None)
+        self.recorded.switch(cell is not None and cell.packets)
         sampled = frozenset(probe.sampled_node for probe in probes if probe.sampled_node is not None)
         return Settled(impairments, settings.room, frozenset(settings.drawn), sampled)
 
@@ -281,7 +282,7 @@ class Stages:
         count, at = (struct.unpack_from("=Q", state, place)[0] for place in (ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT))
         return bool(at >= count)
 
-    def write_packets(self, records: Path, epoch_realtime_ns: int) -> str:
+    def write_packets(self, records: Path, owners: Owners, epoch_realtime_ns: int) -> str:
         """Writes the record of every packet; returns "", or why it is not whole."""
         offers, sights = self.recorded.counts()
         if offers > self.recorded.room or sights > 2 * self.recorded.room:
@@ -291,11 +292,11 @@ class Stages:
                 "Raise limits.memory, or set packets: off"
             )
         lines = (
-            f"{d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "
+            f"direction {d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "
             f"{slot_of(d.arriving)}\n"
             for d in self.directions
         )
-        self.recorded.write(records, lines, epoch_realtime_ns - monotonic_offset_ns())
+        self.recorded.write(records / PACKETS, (*owners.lines(), *lines), epoch_realtime_ns - monotonic_offset_ns())
         return ""
 
     def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:

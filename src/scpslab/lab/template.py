@@ -41,7 +41,7 @@ class Space(Part):
     windows: Entries
     drops: Entries
     verdicts: Entries
-    packets: Entries | None = None
+    packets: Entries = 1
 
     @classmethod
     def of(cls, plan: Plan, vectors: Path) -> Self:
@@ -61,7 +61,7 @@ class Space(Part):
             windows=_power(windows),
             drops=_power(drops),
             verdicts=VERDICT_LOG_ENTRIES if logged else 1,
-            packets=plan.cell.packets,
+            packets=plan.network.packet_lines,
         )
 
 

@@ -68,13 +68,11 @@ class Wiring:
     links.
     """
 
-    def __init__(
-        self, network: NetworkPlan, pairs: list[Pair], nodes: Mapping[str, Any], *, is_recorded: bool = False
-    ) -> None:
+    def __init__(self, network: NetworkPlan, pairs: list[Pair], nodes: Mapping[str, Any]) -> None:
         self.network, self.pairs, self.nodes = network, pairs, nodes
         self.names = {end.index: end.interface for pair in pairs for leg in pair.legs for end in leg}
         self.places = {end.index: end.node for pair in pairs for leg in pair.legs for end in leg}
-        self.directions = [direction for pair in pairs for direction in _directions(pair, is_recorded=is_recorded)]
+        self.directions = [direction for pair in pairs for direction in _directions(pair)]
 
     def configure(self) -> None:
         """Gives every host and router its settings, neighbours and routes."""
@@ -201,7 +199,7 @@ def _subnet(cidr: str) -> str:
     return f"{value >> (32 - int(prefix))}/{prefix}"
 
 
-def _directions(pair: Pair, *, is_recorded: bool) -> list[DirectionStages]:
+def _directions(pair: Pair) -> list[DirectionStages]:
     forward, reverse = pair.link.directions
     first, far = pair.legs[0]
     towards_first = towards_second = None
@@ -210,8 +208,7 @@ def _directions(pair: Pair, *, is_recorded: bool) -> list[DirectionStages]:
         second, beside_second = pair.legs[1]
         towards_first, towards_second = far.index, beside_second.index
     # Where a relay looks is where it gets the other direction's packets from.
-    seen_first, seen_second = (towards_first, towards_second) if is_recorded else (None, None)
     return [
-        DirectionStages(pair.link.name, forward, first.index, second.index, towards_second, seen_first),
-        DirectionStages(pair.link.name, reverse, second.index, first.index, towards_first, seen_second),
+        DirectionStages(pair.link.name, forward, first.index, second.index, towards_second, towards_first),
+        DirectionStages(pair.link.name, reverse, second.index, first.index, towards_first, towards_second),
     ]

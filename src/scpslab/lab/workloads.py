@@ -124,7 +124,10 @@ class Workload(Registered, Generic[Planned], registry=KINDS):
         with (self.context.folders.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
             kept = () if keep is None else (keep,)
             stdin, stdout = given.get("stdin", subprocess.DEVNULL), subprocess.PIPE
-            process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=errors, pass_fds=kept, cwd="/tmp")
+            with self.network.owners.owning(self.name):
+                process = subprocess.Popen(
+                    command, stdin=stdin, stdout=stdout, stderr=errors, pass_fds=kept, cwd="/tmp"
+                )
         self.context.loop.on_lines(process.stdout, on_line)
         self.context.loop.on_exit(process, on_exit)
         self.processes.append(process)

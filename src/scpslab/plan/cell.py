@@ -46,8 +46,8 @@ class Impairment(Part):
 class CellPlan(Part):
     """A point of the sweep and one repeat of it. `shell`: a person uses it, at Mininet's prompt or the guest's own.
 
-    `services` start in their order, each when the one before is ready. `packets`: how many lines the record of packets
-    has room for, a line for each link that a packet passes; None: there is no record.
+    `services` start in their order, each when the one before is ready. `packets`: whether every packet of every link is
+    recorded.
     """
 
     id: CellId
@@ -63,7 +63,7 @@ class CellPlan(Part):
     events: tuple[Step, ...] = ()
     mininet: MininetScript | None = None
     shell: Prompt | None = None
-    packets: Annotated[int, Range(1)] | None = None
+    packets: bool = False
 
     def impairment(self, link: str, direction: str) -> Impairment | None:
         """What goes wrong in a direction; None where nothing does."""

@@ -22,6 +22,11 @@ from scpslab.plan.values import Label
 LARGEST_MEMORY_MIB = 1 << 20
 Containers = Literal["process", "docker"]
 MemoryMib = Annotated[int, Range(32, LARGEST_MEMORY_MIB)]
+# Lines of the record of packets, as images/guest/tools/stages.bpf.c has them: an offer of a packet, a sight of one.
+OFFER_BYTES, SIGHT_BYTES = 136, 24
+# A packet is seen where it leaves and where it arrives, and may arrive twice.
+SIGHTS_PER_PACKET = 2
+MEMORY_SHARE_OF_RECORD = 10
 
 
 class NetworkPlan(Part):
@@ -43,6 +48,15 @@ class NetworkPlan(Part):
     def speaking(self) -> tuple[Host | Router | ScpsRouter, ...]:
         """The nodes that have programs and addresses: all but the switches."""
         return tuple(node for node in self.nodes if not isinstance(node, Switch))
+
+    @property
+    def packet_lines(self) -> int:
+        """How many lines the record of packets has room for, a line for each link that a packet passes: as many as fit
+        into a tenth of the guest's memory, a power of two.
+        """
+        line_bytes = OFFER_BYTES + SIGHTS_PER_PACKET * SIGHT_BYTES
+        lines = (self.memory_mib << 20) // MEMORY_SHARE_OF_RECORD // line_bytes
+        return int(1 << lines.bit_length() - 1)
 
     @property
     def all_links(self) -> tuple[Link | SerialLink, ...]:

@@ -46,6 +46,10 @@ class Daemon(Registered, Part, registry=SERVICES):
         """The port of its node that is no other service's; None if it says of none."""
         return None
 
+    def own_ips(self, network: NetworkPlan) -> tuple[str, ...]:
+        """The addresses from which it sends, and no socket of the kernel's does."""
+        return ()
+
     @classmethod
     def can_run_on(cls, node: Host | Router | ScpsRouter) -> bool:
         """Whether its node may be this one."""

@@ -525,10 +525,11 @@ class ScenarioFile(Part):
     )
     probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
     packets: bool = key(
-        False,
+        True,
         says="Whether the lab records every packet of every link, for `scpslab packets`, and a second model of the "
-        "links has to explain each ([plan format](plan-format.md#the-record-of-packets)).",
-        example=True,
+        "links has to explain each ([plan format](plan-format.md#the-record-of-packets)). Without, nothing else "
+        "changes.",
+        example=False,
     )
     events: tuple[Event, ...] | None = key(
         None,

@@ -71,6 +71,7 @@ def test_what_a_cell_has_of_its_own_is_not_in_its_template(vectors):
         with_errors(plan, seed="17" * 32, settings=Independent(ber=2e-5)),
         with_errors(plan, model="none", settings=NoErrors(), drop_packets=(3,), outages=((10**9, 2 * 10**9),)),
         impaired(plan, errors=ERRORS, duplicate=0.5, seed="17" * 32),
+        with_cell(plan, packets=True),
     ]
 
     assert {Template.of(other, vectors).id for other in others} == {Template.of(plan, vectors).id}
@@ -118,7 +119,7 @@ def test_a_template_s_file_states_it(vectors):
 def test_space_is_a_power_of_two_of_what_the_plan_needs(vectors):
     plan = with_errors(plan_of(), drop_packets=(1, 2, 3), outages=((1, 2),))
 
-    assert Space.of(plan, vectors) == Space(gaps=128, windows=1, drops=4, verdicts=1)
+    assert Space.of(plan, vectors) == Space(gaps=128, windows=1, drops=4, verdicts=1, packets=plan.network.packet_lines)
 
 
 def test_what_can_change_has_room_for_it_in_every_direction(vectors):

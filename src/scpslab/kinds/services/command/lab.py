@@ -50,9 +50,10 @@ class Command(Service, kind="command"):
     def _says_yes(self, command: str) -> bool:
         if self._question is None:
             nothing = subprocess.DEVNULL
-            self._question = self.network.node(self.node).start(
-                ["sh", "-c", command], stdin=nothing, stdout=nothing, stderr=nothing, cwd="/tmp"
-            )
+            with self.network.owners.owning(self.name):
+                self._question = self.network.node(self.node).start(
+                    ["sh", "-c", command], stdin=nothing, stdout=nothing, stderr=nothing, cwd="/tmp"
+                )
             return False
         answer = self._question.poll()
         if answer is not None:

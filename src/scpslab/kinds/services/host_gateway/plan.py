@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
 from scpslab.plan.services import Daemon
 from scpslab.plan.stacks import STACKS
@@ -34,6 +35,10 @@ class HostGatewayService(Daemon, kind="host-gateway"):
     def host_settings(self) -> dict[str, AxisValue]:
         """Those of the host."""
         return self.settings
+
+    def own_ips(self, network: NetworkPlan) -> tuple[str, ...]:
+        """Those of its host, whose kernel sends to its device only."""
+        return tuple(ip.partition("/")[0] for node, ip in network.addresses() if node == self.node)
 
     @classmethod
     def can_run_on(cls, node: Host | Router | ScpsRouter) -> bool:

@@ -38,6 +38,10 @@ class NpRouterService(Daemon, kind="np-router"):
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
 
+    def own_ips(self, network: NetworkPlan) -> tuple[str, ...]:
+        """That of the program."""
+        return (self.ip,)
+
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """Interfaces that are no lines of its node, queues that cannot purge so much, and next hops that are behind
         none of its interfaces.
