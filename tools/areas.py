@@ -47,7 +47,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     ),
     "links": (
         *_lab("hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
-        *_lab("queue_disciplines", "serial", "switches"),
+        *_lab("queue_disciplines", "rates", "serial", "switches"),
     ),
     "transports": _lab("fp", "gateways", "scps", "services"),
     "teaching": _lab(

@@ -13,7 +13,7 @@ from scipy import stats
 from scpslab.core.seeds import stream
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
-from scpslab.scenario.errors import gap_vector, lost_packets
+from scpslab.scenario.errors import drawn
 from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams, typed
 
 RATE_TOLERANCE = 1e-3
@@ -22,7 +22,7 @@ DELAY_TOLERANCE_S = 50e-6
 
 def wrong_bits(errors):
     """The places of the bit errors of a vector."""
-    return np.cumsum(gap_vector(schema.read(Errors, ERRORS | errors)).astype(np.int64)) - 1
+    return np.cumsum(drawn(schema.read(Errors, ERRORS | errors))[".u64"].astype(np.int64)) - 1
 
 
 def test_rate_holds_within_a_thousandth(run_link):
@@ -164,8 +164,8 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
     cell = run_link(kinds, VERDICTS, errors=model, forward_rate="10 Mbit/s")
 
     account, log = cell.account(), cell.records("log")
-    drawn = lost_packets(schema.read(Errors, ERRORS | model))
-    assert [line["ordinal"] for line in log] == drawn[drawn <= account["offered_packets"]].tolist()
+    lost = drawn(schema.read(Errors, ERRORS | model))[".drops"]
+    assert [line["ordinal"] for line in log] == lost[lost <= account["offered_packets"]].tolist()
     assert {line["verdict"] for line in log} == {"policy"}
     assert account["policy_packets"] == len(log)
     for short in (True, False):
@@ -175,8 +175,8 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
 
 def test_packet_loss_that_is_used_up_fails_the_cell(run_link):
     """Nothing passes in silence that no loss was drawn for."""
-    errors = {"model": "packet", "settings": {"loss": 0.5}, "vector_errors": 5}
-    cell = run_link([datagrams(80_000, 4, 1000)], errors=errors)
+    errors = {"model": "packet", "settings": {"loss": 0.5}, "vector_errors": 200}
+    cell = run_link([datagrams(800_000, 6, 1000)], errors=errors)
 
     assert cell.status == "failed"
     assert "hop.forward: found that all losses drawn for it had happened before the end" in cell.reason

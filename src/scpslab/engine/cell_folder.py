@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scpslab import plan as plans
-from scpslab.core.errors import ResultError
+from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.core.names import UNFINISHED, file_name
 from scpslab.lab.place import OUT
 from scpslab.lab.records import LIVE, Status
@@ -146,14 +146,17 @@ class CellFolder:
 
 
 def write_vectors(plan: Plan, folder: Path) -> None:
-    """Writes the gap vector of every direction that has one, to <link>-<direction>.u64 in little-endian order, and lost
-    packets to <link>-<direction>.drops.
+    """Writes what is drawn for each direction (scenario/errors.py) to <link>-<direction> and its ending, in
+    little-endian order.
 
     Serial links draw the errors of the models that their channel knows; for the others they get bit maps,
     <link>-<direction>.bits.
+
+    Raises:
+        ScenarioError: what was drawn does not lose packets as its model does.
     """
     # The appliance, which only reads vectors, has no numpy.
-    from scpslab.scenario.errors import bit_map, gap_vector, lost_packets  # noqa: PLC0415
+    from scpslab.scenario.errors import bit_map, drawn, misfit  # noqa: PLC0415
 
     for serial in plan.network.serial_links:
         for line in serial.directions:
@@ -165,8 +168,13 @@ def write_vectors(plan: Plan, folder: Path) -> None:
         for direction in link.directions:
             if (errors := plan.cell.errors(link.name, direction.name)) is None:
                 continue
-            for numbers, suffix in ((gap_vector(errors), ".u64"), (lost_packets(errors), ".drops")):
-                if len(numbers):
-                    (folder / file_name(link.name, direction.name, suffix=suffix)).write_bytes(
-                        numbers.astype("<u8").tobytes()
-                    )
+            found = drawn(errors)
+            wrong = misfit(errors, found, 8 * (link.mtu_bytes + direction.overhead_bytes))
+            if wrong:
+                place = f"links.{link.name}.{direction.name}.errors"
+                advice = "Choose settings with more and shorter bursts, or gilbert-elliott, whose states may last long."
+                raise ScenarioError(f"{place}: found {wrong[0]}; expected {wrong[1]}. {advice}")
+            for ending, numbers in found.items():
+                (folder / file_name(link.name, direction.name, suffix=ending)).write_bytes(
+                    numbers.astype("<u8").tobytes()
+                )

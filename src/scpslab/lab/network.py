@@ -14,7 +14,7 @@ from pathlib import Path
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from scpslab.lab.disciplines import DISCIPLINES
+from scpslab.lab.disciplines import DISCIPLINES, HOLDING
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import ROOT, Netlink, inside, without_ipv6
 from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
@@ -100,7 +100,20 @@ class LabNetwork:
                 self.change_delay(direction, options)
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
+            if direction.entering in settled.varying:
+                self._hold(direction)
         return settled
+
+    def _hold(self, direction: DirectionStages) -> None:
+        """Lets stage 1 of a direction keep the times of the program `entering`."""
+        name, place = self.names[direction.entering], self.places[direction.entering]
+        where = [] if self.pid(place) is None else ["-n", place]
+        for words in ("del root", *(f"add {line}" for line in HOLDING)):
+            action, *rest = words.split()
+            argv = ["tc", *where, "qdisc", action, "dev", name, *rest]
+            subprocess.run(argv, check=True, capture_output=True)
+            with (self.logs / "tc.log").open("a") as log:
+                log.write(f"{' '.join(argv)}\n")
 
     def longest_ns(self) -> int:
         """How long a packet takes that passes every direction behind a full queue, at the lowest rates and with the

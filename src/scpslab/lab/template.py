@@ -23,21 +23,25 @@ from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.names import file_name
 from scpslab.plan import NetworkPlan, Plan, schema
+from scpslab.plan.cell import stretches_of
 from scpslab.plan.schema import Part, Range
 
 # Room kept for the bit errors of each direction of a lab whose links can change; then they repeat.
 GAPS_KEPT = 1 << 16
 NUMBER_BYTES = 8
+# What is drawn of bit errors (scenario/errors.py).
+VECTORS = (".u64", ".bad.u64", ".spells")
 VERDICT_LOG_ENTRIES = 1 << 18
 Entries = Annotated[int, Range(1)]
 
 
 class Space(Part):
-    """Entries of the maps `gaps`, `windows`, `drop_list` and `verdicts`, powers of two: cells that differ a little
-    share a template. `packets`: lines of the record.
+    """Entries of the maps `places`, `stretches`, `windows`, `drop_list` and `verdicts`, powers of two: cells that
+    differ a little share a template. `packets`: lines of the record.
     """
 
-    gaps: Entries
+    places: Entries
+    stretches: Entries
     windows: Entries
     drops: Entries
     verdicts: Entries
@@ -46,18 +50,22 @@ class Space(Part):
     @classmethod
     def of(cls, plan: Plan, vectors: Path) -> Self:
         """The space that a plan needs whose vectors of bit errors are in a folder."""
-        gaps = windows = drops = 0
+        places = stretches = windows = drops = 0
         spare = spare_gaps(plan)
         for link in plan.network.links:
             for direction in link.directions:
                 errors = plan.cell.errors(link.name, direction.name)
-                gaps += spare + _numbers(vectors / file_name(link.name, direction.name, suffix=".u64"))
+                drawn = [_numbers(vectors / file_name(link.name, direction.name, suffix=one)) for one in VECTORS]
+                # Of spells there is a sum more than places.
+                places += spare + sum(drawn) + (drawn[-1] > 0)
+                stretches += len(stretches_of(plan.cell, link.name, direction))
                 windows += bool(spare) + len(errors.outages if errors else ())
                 drops += len(errors.drop_packets if errors else ())
                 drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
         logged = any(probe.logged_direction for probe in plan.cell.probes)
         return cls(
-            gaps=_power(gaps),
+            places=_power(places),
+            stretches=_power(stretches),
             windows=_power(windows),
             drops=_power(drops),
             verdicts=VERDICT_LOG_ENTRIES if logged else 1,

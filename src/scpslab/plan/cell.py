@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Annotated, Literal
 
 from scpslab.plan.error_models import Errors
-from scpslab.plan.events import Step
+from scpslab.plan.events import LinkStep, Step
+from scpslab.plan.links import FOR_EVER_NS, Direction
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.probes import Probe
@@ -78,6 +80,20 @@ class CellPlan(Part):
         """The gateway of a node's own programs, if it has one."""
         own = (service for service in self.services if service.node == node)
         return next((service for service in own if service.host_settings is not None), None)
+
+
+def stretches_of(cell: CellPlan, link: str, direction: Direction) -> tuple[tuple[int, int], ...]:
+    """The rates of a direction whose rate the cell's events change: until when each holds (ns), and bit/s."""
+    own = (step for step in cell.events if isinstance(step, LinkStep) and step.change == "rate")
+    steps = sorted(
+        ((step.t_ns, int(step.value)) for step in own if step.link == link and direction.name in step.directions),
+        key=itemgetter(0),
+    )
+    if not steps or direction.rate_bps is None:
+        return ()
+    rates = [direction.rate_bps, *(rate_bps for _, rate_bps in steps)]
+    ends = [*(t_ns for t_ns, _ in steps), FOR_EVER_NS]
+    return tuple(zip(ends, rates, strict=True))
 
 
 FORMAT: Literal[2] = 2

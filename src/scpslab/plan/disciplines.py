@@ -15,6 +15,7 @@ from scpslab.plan.values import Amount
 FULL_PACKET_BYTES = 1500
 DEFAULT = "drop-tail"
 SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
+LONGEST_HELD_S = 4_000  # fq counts microseconds in 32 bits
 LARGEST_MANAGED_BYTES = 1600  # on the wire: the token bucket before RED and CoDel holds no more at a time
 
 

@@ -28,6 +28,11 @@ class ErrorSettings(Registered, Part, registry=MODELS):
     NAMES_PACKETS: ClassVar[bool] = False
     CHANNEL: ClassVar[Mapping[str, str] | None] = None
 
+    @property
+    def in_time(self) -> bool:
+        """Whether what it draws of the channel's states counts nanoseconds, and not bits."""
+        return False
+
     def hit(self, bits: int) -> float | None:
         """The probability that errors hit a packet of so many bits; None where no closed form is known."""
         return None

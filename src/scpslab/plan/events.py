@@ -41,9 +41,11 @@ class LinkStep(Part):
                 yield from (replace(one, at=("value",)) for one in wrong)
         if link is not None and self.change == "rate":
             queues = [direction.queue for direction in link.directions if direction.name in self.directions]
-            if any(queue is None or not queue.serialises for queue in queues):
-                found = f"a rate of {self.link}, which has no serialiser with a drop-tail queue"
-                yield Problem(("value",), found, "one", "Choose another link.")
+            for name in sorted(
+                {queue.discipline if queue else "" for queue in queues if not (queue and queue.serialises)}
+            ):
+                found = f"a rate of {self.link}, which has {f'the discipline {name}' if name else 'no serialiser'}"
+                yield Problem(("value",), found, "a drop-tail queue", "Choose another link, or discipline.")
             yield from rate_problems(("value",), int(self.value))
         seeds = len(self.seeds or ())
         if seeds != (len(self.directions) if self.change == "ber" else 0):

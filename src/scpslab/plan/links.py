@@ -19,6 +19,7 @@ from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds,
 
 Mtu = Annotated[int, Range(68, 65_535)]
 LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+FOR_EVER_NS = 1 << 62  # when nothing ends that does not end
 MOST_JITTER_NS = 2**31 - 1  # netem cuts what is beyond
 LARGEST_OVERHEAD_BYTES = 65_535  # RFC 791 §3.1, Total Length
 

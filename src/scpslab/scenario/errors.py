@@ -6,6 +6,7 @@ A model is a folder in scpslab.kinds. The link (stage 3, link-model §2) knows g
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -20,13 +21,17 @@ from scpslab.plan.error_models import Errors, ErrorSettings
 from scpslab.scenario.kinds import planned_from
 
 if TYPE_CHECKING:
-    from scpslab.scenario.draws import Draws, GapVector
+    from scpslab.scenario.draws import Draws, Floats, GapVector
 
 LONGEST_MAP_BITS = 1 << 28
 # The rules by which errors are drawn, as a number that manifests have. 1, which 0.3.0 did not write: clusters began in
 # the middle of one, Gilbert-Elliott channels in the good state, bit maps with what was left of them. 2: every model
-# begins in its stationary state, a bit map with its first bit.
-VECTOR_RULES = 2
+# begins in its stationary state, a bit map with its first bit. 3: Gilbert-Elliott channels are drawn by spells.
+VECTOR_RULES = 3
+# A loss may be so many standard deviations from its formula, and a standard deviation so large a share of it.
+MOST_DEVIATIONS, LARGEST_SHARE = 6, 0.1
+# What is rarer happens in no lab; the distances between such errors are cut.
+RAREST = 1e-9
 
 
 MODELS: Registry[type[ErrorModel]] = Registry("errors", "scenario")
@@ -91,14 +96,20 @@ class ErrorModel(Registered, Part, registry=MODELS, is_plain=True):
 
         return np.zeros(0, dtype=np.uint64)
 
+    @classmethod
+    def drawn(cls, settings: Any, n: int, draws: Draws) -> Mapping[str, GapVector]:
+        """What a link of packets is given, by the endings of its files; `n` errors, spells or lost packets."""
+        return {".u64": cls.gaps(settings, n, draws)}
+
     @staticmethod
-    def lost_packets(settings: Any, n: int, draws: Draws) -> GapVector:
-        """Numbers of packets that are lost, counted from 1 and ascending, of a model whose plan says that it names
-        packets; `n` of them.
+    def lost(settings: Any, drawn: Mapping[str, GapVector], bits: int) -> tuple[Floats, Floats]:
+        """Piece by piece of what was drawn, and as if the pieces had nothing to do with each other: at how many places
+        a packet of so many bits may begin that errors hit, and at how many in all.
         """
         import numpy as np
 
-        return np.zeros(0, dtype=np.uint64)
+        places = drawn[".u64"][1:].astype(np.float64)
+        return np.minimum(places, bits), places
 
     @classmethod
     def bit_map(cls, settings: Any, n: int, draws: Draws, bits: int) -> bytes:
@@ -118,20 +129,34 @@ class BitErrorRate(ErrorModel):
         return self.ber != 0
 
 
-def gap_vector(errors: Errors) -> GapVector:
-    """The gaps (uint64[n], bits, each at least 1) of a plan's `errors`; empty when no bit is ever wrong.
+def drawn(errors: Errors) -> Mapping[str, GapVector]:
+    """What is drawn of a plan's `errors` for a link of packets, by the endings of its files; what is empty is left out.
 
-    Gap 0 is the distance from just before the first bit to the first error. All others repeat: the last one leads to
-    the error that gap 0 led to.
+    `.u64`: gaps (bits, each at least 1). Gap 0 is the distance from just before the first bit to the first error. All
+    others repeat: the last one leads to the error that gap 0 led to. `.spells`: bits or nanoseconds in a good and a bad
+    state by turns, which repeat; `.bad.u64`: gaps of the bad state, as `.u64` has those of the good one, each in bits
+    of its own state. `.drops`: the numbers of lost packets, ascending from at least 1.
     """
-    return MODELS[errors.model].gaps(errors.settings, max(errors.vector_errors, 2), _draws(errors))
+    found = MODELS[errors.model].drawn(errors.settings, max(errors.vector_errors, 2), _draws(errors))
+    return {ending: numbers for ending, numbers in found.items() if len(numbers)}
 
 
-def lost_packets(errors: Errors) -> GapVector:
-    """The numbers of the packets that a plan's `errors` draw for the drop list, ascending from at least 1; none of a
-    model of bit errors.
+def misfit(errors: Errors, found: Mapping[str, GapVector], bits: int) -> tuple[str, str] | None:
+    """What was found, and expected, where what was drawn does not lose as many packets of so many bits as the closed
+    form of its model says, or cannot tell.
     """
-    return MODELS[errors.model].lost_packets(errors.settings, errors.vector_errors, _draws(errors))
+    expected = errors.settings.hit(bits)
+    if not found or expected is None or expected < RAREST:
+        return None
+    hit, places = MODELS[errors.model].lost(errors.settings, found, bits)
+    lost = hit.sum() / places.sum()
+    deviation = math.sqrt(((hit - expected * places) ** 2).sum()) / places.sum()
+    room = MOST_DEVIATIONS * (deviation + expected / math.sqrt(errors.vector_errors))
+    if abs(lost - expected) <= room and deviation <= LARGEST_SHARE * expected:
+        return None
+    said = f"{errors.vector_errors} draws of the model {errors.model}"
+    said += f", by which {100 * lost:.3g} % of packets of {bits // 8} B are lost"
+    return said, f"{100 * expected:.3g} %, give or take a tenth of it"
 
 
 def bit_map(errors: Errors, vector_bits: int) -> bytes | None:

@@ -119,7 +119,8 @@ def test_a_template_s_file_states_it(vectors):
 def test_space_is_a_power_of_two_of_what_the_plan_needs(vectors):
     plan = with_errors(plan_of(), drop_packets=(1, 2, 3), outages=((1, 2),))
 
-    assert Space.of(plan, vectors) == Space(gaps=128, windows=1, drops=4, verdicts=1, packets=plan.network.packet_lines)
+    expected = Space(places=128, stretches=1, windows=1, drops=4, verdicts=1, packets=plan.network.packet_lines)
+    assert Space.of(plan, vectors) == expected
 
 
 def test_what_can_change_has_room_for_it_in_every_direction(vectors):
@@ -127,7 +128,7 @@ def test_what_can_change_has_room_for_it_in_every_direction(vectors):
     directions = sum(len(link.directions) for link in plan.network.links)
     space = Space.of(plan, vectors)
 
-    assert space.gaps >= directions * GAPS_KEPT + 100
+    assert space.places >= directions * GAPS_KEPT + 100
     assert space.windows >= directions
 
 
