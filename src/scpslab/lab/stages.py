@@ -285,7 +285,7 @@ class Stages:
         for array_map, written in ((self.entries, entries), (self.arrivals, arrivals)):
             for index, setting in written.items():
                 array_map.write(slot_of(index), setting)
-        self.recorded.switch(cell is not None and cell.packets)
+        self.recorded.switch(cell is not None and cell.packets is True)
         sampled = frozenset(probe.sampled_node for probe in probes if probe.sampled_node is not None)
         varying = frozenset(d.entering for d in self.directions if rates[d])
         return Settled(impairments, settings.room, frozenset(settings.drawn), sampled, varying)

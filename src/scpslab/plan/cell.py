@@ -49,7 +49,7 @@ class CellPlan(Part):
     """A point of the sweep and one repeat of it. `shell`: a person uses it, at Mininet's prompt or the guest's own.
 
     `services` start in their order, each when the one before is ready. `packets`: whether every packet of every link is
-    recorded.
+    recorded; None: it is not.
     """
 
     id: CellId
@@ -65,7 +65,7 @@ class CellPlan(Part):
     events: tuple[Step, ...] = ()
     mininet: MininetScript | None = None
     shell: Prompt | None = None
-    packets: bool = False
+    packets: bool | None = None
 
     def impairment(self, link: str, direction: str) -> Impairment | None:
         """What goes wrong in a direction; None where nothing does."""

@@ -106,7 +106,7 @@ class _Point:
                 probes=tuple(probe.plan(network) for probe in self.model.probes),
                 services=_services(Site(self.model, cell.surveyed.network, setting, self._np)),
                 events=_events(cell, network),
-                packets=self.model.packets,
+                packets=self.model.packets or None,
             ),
         )
 
