@@ -280,6 +280,24 @@ def test_a_file_has_as_many_lines_of_code_as_one_counts(tmp_path):
     assert lines_of_code(file) == 1 + 3 + 3
 
 
+def test_what_is_wrong_with_a_file_has_one_form():
+    """A problem says apart what was found, expected and is to be done: no text of one is made by hand, or cut."""
+    by_hand, asked = [], set()
+    for path in python_files():
+        text, tree = path.read_text(), ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            said = ast.get_source_segment(text, node) or "" if isinstance(node, ast.Raise | ast.Call) else ""
+            is_raised = isinstance(node, ast.Raise) and said.startswith("raise ValueError") and "expected" in said
+            is_cut = isinstance(node, ast.Call) and re.match(r"[\w.()]+(partition|split)\(.*expected", said)
+            if (is_raised and "from scpslab.documents" in text and path.name != "lab.py") or is_cut:
+                by_hand.append(where(path, node.lineno))
+        for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+            methods = (one for one in kind.body if isinstance(one, ast.FunctionDef) and one.name == "problems")
+            asked |= {tuple(argument.arg for argument in one.args.args) for one in methods}
+    assert by_hand == [], "raise UnfitError(found, expected, advice), or use its `problem`"
+    assert len(asked) <= 3, f"found {asked}; expected the parts of a file to be asked in three ways at most"
+
+
 def test_the_whole_stays_below_the_ceiling():
     files = python_files()
     lines = sum(map(lines_of_code, files))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, Union
 
@@ -30,6 +31,10 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticKnownError, core_schema
 
+from scpslab.core.problems import UnfitError
+
+LONGEST_SHOWN = 60
+
 
 class Part(BaseModel):
     """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused."""
@@ -54,22 +59,32 @@ def key(
     )
 
 
-class UnlikeError(ValueError):
-    """A value that is not what the message names."""
-
-
-class NewerVersionError(ValueError):
+class NewerVersionError(UnfitError):
     """A file for a newer scpslab: whatever else is strange in it may be right there."""
 
 
 def _known_version(value: object) -> object:
     # Python takes true and 1.0 for 1.
     if type(value) is int and value > 1:
-        said = f"found {value}; expected at most 1, what this scpslab knows. It is for a newer scpslab: use that one."
-        raise NewerVersionError(said)
+        advice = "It is for a newer scpslab: use that one."
+        raise NewerVersionError(str(value), "at most 1, what this scpslab knows", advice)
     if type(value) is not int or value != 1:
-        raise UnlikeError("1")
+        raise UnfitError(shown(value), "1")
     return value
+
+
+def shown(value: object) -> str:
+    """A value of a file in a message."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return "keys with values" if value else "no keys"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = f'"{value}"' if isinstance(value, str) else f"the date {value}" if isinstance(value, date) else repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 Version = Annotated[Literal[1], BeforeValidator(_known_version)]
@@ -207,7 +222,7 @@ class Spelt:
 
     def _check(self, value: str) -> str:
         if re.fullmatch(self.pattern, value) is None:
-            raise UnlikeError(self.means)
+            raise UnfitError(shown(value), self.means)
         return value
 
 
@@ -232,7 +247,7 @@ def one_line(least: int, most: int) -> AfterValidator:
         strange = [letter for letter in text if not letter.isprintable()]
         if strange or not least <= len(text) <= most:
             found = f"the character {strange[0]!a}" if strange else f"{len(text)} characters"
-            raise ValueError(f"found {found}; expected one line of {least} to {most} characters")
+            raise UnfitError(found, f"one line of {least} to {most} characters")
         return text
 
     return AfterValidator(check)

@@ -94,10 +94,10 @@ class Text:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A name of a registry; `gone`: names that it once had, and what to say to somebody whose file has one."""
+    """A name of a registry; `gone`: names that it once had, why they are gone, and what is expected instead."""
 
     names: Collection[str]
-    gone: Mapping[str, str] = field(default_factory=dict)
+    gone: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def words(self) -> str:
         """The names, in words."""
@@ -106,7 +106,7 @@ class OneOf:
     def holds(self, value: object) -> bool:
         """Whether a value is such a name; raises Misfit for one that is gone."""
         if isinstance(value, str) and value in self.gone:
-            raise Misfit(f"found {shown(value)}, {self.gone[value]}")
+            raise Misfit("found {}, {}; expected {}".format(shown(value), *self.gone[value]))
         return isinstance(value, str) and value in self.names
 
 

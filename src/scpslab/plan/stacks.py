@@ -30,9 +30,10 @@ for _name, _carrier in (("kernel", KERNEL), ("scps", SCPS), ("image", IMAGE)):
     STACKS.register(_name, _carrier)
 # Stacks of earlier versions, and what to say to somebody whose file names one.
 GONE = {
-    "scps-ri": "which left after version 0.3.0: the project builds no program that it may not pass on; "
-    "expected another stack, such as image with an image "
-    "of yours (images/CONTRACT.md)",
+    "scps-ri": (
+        "which left after version 0.3.0: the project builds no program that it may not pass on",
+        "another stack, such as image with an image of yours (images/CONTRACT.md)",
+    ),
 }
 
 

@@ -265,7 +265,8 @@ def _at_point(
                 found = set_value(data, path, setting, network)
             except PathError as error:
                 there = "" if network is scenario.network else f" of {cell_id(point, 1).rpartition(',')[0]}"
-                wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}{there}: {error}. Correct the path.")
+                told = error.at((), "Correct the path.")
+                wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}{there}: {told}")
                 continue
             changed |= dict.fromkeys(found, source)
             own += [(axis, place, setting) for place in found if len(place) == path.count(".") + 1]

@@ -53,9 +53,8 @@ class ErrorModel(Registered, Part, registry=MODELS, is_plain=True):
         """The values of these keys."""
         return {name: getattr(self, name) for name in self.drawn_from()}
 
-    def incomplete(self) -> str | None:
-        """What the keys lack, if anything."""
-        return None
+    def check_complete(self) -> None:
+        """Raises UnfitError if the keys lack something."""
 
     def misfit(self, folder: Path) -> Problem | None:
         """What does not fit in a scenario beside `folder`; asked of every model, chosen or not."""

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice, one_of
 from scpslab.core.errors import ScenarioError
-from scpslab.core.problems import KeyPath
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.core.project import ROOT
 from scpslab.documents.document import as_tuples, read, validated
 from scpslab.documents.places import Places
@@ -319,8 +319,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _wrong_option(text: str, error: PathError) -> ScenarioError:
-    said = str(error)
-    return ScenarioError(f"{_option(text)}: {said if said.endswith('?') else f'{said}. Correct the option.'}")
+    return ScenarioError(f"{_option(text)}: {error.at((), 'Correct the option.')}")
 
 
 def _apply_override(data: Data, text: str, setting: tuple[str, Any], network: Network, places: Places) -> Places:
@@ -331,23 +330,23 @@ def _apply_override(data: Data, text: str, setting: tuple[str, Any], network: Ne
             return places.set_from(option, set_value(data, key, value, network))
         except PathError as error:
             raise _wrong_option(text, error) from error
-    if complaints := _keep_points(data, axis, value if isinstance(value, list) else [value]):
-        raise ScenarioError("\n".join(f"{option}: {complaint}" for complaint in complaints))
+    if problems := _keep_points(data, axis, value if isinstance(value, list) else [value]):
+        raise ScenarioError("\n".join(f"{option}: {problem}" for problem in problems))
     return places.set_from(option, [("sweep", axis)])
 
 
 def _apply_variant(data: Data, name: str, whole: ScenarioFile, network: Network, places: Places) -> Places:
     variant: Variant = whole.variants[name]
     here: KeyPath = ("variants", name)
-    wrong: list[tuple[KeyPath, str]] = []
+    wrong: list[Problem] = []
     for key, value in variant.set.items():
         try:
             changed = set_value(data, key, _as_lists(value), network)
             places = places.set_from(places.of((*here, "set", key)), changed)
         except PathError as error:
-            wrong.append(((*here, "set", key), f"{error}. Correct the path."))
+            wrong.append(error.at((*here, "set", key), "Correct the path."))
     for axis, kept in variant.sweep.items():
-        wrong += [((*here, "sweep", axis), complaint) for complaint in _keep_points(data, axis, kept)]
+        wrong += [problem.within(*here, "sweep", axis) for problem in _keep_points(data, axis, kept)]
     if wrong:
         raise places.error(wrong)
     data["title"] = variant.title or f"{whole.title} ({name})"
@@ -362,18 +361,18 @@ def _axis_named(data: Mapping[str, Any], path: str) -> str | None:
     return axis if section == "sweep" and axis and "." not in axis and isinstance(data.get("sweep", {}), dict) else None
 
 
-def _keep_points(data: Data, axis: str, kept: Sequence[AxisValue]) -> list[str]:
+def _keep_points(data: Data, axis: str, kept: Sequence[AxisValue]) -> list[Problem]:
     """Reduces an axis to these cases, or gives it these values; returns the errors in them."""
     axes = data.get("sweep", {})
     if not isinstance(axes.get(axis), dict):
-        return [f'found the axis "{axis}"; {one_of(axis, axes)}']
+        return [Problem((), f'the axis "{axis}"', *choice(axis, axes))]
     if "cases" not in axes[axis]:
         axes[axis]["values"] = list(kept)
         return []
     cases = axes[axis]["cases"]
     labels = [value_text(label) for label in kept]
     axes[axis]["cases"] = {label: cases[label] for label in labels if label in cases}
-    return [f'found the case "{label}"; {one_of(label, cases)}' for label in labels if label not in cases]
+    return [Problem((), f'the case "{label}"', *choice(label, cases)) for label in labels if label not in cases]
 
 
 def _as_lists(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
-from scpslab.core.problems import Problem
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
@@ -62,9 +62,7 @@ class Outage(Part):
     @model_validator(mode="after")
     def _has_length(self) -> Self:
         if self.to <= self.from_:
-            raise ValueError(
-                f'found an outage from "{self.from_.text}" to "{self.to.text}"; expected its end after its start'
-            )
+            raise UnfitError(f'an outage from "{self.from_.text}" to "{self.to.text}"', "its end after its start")
         return self
 
 
@@ -104,8 +102,7 @@ class Errors(PartOfKinds):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        if found := self.settings.incomplete():
-            raise ValueError(found)
+        self.settings.check_complete()
         return self
 
     @property
@@ -213,9 +210,7 @@ class LinkStep(Part):
     def _is_one_change(self) -> Self:
         given = self._changes
         if len(given) != 1:
-            raise ValueError(
-                f"found {' and '.join(given) or 'no change'}; expected exactly one of {', '.join(CHANGES)}"
-            )
+            raise UnfitError(" and ".join(given) or "no change", f"exactly one of {', '.join(CHANGES)}")
         return self
 
     @property
@@ -393,8 +388,8 @@ class RouterSettings(Part):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.queue_purge >= self.queue_limit:
-            raise ValueError(
-                f"found queue_purge {self.queue_purge} and queue_limit {self.queue_limit}; expected less than the limit"
+            raise UnfitError(
+                f"queue_purge {self.queue_purge} and queue_limit {self.queue_limit}", "less than the limit"
             )
         return self
 
@@ -416,12 +411,11 @@ class Check(Part):
     @model_validator(mode="after")
     def _has_bound(self) -> Self:
         if self.at_least is None and self.at_most is None:
-            raise ValueError("found no bound; expected at_least, at_most or both")
+            raise UnfitError("no bound", "at_least, at_most or both")
         for bound in (self.at_least, self.at_most):
             if isinstance(bound, str) and not any(_reads(kind, bound) for kind in units.KINDS):
-                raise ValueError(
-                    f'found the bound "{bound}"; expected a number, or a quantity such as '
-                    f"{', '.join(units.EXAMPLES.values())}"
+                raise UnfitError(
+                    f'the bound "{bound}"', f"a number, or a quantity such as {', '.join(units.EXAMPLES.values())}"
                 )
         return self
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator
 
 from scpslab.core.kinds import Registered, Registry
-from scpslab.core.problems import Problem
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import OneOfKinds, Part, key
 from scpslab.documents.quantities import Name
 from scpslab.plan.np import Service, Suite, overhead_bytes
@@ -168,7 +168,8 @@ def stack(host: Any) -> str:
 def _not_gone(host: Any) -> Any:
     """Refuses a stack of an earlier version with the reason."""
     if (name := stack(host)) in GONE:
-        raise ValueError(f"found stack {name}, {GONE[name]}")
+        why, expected = GONE[name]
+        raise UnfitError(f"stack {name}, {why}", expected)
     return host
 
 

@@ -21,6 +21,7 @@ from scpslab.core import strict_json, units
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import shown
+from scpslab.core.problems import Problem
 from scpslab.documents import Form, KeyPath, Places
 from scpslab.documents.quantities import AxisValue
 from scpslab.documents.yaml_lines import content_of, read_content
@@ -29,7 +30,7 @@ from scpslab.plan.schema import Kinds, Part, PlanError, Range, Scalar
 from scpslab.plan.values import Label, PlainText
 from scpslab_course.course import model
 from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, Marking
-from scpslab_course.course.formulas import FormulaError, Rows, Value, advised
+from scpslab_course.course.formulas import FormulaError, Rows, Value
 from scpslab_course.course.model import Answer, AssignmentFile, MarkedChoice, MarkedNumber, Prediction
 from scpslab_course.course.variant import Variant
 
@@ -339,24 +340,25 @@ class Evaluation:
         try:
             return self.marking.formulas[at].value(self.parameters, self.rows)
         except FormulaError as error:
-            raise self._wrong(at, advised(error, "Correct the formula, or the ranges of the variant.")) from error
+            advice = "Correct the formula, or the ranges of the variant."
+            raise self.marking.places.error([error.at(at, advice)]) from error
 
     def number(self, at: KeyPath) -> float:
         """The same; the value must be a number."""
         value = self.value(at)
         if isinstance(value, str):
-            raise self._wrong(at, f'found the text "{value}"; expected a number. Correct the formula.')
+            raise self._wrong(at, f'the text "{value}"', "a number")
         return value
 
     def word(self, at: KeyPath, choices: Mapping[str, str]) -> str:
         """The same; the value must be one of the choices."""
         value = self.value(at)
         if value not in choices:
-            raise self._wrong(at, f'found "{value}"; expected one of {", ".join(choices)}. Correct the formula.')
+            raise self._wrong(at, f'"{value}"', f"one of {', '.join(choices)}")
         return str(value)
 
-    def _wrong(self, at: KeyPath, said: str) -> ScenarioError:
-        return self.marking.places.error([(at, said)])
+    def _wrong(self, at: KeyPath, found: str, expected: str) -> ScenarioError:
+        return self.marking.places.error([Problem(at, found, expected, "Correct the formula.")])
 
 
 def expected(assignment: Assignment, marking: Marking, parameters: Mapping[str, AxisValue], rows: Rows) -> Expected:
@@ -403,8 +405,8 @@ def _right_lines(evaluation: Evaluation, name: str) -> RightLines:
     at: KeyPath = ("lines", name)
     keys, values = (str(evaluation.value((*at, part))).split() for part in ("keys", "expected"))
     if len(keys) != len(values):
-        said = f"found {len(keys)} keys and {len(values)} values; expected as many. Correct a formula."
-        raise evaluation.marking.places.error([(at, said)])
+        problem = Problem(at, f"{len(keys)} keys and {len(values)} values", "as many", "Correct a formula.")
+        raise evaluation.marking.places.error([problem])
     one = evaluation.marking.file.lines[name]
     return RightLines(key=one.by, column=one.column, values=dict(zip(keys, values, strict=True)))
 

@@ -24,6 +24,7 @@ from scpslab.analysis.output import csv_text, no_formula
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import EXPECTED, LONGEST, is_name, shown
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
@@ -201,7 +202,7 @@ def _wrong_students(students: Sequence[tuple[int, Student]]) -> Iterator[tuple[i
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     if wrong := next((name for name in names if names.count(name) > 1 or not is_name(name)), None):
-        raise ValueError(f"found {shown(wrong)}; expected names of assignments, each once, and no paths")
+        raise UnfitError(shown(wrong), "names of assignments, each once, and no paths")
     return names
 
 
@@ -347,9 +348,9 @@ def draw_within_bands(
         else:
             return attempt, parameters
     counts = ", ".join(f"{name} refused {count}" for name, count in refused.most_common())
-    found = f"found no variant for {whose.student} within {difficulty.attempts} attempts ({counts})"
-    said = f"{found}; expected one inside all bands. Widen a band, or the ranges."
-    raise marking.places.error([(("difficulty",), said)])
+    found = f"no variant for {whose.student} within {difficulty.attempts} attempts ({counts})"
+    problem = Problem(("difficulty",), found, "one inside all bands", "Widen a band, or the ranges.")
+    raise marking.places.error([problem])
 
 
 def plan_issue(

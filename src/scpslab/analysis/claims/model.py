@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import Part, Spelt, Version, key
 from scpslab.documents.quantities import PAIR, AxisValue, OneOrMore, as_several
 
@@ -77,9 +78,9 @@ class _Band(Part):
     @model_validator(mode="after")
     def _has_band(self) -> Self:
         if self.at_least is None and self.at_most is None:
-            raise ValueError("found no band; expected at_least, at_most or both")
+            raise UnfitError("no band", "at_least, at_most or both")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise ValueError(f"found at_least {self.at_least:g} above at_most {self.at_most:g}; expected a band")
+            raise UnfitError(f"at_least {self.at_least:g} above at_most {self.at_most:g}", "a band")
         return self
 
 
@@ -101,7 +102,7 @@ class _Check(Part):
     @model_validator(mode="after")
     def _can_be_counted(self) -> Self:
         if (count := math.prod(map(len, self.every.values()))) > MOST_COMBINATIONS:
-            raise ValueError(f"found {count} combinations of values in `every`; expected at most {MOST_COMBINATIONS}")
+            raise UnfitError(f"{count} combinations of values in `every`", f"at most {MOST_COMBINATIONS}")
         return self
 
     def operands(self) -> tuple[Operand, ...]:
@@ -120,9 +121,7 @@ class _Banded(_Band, _Check):
     @model_validator(mode="after")
     def _differs_outside(self) -> Self:
         if self.different is not None and all(map(self.includes, self.different.ends)):
-            raise ValueError(
-                "found the band of `different` inside the check's own; expected numbers that are not in it"
-            )
+            raise UnfitError("the band of `different` inside the check's own", "numbers that are not in it")
         return self
 
 
@@ -184,10 +183,9 @@ class Completion(_Banded):
         if self.paper_count and not (
             0 <= self.paper_count[0] <= self.paper_count[1] <= MOST_TRANSFERS and self.paper_count[1] > 0
         ):
-            found = f"found the paper_count {self.paper_count[0]} of {self.paper_count[1]}"
-            raise ValueError(
-                f"{found}; expected completed of tried transfers, of at most {MOST_TRANSFERS}, such as [8, 10]"
-            )
+            found = f"the paper_count {self.paper_count[0]} of {self.paper_count[1]}"
+            expected = f"completed of tried transfers, of at most {MOST_TRANSFERS}, such as [8, 10]"
+            raise UnfitError(found, expected)
         return self
 
 
@@ -221,7 +219,7 @@ class Arithmetic(_Banded):
         below = math.prod(self.divide)
         if not below or not math.isfinite(below) or not math.isfinite(self.number):
             what = "a number too large to count with" if below else "a product of 0 in `divide`"
-            raise ValueError(f"found {what}; expected factors and divisors that give a finite number")
+            raise UnfitError(what, "factors and divisors that give a finite number")
         return self
 
 
@@ -271,7 +269,7 @@ class Claim(Part):
     @model_validator(mode="after")
     def _is_tested_or_not(self) -> Self:
         if bool(self.checks) == bool(self.not_testable):
-            raise ValueError("found neither or both of checks and not_testable; expected one of them")
+            raise UnfitError("neither or both of checks and not_testable", "one of them")
         return self
 
 

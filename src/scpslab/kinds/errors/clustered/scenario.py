@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
 from scpslab.scenario.errors import BitErrorRate
 
@@ -33,11 +34,11 @@ class ClusteredModel(BitErrorRate, kind="clustered"):
         3.0, says="clustered: mean distance between errors of an event, in bits.", least=1, most=1e15, example=3.0
     )
 
-    def incomplete(self) -> str | None:
-        """A rate that is higher than within a cluster."""
+    def check_complete(self) -> None:
+        """Refuses a rate that is higher than within a cluster."""
         densest = self.mean_errors_per_burst / ((self.mean_errors_per_burst - 1) * self.mean_gap_in_burst + 1)
-        said = f"found ber {self.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster"
-        return said if self.ber > densest else None
+        if self.ber > densest:
+            raise UnfitError(f"ber {self.ber:g} in clusters", f"at most {densest:g}, the rate inside a cluster")
 
     @staticmethod
     def gaps(settings: Clustered, n: int, draws: Draws) -> GapVector:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration, Probability
 from scpslab.scenario.errors import ErrorModel
@@ -54,16 +55,14 @@ class GilbertElliottModel(ErrorModel, kind="gilbert-elliott"):
         in_time = ("clock", "mean_good", "mean_bad")
         return {name: value for name, value in super().said().items() if self.clock == "time" or name not in in_time}
 
-    def incomplete(self) -> str | None:
-        """A state that is never reached, or never left."""
+    def check_complete(self) -> None:
+        """Refuses a state that is never reached, or never left."""
         if self.clock == "time":
-            if self.mean_good and self.mean_bad:
-                return None
-            return "found the clock time without durations; expected mean_good and mean_bad"
-        if self.good_to_bad_per_bit and self.bad_to_good_per_bit:
-            return None
-        found = "found the model gilbert-elliott without transitions"
-        return f"{found}; expected good_to_bad_per_bit and bad_to_good_per_bit above 0"
+            if not (self.mean_good and self.mean_bad):
+                raise UnfitError("the clock time without durations", "mean_good and mean_bad")
+        elif not (self.good_to_bad_per_bit and self.bad_to_good_per_bit):
+            found = "the model gilbert-elliott without transitions"
+            raise UnfitError(found, "good_to_bad_per_bit and bad_to_good_per_bit above 0")
 
     def plan(self, name: str, folder: Path) -> GilbertElliott:
         """Its part of the plan: transitions per bit, or per nanosecond."""

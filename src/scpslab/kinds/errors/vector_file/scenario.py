@@ -62,11 +62,10 @@ class VectorFileModel(ErrorModel, kind="vector-file"):
         """Nothing is drawn."""
         return ()
 
-    def incomplete(self) -> str | None:
-        """No file."""
-        if self.file is not None:
-            return None
-        return "found the model vector-file without a file; expected file, the name of an error vector"
+    def check_complete(self) -> None:
+        """Refuses a model without a file."""
+        if self.file is None:
+            raise UnfitError("the model vector-file without a file", "file, the name of an error vector")
 
     def misfit(self, folder: Path) -> Problem | None:
         """A file that is not there, is not in the scenario's folder, or is no error vector."""

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, Port, PositiveDuration
 from scpslab.scenario.services import Service
@@ -41,7 +42,7 @@ class CommandService(Service, kind="command"):
     @model_validator(mode="after")
     def _asks_once(self) -> Self:
         if self.ready_port is not None and self.ready_command is not None:
-            raise ValueError("found ready_port and ready_command; expected one of them")
+            raise UnfitError("ready_port and ready_command", "one of them")
         return self
 
     @property

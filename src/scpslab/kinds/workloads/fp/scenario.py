@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from scpslab.core.problems import Problem
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Seconds, Size
 from scpslab.plan.stacks import SCPS
@@ -92,16 +92,13 @@ class Fp(Transfer, kind="fp"):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.command in ("read", "replace", "delete") and self.record > self.size:
-            raise ValueError(
-                f'found a record of "{self.record.text}" in a file of "{self.size.text}"; '
-                "expected one that fits into it"
+            raise UnfitError(
+                f'a record of "{self.record.text}" in a file of "{self.size.text}"', "one that fits into it"
             )
         if self.stop != "none" and self.command not in ("get", "put"):
-            raise ValueError(f"found stop {self.stop} with {self.command}; expected it with get or put")
+            raise UnfitError(f"stop {self.stop} with {self.command}", "it with get or put")
         if self.stop_at is not None and self.stop_at >= self.size:
-            raise ValueError(
-                f'found stop_at "{self.stop_at.text}" in a file of "{self.size.text}"; expected less than the file'
-            )
+            raise UnfitError(f'stop_at "{self.stop_at.text}" in a file of "{self.size.text}"', "less than the file")
         return self
 
     def serves(self) -> tuple[str, int]:
