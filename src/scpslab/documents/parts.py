@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
@@ -57,6 +58,30 @@ def key(
     return Field(
         default, description=says, examples=None if example is None else [example], alias=alias, ge=least, le=most
     )
+
+
+class Band(Part):
+    """A range of numbers with one end or both."""
+
+    at_least: float | None = key(None, says="Lower end of the band.", example=62)
+    at_most: float | None = key(None, says="Upper end of the band.", example=70)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends; an infinite one where the band has none."""
+        return -math.inf if self.at_least is None else self.at_least, math.inf if self.at_most is None else self.at_most
+
+    def includes(self, number: float) -> bool:
+        """Whether a number is in the band."""
+        return self.ends[0] <= number <= self.ends[1]
+
+    @model_validator(mode="after")
+    def _has_band(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise UnfitError("no band", "at_least, at_most or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise UnfitError(f"at_least {self.at_least:g} above at_most {self.at_most:g}", "a band")
+        return self
 
 
 class NewerVersionError(UnfitError):

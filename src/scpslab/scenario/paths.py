@@ -222,5 +222,5 @@ def read_override(text: str) -> tuple[str, Any]:
         raise PathError(f'"{text}"', 'KEY=VALUE, such as workloads.transfer.size="100 kB"')
     try:
         return match[1], read_value(match[2])
-    except ValueError as error:
-        raise PathError(f'"{match[2]}" ({error})', "a value as in a scenario file") from error
+    except UnfitError as error:
+        raise PathError(f'"{match[2]}" (found {error.problem.found})', "a value as in a scenario file") from error

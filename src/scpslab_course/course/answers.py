@@ -188,11 +188,15 @@ class Answers:
     given: Mapping[str, Any]
     places: Places
 
-    def complaints(self, file: AssignmentFile) -> Iterator[str]:
-        """What is wrong with the form of the answers; nothing about whether they are right."""
+    def strange(self, file: AssignmentFile) -> Iterator[str]:
+        """The names that are no questions."""
         for name in self.given:
             if name not in file.answers:
                 yield f'{self.places.of((name,))}: found "{name}", which is no question; {one_of(name, file.answers)}'
+
+    def complaints(self, file: AssignmentFile) -> Iterator[str]:
+        """What is wrong with the form of the answers; nothing about whether they are right."""
+        yield from self.strange(file)
         for name, asked in file.answers.items():
             if said := complaint(asked, self.given.get(name)):
                 yield f"{self.places.of((name,))}: {said}"

@@ -35,7 +35,7 @@ from scpslab_course.course.answers import Evaluation, delimiter_of
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment, load_marking
 from scpslab_course.course.formulas import Rows as ResultRows
-from scpslab_course.course.model import Band, Whose
+from scpslab_course.course.model import DifficultyBand, Whose
 from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Variant, VariantError, fingerprint
 from scpslab_course.course.workspace import handed_out
 
@@ -329,7 +329,7 @@ def draw_within_bands(
     difficulty = marking.file.difficulty
     if difficulty is None:
         return 0, assignment.drawn(secret.draw_key, whose, 0)
-    places: dict[KeyPath, Band] = {
+    places: dict[KeyPath, DifficultyBand] = {
         ("difficulty", "bands", index, "value"): band for index, band in enumerate(difficulty.bands)
     }
     # Bands over parameters alone cost nothing: they come first.
@@ -342,7 +342,7 @@ def draw_within_bands(
         for at in order:
             if marking.needs_results(at) and not rows:
                 rows = reference(assignment, parameters, read)
-            if not places[at].holds(Evaluation(marking, parameters, rows).number(at)):
+            if not places[at].includes(Evaluation(marking, parameters, rows).number(at)):
                 refused[places[at].name] += 1
                 break
         else:

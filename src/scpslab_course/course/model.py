@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from scpslab.core import units
 from scpslab.core.problems import UnfitError
-from scpslab.documents.parts import Part, Spelt, Version, key
+from scpslab.documents.parts import Band, Part, Spelt, Version, key
 from scpslab.documents.quantities import PAIR, AxisValue, Name
 from scpslab_course.course.formulas import NANOSECONDS, FormulaError, kind_of, parse
 
@@ -387,7 +387,7 @@ def split_target(target: str) -> tuple[str, str]:
     return (only, path) if colon else ("", target)
 
 
-class Band(Part):
+class DifficultyBand(Band):
     """A number that is alike in all variants."""
 
     name: Text = key(says="What it is, for messages.", example="packets in flight")
@@ -395,24 +395,10 @@ class Band(Part):
         says="A formula over the parameters, or over the results of a reference run.",
         example="rate * 2 * delay / 8 / 1500",
     )
-    at_least: float | None = key(None, says="Lower bound.", example=20)
-    at_most: float | None = key(None, says="Upper bound.", example=200)
     because: Text = key(
         says="Why variants outside are easier or harder.",
         example="Fewer packets show no difference between the windows.",
     )
-
-    @model_validator(mode="after")
-    def _has_a_bound(self) -> Self:
-        if self.at_least is None and self.at_most is None:
-            raise UnfitError("no bound", "at_least, at_most or both")
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise UnfitError(f"at_least {self.at_least:g} above at_most {self.at_most:g}", "a band")
-        return self
-
-    def holds(self, number: float) -> bool:
-        """Whether a number is within the bounds."""
-        return (self.at_least is None or number >= self.at_least) and (self.at_most is None or number <= self.at_most)
 
 
 class Difficulty(Part):
@@ -421,7 +407,7 @@ class Difficulty(Part):
     attempts: Annotated[int, Field(ge=1, le=10_000)] = key(
         200, says="Draws for one student before the command gives up.", example=200
     )
-    bands: Annotated[tuple[Band, ...], Field(min_length=1)] = key(says="All of them must hold.")
+    bands: Annotated[tuple[DifficultyBand, ...], Field(min_length=1)] = key(says="All of them must hold.")
 
 
 class LogRatio(Part):

@@ -52,7 +52,11 @@ Event = Literal["start", "predict", "begin", "run"]
 
 
 class LogError(ValueError):
-    """A log that is none, or whose chain is broken; the message says where."""
+    """A log that is none, or whose chain is broken; `line`: where, counted from 1, if it is broken at a line."""
+
+    def __init__(self, said: str, line: int = 0) -> None:
+        super().__init__(f"line {line}: {said}" if line else said)
+        self.line = line
 
 
 Time = Annotated[str, Text("a time such as 2026-11-22T21:00:00Z", lambda text: TIME.fullmatch(text) is not None)]
@@ -115,7 +119,7 @@ def read_log(log: bytes, variant_digest: str) -> list[Line]:
         try:
             lines.append(_line(text, number, before))
         except (strict_json.JsonError, PlanError, LogError) as error:
-            raise LogError(f"line {number}: {error}") from error
+            raise LogError(str(error), number) from error
         before = _digest(text)
     return lines
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from scpslab.core.problems import UnfitError
-from scpslab.documents.parts import Part, Spelt, Version, key
+from scpslab.documents.parts import Band, Part, Spelt, Version, key
 from scpslab.documents.quantities import PAIR, AxisValue, OneOrMore, as_several
 
 NAME = Spelt(r"^[a-z0-9][a-z0-9-]{0,59}$", "a name: small letters, digits and -, the first one no -, 60 at most")
@@ -60,31 +60,7 @@ Cells = Annotated[Operand, BeforeValidator(_as_operand)]
 Several = Annotated[tuple[Cells, ...], BeforeValidator(as_several), Field(min_length=1)]
 
 
-class _Band(Part):
-    """A range of numbers with one end or both."""
-
-    at_least: float | None = key(None, says="Lower end of the band.", example=62)
-    at_most: float | None = key(None, says="Upper end of the band.", example=70)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Both ends; an infinite one where the band has none."""
-        return -math.inf if self.at_least is None else self.at_least, math.inf if self.at_most is None else self.at_most
-
-    def includes(self, number: float) -> bool:
-        """Whether a number is in the band."""
-        return self.ends[0] <= number <= self.ends[1]
-
-    @model_validator(mode="after")
-    def _has_band(self) -> Self:
-        if self.at_least is None and self.at_most is None:
-            raise UnfitError("no band", "at_least, at_most or both")
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise UnfitError(f"at_least {self.at_least:g} above at_most {self.at_most:g}", "a band")
-        return self
-
-
-class Otherwise(_Band):
+class Otherwise(Band):
     """A result that differs from the paper's for a known reason: its band, and the reason."""
 
     because: Text = key(says="Why our result differs.", example="A window of the whole path instead of 64 KiB.")
@@ -113,7 +89,7 @@ class _Check(Part):
         )
 
 
-class _Banded(_Band, _Check):
+class _Banded(Band, _Check):
     """A check of one number against a band."""
 
     because: Text = key(says="The reason for the band's width.", example="Header sizes and framing are not stated.")
