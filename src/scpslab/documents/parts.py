@@ -257,8 +257,7 @@ def exactly_one_of(first: str, second: str) -> Any:
     def check(part: Any) -> Any:
         said = [name for name in (first, second) if getattr(part, name) is not None]
         if len(said) != 1:
-            found = f"found {'both' if said else 'neither'} of {first} and {second}"
-            raise ValueError(f"{found}; expected exactly one of them")
+            raise UnfitError(f"{'both' if said else 'neither'} of {first} and {second}", "exactly one of them")
         return part
 
     return model_validator(mode="after")(check)
