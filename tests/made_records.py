@@ -51,7 +51,7 @@ class Line:
 
 def tcp(from_: tuple[str, int], to: tuple[str, int], protocol: int = TCP) -> Flow:
     """A flow between two ends, each an address and a port."""
-    return Flow(from_[0], to[0], from_[1], to[1], protocol, IPV4)
+    return Flow(from_[0], to[0], from_[1], to[1], protocol, IPV4, "unknown")
 
 
 def packets(link: str, direction: str, lines: Sequence[Line], duplicates: Iterable[int] = ()) -> Packets:

@@ -196,7 +196,7 @@ class RunFolder:
 
     def take_along(self, folder: Path) -> None:
         """Copies figure recipes and claims from the folder of a scenario; copies of files that have gone from there are
-        removed. What the user has put into the run's folder, or changed there, stays.
+        removed, as are links. What the user has put into the run's folder, or changed there, stays.
         """
         record = self.path / TAKEN
         taken = json_object(record) if record.is_file() and not record.is_symlink() else {}
@@ -207,6 +207,9 @@ class RunFolder:
             if own or place.is_symlink():
                 own_folder(place)
             for old in place.glob("*.yaml"):
+                if old.is_symlink():
+                    old.unlink()
+                    continue
                 at, digest = f"{kind}/{old.name}", hashlib.sha256(old.read_bytes()).hexdigest()
                 if taken.get(at) != digest:
                     own.pop(old.name, None)

@@ -72,7 +72,8 @@ def test_the_path_is_that_of_the_plan(run_dir, model, loss):
     with_errors(run_dir, name, model)
     path = path_of(open_cell(run_dir / "cells" / name))
     assert (path.rate_bps, path.segment_bytes, path.total_bytes, path.packet_bytes) == (2_000_000, 1400, 60_000, 1456)
-    assert path.loss == pytest.approx(loss)
+    # The formula of bursts leaves out what the borders of a packet cut off: 9 bits of 11648, a few times.
+    assert path.loss == pytest.approx(loss, rel=1e-6 if model == "independent" else 3e-5)
     # 265 ms each way, a packet at 2 Mbit/s and over four cables of LANs at 10 Mbit/s, and an acknowledgement back.
     assert path.rtt_s == pytest.approx(
         0.53 + 1456 * 8 / 2e6 + 4 * 1490 * 8 / 10e6 + 56 * 8 / 1e6 + 4 * 90 * 8 / 10e6, rel=1e-6

@@ -73,7 +73,7 @@ def test_a_direction_of_a_plan_from_outside_keeps_the_rules_of_a_scenarios(case,
     assert said.startswith(f"network.links[{LINKS[link]}].directions[0].")
 
 
-STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["forward"], "change": "rate", "value": 8}
+STEP = {"t_ns": 5, "do": "link", "link": "hop", "directions": ["forward"], "change": "rate", "value": 80_000}
 SERVICE = {"kind": "command", "node": "ws1", "command": "a", "ready_port": 80, "timeout_ns": 1}
 
 

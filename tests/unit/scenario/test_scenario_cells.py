@@ -49,6 +49,9 @@ def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_th
             "bad_to_good_per_bit": 1e-3,
             "ber_good": 0.0,
             "ber_bad": 0.5,
+            "clock": "bits",
+            "mean_good": None,
+            "mean_bad": None,
         }
 
 
