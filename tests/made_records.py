@@ -90,7 +90,7 @@ def packets(link: str, direction: str, lines: Sequence[Line], duplicates: Iterab
 def written(directions: Iterable[Packets]) -> bytes:
     """The file (docs/plan-format.md), value by value."""
     head = b" ".join(b"%s:%d" % (name.encode(), size) for name, size in COLUMNS.items())
-    return FIRST_LINE + b"columns " + head + b"\n" + b"".join(map(_direction, directions))
+    return FIRST_LINE + b"columns " + head + b"\nowners unknown\n" + b"".join(map(_direction, directions))
 
 
 def _direction(its: Packets) -> bytes:
@@ -138,4 +138,4 @@ def _planes(values: Sequence[int], size: int) -> bytes:
 
 def _flow(flow: Flow) -> bytes:
     ends = (ipaddress.IPv6Address(f"::ffff:{address}").packed for address in (flow.from_ip, flow.to_ip))
-    return b"".join(ends) + struct.pack("<HHHBB", flow.from_port, flow.to_port, flow.type_, flow.protocol, 0)
+    return b"".join(ends) + struct.pack("<HHHHBB", flow.from_port, flow.to_port, flow.type_, 0, flow.protocol, 0)
