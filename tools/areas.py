@@ -43,10 +43,11 @@ AREAS: dict[str, tuple[str, ...]] = {
     "unit": ("tests/unit/*", "tests/processes/*"),
     "engine": (
         *_lab("appliance", "fork_*", "host", "iperf3", "killed_runs", "live_samples", "new_kinds"),
-        *_lab("processor", "running", "sandbox", "script", "shell", "snapshots"),
+        *_lab("processor", "running", "sandbox", "script", "shell", "snapshots", "timeouts"),
     ),
-    "links": _lab(
-        *("hosts", "link_model", "measured_answers", "over_time", "packets", "paths", "queue_disciplines", "serial"),
+    "links": (
+        *_lab("hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
+        *_lab("queue_disciplines", "rates", "serial", "switches"),
     ),
     "transports": _lab("fp", "gateways", "scps", "services"),
     "teaching": _lab(
@@ -73,7 +74,7 @@ LOADED: dict[str, tuple[str, ...]] = {
     "src/scpslab/engine/__init__.py": ("src/scpslab/engine/virtual.py", "src/scpslab/engine/[lh]*.py"),
     "src/scpslab/engine/bundle.py": ("src/scpslab/lab/run_lab.py",),
     "src/scpslab/engine/appliance/machine.py": ("src/scpslab/engine/appliance/inside.py",),
-    "src/scpslab/plan/topology/catalogue.py": ("topologies/*.py",),
+    "src/scpslab/scenario/topologies.py": ("topologies/*.py",),
     "src/scpslab/setup/recipes.py": ("tools/build/*.py",),
     # Commands of every page.
     "tests/lab/pages.py": ("src/scpslab/cli/*.py", "src/scpslab_course/cli/*.py", DRAWING),
@@ -88,7 +89,7 @@ LOADS_KINDS = ("Layer", "load_kinds")
 READ_BY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("stack/*", ("transports", RUST)),
     ("scenarios/*", ("src/scpslab/scenario/load.py",)),
-    ("topologies/*", ("src/scpslab/plan/topology/catalogue.py",)),
+    ("topologies/*", ("src/scpslab/scenario/topologies.py",)),
     ("analysis/figures/*", ("src/scpslab/analysis/figures/recipe.py",)),
     ("analysis/*", ("src/scpslab/analysis/claims/model.py",)),
     ("assignments/*", ("src/scpslab_course/course/model.py",)),

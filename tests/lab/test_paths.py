@@ -12,8 +12,8 @@ from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.plan.flows import Flow, flow
 from scpslab.plan.nodes import Router, Switch
-from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.routes import addresses
+from scpslab.scenario import topologies
 from tests.lab.forks import plans_of_file
 from tests.lab.guest_machine import HostInGuest
 from tests.lab.ran import Cell, run_plan, whole
@@ -38,8 +38,8 @@ def planned(tmp_path: Path) -> Planned:
 def flows() -> list[tuple[str, str, str]]:
     """Each topology with its source, and with every address of its sink."""
     ends = []
-    for name in catalogue.names():
-        module = catalogue.module(name)
+    for name in topologies.names():
+        module = topologies.module(name)
         network = module.describe(module.PARAMETERS.read({}))
         # Over routers of SCPS-NP no echo comes back: tests of SCPS-NP have their own counts.
         if all(node.kind != "scps-router" for node in network.nodes):

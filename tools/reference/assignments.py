@@ -40,7 +40,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("trials", model.Trial),
     ("marking.yaml", model.MarkingFile),
     ("marking: difficulty", model.Difficulty),
-    ("marking: difficulty.bands", model.Band),
+    ("marking: difficulty.bands", model.DifficultyBand),
     *_kinds("marking: predictions", model.LogRatio, model.Distance, model.Interval, model.Word),
     *_kinds("marking: answers", model.MarkedNumber),
     ("marking: answers.ANSWER.partial", model.Near),

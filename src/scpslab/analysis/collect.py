@@ -124,8 +124,8 @@ def rows_as_csv(rows_of_cells: Iterable[Row], warn: Callable[[str], None] = lamb
 
 
 def measure(cell: RunCell) -> dict[str, Value]:
-    """All metrics of one cell by column name, of captures that are read once."""
-    cell = replace(cell, captures={})
+    """All metrics of one cell by column name, of packets that are read once."""
+    cell = replace(cell, views={})
     values: dict[str, Value] = {}
     names = columns_by_workload(cell.plan)
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}

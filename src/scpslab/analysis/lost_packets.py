@@ -25,13 +25,14 @@ from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.run import RunCell, cut_short
 from scpslab.core.strict_json import JsonObject, count, number
+from scpslab.measure import connections as wire
 from scpslab.plan import Plan
 from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import NoPathError
 
 ARRIVAL = "arrival"
-FLAG_LETTERS = ((pcap.SYN, "S"), (pcap.FIN, "F"), (pcap.RST, "R"), (pcap.ACK, "A"))
+FLAG_LETTERS = ((wire.SYN, "S"), (wire.FIN, "F"), (wire.RST, "R"), (wire.ACK, "A"))
 ICMP = 1
 # 105 is compressed SCPS-TP (CCSDS 714.0-B-2), whose fields stand relative to those of earlier packets.
 PROTOCOLS = {ICMP: "icmp", 6: "tcp", 17: "udp", 105: "scps-tp compressed", 106: "scps-tp"}
@@ -94,8 +95,8 @@ class _Seen:
     epoch_ns: int
     records: pcap.PacketRecords
     headers: pcap.IpHeaders
-    packets: pcap.Packets
-    connections: list[pcap.Connection]
+    packets: wire.Seen
+    connections: list[wire.Connection]
 
     def sent_s(self, index: int) -> float:
         """The time of a packet among the IP headers, since the epoch."""
@@ -116,13 +117,13 @@ class _Way:
         """The direction in words."""
         return f"{self.link}, {self.direction.name} direction"
 
-    def crossing(self, headers: pcap.IpHeaders) -> pcap.Ints:
+    def crossing(self, headers: pcap.IpHeaders) -> wire.Ints:
         """Indices of the packets whose way leads over this direction."""
         pairs, label = np.unique(np.stack([headers.source, headers.destination], axis=1), axis=0, return_inverse=True)
         crosses = np.array([self._is_crossed(*map(ipaddress.IPv4Address, pair)) for pair in pairs.tolist()], np.bool_)
         return np.flatnonzero(crosses[label.reshape(-1)])
 
-    def offered(self, seen: _Seen) -> pcap.Ints | None:
+    def offered(self, seen: _Seen) -> wire.Ints | None:
         """The same, if the capture saw every packet that the account counts; otherwise None."""
         offered = self.crossing(seen.headers)
         sizes = seen.headers.ip_bytes[offered] + self.direction.overhead_bytes
@@ -181,7 +182,7 @@ def _read(cell: RunCell, name: str) -> _Seen:
     path = cell.capture_file(name)
     records = pcap.read_records(path.read_bytes(), str(path))
     packets = pcap.decode(records)
-    connections = pcap.split_connections(packets, cell.epoch_realtime_ns)
+    connections = wire.split_connections(packets, cell.epoch_realtime_ns)
     return _Seen(name, cell.epoch_realtime_ns or 0, records, pcap.read_ip_headers(records), packets, connections)
 
 
@@ -229,7 +230,7 @@ def _logged(way: _Way, records: Sequence[JsonObject], captures: Sequence[_Seen])
         if indices is not None:
             return [_identified(item, seen, index) for item, index in zip(lost, indices, strict=True)], notes
     why = "no capture saw every packet of this direction before the loss, so the packets are not identified."
-    advice = "Add a capture without filter on the sending side (the host, or the monitor of its switch)."
+    advice = "Run it with --set packets=true: scpslab packets lists every packet with its fate."
     return lost, [*notes, f"{way.where}: {why} {advice}"]
 
 
@@ -302,9 +303,9 @@ def _identified(lost: Lost, seen: _Seen, index: int) -> Lost:
         source=f"{near}:{seen.packets.source_port[packet]}",
         destination=f"{far}:{seen.packets.destination_port[packet]}",
         payload_bytes=int(seen.packets.payload_bytes[packet]),
-        repair="never" if protocol == pcap.UDP else "unknown",
+        repair="never" if protocol == wire.UDP else "unknown",
     )
-    if protocol not in pcap.TCP_HEADERS:
+    if protocol not in (wire.TCP, wire.SCPS_TP):
         return named
     flags = int(seen.packets.flags[packet])
     connection, place = _in_connection(seen, packet)
@@ -313,7 +314,7 @@ def _identified(lost: Lost, seen: _Seen, index: int) -> Lost:
     )
 
 
-def _in_connection(seen: _Seen, packet: int) -> tuple[pcap.Connection, int]:
+def _in_connection(seen: _Seen, packet: int) -> tuple[wire.Connection, int]:
     """The connection of a TCP packet, and the packet's place in it."""
     for connection in seen.connections:
         at = int(np.searchsorted(connection.packet, packet))
@@ -341,7 +342,7 @@ def _with_repair(lost: Lost, seen: _Seen, lost_frames: set[int]) -> Lost:
         return lost
     connection, place = _in_connection(seen, int(at[0]))
     # SYN and FIN take a sequence number each (RFC 9293 §3.4) and are sent again like a byte.
-    size = connection.payload_bytes + (connection.flags & pcap.SYN != 0) + (connection.flags & pcap.FIN != 0)
+    size = connection.payload_bytes + (connection.flags & wire.SYN != 0) + (connection.flags & wire.FIN != 0)
     if not size[place]:
         return replace(lost, repair="no data")
     missing = [(int(connection.seq[place]), int(connection.seq[place] + size[place]))]
@@ -392,7 +393,7 @@ def _without_log(way: _Way, captures: Sequence[_Seen]) -> tuple[list[Lost], list
     return [], [f"{note} Add a probe {probe}."]
 
 
-def _missing(way: _Way, before: _Seen, behind: _Seen, offered: pcap.Ints) -> list[int]:
+def _missing(way: _Way, before: _Seen, behind: _Seen, offered: wire.Ints) -> list[int]:
     """The packets that one capture saw and the other did not."""
     arrived = Counter(_identity(behind, index) for index in way.crossing(behind.headers).tolist())
     missing = []
@@ -532,7 +533,7 @@ def resend_columns(cell: RunCell, run: str) -> dict[str, str]:
     }
 
 
-def resends(connection: pcap.Connection, frames: pcap.Ints, lost: dict[int, str]) -> list[tuple[int, str]]:
+def resends(connection: wire.Connection, frames: wire.Ints, lost: dict[int, str]) -> list[tuple[int, str]]:
     """The frame of each data packet whose first byte was sent before, and its cause, in order of time: why the latest
     earlier copy was lost, or `superfluous` if an earlier copy was not lost. `lost`: from frames, which `frames`
     numbers, to their cause.

@@ -10,11 +10,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+from scpslab.core.names import is_formula
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,8 +67,8 @@ class Report:
 
     @property
     def csv(self) -> str:
-        """The records as CSV."""
-        return csv_text(self.records)
+        """The records as CSV; texts of a stranger's run are no formulas."""
+        return csv_text([[no_formula(one) if isinstance(one, str) else one for one in row] for row in self.records])
 
     @property
     def json(self) -> str:
@@ -95,7 +96,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 def no_formula(text: str) -> str:
     """The text as a cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if unicodedata.normalize("NFKC", text).startswith(("=", "+", "-", "@")) else text
+    return f"'{text}" if is_formula(text) else text
 
 
 def pages(templates: Path) -> Environment:

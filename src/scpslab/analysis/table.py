@@ -32,7 +32,7 @@ HEADLINE = {
     "rtt_mean_ms": "mean round-trip time in milliseconds",
     "received": "echo replies that came back",
     "jitter_ms": "mean deviation of the transit time in milliseconds",
-    "lost_packets": "datagrams that did not arrive",
+    "lost_packets": "datagrams that did not arrive, by iperf3's receiver",
 }
 HEADLINE_COUNT = 4
 # A terminal, unless somebody has widened it; around a column of a table are three characters.
@@ -194,11 +194,7 @@ def _notes(summary: Summary) -> list[str]:
         )
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
-    if pooled:
-        notes.append(
-            f"taken together: all values of {', '.join(pooled)}. The interval is of the mixture, not of repeats "
-            "under one condition."
-        )
+    notes += of_mixture(pooled)
     reasons: dict[str, int] = {}
     for row in rows:
         if not row.has_completed:
@@ -214,6 +210,12 @@ def _notes(summary: Summary) -> list[str]:
             "transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record."
         )
     return notes
+
+
+def of_mixture(pooled: Sequence[str]) -> list[str]:
+    """What a reader must know of axes whose values are taken together, if any."""
+    together = f"taken together: all values of {', '.join(pooled)}."
+    return [f"{together} The numbers are of the mixture, not of repeats under one condition."] if pooled else []
 
 
 def with_interval(mean: Mean) -> str:

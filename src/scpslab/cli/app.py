@@ -24,7 +24,7 @@ from scpslab.core.installation import add_extra, version
 GROUPS = {
     "Start": {
         "doctor": ("scpslab.cli.doctor", "Check this machine, and show how to fix what is missing."),
-        "demo": ("scpslab.cli.demo", "Run a small experiment: a table and a figure."),
+        "demo": ("scpslab.cli.run", "Run a small experiment: a table and a figure."),
         "docs": ("scpslab.cli.docs", "Read the documentation, without a network."),
         "list": ("scpslab.cli.catalogue", "List scenarios, campaigns, topologies or presets."),
         "new": ("scpslab.cli.new", "Write a new scenario with comments, ready to run and to edit."),

@@ -2,9 +2,10 @@
 
 1. Serialise and queue at the sending interface: netem's rate (exact packet times), the limit held by the eBPF program
 `entering`;
-   a discipline of the kernel's own holds rate and limit instead (lab/disciplines).
+   a discipline of the kernel's own holds rate and limit instead (lab/disciplines). Where a cell changes the rate,
+   `entering` gives each packet its time, and the kernel's fq holds it until then.
 2. Propagate on the relay's interface towards the receiver: netem's delay.
-3. Err at the receiving interface: the eBPF program `arriving` walks a gap vector.
+3. Err at the receiving interface: the eBPF program `arriving` walks the places of bit errors.
 
 Struct layouts follow images/guest/tools/stages.bpf.c.
 """
@@ -13,18 +14,20 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import accumulate, chain, islice, repeat, takewhile
 from pathlib import Path
 
 from scpslab.core.names import file_name
 from scpslab.lab import bpf
 from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.loop import monotonic_offset_ns
-from scpslab.lab.packets import PacketLines
+from scpslab.lab.packets import Owners, PacketLines
 from scpslab.lab.place import CGROUP, PROGRAMS
+from scpslab.lab.records import PACKETS
 from scpslab.lab.template import Space
-from scpslab.plan.cell import CellPlan, Impairment
+from scpslab.plan.cell import CellPlan, Impairment, stretches_of
 from scpslab.plan.error_models import Errors
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
 
@@ -33,26 +36,30 @@ OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
 
-ENTRY = struct.Struct("=QqQQQQQ4Q7Q")
+ENTRY = struct.Struct("=Qq5Q3Q7Q7Q")
 ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
-ENTRY_COUNTERS_AT = 11 * 8
-ENTRY_PIECES_AT = 17 * 8
-ARRIVAL = struct.Struct("=qQQQQQQQQQQQ7Q14Q")
-ARRIVAL_WINDOWS_AT = 4 * 8
-ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 7 * 8, 15 * 8
-ARRIVAL_EPOCH_AT = 9 * 8
+ENTRY_EPOCH_AT = 9 * 8
+ENTRY_COUNTERS_AT = 17 * 8
+ENTRY_PIECES_AT = 23 * 8
+TRACK = struct.Struct("=4Qq")
+ARRIVAL = struct.Struct(f"=q13Q{2 * TRACK.size}s8Q14Q")
+ARRIVAL_WINDOWS_AT = 2 * 8
+ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 5 * 8, 29 * 8
+ARRIVAL_EPOCH_AT = 7 * 8
 ARRIVAL_COUNTERS = (
     *("seen_packets", "corrupt_packets", "corrupt_bytes", "outage_packets", "outage_bytes", "policy_packets"),
     *("policy_bytes", "delivered_packets", "delivered_bytes", "flipped_packets", "bit_errors", "vector_wraps"),
     *("duplicated_packets", "duplicated_bytes"),
 )
-ARRIVAL_COUNTERS_AT = 19 * 8
+ARRIVAL_COUNTERS_AT = 32 * 8
 VERDICT = struct.Struct("=QQIIII")
 VERDICTS = {1: CORRUPT, 2: OUTAGE, 3: POLICY, 4: FLIPPED, 5: QUEUE}
 ACTIONS = {"drop": 0, "flip": 1}
 
 # A rate so high that it costs a packet nothing measurable, but makes netem keep the order when a delay shrinks.
 ORDER_RATE = "80gbit"
+# Beyond the life of any lab, in bits or nanoseconds.
+NEVER = 1 << 62
 
 
 def slot_of(index: int) -> int:
@@ -94,11 +101,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Room:
-    """Where the maps have room for what a direction may become: its first gap, its window; and the windows (offset,
+    """Where the maps have room for what a direction may become: its first place, its window; and the windows (offset,
     count) that it has of its plan.
     """
 
-    gaps: int
+    places: int
     window: int
     planned_windows: tuple[int, int]
 
@@ -108,12 +115,14 @@ class Settled:
     """What a cell has made of a network: what goes wrong in each direction, and by arrival the room for changes.
 
     `drawn`: the arrivals that have a list of packets to lose. `sampled`: the nodes whose connections a probe samples.
+    `varying`: the entries whose rate the plan changes.
     """
 
     impairments: dict[DirectionStages, Impairment | None]
     room: dict[int, Room]
     drawn: frozenset[int]
     sampled: frozenset[str] = frozenset()
+    varying: frozenset[int] = frozenset()
 
     def errors(self, direction: DirectionStages) -> Errors | None:
         """A direction's bit errors, drop list and outages."""
@@ -124,14 +133,26 @@ class Settled:
         return delay_options(direction, delay_ns, impairment=self.impairments[direction])
 
 
+def track(gaps: Sequence[int], offset: int) -> tuple[array[int], bytes]:
+    """What the programs walk of a gap vector: the places of its errors from the first on, and behind them where they
+    begin again; and the settings and state of such a track, at `offset` in the map.
+    """
+    others = accumulate(islice(gaps, 1, None), initial=0)
+    places = array("Q", takewhile(NEVER.__gt__, others)) if gaps else array("Q")
+    if len(places) < len(gaps):
+        places.append(NEVER)
+    first = min(gaps[0], NEVER) - 1 if gaps else 0
+    return places, TRACK.pack(offset, len(places), places[-1] if places else 0, 0, -first)
+
+
 class Settings:
     """A cell's settings for all directions, as they are written into the maps.
 
-    `spare_gaps`: how many gaps each direction has room for besides its plan's; then there is a spare window too.
+    `spare_gaps`: how many errors each direction has room for besides its plan's; then there is a spare window too.
     """
 
     def __init__(self, impairments: dict[DirectionStages, Impairment | None], vectors: Path, spare_gaps: int) -> None:
-        self.gaps, self.windows, self.drops = array("Q"), array("Q"), array("Q")
+        self.places, self.windows, self.drops = array("Q"), array("Q"), array("Q")
         self.drawn: set[int] = set()
         self.room: dict[int, Room] = {}
         self._impairments, self._vectors, self._spare_gaps = impairments, vectors, spare_gaps
@@ -141,31 +162,29 @@ class Settings:
         settings = {d.arriving: self._arrival(d, (d.link, d.name) in logged) for d in self._impairments}
         for arriving, setting in settings.items() if self._spare_gaps else ():
             windows = struct.unpack_from("=2Q", setting, ARRIVAL_WINDOWS_AT)
-            self.room[arriving] = Room(len(self.gaps), len(self.windows) // 2, windows)
-            self.gaps.extend(repeat(1, self._spare_gaps))
+            self.room[arriving] = Room(len(self.places), len(self.windows) // 2, windows)
+            self.places.extend(repeat(1, self._spare_gaps))
             self.windows.extend((0, 0))
         return settings
 
     def _arrival(self, direction: DirectionStages, logged: bool) -> bytes:
         impairment = self._impairments[direction]
         errors = _errors(impairment)
-        gap_offset = len(self.gaps)
-        vector = self._vectors / file_name(direction.link, direction.name, suffix=".u64")
-        if vector.exists():
-            self.gaps.frombytes(vector.read_bytes())
-        gap_count = len(self.gaps) - gap_offset
-        first_error = self.gaps[gap_offset] - 1 if gap_count else 0
+        below, draw = _duplicates(impairment)
+        tracks = b""
+        for suffix in (".u64", ".bad.u64"):
+            places, settings = track(self._numbers(direction, suffix), len(self.places))
+            self.places.extend(places)
+            tracks += settings
         window_offset = len(self.windows) // 2
         for start, end in sorted(errors.outages) if errors else ():
             # One within another would end before it.
             if len(self.windows) == 2 * window_offset or end > self.windows[-1]:
                 self.windows.extend((start, end))
         drop_offset = len(self.drops)
-        drawn = self._vectors / file_name(direction.link, direction.name, suffix=".drops")
         listed = set(errors.drop_packets if errors else ())
-        if drawn.exists():
+        if lost := self._numbers(direction, ".drops"):
             self.drawn.add(direction.arriving)
-            lost = array("Q", drawn.read_bytes())
             # Beyond the last one drawn the list is over, and so is the cell.
             last = max(lost, default=0)
             listed = {*lost, *(number for number in listed if number < last)}
@@ -173,8 +192,6 @@ class Settings:
         return ARRIVAL.pack(
             direction.plan.overhead_bytes,
             ACTIONS[errors.action] if errors else ACTIONS["drop"],
-            gap_offset,
-            gap_count,
             window_offset,
             len(self.windows) // 2 - window_offset,
             drop_offset,
@@ -182,9 +199,30 @@ class Settings:
             errors.drop_min_bytes if errors else 0,
             0,
             logged,
-            *_duplicates(impairment, first_error),
+            below,
+            *self._spells(direction),
+            bool(errors and errors.settings.in_time),
+            tracks,
+            *[0] * 7,
+            draw,
             *[0] * 14,
         )
+
+    def _numbers(self, direction: DirectionStages, suffix: str) -> array[int]:
+        """What was drawn for a direction, if anything."""
+        path = self._vectors / file_name(direction.link, direction.name, suffix=suffix)
+        return array("Q", path.read_bytes() if path.exists() else b"")
+
+    def _spells(self, direction: DirectionStages) -> tuple[int, int, int]:
+        """Puts where the spells of the bad state begin among the places, and the sums of their lengths behind them;
+        returns where, how many, and after how long they begin again.
+        """
+        lengths, offset = self._numbers(direction, ".spells"), len(self.places)
+        ends = array("Q", takewhile(NEVER.__gt__, accumulate(lengths)))
+        begins = ends[::2]
+        self.places.extend(begins)
+        self.places.extend(accumulate(islice(lengths, 1, 2 * len(begins), 2), initial=0) if lengths else ())
+        return offset, len(begins), ends[-1] if lengths and len(ends) == len(lengths) else NEVER
 
 
 class Stages:
@@ -206,13 +244,14 @@ class Stages:
         self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
         self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, space.verdicts)
         self.send_ceilings = bpf.HashMap("send_ceilings", 256)
-        self.recorded = PacketLines(space.packets or 0)
+        self.recorded = PacketLines(space.packets)
         # The maps live as long as somebody holds them.
         self.arrays = {
             "entries": self.entries,
             "departures": bpf.ArrayMap("departures", 16, rings),
             "arrivals": self.arrivals,
-            "gaps": bpf.ArrayMap("gaps", 8, space.gaps),
+            "places": bpf.ArrayMap("places", 8, space.places),
+            "stretches": bpf.ArrayMap("stretches", 16, space.stretches),
             "windows": bpf.ArrayMap("windows", 16, space.windows),
             "drop_list": bpf.ArrayMap("drop_list", 8, space.drops),
             "verdicts": self.verdicts,
@@ -233,30 +272,40 @@ class Stages:
         logged = {probe.logged_direction for probe in probes if probe.logged_direction is not None}
         impairments = {d: cell.impairment(d.link, d.name) if cell else None for d in self.directions}
         settings = Settings(impairments, vectors, spare_gaps)
-        entries = {d.entering: self._entry(d, (d.link, d.name) in logged) for d in self.directions}
+        stretches = array("Q")
+        rates = {d: stretches_of(cell, d.link, d.plan) if cell else () for d in self.directions}
+        entries = {}
+        for d in self.directions:
+            entries[d.entering] = self._entry(d, (d.link, d.name) in logged, len(stretches) // 2, len(rates[d]))
+            stretches.extend(chain.from_iterable(rates[d]))
         arrivals = settings.arrivals(logged)
-        for name, values in (("gaps", settings.gaps), ("windows", settings.windows), ("drop_list", settings.drops)):
+        written_whole = {"places": settings.places, "windows": settings.windows, "drop_list": settings.drops}
+        for name, values in (written_whole | {"stretches": stretches}).items():
             self.arrays[name].write(0, values.tobytes())
         for array_map, written in ((self.entries, entries), (self.arrivals, arrivals)):
             for index, setting in written.items():
                 array_map.write(slot_of(index), setting)
-        self.recorded.switch(cell is not None and cell.packets is not None)
+        self.recorded.switch(cell is not None and cell.packets is True)
         sampled = frozenset(probe.sampled_node for probe in probes if probe.sampled_node is not None)
-        return Settled(impairments, settings.room, frozenset(settings.drawn), sampled)
+        varying = frozenset(d.entering for d in self.directions if rates[d])
+        return Settled(impairments, settings.room, frozenset(settings.drawn), sampled, varying)
 
-    def _entry(self, direction: DirectionStages, logged: bool) -> bytes:
+    def _entry(self, direction: DirectionStages, logged: bool, stretches_at: int, stretches: int) -> bytes:
         plan = direction.plan
         rate, limit_bytes, limit_packets = _drop_tail(plan)
         offset, ring = self.ring_places[direction.entering]
         limits = (limit_bytes, limit_packets)
-        return ENTRY.pack(rate, plan.overhead_bytes, *limits, offset, max(ring - 1, 0), logged, *[0] * 11)
+        places = (offset, max(ring - 1, 0), logged, stretches_at, stretches)
+        return ENTRY.pack(rate, plan.overhead_bytes, *limits, *places, *[0] * 15)
 
     def start_epoch(self, epoch_realtime_ns: int) -> None:
-        """Lets outage windows count from the epoch (the programs read the monotonic clock)."""
+        """Lets outage windows and rates count from the epoch (the programs read the monotonic clock)."""
         epoch = struct.pack("=Q", epoch_realtime_ns - monotonic_offset_ns())
         for direction in self.directions:
             at = slot_of(direction.arriving) * self.arrivals.stride + ARRIVAL_EPOCH_AT
             self.arrivals.memory[at : at + 8] = epoch
+            at = slot_of(direction.entering) * self.entries.stride + ENTRY_EPOCH_AT
+            self.entries.memory[at : at + 8] = epoch
 
     def account(self, direction: DirectionStages) -> dict[str, int]:
         """All counters of a direction; see docs/plan-format.md, accounting."""
@@ -281,7 +330,7 @@ class Stages:
         count, at = (struct.unpack_from("=Q", state, place)[0] for place in (ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT))
         return bool(at >= count)
 
-    def write_packets(self, records: Path, epoch_realtime_ns: int) -> str:
+    def write_packets(self, records: Path, owners: Owners, epoch_realtime_ns: int) -> str:
         """Writes the record of every packet; returns "", or why it is not whole."""
         offers, sights = self.recorded.counts()
         if offers > self.recorded.room or sights > 2 * self.recorded.room:
@@ -291,11 +340,11 @@ class Stages:
                 "Raise limits.memory, or set packets: off"
             )
         lines = (
-            f"{d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "
+            f"direction {d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "
             f"{slot_of(d.arriving)}\n"
             for d in self.directions
         )
-        self.recorded.write(records, lines, epoch_realtime_ns - monotonic_offset_ns())
+        self.recorded.write(records / PACKETS, (*owners.lines(), *lines), epoch_realtime_ns - monotonic_offset_ns())
         return ""
 
     def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
@@ -332,13 +381,11 @@ def _ring_entries(plan: Direction) -> int:
     return min(1 << (most + 1).bit_length(), RING_LIMIT)
 
 
-def _duplicates(impairment: Impairment | None, first_error: int) -> tuple[int, ...]:
-    """Settings and state of an arrival from `duplicate_below` to `draw`; the first error's distance is among them."""
-    below, draw = 0, 0
+def _duplicates(impairment: Impairment | None) -> tuple[int, int]:
+    """Below what a draw doubles a packet, and the generator's first state; zeros where none is."""
     if impairment and impairment.duplicate and impairment.seed:
-        below = min(int(impairment.duplicate * 2.0**64), 2**64 - 1)
-        draw = int(impairment.seed[:16], 16) or 1
-    return (below, 0, first_error, 0, 0, 0, 0, draw)
+        return min(int(impairment.duplicate * 2.0**64), 2**64 - 1), int(impairment.seed[:16], 16) or 1
+    return 0, 0
 
 
 def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, list[str]]:

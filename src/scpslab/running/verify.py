@@ -33,7 +33,7 @@ from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, vector
 from scpslab.running.runner import execute
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
-from scpslab.runs.run import CELLS, RESULTS, VECTORS, Manifest, Program
+from scpslab.runs.run import CELLS, RESOLVED, RESULTS, VECTORS, Manifest, Program
 from scpslab.scenario import planning
 from scpslab.scenario.errors import MODELS, VECTOR_RULES
 from scpslab.scenario.recorded import Recorded
@@ -298,10 +298,8 @@ def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
             named = replace(loaded, base_name=next(iter(run.plans.values())).cell.scenario)
             given = planning.plans(scenario.cells(named))
         except (ScenarioError, TopologyError) as error:
-            return [
-                f"the scenario cannot be planned: {line}"
-                for line in str(error).replace(str(file), run.resolved_name).splitlines()
-            ]
+            said = str(error).replace(str(file), f"{run.digest.run}/{RESOLVED}")
+            return [f"the scenario cannot be planned: {line}" for line in said.splitlines()]
     return list(_differences(given, run.plans))
 
 

@@ -10,14 +10,13 @@ from scpslab.core import strict_json
 from scpslab.core.errors import NewerFormat, ResultError
 from scpslab.core.names import BadName, file_name
 from scpslab.core.strict_json import JsonObject, count, number, text
-from scpslab.lab.records import Status
+from scpslab.lab.records import PACKETS, Status
 
 FORMAT = 1
 AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the others again.'
 PLAN = "plan.json"
 STATUS = "status.json"
 ENVIRONMENT = "environment.json"
-PACKETS = "packets.rec"  # as lab/packets.py writes it
 RECORDS, CAPTURES, LOGS = "records", "captures", "logs"
 STATUSES = ("completed", "incomplete", "unsupported", "failed")
 

@@ -36,6 +36,8 @@ FIGURES = "figures"
 CLAIMS = "claims"
 # Stored error vectors of the run's plans, by their SHA-256.
 VECTORS = "vectors"
+# The SHA-256 of each recipe and file of claims that a run has copied from beside its scenario.
+TAKEN = "taken.json"
 # A bound for the seconds of a cell: a year.
 MOST_S = 366 * 86_400
 # The largest file that is copied from beside a scenario of the user's own.
@@ -194,8 +196,10 @@ class RunFolder:
 
     def take_along(self, folder: Path) -> None:
         """Copies figure recipes and claims from the folder of a scenario; copies of files that have gone from there are
-        removed.
+        removed, as are links. What the user has put into the run's folder, or changed there, stays.
         """
+        record = self.path / TAKEN
+        taken = json_object(record) if record.is_file() and not record.is_symlink() else {}
         for kind in (FIGURES, CLAIMS):
             files = sorted((folder / kind).glob("*.yaml"))
             own = {path.name: path for path in files if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
@@ -203,23 +207,29 @@ class RunFolder:
             if own or place.is_symlink():
                 own_folder(place)
             for old in place.glob("*.yaml"):
-                if old.name not in own:
+                if old.is_symlink():
+                    old.unlink()
+                    continue
+                at, digest = f"{kind}/{old.name}", hashlib.sha256(old.read_bytes()).hexdigest()
+                if taken.get(at) != digest:
+                    own.pop(old.name, None)
+                elif old.name not in own:
+                    del taken[at]
                     old.unlink()
             for name, path in own.items():
-                replace_bytes(place / name, path.read_bytes())
+                content = path.read_bytes()
+                taken[f"{kind}/{name}"] = hashlib.sha256(content).hexdigest()
+                replace_bytes(place / name, content)
+        if taken:
+            replace_bytes(record, f"{json.dumps(taken, indent=1, sort_keys=True)}\n".encode())
 
     def own_files(self) -> list[Path]:
         """What a user had beside the scenario: topologies and their record, error vectors, recipes of figures, claims.
 
         Nothing that a link leads out to.
         """
-        of_folders = [
-            *self.figures.glob("*.yaml"),
-            *(self.path / CLAIMS).glob("*.yaml"),
-            *(self.path / VECTORS).glob("*"),
-        ]
-        candidates = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
-        return sorted(path for path in candidates if is_own(self.path, path))
+        patterns = (TOPOLOGIES, "*.py", f"{FIGURES}/*.yaml", f"{CLAIMS}/*.yaml", f"{VECTORS}/*")
+        return sorted(path for one in patterns for path in self.path.glob(one) if is_own(self.path, path))
 
     def is_run(self) -> bool:
         """Whether there is a manifest and at least one cell.

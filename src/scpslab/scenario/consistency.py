@@ -7,6 +7,7 @@ Form is the model's business. What one kind asks for is in its own file; a rule 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,17 +25,17 @@ from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import LAN
-from scpslab.plan.paths import NoPathError
+from scpslab.plan.paths import NoPathError, slowest
 from scpslab.plan.services import SERVICES, Asked, misplaced
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import WordError
-from scpslab.plan.ways import slowest
 from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.kinds import at_keys, key_of
 from scpslab.scenario.model import Direction, ScenarioFile, ServiceStep, axis_values
+from scpslab.scenario.np import MOST_HOSTS, MOST_PROGRAMS
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, Topology, TopologyError
 from scpslab.scenario.workloads import Surroundings, Workload
@@ -93,6 +94,7 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
         *_links(model, network),
         *_names_twice(model, network),
         *_workloads(model, surveyed, folder),
+        *_scps_addresses(model, surveyed),
         *_too_late(model),
         *_of_each("events", model.events or (), network),
         *_services(model, surveyed),
@@ -100,6 +102,19 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
         *_sweep(model),
     ]
     return wrong or list(_memory(model))
+
+
+def _scps_addresses(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
+    """More SCPS programs than have addresses."""
+    hosts = [name for name, host in surveyed.hosts.items() if host.scps is not None]
+    nodes = len(hosts) + sum(isinstance(node, ScpsRouter) for node in surveyed.network.nodes)
+    if nodes > MOST_HOSTS:
+        yield Problem(("hosts",), f"{nodes} nodes with SCPS programs", f"at most {MOST_HOSTS}", "Use fewer.")
+    ends = Counter(end for workload in model.workloads for end in (workload.sender, workload.receiver))
+    for name in hosts:
+        if ends[name] > MOST_PROGRAMS:
+            found = f"{ends[name]} workloads at {name}, each with a SCPS program there"
+            yield Problem(("workloads",), found, f"at most {MOST_PROGRAMS}", "Use further hosts.")
 
 
 def _unknown(at: KeyPath, word: object, known: Iterable[str]) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
-from scpslab.core.problems import Problem
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
@@ -21,6 +21,7 @@ from scpslab.documents.quantities import (
     Duration,
     Name,
     PositiveDuration,
+    Precedence,
     Probability,
     QueueLimit,
     Rate,
@@ -61,9 +62,7 @@ class Outage(Part):
     @model_validator(mode="after")
     def _has_length(self) -> Self:
         if self.to <= self.from_:
-            raise ValueError(
-                f'found an outage from "{self.from_.text}" to "{self.to.text}"; expected its end after its start'
-            )
+            raise UnfitError(f'an outage from "{self.from_.text}" to "{self.to.text}"', "its end after its start")
         return self
 
 
@@ -103,8 +102,7 @@ class Errors(PartOfKinds):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        if found := self.settings.incomplete():
-            raise ValueError(found)
+        self.settings.check_complete()
         return self
 
     @property
@@ -177,7 +175,7 @@ class Direction(Part):
         "for it.",
         example=[{"at": "5 s", "delay": "300 ms"}],
     )
-    jitter: PositiveDuration | None = key(
+    jitter: Duration | None = key(
         None,
         says="Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake "
         "each other.",
@@ -212,9 +210,7 @@ class LinkStep(Part):
     def _is_one_change(self) -> Self:
         given = self._changes
         if len(given) != 1:
-            raise ValueError(
-                f"found {' and '.join(given) or 'no change'}; expected exactly one of {', '.join(CHANGES)}"
-            )
+            raise UnfitError(" and ".join(given) or "no change", f"exactly one of {', '.join(CHANGES)}")
         return self
 
     @property
@@ -258,10 +254,17 @@ class RunStep(Part):
         says="Whether the cell waits for the command; programs that it leaves running end with the cell.",
         example=False,
     )
+    expect: int = key(
+        0,
+        says="Exit code of a required command; a cell in which it ends with another one counts as incomplete.",
+        least=0,
+        most=255,
+        example=1,
+    )
 
     def plan(self, network: NetworkPlan, draw: Draw) -> planned.RunStep:
         """Its part of the plan."""
-        return planned_from(planned.RunStep, self, t_ns=self.at, do="run")
+        return planned_from(planned.RunStep, self, t_ns=self.at, do="run", expect=self.expect or None)
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
@@ -373,7 +376,7 @@ class RouterSettings(Part):
         says="Which ones: of the lowest precedence the oldest or the newest, or the newest of all.",
         example="newest",
     )
-    default_precedence: int = key(0, says="Precedence of packets that name none.", least=0, most=15, example=5)
+    default_precedence: Precedence = key(0, says="Precedence of packets that name none.", example=5)
     sp: dict[Name, Literal["required", "accepted", "none"]] = key(
         {},
         says="From interfaces (`lan`, or a serial link) to what they carry of SCPS-SP: "
@@ -385,8 +388,8 @@ class RouterSettings(Part):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.queue_purge >= self.queue_limit:
-            raise ValueError(
-                f"found queue_purge {self.queue_purge} and queue_limit {self.queue_limit}; expected less than the limit"
+            raise UnfitError(
+                f"queue_purge {self.queue_purge} and queue_limit {self.queue_limit}", "less than the limit"
             )
         return self
 
@@ -408,12 +411,11 @@ class Check(Part):
     @model_validator(mode="after")
     def _has_bound(self) -> Self:
         if self.at_least is None and self.at_most is None:
-            raise ValueError("found no bound; expected at_least, at_most or both")
+            raise UnfitError("no bound", "at_least, at_most or both")
         for bound in (self.at_least, self.at_most):
             if isinstance(bound, str) and not any(_reads(kind, bound) for kind in units.KINDS):
-                raise ValueError(
-                    f'found the bound "{bound}"; expected a number, or a quantity such as '
-                    f"{', '.join(units.EXAMPLES.values())}"
+                raise UnfitError(
+                    f'the bound "{bound}"', f"a number, or a quantity such as {', '.join(units.EXAMPLES.values())}"
                 )
         return self
 
@@ -517,10 +519,11 @@ class ScenarioFile(Part):
     )
     probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
     packets: bool = key(
-        False,
+        True,
         says="Whether the lab records every packet of every link, for `scpslab packets`, and a second model of the "
-        "links has to explain each ([plan format](plan-format.md#the-record-of-packets)).",
-        example=True,
+        "links has to explain each ([plan format](plan-format.md#the-record-of-packets)). Without, nothing else "
+        "changes.",
+        example=False,
     )
     events: tuple[Event, ...] | None = key(
         None,

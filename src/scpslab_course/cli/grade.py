@@ -22,8 +22,7 @@ from scpslab_course.course.workspace import write_new
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format, line, several
 from scpslab_course.grading.grade import Grade, Marks, Status, file_names
-from scpslab_course.grading.leaderboard import write_leaderboard
-from scpslab_course.grading.review import review_folder, write_review
+from scpslab_course.grading.review import review_folder, write_leaderboard, write_review
 
 OTHER_FOLDER = "Choose another name."
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."

@@ -249,7 +249,7 @@ def lines_of(content: bytes, variant: Variant) -> tuple[list[Line], list[Concern
     try:
         return read_log(content, variant.digest), []
     except LogError as error:
-        is_chain = "line 1:" in str(error) and content.startswith(b"{")
+        is_chain = error.line == 1 and content.startswith(b"{")
         return [], [Concern(Code.REPLAYED_LOG if is_chain else Code.BROKEN_LOG, f"{error}")]
 
 

@@ -14,6 +14,7 @@ from scpslab.analysis.figures.canvas import COLOURS
 from scpslab.analysis.figures.plots import over_time
 from scpslab.analysis.figures.source import flow_at
 from scpslab.analysis.run import open_cell
+from tests.runs import write_record
 
 from scpslab.kinds.probes.losses.plan import Losses
 from scpslab.kinds.probes.tcp_info.plan import TcpInfo
@@ -41,12 +42,12 @@ def with_records(run_dir: Path, name: str) -> Path:
         {"t_s": t_s, "cwnd_segments": cwnd, "ssthresh_segments": ssthresh, **ends}
         for t_s, cwnd, ssthresh in ((2.0, 4, 2147483647), (3.0, 10, 2147483647), (4.0, 5, 5))
     ]
-    (folder / "records" / "tcp-ws1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in samples))
+    write_record(folder, "tcp-ws1", samples)
     losses = [
         {"t_s": 2.5, "ordinal": 9, "wire_bytes": 1456, "verdict": "corrupt"},
         {"t_s": 3.5, "ordinal": 20, "wire_bytes": 1456, "verdict": "queue"},
     ]
-    (folder / "records" / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in losses))
+    write_record(folder, "log", losses)
     return folder
 
 

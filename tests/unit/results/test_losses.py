@@ -19,6 +19,7 @@ from scpslab import plan as plans
 from scpslab.analysis.lost_packets import Losses, find_losses, report, resends
 from scpslab.analysis.run import open_cell
 from scpslab.plan.links import CORRUPT, QUEUE
+from tests.runs import write_manifest, write_record
 
 from scpslab.kinds.probes.losses.plan import Losses as LossProbe
 
@@ -42,11 +43,6 @@ def lines_of(cell: Path, record: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (cell / "records" / f"{record}.jsonl").read_text().splitlines()]
 
 
-def write_lines(cell: Path, record: str, lines: list[dict[str, Any]]) -> None:
-    """Writes a record of a cell."""
-    (cell / "records" / f"{record}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-
 def with_probes(cell: Path, change: Callable[[list[Any]], list[Any]]) -> None:
     """Changes the probes of a cell's plan, which come without the one of the verdict log."""
     plan = plans.parse((cell / "plan.json").read_bytes())
@@ -60,7 +56,7 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
     run_dir = tmp_path / "fig04-golden-0003"
     transfer = synthetic.simulate(60_000, MSS, {*CORRUPTED, *DROPPED})
     folder: Path = synthetic.write_cell(run_dir, {"stack": "reno", "ber": "1e-05"}, 1, transfer)
-    (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "fig04-golden", "status": "completed"}))
+    write_manifest(run_dir, "fig04-golden")
     with_probes(folder, lambda probes: [*probes, LossProbe(name=LOG, link="hop", direction="forward")])
 
     sent = client_packets(transfer)
@@ -77,13 +73,13 @@ def cell(tmp_path: Path, synthetic: ModuleType) -> Path:
         counted = at + 1 if cause == QUEUE else at + 1 - dropped_before
         seen = {"t_s": sent[at][0] + 0.27, "ordinal": counted, "wire_bytes": sizes[at]}
         lines.append(seen | {"verdict": cause, "bit_errors": int(cause == CORRUPT)})
-    write_lines(folder, LOG, lines)
+    write_record(folder, LOG, lines)
     accounts = lines_of(folder, "accounting")
     for account in accounts:
         if (account["link"], account["direction"]) == ("hop", "forward"):
             account |= {"offered_packets": len(sent), "offered_bytes": sum(sizes)}
             account |= {"queue_packets": len(DROPPED), "corrupt_packets": len(CORRUPTED)}
-    write_lines(folder, "accounting", accounts)
+    write_record(folder, "accounting", accounts)
     return folder
 
 
@@ -128,13 +124,13 @@ def test_the_frame_and_the_repair_are_those_of_the_capture(cell):
 def more_offered(cell: Path) -> None:
     """The account has a packet more than the capture."""
     lines = lines_of(cell, "accounting")
-    write_lines(cell, "accounting", [line | {"offered_packets": line["offered_packets"] + 1} for line in lines])
+    write_record(cell, "accounting", [line | {"offered_packets": line["offered_packets"] + 1} for line in lines])
 
 
 def another_size(cell: Path) -> None:
     """The log has a byte less than the capture."""
     first, *others = lines_of(cell, LOG)
-    write_lines(cell, LOG, [first | {"wire_bytes": first["wire_bytes"] - 1}, *others])
+    write_record(cell, LOG, [first | {"wire_bytes": first["wire_bytes"] - 1}, *others])
 
 
 @pytest.mark.parametrize("change", [more_offered, another_size])
@@ -142,7 +138,7 @@ def test_a_capture_that_does_not_agree_with_account_or_log_names_nothing(cell, c
     change(cell)
     found = found_in(cell)
     assert [(lost.frame, lost.repair) for lost in found.lost] == [(None, "unknown")] * 3
-    assert change is another_size or "Add a capture without filter" in " ".join(found.notes)
+    assert change is another_size or "scpslab packets lists every packet" in " ".join(found.notes)
 
 
 def test_a_capture_cut_short_is_told(cell):
@@ -230,10 +226,6 @@ def packet_blocks(content: bytes) -> list[Any]:
     return found
 
 
-def test_a_cell_must_be_chosen_among_several(scpslab, run_dir):
-    assert "found 12 cells and no --cell" in scpslab("losses", run_dir)[2]
-
-
 def test_several_captures_are_a_file_each(scpslab, cell, tmp_path):
     run, out = cell.parents[1], tmp_path / "lost.pcapng"
     first, second = sorted(path.stem for path in (cell / "captures").iterdir())
@@ -244,7 +236,6 @@ def test_several_captures_are_a_file_each(scpslab, cell, tmp_path):
     for file, name in zip(files, (first, second), strict=True):
         assert len(packet_blocks(file.read_bytes())) == len(frames_of(cell / "captures" / f"{name}.pcap"))
     assert not out.exists()
-    assert "found no such capture" in scpslab("losses", run, "--pcapng", out, "--capture", first, "--capture", "ws9")[2]
 
 
 def test_the_losses_of_several_runs_are_one_table_that_says_whose_each_is(scpslab, cell, tmp_path):
@@ -261,18 +252,14 @@ def test_the_losses_of_several_runs_are_one_table_that_says_whose_each_is(scpsla
     fields = json.loads(scpslab("losses", one, another, "--format", "json")[1])
     assert [each["run"] for each in fields["cells"]] == [one.name, "another-0001"]
     assert f"2 cells: {2 * len(alone)} lost packets" in scpslab("losses", one, another)[1]
-    assert "--pcapng: found 2 cells" in scpslab("losses", one, another, "--pcapng", tmp_path / "x")[2]
 
 
-def test_a_pattern_chooses_cells_and_each_name_must_be_there(scpslab, run_dir):
+def test_a_pattern_chooses_cells(scpslab, run_dir):
     code, out, _ = scpslab("losses", run_dir, "--cell", "stack=*,ber=0,*", "--format", "json")
     assert code == 0
     ids = [cell["cell"] for cell in json.loads(out)["cells"]]
     assert len(ids) == 4
     assert all(",ber=0," in name for name in ids)
-    code, _, err = scpslab("losses", run_dir, "--cell", "stack=*,ber=0,*", "--cell", "nonsense*")
-    assert code == 2
-    assert '--cell "nonsense*": found no such cell' in err
 
 
 def causes(segments: list[int], lost: dict[int, str]) -> list[str]:

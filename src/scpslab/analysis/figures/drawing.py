@@ -11,11 +11,11 @@ from scpslab.analysis.figures.model_curves import MODELS as CURVES
 from scpslab.analysis.figures.plots import load
 from scpslab.analysis.figures.recipe import RECIPES, Recipe, recipe_files
 from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of
-from scpslab.analysis.traces import time_sequence
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.folders import own_folder
 from scpslab.core.scratch import replace_text
+from scpslab.measure.traces import time_sequence
 from scpslab.runs import RunFolder
 
 XPL = "xpl"
@@ -163,6 +163,6 @@ def _write_xpl(source: Source, folder: Path) -> list[Path]:
     paths = []
     for cell in source.cells(()):
         path = folder / f"time-sequence-{cell.folder.name}.xpl"
-        replace_text(path, time_sequence(flow_at(cell, "source"), label_of(cell)))
+        replace_text(path, time_sequence(flow_at(cell, "source", with_options=True), label_of(cell)))
         paths.append(path)
     return paths

@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from scpslab.core.seeds import BEGAN_AS, stream
-from scpslab.lab.packets import LINE_BYTES
 from scpslab.plan import Plan
 from scpslab.plan import events as planned_events
 from scpslab.plan.cell import CellPlan, Impairment, Limits
@@ -107,7 +106,7 @@ class _Point:
                 probes=tuple(probe.plan(network) for probe in self.model.probes),
                 services=_services(Site(self.model, cell.surveyed.network, setting, self._np)),
                 events=_events(cell, network),
-                packets=_lines(network) if self.model.packets else None,
+                packets=self.model.packets or None,
             ),
         )
 
@@ -122,11 +121,6 @@ def _services(site: Site) -> tuple[Daemon, ...]:
         *own,
         *(service.plan(replace(site, number=number)) for number, service in given),
     )
-
-
-def _lines(network: NetworkPlan) -> int:
-    """How many lines the record of packets has: as many as fit into a tenth of the guest's memory, a power of two."""
-    return int(1 << ((network.memory_mib << 20) // 10 // LINE_BYTES).bit_length() - 1)
 
 
 def _limits(limits: model.Limits) -> Limits:

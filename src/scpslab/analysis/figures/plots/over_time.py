@@ -13,7 +13,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scpslab.analysis.capture import Floats, Ints
 from scpslab.analysis.figures.canvas import COLOURS, MUTED, colour, line_style, new_stack
 from scpslab.analysis.figures.plots.traces import BIN, KILO, MEGA, BinWidth, rate_in_bins
 from scpslab.analysis.figures.recipe import AxisStyle, CellRecipe
@@ -30,11 +29,12 @@ from scpslab.analysis.figures.words import words
 from scpslab.analysis.lost_packets import Lost, find_losses
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, queue_samples
 from scpslab.analysis.run import RunCell
-from scpslab.analysis.traces import Flow, flight_bytes, round_trips
 from scpslab.analysis.viewpoints import bottleneck
 from scpslab.core import units
 from scpslab.core.strict_json import JsonObject, number
 from scpslab.documents import key
+from scpslab.measure.connections import Floats
+from scpslab.measure.traces import flight_bytes, new_bytes, round_trips
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class OverTime(CellRecipe):
             has_threshold = any(len(history.series["ssthresh"][0]) for history in histories)
             sentences.append(f"Thin: flight{'; dotted: ssthresh' if has_threshold else ''}.")
         if any(history.has(ROUND_TRIP) and not history.is_round_trip_smoothed for history in histories):
-            sentences.append("Round trips: single samples from the capture at the source.")
+            sentences.append("Round trips: single samples of packets at the source.")
         if rates := sorted({history.link_bps for history in histories if history.link_bps}):
             sentences.append(f"Link rate: {', '.join(units.text('rate', rate) for rate in rates)}.")
         if hops := sorted({history.hop for history in histories if history.has(DEPTH)}):
@@ -304,21 +304,6 @@ def _column(lines: Iterable[JsonObject], name: str, factor: float | None, start_
     ]
     table = np.array(samples, dtype=np.float64).reshape(-1, 2)
     return table[:, 0], table[:, 1]
-
-
-def new_bytes(flow: Flow) -> Ints:
-    """For each data packet, its bytes that no earlier packet had: int64[n].
-
-    At the sink a retransmission that fills a hole is new.
-    """
-    edges = np.unique(np.concatenate([flow.seq, flow.end]))
-    width, is_seen = np.diff(edges), np.zeros(max(len(edges) - 1, 0), dtype=np.bool_)
-    fresh = np.zeros(len(flow.seq), dtype=np.int64)
-    bounds = zip(np.searchsorted(edges, flow.seq).tolist(), np.searchsorted(edges, flow.end).tolist(), strict=True)
-    for index, (low, high) in enumerate(bounds):
-        fresh[index] = int(width[low:high][~is_seen[low:high]].sum())
-        is_seen[low:high] = True
-    return fresh
 
 
 def _losses(

@@ -22,7 +22,7 @@ from scpslab.core.folders import instead_of_a_file
 from scpslab.core.names import shown
 from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import key
-from scpslab.scenario.errors import LONGEST_MAP_BITS, MODELS, ErrorModel, bits_at
+from scpslab.scenario.errors import LONGEST_MAP_BITS, ErrorModel, bits_at
 
 from scpslab.kinds.errors.vector_file.plan import VectorFile
 
@@ -46,7 +46,7 @@ GAP = re.compile(rb"[0-9]{1,30}")
 _RUNS: list[tuple[Collection[VectorFile], Mapping[str, bytes]]] = []
 
 
-class VectorFileModel(ErrorModel):
+class VectorFileModel(ErrorModel, kind="vector-file"):
     """A stored error vector."""
 
     file: str | None = key(
@@ -62,11 +62,10 @@ class VectorFileModel(ErrorModel):
         """Nothing is drawn."""
         return ()
 
-    def incomplete(self) -> str | None:
-        """No file."""
-        if self.file is not None:
-            return None
-        return "found the model vector-file without a file; expected file, the name of an error vector"
+    def check_complete(self) -> None:
+        """Refuses a model without a file."""
+        if self.file is None:
+            raise UnfitError("the model vector-file without a file", "file, the name of an error vector")
 
     def misfit(self, folder: Path) -> Problem | None:
         """A file that is not there, is not in the scenario's folder, or is no error vector."""
@@ -155,9 +154,6 @@ class VectorFileModel(ErrorModel):
                 "Use a shorter vector."
             )
         return bits_at(gaps, int(total))
-
-
-MODELS.register("vector-file", VectorFileModel)
 
 
 def _is_within(name: str) -> bool:

@@ -5,23 +5,19 @@ so.
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.lab.loop import SECOND_NS, Loop
-from scpslab.lab.services import KINDS, Service, listens
+from scpslab.lab.records import LOG_BYTES, keep_end
+from scpslab.lab.services import Service, listens
 
 from scpslab.kinds.services.command.plan import CommandService
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
 
-# What a program prints is kept in the guest's memory.
-LOG_LIMIT_BYTES = 1 << 20
-LEFT_OUT = b"\n(the rest is left out)\n"
 
-
-class Command(Service):
+class Command(Service, kind="command"):
     """`sh -c COMMAND`. Without a word about when it is ready, it is ready once it runs."""
 
     what = "the command"
@@ -31,17 +27,15 @@ class Command(Service):
         super().__init__(plan.name, plan.node, network, loop)
         self.plan, self.start_limit_ns = plan, plan.timeout_ns
         self._question: subprocess.Popen[bytes] | None = None
-        self._room = LOG_LIMIT_BYTES
 
     def argv(self) -> list[str]:
         """The shell and its command."""
         return ["sh", "-c", self.plan.command]
 
     def launch(self) -> None:
-        """Starts the program; all that it prints goes to its log, as long as there is room."""
+        """Starts the program; all that it prints goes to its log, of which the end is kept."""
         self.log.write_bytes(b"")
         self.process = self._popen(subprocess.PIPE, subprocess.STDOUT)
-        assert self.process.stdout is not None
         self.loop.on_data(self.process.stdout, self._note)
         self.loop.on_exit(self.process, self._ended)
 
@@ -56,9 +50,10 @@ class Command(Service):
     def _says_yes(self, command: str) -> bool:
         if self._question is None:
             nothing = subprocess.DEVNULL
-            self._question = self.network.node(self.node).start(
-                ["sh", "-c", command], stdin=nothing, stdout=nothing, stderr=nothing, cwd="/tmp"
-            )
+            with self.network.owners.owning(self.name):
+                self._question = self.network.node(self.node).start(
+                    ["sh", "-c", command], stdin=nothing, stdout=nothing, stderr=nothing, cwd="/tmp"
+                )
             return False
         answer = self._question.poll()
         if answer is not None:
@@ -72,11 +67,9 @@ class Command(Service):
             self._question.kill()
 
     def _note(self, data: bytes) -> None:
-        if self._room:
-            kept = data[: self._room]
-            self._room -= len(kept)
-            with Path(self.log).open("ab") as log:
-                log.write(kept if self._room else kept + LEFT_OUT)
-
-
-KINDS.register("command", Command)
+        with self.log.open("ab") as log:
+            log.write(data)
+            size = log.tell()
+        # It is in the guest's memory.
+        if size > 2 * LOG_BYTES:
+            keep_end(self.log)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads import KINDS, ToolOptions, Workload
+from scpslab.lab.workloads import ToolOptions, Workload
 
 from scpslab.kinds.workloads.background import plan as planned
 
 
-class Background(Workload[planned.Background]):
+class Background(Workload[planned.Background], kind="background"):
     """Runs until the last required workload is over."""
 
     def prepare(self) -> None:
@@ -51,6 +51,3 @@ class Background(Workload[planned.Background]):
         if 0 < code < 128:
             self.fail(f"exit code {code} of the generator or its sink; see logs/")
         self.finish("completed")
-
-
-KINDS.register("background", Background)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Count
-from scpslab.scenario.errors import MODELS, ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.every_nth import plan as in_plans
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scpslab.scenario.errors import GapVector
 
 
-class EveryNthModel(ErrorModel):
+class EveryNthModel(ErrorModel, kind="every-nth"):
     """Even gaps."""
 
     every_bits: Count | None = key(
@@ -32,6 +32,3 @@ class EveryNthModel(ErrorModel):
         import numpy as np
 
         return np.full(n, settings.every_bits, dtype=np.uint64)
-
-
-MODELS.register("every-nth", EveryNthModel)

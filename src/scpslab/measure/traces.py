@@ -1,6 +1,6 @@
 """Series over time from one connection: data, acknowledgements, flight, round trips, rates (apparatus M-05 to M-08).
 
-Everything here is arithmetic on arrays; files are read in capture.py, pictures are drawn in scpslab.analysis.figures.
+Everything here is arithmetic on arrays; files are read elsewhere, pictures are drawn in scpslab.analysis.figures.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from scpslab.analysis.capture import ACK, FIN, SYN, Bools, Connection, Floats, Ints
+from scpslab.measure.connections import ACK, FIN, SYN, Bools, Connection, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Flow:
 
     Data packets, n of them: `t_s` float64[n], `seq` and `end` int64[n] (the bytes [seq, end)), `is_repeated` bool[n]:
     bytes below the highest one already seen, which at the sender's side means a retransmission. Acknowledgements, m of
-    them: `ack_t_s` float64[m], `ack` int64[m] (bytes that arrived, without FIN), `window_bytes` int64[m]. `order`
-    int64[n + m] puts both in capture order: data packet i is i, acknowledgement j is n + j. SACK blocks, k of them:
-    `sack_t_s` float64[k], `sack_left`, `sack_right` int64[k].
+    them: `ack_t_s` float64[m], `ack` int64[m] (bytes that arrived, without FIN), `window_bytes` int64[m], whose scale
+    may not be known. `order` int64[n + m] puts both in capture order: data packet i is i, acknowledgement j is n + j.
+    SACK blocks, k of them: `sack_t_s` float64[k], `sack_left`, `sack_right` int64[k].
     """
 
     t_s: Floats
@@ -31,6 +31,7 @@ class Flow:
     ack_t_s: Floats
     ack: Ints
     window_bytes: Ints
+    is_window_known: bool
     order: Ints
     sack_t_s: Floats
     sack_left: Ints
@@ -65,6 +66,7 @@ def flow_of(connection: Connection, *, from_client: bool = True) -> Flow:
         ack_t_s=connection.t_s[acks],
         ack=ack,
         window_bytes=connection.window_bytes[acks],
+        is_window_known=connection.is_window_scale_known,
         order=np.argsort(np.concatenate([data, acks]), kind="stable"),
         sack_t_s=connection.t_s[connection.sack_packet[sacks]],
         sack_left=connection.sack_left[sacks],
@@ -111,7 +113,10 @@ def round_trips(flow: Flow) -> tuple[Floats, Floats]:
     last = np.maximum(np.searchsorted(starts, flow.end[flow.is_repeated], side="left"), first)
     # Every packet sent again spoils the fresh ones from its first to before its last.
     spoiling = np.bincount(first, minlength=len(fresh) + 1) - np.bincount(last, minlength=len(fresh) + 1)
-    spoiled_before = np.concatenate([[0], np.cumsum(np.cumsum(spoiling) > 0)])
+    spoiled = np.cumsum(spoiling)[:-1] > 0
+    # So does what the sender's own queue dropped before it was seen: an acknowledgement waits for it.
+    spoiled[1:] |= starts[1:] > ends[:-1]
+    spoiled_before = np.concatenate([[0], np.cumsum(spoiled)])
     highest = np.maximum.accumulate(flow.ack)
     previous = np.concatenate([[0], highest[:-1]])
     covered = np.searchsorted(ends, flow.ack, side="right")
@@ -125,6 +130,39 @@ def round_trips(flow: Flow) -> tuple[Floats, Floats]:
     rtt_s = flow.ack_t_s[at] - sent_s[covered[at] - 1]
     possible = rtt_s >= 0
     return flow.ack_t_s[at][possible], rtt_s[possible]
+
+
+def held(t_s: Floats, value: Floats, at_s: Floats) -> Floats:
+    """What a series that changes at `t_s` is at other times; 0 before the first change."""
+    return np.concatenate([[0.0], value])[np.searchsorted(t_s, at_s, side="right")]
+
+
+def time_average(t_s: Floats, value: Floats, from_s: float, to_s: float) -> float:
+    """The mean over a span of time of a series that changes at `t_s`, and is 0 before."""
+    edges = np.clip(t_s, from_s, to_s)
+    return float((value * np.diff(edges, append=to_s)).sum()) / (to_s - from_s)
+
+
+def new_bytes(flow: Flow) -> Ints:
+    """For each data packet, its bytes that no earlier packet had: int64[n].
+
+    At the sink a retransmission that fills a hole is new.
+    """
+    edges = np.unique(np.concatenate([flow.seq, flow.end]))
+    low, high = np.searchsorted(edges, flow.seq), np.searchsorted(edges, flow.end)
+    packet, piece = pieces(low, high)
+    first = np.full(max(len(edges) - 1, 0), len(flow.seq), dtype=np.int64)
+    np.minimum.at(first, piece, packet)
+    is_new = first[piece] == packet
+    width = np.diff(edges)[piece[is_new]]
+    return np.bincount(packet[is_new], weights=width, minlength=len(flow.seq)).astype(np.int64)
+
+
+def pieces(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """From ranges of numbers to each number in them: the range's index, and the number."""
+    lengths = high - low
+    index = np.repeat(np.arange(len(low)), lengths)
+    return index, np.arange(len(index)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + low[index]
 
 
 def queue_estimate(flow: Flow, rate_bps: float) -> tuple[Floats, Floats]:
@@ -159,7 +197,7 @@ def time_sequence(flow: Flow, title: str) -> str:
     acks = list(zip(flow.ack_t_s.tolist(), flow.ack.tolist(), (flow.ack + flow.window_bytes).tolist(), strict=True))
     for before, after in pairwise(acks):
         acked = _stair("green", before[0], before[1], after[0], after[1])
-        window = _stair("yellow", before[0], before[2], after[0], after[2])
+        window = _stair("yellow", before[0], before[2], after[0], after[2]) if flow.is_window_known else []
         events.append((after[0], 0, [*acked, *window]))
     for t_s, left, right in zip(flow.sack_t_s.tolist(), flow.sack_left.tolist(), flow.sack_right.tolist(), strict=True):
         events.append((t_s, 2, ["purple", f"line {t_s:.6f} {left} {t_s:.6f} {right}"]))
