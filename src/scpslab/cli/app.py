@@ -34,6 +34,7 @@ GROUPS = {
         "plan": ("scpslab.cli.plan", "Show what a run would do: its cells, a plan, paths, or the cost."),
         "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
         "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
+        "profile": ("scpslab.cli.profile", "Read, explain, draw and write profiles: what links do over time."),
         "mn": ("scpslab.cli.mn", "Run your own Mininet script in virtual time."),
     },
     "Results": {
