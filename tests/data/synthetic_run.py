@@ -12,6 +12,7 @@ import json
 import random
 import socket
 import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -193,9 +194,14 @@ def frame(packet: dpkt.tcp.TCP, from_client: bool) -> bytes:
     """An Ethernet frame as it is on the LAN."""
     near, far = (CLIENT, SERVER) if from_client else (SERVER, CLIENT)
     ip = dpkt.ip.IP(src=socket.inet_aton(near[0]), dst=socket.inet_aton(far[0]), p=dpkt.ip.IP_PROTO_TCP, data=packet)
-    ip.len = 20 + len(bytes(packet))
+    ip.len, ip.id = 20 + len(bytes(packet)), _ip_id(packet)
     macs = (SERVER_MAC, CLIENT_MAC) if from_client else (CLIENT_MAC, SERVER_MAC)
     return bytes(dpkt.ethernet.Ethernet(dst=macs[0], src=macs[1], type=dpkt.ethernet.ETH_TYPE_IP, data=ip))
+
+
+def _ip_id(packet: dpkt.tcp.TCP) -> int:
+    """No two packets of a transfer have the same: each has time stamps of its own."""
+    return zlib.crc32(b"%d %d %d " % (packet.seq, packet.ack, packet.flags) + bytes(packet.opts)) & 0xFFFF
 
 
 def write_capture(
@@ -290,7 +296,7 @@ def recorded(planned: Plan, transfer: Transfer) -> list[Packets]:
         for hop in way:
             is_hop = hop.link.name == "hop"
             lines = []
-            for number, (t_s, packet) in enumerate(sent):
+            for t_s, packet in sent:
                 end_s = arrived.get(id(packet))
                 if is_there and end_s is None:
                     continue
@@ -302,7 +308,7 @@ def recorded(planned: Plan, transfer: Transfer) -> list[Packets]:
                         arrived=_ns(t_s + 0.1 if end_s is None else end_s if is_hop or is_there else t_s),
                         fate="corrupt" if is_hop and end_s is None else "delivered",
                         wire=header + len(packet.data) + hop.direction.overhead_bytes,
-                        id_=number,
+                        id_=_ip_id(packet),
                         payload=len(packet.data),
                         sequence=packet.seq,
                         acknowledgement=packet.ack,

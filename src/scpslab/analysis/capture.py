@@ -53,13 +53,11 @@ class PacketRecords:
 
 @dataclass(frozen=True)
 class IpHeaders:
-    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1), `start`
-    the header's place in the file.
-    """
+    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1)."""
 
     record: Ints
-    start: Ints
     ip_bytes: Ints
+    id_: Ints
     protocol: Ints
     source: Ints
     destination: Ints
@@ -170,8 +168,8 @@ def read_ip_headers(records: PacketRecords) -> IpHeaders:
     network = network[chosen]
     return IpHeaders(
         record=chosen,
-        start=network,
         ip_bytes=octets.u16(network + 2),
+        id_=octets.u16(network + 4),
         protocol=octets.u8(network + 9),
         source=octets.u32(network + 12),
         destination=octets.u32(network + 16),

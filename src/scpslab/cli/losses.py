@@ -58,8 +58,7 @@ def losses(
 
     Each line has the time, the cause, the place (link, direction, queue or arrival), the segment (flow, sequence
     number, payload bytes), its frame number in a capture, and the time at which the sender sent the bytes again in a
-    packet that arrived. The cell needs a probe of kind losses for the direction and a capture without filter on the
-    sending side, or captures on both sides.
+    packet that arrived. Frame numbers need a capture that saw the packet before its loss.
 
     Examples: scpslab losses last --cell "stack=cubic,ber=1e-06,r1" · scpslab losses last --cell "stack=cubic,*"
     --format csv > losses.csv · scpslab losses last --cell r1 --pcapng lost.pcapng --capture h1,h2

@@ -93,7 +93,7 @@ def wire_ns(packets: Packets) -> Ints:
 
 def _part(packets: Packets, way: Direction, mask: Bools, t_ns: Ints) -> dict[str, Ints]:
     """Columns of Seen for some packets of a direction."""
-    ends = np.array([_numbers(flow) for flow in packets.flows], np.int64).reshape(-1, 5)
+    ends = np.array([numbers_of(flow) for flow in packets.flows], np.int64).reshape(-1, 5)
     protocol = ends[packets.flow, 0] if len(packets) else NO_INTS
     is_tcp = packets.is_tcp
     rows = np.flatnonzero(mask & (is_tcp | (protocol == UDP)))
@@ -116,12 +116,13 @@ def _part(packets: Packets, way: Direction, mask: Bools, t_ns: Ints) -> dict[str
 
 
 @cache
-def _numbers(flow: Flow) -> tuple[int, int, int, int, int]:
-    """A flow's protocol, addresses and ports; a protocol of 0 for what is not read: IPv6, and others than these."""
-    if ":" in flow.from_ip or flow.protocol not in (*TCP_HEADERS, UDP):
+def numbers_of(flow: Flow) -> tuple[int, int, int, int, int]:
+    """A flow's protocol, addresses and ports, which TCP and UDP alone have; zeros for IPv6, which is not read."""
+    if ":" in flow.from_ip:
         return 0, 0, 0, 0, 0
     near, far = (int(ipaddress.IPv4Address(address)) for address in (flow.from_ip, flow.to_ip))
-    return flow.protocol, near, flow.from_port, far, flow.to_port
+    ports = (flow.from_port, flow.to_port) if flow.protocol in (*TCP_HEADERS, UDP) else (0, 0)
+    return flow.protocol, near, ports[0], far, ports[1]
 
 
 def _nothing() -> dict[str, Ints]:

@@ -127,7 +127,7 @@ def for_formulas(folder: Path, rows: Sequence[Row]) -> list[Row]:
     students.
     """
     opened = open_run(folder)
-    columns = {cell.id: resend_columns(cell, opened.id) for cell in opened.cells}
+    columns = {cell.id: resend_columns(cell) for cell in opened.cells}
     every = dict.fromkeys(column for one in columns.values() for column in one)
     return [{**row, **dict.fromkeys(every, ""), **columns.get(row["cell"], {})} for row in rows]
 

@@ -26,7 +26,7 @@ from scpslab.analysis.figures.source import (
     transfer_of,
 )
 from scpslab.analysis.figures.words import words
-from scpslab.analysis.lost_packets import Lost, find_losses
+from scpslab.analysis.lost_packets import find_losses
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, queue_samples
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.viewpoints import bottleneck
@@ -34,6 +34,7 @@ from scpslab.core import units
 from scpslab.core.strict_json import JsonObject, number
 from scpslab.documents import key
 from scpslab.measure.connections import Floats
+from scpslab.measure.losses import Lost
 from scpslab.measure.traces import flight_bytes, new_bytes, round_trips
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 
@@ -56,8 +57,8 @@ CAUSE_HEIGHT = 0.22  # a row of marks in the panel of losses, as a share of a pa
 ROW_LETTERS = 12  # of a row's direction and flow, beside the panel
 MOST_RATIO = 4.0  # of the durations of cells that share an axis without being asked for
 TRANSFER_TIME = "transfer_s"
-NO_LOG = "Without a verdict log, only those losses are shown that a queue probe counted, whatever their flow."
-# Whose packets a row of losses shows; the last where no capture tells.
+NO_RECORD = "Without a record of packets, only those losses are shown that a queue probe counted, whatever their flow."
+# Whose packets a row of losses shows; the last where nothing tells.
 OWN, OTHERS, ALL = FLOWS = ("its own", "other flows", "all flows")
 # The link rate is drawn where some throughput comes up to this share of it: else it would flatten the curves.
 SHOWN_RATE = 0.3
@@ -174,14 +175,13 @@ class _Row:
     link: str
     direction: str
     flow: int  # place in FLOWS
-    cause: int  # place in CAUSES, behind them for a cause that captures do not tell apart
+    cause: int  # place in CAUSES
     word: str
 
     @classmethod
     def of(cls, cause: str, place: tuple[str, str], flow: str, drawn: tuple[str, str]) -> _Row:
         """The row of losses by a cause at a link and direction; `drawn`: those of the drawn queue."""
-        rank = CAUSES.index(cause) if cause in CAUSES else len(CAUSES)
-        return cls(place != drawn, *place, FLOWS.index(flow), rank, cause)
+        return cls(place != drawn, *place, FLOWS.index(flow), CAUSES.index(cause), cause)
 
     @property
     def label(self) -> str:
@@ -309,10 +309,10 @@ def _column(lines: Iterable[JsonObject], name: str, factor: float | None, start_
 def _losses(
     cell: RunCell, drawn: tuple[str, str], start_s: float, dropped_s: Floats
 ) -> tuple[dict[_Row, Floats], Sequence[str]]:
-    """Times of losses, and what a reader must know of these; without a log those of the drawn queue's drops."""
-    if not any(probe.logged_direction for probe in cell.plan.cell.probes):
+    """Times of losses, and what a reader must know of these; without a record those of the drawn queue's drops."""
+    if cell.record is None:
         losses = {_Row.of(QUEUE, drawn, ALL, drawn): dropped_s - start_s} if len(dropped_s) else {}
-        return losses, (NO_LOG,)
+        return losses, (NO_RECORD,)
     found, ends = find_losses(cell, ""), _ends(cell)
     times: dict[_Row, list[float]] = {}
     for lost in found.lost:
@@ -322,7 +322,7 @@ def _losses(
 
 
 def _ends(cell: RunCell) -> set[str]:
-    """Both ends of the transfer's connection, as `Lost` writes them; none where no capture has it."""
+    """Both ends of the transfer's connection, as `Lost` writes them; none where it was not seen."""
     for at in ("source", "sink"):
         try:
             connection = connection_at(cell, at)
@@ -333,7 +333,7 @@ def _ends(cell: RunCell) -> set[str]:
 
 
 def _flow_of(lost: Lost, ends: set[str]) -> str:
-    if not lost.capture or not ends or (lost.payload_bytes is None and lost.protocol != "icmp"):
+    if not ends or (lost.payload_bytes is None and lost.protocol != "icmp"):
         return ALL
     return OWN if {lost.source, lost.destination} == ends else OTHERS
 
@@ -388,6 +388,6 @@ def _on_losses(histories: Sequence[_History]) -> list[str]:
         for (link, direction, flow), counts in places.items()
     ]
     notes = dict.fromkeys(
-        note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_LOG
+        note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_RECORD
     )
     return [f"Lost {'; '.join(counted)}.", *notes] if counted else []
