@@ -45,12 +45,13 @@ ORDER = (
     "engine",
     "analysis",
     "running",
+    "studio",
     "kinds",
     "cli",
 )
 # A kind's folder is in several layers: what a file in it may import is what that layer may.
 LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metrics.py": "analysis"}
-MOST_ARROWS = 52
+MOST_ARROWS = 58
 # Lines of code and files of src (docs/decisions/0035, 0037); whoever removes lowers them, and only a decision page raises
 # them.
 CEILING_LINES, CEILING_FILES = 34_960, 351
