@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def cell_data(cell: RunCell) -> CellData:
     return CellData(meta, columns.packed())
 
 
-def _notes(cell: RunCell, record: Record | None, samples: list[dict[str, object]]) -> Iterator[str]:
+def _notes(cell: RunCell, record: Record | None, samples: list[dict[str, Any]]) -> Iterator[str]:
     if record is None:
         yield NO_RECORD
     yield SAMPLED if samples else NOT_SAMPLED
@@ -95,9 +96,9 @@ def _notes(cell: RunCell, record: Record | None, samples: list[dict[str, object]
         yield f"The cell is {cell.status}{f': {cell.reason}' if cell.reason else ''}."
 
 
-def _nodes(cell: RunCell) -> list[dict[str, object]]:
+def _nodes(cell: RunCell) -> list[dict[str, Any]]:
     at = places(cell.plan)
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
     for node in cell.plan.network.nodes:
         if node.name in at:
             column, row = at[node.name]
@@ -106,7 +107,7 @@ def _nodes(cell: RunCell) -> list[dict[str, object]]:
     return found
 
 
-def _links(cell: RunCell) -> list[dict[str, object]]:
+def _links(cell: RunCell) -> list[dict[str, Any]]:
     return [
         {
             "name": link.name,
@@ -117,7 +118,7 @@ def _links(cell: RunCell) -> list[dict[str, object]]:
     ]
 
 
-def _way(cell: RunCell, link: str, way: Direction | SerialDirection) -> dict[str, object]:
+def _way(cell: RunCell, link: str, way: Direction | SerialDirection) -> dict[str, Any]:
     """A direction by its plan. `rates`: until when (ns; null: for good) and bit/s."""
     errors = cell.plan.cell.errors(link, way.name)
     rates = stretches_of(cell.plan.cell, link, way) if isinstance(way, Direction) else ()
@@ -137,12 +138,12 @@ def _way(cell: RunCell, link: str, way: Direction | SerialDirection) -> dict[str
 
 def _directions(
     cell: RunCell, record: Record, columns: Columns, numbers: list[list[list[int]]]
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     """The packets of each direction, and where they came from. `talks`: of each flow, its conversation and way."""
     directions = list(record.by_place.values())
     came = sources(record, directions, numbers)
     known = [link.name for link in cell.plan.network.all_links]
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
     for place, packets in enumerate(directions):
         link = cell.plan.network.links[known.index(packets.link)]
         before = _Before(directions, numbers, came[place], place)
@@ -225,11 +226,11 @@ def _end_ns(packets: Packets) -> int:
     return max(int(packets.offered_ns.max(initial=0)), int(packets.arrived_ns.max(initial=0)))
 
 
-def _conversation(talk: Conversation) -> dict[str, object]:
+def _conversation(talk: Conversation) -> dict[str, Any]:
     return {**asdict(talk), "data_way": talk.data_way}
 
 
-def _samples(cell: RunCell, talks: list[Conversation], columns: Columns) -> Iterator[dict[str, object]]:
+def _samples(cell: RunCell, talks: list[Conversation], columns: Columns) -> Iterator[dict[str, Any]]:
     """The samples of each connection that a probe saw: ns, bytes and µs."""
     for probe in cell.plan.cell.probes:
         if probe.sampled_node is None:
@@ -282,7 +283,7 @@ def _conversation_of(talks: list[Conversation], local: str, remote: str) -> tupl
     return NO_VALUE, 0
 
 
-def _marks(cell: RunCell) -> Iterator[dict[str, object]]:
+def _marks(cell: RunCell) -> Iterator[dict[str, Any]]:
     """What is told by lines across the plots: phases of the lab, starts of workloads, events of the script."""
     for line in cell.records("lab"):
         name, t_s = text(line, "name"), number(line, "t_s")

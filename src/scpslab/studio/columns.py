@@ -50,7 +50,7 @@ class Columns:
         found: dict[str, list[object]] = {}
         for name, column in columns.items():
             written = _written(column, columns)
-            if column.known is not None:
+            if column.known is not None and column.is_known is not None:
                 written = np.where(column.is_known, column.numbers - column.known, written)
             planes, width = _planes(written)
             found[name] = [column.how, width, self._bytes, int(column.known is not None)]
