@@ -70,7 +70,7 @@ def drawable(name):
         for key, one in assignment.file.variant.items():
             if isinstance(one, Formula):
                 drawn[key] = one.computed(key, drawn)
-        if all(band.holds(value) for band, value in _banded(marking, drawn)):
+        if all(band.includes(value) for band, value in _banded(marking, drawn)):
             found.append(parameters(drawn))
     return found
 
