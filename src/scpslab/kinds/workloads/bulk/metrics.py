@@ -311,7 +311,8 @@ def _growth(flow: traces.Flow, since_s: float, again: Ints) -> Values:
     until_s = float(later[0]) if len(later) else float(flow.t_s.max())
     t_s, flight = traces.flight_bytes(flow)
     inside = (t_s >= since_s + 2) & (t_s <= until_s)
-    if np.count_nonzero(inside) < 3 or until_s - since_s < 4:
+    # Changes that all come in one instant have no slope.
+    if np.count_nonzero(inside) < 3 or until_s - since_s < 4 or not np.ptp(t_s[inside]):
         return {}
     segment = int((flow.end - flow.seq).max())
     return {"window_growth_segments_per_s": float(np.polyfit(t_s[inside], flight[inside] / segment, 1)[0])}
