@@ -88,7 +88,7 @@ def test_packets_take_the_path_that_the_plan_foretells(
     routers = asked(path, draft)
     command = f"ping -n -c 1 -W 4 {path.to_ip} -t"
     steps = [
-        f"  - {{at: {20 + 5 * number} s, node: {source}, command: {command} {number}}}\n"
+        f"  - {{at: {20 + 5 * number} s, node: {source}, command: {command} {number}, expect: 1}}\n"
         for number in range(1, len(routers) + 1)
     ]
     plan = planned(text + ("events:\n" + "".join(steps) if steps else ""))

@@ -69,13 +69,15 @@ def test_red_has_the_thresholds_and_the_probability_of_the_plan_and_drops_early(
     assert number(text, "early") > 0
 
 
-def test_a_red_of_probability_0_has_the_least_that_tc_can_state_and_drops_nothing(shown):
+def test_a_red_of_probability_0_has_the_least_that_tc_can_state_and_drops_next_to_nothing(shown):
     text = shown(discipline="red", settings=RED | {"probability": 0})
 
     assert "qdisc red 11: parent 1:1 limit 1000000b min 10000b max 100000b" in text
     assert number(text, "probability") == pytest.approx(LEAST, rel=1e-3)
     assert 30_000 < number(text, "backlog") < 100_000
-    assert (number(text, "dropped"), number(text, "early"), number(text, "pdrop")) == (0, 0, 0)
+    # Of some 1,200 packets, each with at most LEAST: one of them in a tenth of all cells, three in one of 5,000.
+    assert (number(text, "dropped"), number(text, "pdrop")) == (number(text, "early"), 0)
+    assert number(text, "early") <= 2
 
 
 def test_codel_has_the_times_of_the_plan(shown):
