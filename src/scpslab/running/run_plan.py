@@ -25,7 +25,7 @@ from scpslab.runs import RunFolder
 from scpslab.runs.run import RUNS, VECTORS
 from scpslab.runs.store import Store, stores
 from scpslab.scenario import planning
-from scpslab.scenario.errors import MODELS, VECTOR_RULES
+from scpslab.scenario.errors import MODELS, RULES
 from scpslab.scenario.model import Check
 from scpslab.scenario.topologies import OnDisk
 
@@ -145,7 +145,7 @@ def program() -> dict[str, object]:
     """
     clone = commit()
     of_clone = {"commit": clone.id if clone else None, "changed": clone.changed if clone else None}
-    return {"version": version(), **of_clone, "vectors": VECTOR_RULES}
+    return {"version": version(), **of_clone, "vectors": RULES}
 
 
 def vectors_of(of: Iterable[Plan]) -> dict[tuple[str, str], Errors]:

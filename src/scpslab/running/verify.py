@@ -26,7 +26,6 @@ from scpslab.core.scratch import scratch
 from scpslab.engine import ENGINES
 from scpslab.engine.base import not_promised
 from scpslab.plan import Plan
-from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.schema import shown as shown_value
 from scpslab.running.events import Listener
 from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, vectors_of
@@ -35,7 +34,7 @@ from scpslab.runs import RunFolder
 from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
 from scpslab.runs.run import CELLS, RESOLVED, RESULTS, VECTORS, Manifest, Program
 from scpslab.scenario import planning
-from scpslab.scenario.errors import MODELS, VECTOR_RULES
+from scpslab.scenario.errors import MODELS, RULES
 from scpslab.scenario.recorded import Recorded
 from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
 
@@ -248,21 +247,16 @@ def _one(
         tuple(_not_run(archived)) if not options.trust else (),
         chosen,
         len(archived.plans),
-        other_vectors(archived.manifest.program, run.plans.values()) or not_promised(run.plans.values()),
+        other_rules(archived.manifest.program) or not_promised(run.plans.values()),
     )
 
 
-def other_vectors(program: Program | None, plans: Iterable[Plan]) -> str:
-    """Why a run cannot have the bytes of one of today, if its bit errors were drawn by older rules; "" otherwise."""
-    if program is not None and program.vectors == VECTOR_RULES:
+def other_rules(program: Program | None) -> str:
+    """Why a run cannot have the bytes of one of today, if its scpslab went by other rules; "" otherwise."""
+    if program is not None and program.rules == RULES:
         return ""
-    impairments = (impairment for plan in plans for impairment in plan.cell.impairments)
-    if all(one.errors is None or one.errors.model == NO_MODEL for one in impairments):
-        return ""
-    return (
-        f"made with {shown((program and program.version) or 'an older version')[1:-1]}, whose error vectors began "
-        "elsewhere: run again"
-    )
+    made_with = shown((program and program.version) or "an older version")[1:-1]
+    return f"made with {made_with}, whose cells have other bytes: install that to verify or grade it, or run again"
 
 
 def _not_run(archived: ArchivedRun) -> Iterator[str]:

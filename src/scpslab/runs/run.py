@@ -53,12 +53,14 @@ class CellEntry(TypedDict):
 
 @dataclass(frozen=True)
 class Program:
-    """The scpslab that made a run: its version, its commit and whether files were changed, its rules for vectors."""
+    """The scpslab that made a run: its version, its commit and whether files were changed, the rules of its cells
+    (`vectors` in manifests).
+    """
 
     version: str | None
     commit: str | None
     is_changed: bool
-    vectors: int | None
+    rules: int | None
 
     @classmethod
     def of(cls, fields: JsonObject) -> Self:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from scpslab.scenario.draws import Draws, Floats, GapVector
 
 LONGEST_MAP_BITS = 1 << 28
-# The rules by which errors are drawn, as a number that manifests have. 1, which 0.3.0 did not write: clusters began in
-# the middle of one, Gilbert-Elliott channels in the good state, bit maps with what was left of them. 2: every model
-# begins in its stationary state, a bit map with its first bit. 3: Gilbert-Elliott channels are drawn by spells.
-VECTOR_RULES = 3
+# The rules by which cells are carried out, as a number that manifests have under the name `vectors`: with another one
+# the same plan gives other bytes (docs/moved-bytes.md). 1, which 0.3.0 did not write; 2: error vectors begin in their
+# models' stationary state; 3: Gilbert-Elliott channels are drawn by spells, and all that has moved since 0.4.0.
+RULES = 3
 # A loss may be so many standard deviations from its formula, and a standard deviation so large a share of it.
 MOST_DEVIATIONS, LARGEST_SHARE = 6, 0.1
 # What is rarer happens in no lab; the distances between such errors are cut.

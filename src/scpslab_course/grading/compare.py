@@ -23,7 +23,7 @@ from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
 from scpslab.running import RunOptions, RunPlan, execute
 from scpslab.running.events import Listener
-from scpslab.running.verify import other_vectors, shuffled
+from scpslab.running.verify import other_rules, shuffled
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import ArchivedRun, digests_of
 from scpslab.runs.cell import CAPTURES, PLAN
@@ -164,9 +164,7 @@ def against_rerun(
             continue
         differing = sorted(_differing(run, mine))
         rows = _differing_rows(submitted.get(name, []), mine, run.plans)
-        if (differing or rows) and (
-            said := other_vectors(run.manifest.program, run.plans.values()) or _other_version(run, mine)
-        ):
+        if (differing or rows) and (said := other_rules(run.manifest.program) or _other_version(run, mine)):
             yield Concern(Code.OTHER_VERSION, f"{name}: {said}. {UPDATE}: run again with it")
             continue
         captures = [path for path in differing if CAPTURES in PurePosixPath(path).parts]
