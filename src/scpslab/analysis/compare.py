@@ -151,7 +151,7 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
     by = tuple(options.by) or shared
     asked = tuple(options.metrics)
     chosen = [summarise(run, by, asked).metrics for run in runs]
-    wanted = asked or _independent(name for name in chosen[0] if all(name in run.metrics for run in runs))
+    wanted = asked or _independent(name for name in chosen[0] if all(name in run.names for run in runs))
     names = _names(runs)
     sides = [Side(name, run.rows, plans_of(run)) for name, run in zip(names, runs, strict=True)]
     comparison = _compare(sides, by, [name for name in shared if name not in by], wanted, options)

@@ -151,6 +151,8 @@ def _carry_out(runs: Sequence[RunPlan], options: RunOptions, tell: Listener) -> 
     with ExitStack() as stack:
         engine = stack.enter_context(closing(ENGINES[options.engine](snapshots=options.snapshots)))
         every = [plan for run in runs for plan in run.plans.values()]
+        executor = options.made_executor()
+        executor.check(engine)
         engine.prepare(lambda text, /, *, is_under_way=False: tell(Note(text, is_under_way)), every)
         works: dict[Path, _Work] = {}
         try:
@@ -162,7 +164,7 @@ def _carry_out(runs: Sequence[RunPlan], options: RunOptions, tell: Listener) -> 
             for work in works.values():
                 work.begin()
             with _Cells(list(works.values()), most_bytes) as cells:
-                cells.carry_out(options.made_executor(), engine)
+                cells.carry_out(executor, engine)
         except BaseException as error:
             for work in works.values():
                 work.break_off(error)

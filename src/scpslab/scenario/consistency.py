@@ -45,6 +45,8 @@ FORMER_PARAMETER = re.compile(r"(?:(?:data|ack|sat|phone|trunk|hop|lan)_|(?=fram
 NOW_OF_LINKS = {"rate": "rate", "delay": "delay", "buffer": "queue.limit", "framing": "overhead"}
 SMALLEST_MTU, LARGEST_MTU = 68, 65_535  # RFC 791, and what IPv4's length field holds
 SMALLEST_MEMORY_BYTES, LARGEST_MEMORY_BYTES = 128 << 20, 1 << 40
+# Whose packets may be that are of no workload or service.
+OTHER_OWNERS = ("unknown", "kernel", "lab")
 
 
 def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> Network:
@@ -93,6 +95,7 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
         *_parts(model, network),
         *_links(model, network),
         *_names_twice(model, network),
+        *_names_of_others(model),
         *_workloads(model, surveyed, folder),
         *_scps_addresses(model, surveyed),
         *_too_late(model),
@@ -232,6 +235,19 @@ def _names_twice(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]
     }
     records += [(at, name) for name, at in accounts.items()]
     yield from same_files(records, [(at, name) for at, folder, name in files if folder == "captures"])
+
+
+def _names_of_others(model: ScenarioFile) -> Iterator[Problem]:
+    """Workloads and services that the record of packets would not tell from packets that are nobody's."""
+    of_parts = {
+        "workloads": [workload.name for workload in model.workloads],
+        "services": [service.name for service in model.services],
+    }
+    for part, names in of_parts.items():
+        for index, name in enumerate(names):
+            if name in OTHER_OWNERS:
+                expected = "another name: in the record of packets it stands for those of no workload or service"
+                yield Problem((part, index, "name"), f'"{name}"', expected, "Rename it.")
 
 
 def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterator[Problem]:

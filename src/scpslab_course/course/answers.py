@@ -93,8 +93,8 @@ def interval(given: object, unit: str) -> tuple[float, float]:
     Raises:
         GivenError: no interval, or one that is upside down or not above 0.
     """
-    first, between, second = given.partition(BETWEEN) if isinstance(given, str) else ("", "", "")
-    if not between or BETWEEN in second:
+    first, _, second = given.partition(BETWEEN) if isinstance(given, str) else ("", "", "")
+    if not first.strip() or not second.strip() or BETWEEN in second:
         raise GivenError(f"found {_said(given)}; expected LOW{BETWEEN}HIGH, such as 10{BETWEEN}20 {unit}".rstrip())
     begins, ends = (NUMBER.fullmatch(text.strip()) for text in (first, second))
     if begins is not None and ends is not None and bool(begins[2]) != bool(ends[2]):

@@ -129,7 +129,7 @@ class MetricVsAxis(Recipe):
     def _rows(self, source: Source) -> list[ResultRow]:
         """The rows that the recipe chooses."""
         results = source.results
-        for name, known in ((self.axis, results.axes), (self.metric, results.metrics)):
+        for name, known in ((self.axis, results.axes), (self.metric, results.names)):
             if name not in known:
                 problem = f'found no column "{name}"; expected one of {", ".join(known)}. Correct the recipe.'
                 raise self.error(source, problem)

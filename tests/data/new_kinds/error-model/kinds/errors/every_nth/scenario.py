@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Count
 from scpslab.scenario.errors import ErrorModel
@@ -22,9 +23,10 @@ class EveryNthModel(ErrorModel, kind="every-nth"):
         None, says="every-nth: how many bits there are for one that is wrong.", example=80_000
     )
 
-    def incomplete(self) -> str | None:
+    def check_complete(self) -> None:
         """No distance."""
-        return "found the model every-nth without a distance; expected every_bits" if self.every_bits is None else None
+        if self.every_bits is None:
+            raise UnfitError("the model every-nth without a distance", "every_bits")
 
     @staticmethod
     def gaps(settings: in_plans.EveryNth, n: int, draws: Draws) -> GapVector:
