@@ -59,6 +59,7 @@ GROUPS = {
         "claims": ("scpslab.cli.claims", "Test every finding of the papers against your runs."),
     },
     "Maintenance": {
+        "pack": ("scpslab.cli.pack", "Fetch packages that scenarios name, and list those that are here."),
         "clean": ("scpslab.cli.clean", "Free disk space: remove files that scpslab can make again."),
     },
 }

@@ -25,6 +25,7 @@ NAMES = {
         "background",
         "policy",
         "transport",
+        "program",
     ),
     "services": (
         "np-router",

@@ -236,3 +236,13 @@ def listens(pid: int, port: int) -> bool:
         if any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{port:04X}") for line in table):
             return True
     return False
+
+
+def has_udp(pid: int, port: int) -> bool:
+    """Whether somebody in a process's network namespace has a port of UDP."""
+    for name in ("udp", "udp6"):
+        path = Path(f"/proc/{pid}/net/{name}")
+        lines = path.read_text().splitlines()[1:] if path.exists() else []
+        if any(line.split()[1].endswith(f":{port:04X}") for line in lines):
+            return True
+    return False

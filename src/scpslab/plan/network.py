@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from scpslab.core.problems import Problem
 from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
+from scpslab.plan.packs import Pack
 from scpslab.plan.paths import Paths
 from scpslab.plan.places import unknown
 from scpslab.plan.schema import Items, Part, Range
@@ -30,7 +31,9 @@ MEMORY_SHARE_OF_RECORD = 10
 
 
 class NetworkPlan(Part):
-    """Nodes and links, what the nodes are, and the memory of the guest. `topology` is what they were made from."""
+    """Nodes and links, what the nodes are, and the memory of the guest. `topology` is what they were made from; `pack`:
+    what is over the guest image.
+    """
 
     topology: Label
     containers: Containers
@@ -38,6 +41,7 @@ class NetworkPlan(Part):
     nodes: Annotated[tuple[Node, ...], Items(1)]
     links: tuple[Link, ...]
     serial_links: tuple[SerialLink, ...]
+    pack: Pack | None = None
 
     @cached_property
     def hosts(self) -> Mapping[str, Host]:

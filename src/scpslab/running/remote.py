@@ -26,7 +26,7 @@ from scpslab.core import strict_json
 from scpslab.core.errors import CapabilityError, ResultError, ScpslabError
 from scpslab.core.scratch import places, remove_dead, scratch
 from scpslab.engine import ENGINES, CellRun, CellSample, Engine
-from scpslab.engine.base import Interrupted
+from scpslab.engine.base import Interrupted, check_packs
 from scpslab.engine.console import line_of
 from scpslab.plan import Plan, PlanError, schema
 from scpslab.plan.schema import Part, Range
@@ -107,6 +107,7 @@ class Benches:
             fields = json.loads(zlib.decompress(order))
             run, cells = fields["run"], {cell_id: plans.read(written) for cell_id, written in fields["plans"].items()}
             bench = self._bench(fields)
+            check_packs(bench.engine, cells.values())
             bench.engine.prepare(silent, cells.values())
             for cell_id, plan in cells.items():
                 if run in self._stopped or time.monotonic() - began > MOST_S or size > MOST_BYTES:

@@ -27,7 +27,9 @@ from scpslab.runs.store import Store, stores
 from scpslab.scenario import planning
 from scpslab.scenario.errors import MODELS, RULES
 from scpslab.scenario.model import Check
+from scpslab.scenario.packs import packed
 from scpslab.scenario.topologies import OnDisk
+from scpslab.setup.packs import keep_programs
 
 EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
 # Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in
@@ -117,7 +119,7 @@ def plan_run(name: str, options: RunOptions) -> RunPlan:
         scenario.resolved_yaml(loaded, own.renamed),
         plans,
         options,
-        own={**own.contents, **_vectors(plans)},
+        own={**own.contents, **_vectors(plans), **_programs(cells)},
         checks=loaded.model.checks,
         warnings=(*planning.warnings(plans, loaded.places.of(("sweep",))), *planning.doubts(cells, plans)),
         asked=asked(name, options),
@@ -153,6 +155,13 @@ def vectors_of(of: Iterable[Plan]) -> dict[tuple[str, str], Errors]:
     impairments = (impairment for plan in of for impairment in plan.cell.impairments)
     every = (impairment.errors for impairment in impairments if impairment.errors is not None)
     return {stored: errors for errors in every if (stored := errors.settings.stored_file)}
+
+
+def _programs(cells: Iterable[scenario.Cell]) -> dict[str, bytes]:
+    """The user's programs, each a tar, as a run folder takes them along; engines take them from the cache."""
+    folders = {cell.scenario.path.parent / cell.model.programs for cell in cells if cell.model.programs is not None}
+    contents = {f"{VECTORS}/{keep_programs(content)}": content for content in map(packed, sorted(folders))}
+    return {name: content for name, content in contents.items() if len(content) <= LARGEST_VECTOR}
 
 
 def _vectors(plans: Mapping[str, Plan]) -> dict[str, bytes]:

@@ -28,7 +28,7 @@ from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import places, remove_dead
 from scpslab.core.units import UnitError, parse
 from scpslab.engine import ENGINES, CellRun, CellSample, Engine
-from scpslab.engine.base import not_promised, own_images
+from scpslab.engine.base import check_packs, not_promised, own_images
 from scpslab.lab.records import Status
 from scpslab.running import events
 from scpslab.running.events import CellDone, CellProgress, CellStarted, Listener, Note, Tally
@@ -153,6 +153,7 @@ def _carry_out(runs: Sequence[RunPlan], options: RunOptions, tell: Listener) -> 
         every = [plan for run in runs for plan in run.plans.values()]
         executor = options.made_executor()
         executor.check(engine)
+        check_packs(engine, every)
         engine.prepare(lambda text, /, *, is_under_way=False: tell(Note(text, is_under_way)), every)
         works: dict[Path, _Work] = {}
         try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import io
 import json
 import math
 import re
 import secrets
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -31,12 +33,13 @@ from scpslab.running.events import Listener
 from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, vectors_of
 from scpslab.running.runner import execute
 from scpslab.runs import RunFolder
-from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
+from scpslab.runs.archive import EXPECTED, OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
 from scpslab.runs.run import CELLS, RESOLVED, RESULTS, VECTORS, Manifest, Program
 from scpslab.scenario import planning
 from scpslab.scenario.errors import MODELS, RULES
 from scpslab.scenario.recorded import Recorded
 from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
+from scpslab.setup.packs import keep_programs
 
 
 def shuffled(items: Iterable[tuple[str, ...]], key: bytes, context: str = "") -> list[tuple[str, ...]]:
@@ -222,6 +225,9 @@ def _one(
 ) -> Verification:
     """`folder`: where the run is, if it is not in an archive; its results.csv is then derived again too."""
     digest, chosen = archived.digest, tuple(run.plans)
+    for sha256, content in _programs(archived).items():
+        if keep_programs(content) != sha256:
+            raise ResultError(f"{digest.run}: found other programs than the plans name; {EXPECTED}")
     with stored_vectors(archived):
         again = execute(run, listeners).folder
     found, expected = digests_of(again), digest.files
@@ -287,6 +293,7 @@ def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
         try:
             topologies = _topologies(run, folder, is_trusted=is_trusted)
             _lend_policies(run, folder)
+            _lend_programs(run, folder)
             loaded = scenario.load(str(file), topologies=topologies)
             # The scenario's name is its file's name; the archived run knows the name of then.
             named = replace(loaded, base_name=next(iter(run.plans.values())).cell.scenario)
@@ -352,6 +359,22 @@ def _lend_policies(run: ArchivedRun, folder: Path) -> None:
     for workload in (workload for plan in run.plans.values() for workload in plan.cell.workloads):
         for name, text in workload.files.items():
             _write_new(folder / name, text.encode())
+
+
+def _programs(run: ArchivedRun) -> dict[str, bytes]:
+    """The tars of the user's programs in an archive, by the SHA-256 that plans name."""
+    named = {plan.network.pack.programs for plan in run.plans.values() if plan.network.pack} - {None}
+    found = {sha256: run.own.get(f"{VECTORS}/{sha256}") for sha256 in sorted(filter(None, named))}
+    return {sha256: content for sha256, content in found.items() if content is not None}
+
+
+def _lend_programs(run: ArchivedRun, folder: Path) -> None:
+    """Puts the programs where the scenario names them. Several folders stand in cells alone, and are not compared."""
+    name = re.search(r"^programs: ([A-Za-z0-9_][A-Za-z0-9._-]*)$", run.resolved, re.MULTILINE | re.ASCII)
+    contents = list(_programs(run).values())
+    if name and len(contents) == 1:
+        with tarfile.open(fileobj=io.BytesIO(contents[0])) as tar:
+            tar.extractall(folder / name[1], filter="data")
 
 
 def _write_new(path: Path, content: bytes) -> None:

@@ -30,7 +30,7 @@ from scpslab.plan.services import SERVICES, Asked, misplaced
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import WordError
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.scenario import services
+from scpslab.scenario import packs, services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.kinds import at_keys, key_of
@@ -96,6 +96,7 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
         *_links(model, network),
         *_names_twice(model, network),
         *_names_of_others(model),
+        *packs.problems(model.programs, folder),
         *_workloads(model, surveyed, folder),
         *_scps_addresses(model, surveyed),
         *_too_late(model),

@@ -37,9 +37,11 @@ from scpslab.plan import events as planned
 from scpslab.plan.disciplines import DISCIPLINES as PLANNED
 from scpslab.plan.events import CHANGES
 from scpslab.plan.network import NetworkPlan
+from scpslab.plan.packs import MOST_PACKAGES
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS, ErrorModel
 from scpslab.scenario.kinds import at_keys, planned_from
+from scpslab.scenario.packs import FolderName, PackageName
 from scpslab.scenario.paths import Data
 from scpslab.scenario.probes import Probe
 from scpslab.scenario.services import AnyService
@@ -550,6 +552,19 @@ class ScenarioFile(Part):
         says="Kind of nodes: process trees with namespaces of their own, or Docker containers of images/ (slower to "
         "start).",
         example="docker",
+    )
+    packages: Annotated[tuple[PackageName, ...], Field(max_length=MOST_PACKAGES)] = key(
+        (),
+        says="Packages that nodes have besides the guest image, with what they need: `NAME` or `NAME=VERSION` of "
+        "Debian 13, `pypi:NAME==VERSION` (wheels), `crate:NAME@VERSION` (compiled by your cargo). "
+        "`scpslab pack build` fetches them; so does the first run ([programs](programs.md)).",
+        example=["ngtcp2-client", "ngtcp2-server"],
+    )
+    programs: FolderName | None = key(
+        None,
+        says="A folder beside the scenario whose files nodes have in /opt/programs: executables (also those of its "
+        "folder bin) are commands, and Python finds modules there, such as those of `pip install --target`.",
+        example="drivers",
     )
     checks: tuple[Check, ...] = key(
         (), says="Bounds that the results must keep.", example=[{"metric": "utilization", "at_least": 0.5}]

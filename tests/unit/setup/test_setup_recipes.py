@@ -1,10 +1,10 @@
 """Kernel, guest and package source: what the recipes say is what is asked for."""
 
 from scpslab.core.errors import CapabilityError
-from scpslab.setup import images, recipes
+from scpslab.setup import apt, images, recipes
 from tests import golden
 from tests.cases import refusal
-from tools.build import apt, kernel
+from tools.build import kernel
 
 
 def test_an_option_that_is_not_taken_is_named_and_one_that_does_not_exist_counts_as_left_out(tmp_path):

@@ -17,7 +17,7 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
 from scpslab.plan.services import Daemon
 from scpslab.plan.workloads import SECOND_NS
-from scpslab.scenario import Cell, model, services
+from scpslab.scenario import Cell, model, packs, services
 from scpslab.scenario.cells import uncollected
 from scpslab.scenario.np import NpNetwork
 from scpslab.scenario.planning.network import (
@@ -61,6 +61,8 @@ class _Point:
         self._with_addresses = [*(name for name, node in hosts.items() if node.scps is not None), *routers]
         scps = ScpsAddresses(self._with_addresses)
         network = _configured(with_prefixes(surveyed.network, scps), hosts, model)
+        if pack := packs.planned(model.packages, model.programs, cell.scenario.path.parent):
+            network = replace(network, pack=pack)
         self._np = _np(network, cell, scps, routers)
         if model.containers == "docker":
             devices = device_nodes(model, {node.name: node.kind for node in network.nodes})

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import PACKAGES
-from scpslab.setup import Say
 
 LAST_LINES = 6
 # How long the programs of an interrupted build may take to end.
@@ -52,6 +51,17 @@ HINTS = (
         "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1, or build once as root.",
     ),
 )
+
+
+class Say(Protocol):
+    """Hears a line about what is done. `is_under_way`: the work has begun, and another line says how it ended."""
+
+    def __call__(self, text: str, /, *, is_under_way: bool = False) -> None:
+        """Takes the line."""
+
+
+def silent(text: str, /, *, is_under_way: bool = False) -> None:
+    """Hears nothing."""
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import PACKAGES
-from tools.build.job import Job
+from scpslab.setup.job import Job
 
 SUITE = "trixie"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -101,15 +101,16 @@ def _line(address: str, suite: str, options: str = "") -> str:
 class Apt:
     """An apt in a folder of its own, with the packages of some places."""
 
-    def __init__(self, job: Job, folder: Path, places: Sequence[Place]) -> None:
-        """Fetches the lists of packages into `folder`, a new one.
+    def __init__(self, job: Job, folder: Path, places: Sequence[Place], status: str = "") -> None:
+        """Fetches the lists of packages into `folder`, a new one. `status`: dpkg's, of what is there already.
 
         Raises:
             CapabilityError: no network, or apt failed.
         """
         for part in ("lists/partial", "archives/partial", "etc/none"):
             (folder / part).mkdir(parents=True)
-        (folder / "status").touch()
+        (folder / "status").write_text(status)
+        self._archives = folder / "archives"
         (folder / "etc" / "sources.list").write_text("".join(f"{place.line}\n" for place in places))
         settings = {
             "Dir::State": folder,
@@ -123,6 +124,9 @@ class Apt:
             "Dir::Etc::preferencesparts": folder / "etc" / "none",
             "APT::Architecture": "amd64",
             "APT::Sandbox::User": "",
+            "APT::Install-Recommends": "false",
+            # It is nobody else's.
+            "Debug::NoLocking": "1",
             # Without this setting, apt only warns about a mirror that cannot be reached.
             "APT::Update::Error-Mode": "any",
             "Acquire::Languages": "none",
@@ -154,6 +158,16 @@ class Apt:
                 old.unlink()
         self._job.run(["apt-get", *self._options, "download", *wanted], cwd=folder)
         return [next(folder.glob(f"{word.partition('=')[0]}_*.deb")) for word in wanted]
+
+    def download_with_dependencies(self, wanted: Sequence[str]) -> list[Path]:
+        """Fetches packages, each a name or `name=version`, and what they need besides what is there already; returns
+        their files.
+
+        Raises:
+            CapabilityError: apt failed.
+        """
+        self._job.run(["apt-get", *self._options, "--yes", "--download-only", "install", *wanted])
+        return sorted(self._archives.glob("*.deb"))
 
 
 def download(packages: Sequence[str], folder: Path, job: Job) -> list[Path]:
