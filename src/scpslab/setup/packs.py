@@ -221,8 +221,12 @@ def _debian(asked: Iterable[Wanted], root: Path, guest: _Guest, job: Job) -> dic
 
 def _pip(folder: Path, words: Sequence[str], job: Job) -> None:
     """Installs packages of PyPI into a folder."""
-    quiet = ["--disable-pip-version-check", "--no-input", "--no-compile", "--only-binary=:all:"]
-    job.run([sys.executable, "-m", "pip", "install", *quiet, "--target", str(folder), *words])
+    pip, quiet = job.work / "pip", ["--disable-pip-version-check", "--no-input", "--no-compile", "--only-binary=:all:"]
+    install = [sys.executable, "-m", "pip", "install", *quiet, "--target"]
+    if not pip.exists():
+        # This machine's own may be too old to find versions that fit together.
+        job.run([*install, str(pip), "pip"])
+    job.run([*install, str(folder), *words], env={"PYTHONPATH": str(pip)})
 
 
 def _pypi(asked: Iterable[Wanted], root: Path, guest: _Guest, job: Job) -> dict[str, str]:
