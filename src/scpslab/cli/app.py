@@ -40,7 +40,7 @@ GROUPS = {
     "Results": {
         "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),
         "packets": ("scpslab.cli.packets", "List every packet of a cell, with what became of it."),
-        "studio": ("scpslab.cli.studio", "Look at a run in a browser: every packet, over time."),
+        "studio": ("scpslab.cli.studio", "Look at a run in a browser: every packet of a cell, over time."),
         "losses": ("scpslab.cli.losses", "List every packet loss of a cell, or of several."),
         "plot": ("scpslab.cli.plot", "Draw the figures of a run."),
         "compare": ("scpslab.cli.compare", "Compare runs, or the values of one axis, point by point."),
