@@ -88,8 +88,8 @@ function speed(by) {
 }
 
 function key(event) {
-  const isText = event.target.matches("input[type=text], select"), act = KEYS[event.key];
-  const isOfButton = event.key === " " && event.target.matches("button, input, summary, a");
+  const isText = event.target.matches?.("input[type=text], select"), act = KEYS[event.key];
+  const isOfButton = event.key === " " && event.target.matches?.("button, input, summary, a");
   if (event.ctrlKey || event.metaKey || event.altKey || isText || isOfButton || !act || !views.length || get("keys").open) return;
   event.preventDefault();
   if (event.shiftKey && event.key.startsWith("Arrow")) moveTo(shared, shared.at + (event.key === "ArrowLeft" ? -1 : 1) * (shared.to - shared.from) / 20);
@@ -119,7 +119,7 @@ async function show(numbers) {
   for (const number of numbers) {
     const entry = page.cells[number];
     entry.read ??= cellOf(entry.meta, await unpacked(get(`columns-${number}`).textContent));
-    views.push(Object.assign(new CellView(entry.read, shared, changed), { entry }));
+    views.push(Object.assign(new CellView(entry.read, shared, changed, numbers.length > 1), { entry }));
   }
   const ends = views.map(view => view.cell.meta.end_ns);
   Object.assign(shared, { begin: 0, end: Math.max(...ends), packetCell: null });
