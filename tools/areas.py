@@ -62,7 +62,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "trials",
     ),
     "containers": _lab("docker", "own_images"),
-    "pages": _lab("mininet", "pages"),
+    "pages": _lab("mininet", "pages", "studio"),
     "rust": (),
 }
 RUST = "rust"
@@ -94,6 +94,7 @@ READ_BY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("analysis/*", ("src/scpslab/analysis/claims/model.py",)),
     ("assignments/*", ("src/scpslab_course/course/model.py",)),
     ("src/scpslab/analysis/*", ("src/scpslab/analysis/report.py",)),
+    ("src/scpslab/studio/page/*", ("src/scpslab/studio/page.py",)),
     ("src/scpslab_course/*", ("teaching",)),
     ("images/appliance/*", ("src/scpslab/engine/appliance/machine.py",)),
     ("images/*", ("src/scpslab/setup/images.py",)),

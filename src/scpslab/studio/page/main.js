@@ -127,7 +127,7 @@ async function show(numbers) {
   get("cells").classList.toggle("compared", views.length > 1);
   for (const id of ["controls", "time"]) get(id).hidden = !views.length;
   get("grid").hidden = page.cells.length < 2 || views.length > 0;
-  get("back").hidden = page.cells.length < 2 || !views.length;
+  get("back").hidden = !page.back && (page.cells.length < 2 || !views.length);
   setWindow(shared, 0, shared.end);
   const loss = views[0]?.cell.losses?.[0];
   moveTo(shared, loss ? loss[0] : shared.end / 2);
