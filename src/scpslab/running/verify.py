@@ -20,6 +20,7 @@ from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.collect import derived, rows_as_csv
 from scpslab.analysis.run import cell_folders
+from scpslab.core.contents import check_sizes
 from scpslab.core.errors import LimitError, ResultError, ScenarioError, UsageError
 from scpslab.core.folders import TOPOLOGIES
 from scpslab.core.limited import WorkLimits, limited
@@ -135,6 +136,8 @@ def verify(
     """
     # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its
     # scenarios again in a child.
+    if path.is_dir():
+        check_sizes(path)
     size = sum(file.lstat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
     limits = WorkLimits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, size / CPU_BYTES), wall_s=WALL_S)
     _within(path, limits, lambda: len(_read(path, longest_wall_s)))

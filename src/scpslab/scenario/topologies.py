@@ -24,6 +24,7 @@ from types import ModuleType
 from scpslab import plan as plans
 from scpslab.core import units
 from scpslab.core.choices import one_of
+from scpslab.core.contents import content_of
 from scpslab.core.folders import instead_of_a_file, somebody_elses
 from scpslab.core.project import PACKAGE, ROOT
 from scpslab.core.seeds import ANY, DIRECTIONS
@@ -247,11 +248,7 @@ def _read(path: Path) -> bytes:
     try:
         found = instead_of_a_file(path)
         if not found and path.is_file():
-            with path.open("rb") as file:
-                source = file.read(LARGEST_BYTES + 1)
-            if len(source) <= LARGEST_BYTES:
-                return source
-            found = f"a file of more than {LARGEST_BYTES} bytes"
+            return content_of(path, LARGEST_BYTES)
     except (OSError, ValueError) as error:
         raise TopologyError(
             f"{path}: found {getattr(error, 'strerror', None) or error}; expected a topology. Correct the path."
