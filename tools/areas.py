@@ -46,7 +46,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         *_lab("processor", "running", "sandbox", "script", "shell", "snapshots", "timeouts"),
     ),
     "links": (
-        *_lab("hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
+        *_lab("drawn", "hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
         *_lab("queue_disciplines", "rates", "serial", "switches"),
     ),
     "transports": _lab("fp", "gateways", "scps", "services"),
