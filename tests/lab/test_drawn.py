@@ -13,7 +13,7 @@ import dpkt
 import pytest
 
 from scpslab.measure.packets import NEVER, read
-from scpslab.measure.record import dropped
+from scpslab.measure.record import dropped, wire_ns
 from scpslab.runs import CellFiles
 from tests.lab import drawn
 from tests.lab.ran import Lab
@@ -25,6 +25,8 @@ COUNT, SEED = (
 SAID = ("all losses drawn for it had happened",)
 MILLISECOND_S = 0.001
 IPV4 = 0x0800
+# A time of dpkt's is a float.
+MOMENT_NS = 20_000
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +46,12 @@ def files_of(ran) -> dict[str, bytes]:
 
 
 def bounds_s(said) -> float:
-    """Within which the last workload has ended, if it keeps its timeout; 40 s for those that have none."""
-    return max(float(one["start"].split()[0]) / 1000 + seconds(one.get("timeout", "40 s")) for one in said["workloads"])
+    """Within which the last workload has ended, if it keeps its timeout (40 s for those that have none), and the last
+    event has happened.
+    """
+    begins = [(one["start"], one.get("timeout", "40 s")) for one in said["workloads"]]
+    begins += [(step["at"], "0 s") for step in said.get("events", ())]
+    return max(seconds(start) + seconds(timeout) for start, timeout in begins)
 
 
 def seconds(text: str) -> float:
@@ -53,26 +59,27 @@ def seconds(text: str) -> float:
     return float(number) * {"ms": 0.001, "s": 1.0}[unit]
 
 
-def seen_by_dpkt(path: Path) -> Counter:
+def seen_by_dpkt(frames: list[tuple[float, bytes]]) -> Counter:
     """Packets of IPv4 and their bytes in a capture, by addresses and protocol."""
     found = Counter()
-    with path.open("rb") as file:
-        for _, frame in dpkt.pcap.Reader(file):
-            ip = dpkt.ethernet.Ethernet(frame).data
-            if isinstance(ip, dpkt.ip.IP):
-                ends = (*(str(ipaddress.IPv4Address(one)) for one in (ip.src, ip.dst)), ip.p)
-                found.update({(*ends, "packets"): 1, (*ends, "bytes"): ip.len})
+    for _, frame in frames:
+        ip = dpkt.ethernet.Ethernet(frame).data
+        if isinstance(ip, dpkt.ip.IP):
+            ends = (*(str(ipaddress.IPv4Address(one)) for one in (ip.src, ip.dst)), ip.p)
+            found.update({(*ends, "packets"): 1, (*ends, "bytes"): ip.len})
     return found
 
 
-def recorded_at(cell, node: str) -> Counter:
-    """The same of what the record has a node's captures see: behind its own queues, and before errors."""
+def recorded_at(cell, node: str, until_ns: float) -> Counter:
+    """The same of what the record has a node's captures see until they end: behind its own queues, before errors."""
     found = Counter()
     for packets in read(CellFiles(cell.folder).packets):
         way = cell.record.planned[packets.link, packets.direction]
         if node not in (way.from_, way.to):
             continue
-        seen = packets.arrived_ns != NEVER if way.to == node else ~dropped(packets, way)
+        is_near = way.from_ == node
+        seen = ~dropped(packets, way) if is_near else packets.arrived_ns != NEVER
+        seen &= (wire_ns(packets) if is_near else packets.arrived_ns) <= until_ns
         for number, flow in enumerate(packets.flows):
             mine = seen & (packets.flow == number)
             if mine.any() and flow.type_ == IPV4:
@@ -100,7 +107,11 @@ def holds_together(cell, row, said) -> None:
         links = {place[0] for place, way in cell.record.planned.items() if node in (way.from_, way.to)}
         # A packet that arrives twice is in the receiver's capture twice, and in the record once.
         if probe.captures_all and not links & doubled:
-            assert seen_by_dpkt(cell.capture_file(probe.name)) == recorded_at(cell, node), probe.name
+            with cell.capture_file(probe.name).open("rb") as file:
+                frames = list(dpkt.pcap.Reader(file))
+            # It ends when the workloads have, and their last packets are under way.
+            ended_ns = float(frames[-1][0]) * 1e9 - cell.epoch_realtime_ns + MOMENT_NS if frames else 0
+            assert seen_by_dpkt(frames) == recorded_at(cell, node, ended_ns), probe.name
     for column, value in row.items():
         assert value.lower() not in ("nan", "inf", "-inf"), column
         if column.endswith("utilization") and value:
