@@ -69,8 +69,8 @@ class ScpsHost(HostPart, kind="scps"):
     )
     rate: Rate | Literal["none"] | None = key(
         None,
-        says="Rate control: rate of IP bytes. Default: none if there is congestion control, else the rate that fits "
-        "the slowest hop.",
+        says="Rate control: rate of IP bytes. Default: the rate that fits the slowest hop without congestion control, "
+        "else the program's 2 Mbit/s. `none`: no rate control.",
         example="2 Mbit/s",
     )
     vegas_slow_start: Literal["every-rtt", "every-other-rtt"] | None = key(
