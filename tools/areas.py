@@ -49,7 +49,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         *_lab("drawn", "hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
         *_lab("queue_disciplines", "rates", "serial", "switches"),
     ),
-    "transports": _lab("fp", "gateways", "scps", "services"),
+    "transports": _lab("fp", "gateways", "program", "scps", "services"),
     "teaching": _lab(
         "assignments",
         "autograder",
