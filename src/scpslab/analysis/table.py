@@ -21,6 +21,7 @@ from scpslab.analysis.run import open_cell
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
 from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.harmless import harmless
 from scpslab.core.strict_json import items, section, text
 from scpslab.runs import RunFolder
 from scpslab.runs.cell import json_object
@@ -92,8 +93,8 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
     try:
         content = content_of(path, LARGEST_RECORDS).decode("utf-8", "replace")
         reader = csv.DictReader(io.StringIO(content, newline=""))
-        columns = tuple(reader.fieldnames or ())
-        rows = tuple(ResultRow({name: row.get(name) or "" for name in columns}) for row in reader)
+        reader.fieldnames = columns = tuple(map(harmless, reader.fieldnames or ()))
+        rows = tuple(ResultRow({name: harmless(row.get(name) or "") for name in columns}) for row in reader)
     except (OSError, csv.Error) as error:
         raise ResultError(f"{path}: {error}; expected the table that this program writes. {DELETE}") from error
     if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:

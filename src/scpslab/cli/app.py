@@ -15,9 +15,10 @@ from typing import Annotated, Any, Never
 import typer
 from typer.core import TyperGroup
 
-from scpslab.cli.terminal import for_readers, harmless
+from scpslab.cli.terminal import for_readers, tell_warnings
 from scpslab.core.choices import one_of
 from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
+from scpslab.core.harmless import harmless
 from scpslab.core.installation import add_extra, version
 
 # Command to its module, where the function of its name is, and the first line of its help: in groups, as in --help.
@@ -236,6 +237,7 @@ def _options(
 
 def main() -> None:
     """Runs the command line and exits."""
+    tell_warnings()
     try:
         words = sys.argv[1:]
         program(words)(words, prog_name="scpslab")
