@@ -19,6 +19,7 @@ from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine
 from scpslab.analysis.rows import Rows
 from scpslab.analysis.run import open_cell
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
+from scpslab.analysis.sweep import in_order
 from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.harmless import harmless
@@ -114,7 +115,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         if name in metrics and name not in owned.get(place, ()):
             owned[place] = (*owned.get(place, ()), name)
     named = [_named(row, owned, of_cells.get(row["cell"], {})) for row in rows]
-    return Results(run_dir, columns, axes, metrics, tuple(named), owned)
+    return Results(run_dir, columns, axes, metrics, in_order(RunFolder(run_dir), axes, named), owned)
 
 
 def _named(row: ResultRow, owned: Iterable[tuple[str, str]], mine: Owned) -> ResultRow:
