@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 from scpslab.core.errors import UsageError
 from scpslab.core.harmless import harmless
@@ -51,7 +52,7 @@ def warn(text: str) -> None:
 def tell_warnings() -> None:
     """Shows warnings of libraries like those of this program: they name letters of labels as they stand in a file."""
 
-    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
         warn(str(message))
 
     warnings.showwarning = show
