@@ -222,11 +222,11 @@ def _ratio(estimate: Estimate | None) -> str:
     if estimate is None:
         return NOTHING
     if estimate.low is None or estimate.high is None:
-        return _digits(estimate.number)
-    return f"{_digits(estimate.number)} [{_digits(estimate.low)}, {_digits(estimate.high)}]"
+        return _rounded(estimate.number)
+    return f"{_rounded(estimate.number)} [{_rounded(estimate.low)}, {_rounded(estimate.high)}]"
 
 
-def _digits(ratio: float) -> str:
+def _rounded(ratio: float) -> str:
     return f"{ratio:.{RATIO_DIGITS}g}"
 
 
