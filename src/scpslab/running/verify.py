@@ -11,7 +11,7 @@ import re
 import secrets
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -31,14 +31,15 @@ from scpslab.engine.base import not_promised
 from scpslab.plan import Plan
 from scpslab.plan.schema import shown as shown_value
 from scpslab.running.events import Listener
-from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, vectors_of
+from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, stored_of
 from scpslab.running.runner import execute
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import EXPECTED, OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
 from scpslab.runs.run import CELLS, RESOLVED, RESULTS, VECTORS, Manifest, Program
 from scpslab.scenario import planning
-from scpslab.scenario.errors import MODELS, RULES
+from scpslab.scenario.errors import RULES
 from scpslab.scenario.recorded import Recorded
+from scpslab.scenario.stored import of_a_run
 from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
 from scpslab.setup.packs import keep_programs
 
@@ -208,7 +209,7 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
 
 
 def _check_vectors(path: Path, run: ArchivedRun) -> None:
-    for file, sha256 in vectors_of(run.plans.values()):
+    for file, sha256 in stored_of(run.plans.values()):
         if f"{VECTORS}/{sha256}" not in run.own:
             raise ResultError(
                 f"{path}: {run.digest.run}: found the stored error vector {shown(Path(file).name)} without "
@@ -349,11 +350,7 @@ def stored_vectors(run: ArchivedRun) -> Iterator[None]:
     contents = {
         name.removeprefix(f"{VECTORS}/"): content for name, content in run.own.items() if name.startswith(f"{VECTORS}/")
     }
-    stored = vectors_of(run.plans.values()).values()
-    with ExitStack() as entered:
-        for name, model in MODELS.items():
-            settings = [errors.settings for errors in stored if errors.model == name]
-            entered.enter_context(model.of_a_run(settings, contents))
+    with of_a_run(stored_of(run.plans.values()), contents):
         yield
 
 
