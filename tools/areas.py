@@ -47,7 +47,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     ),
     "links": (
         *_lab("drawn", "hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
-        *_lab("queue_disciplines", "rates", "serial", "switches"),
+        *_lab("profiles", "queue_disciplines", "rates", "serial", "switches"),
     ),
     "transports": _lab("fp", "gateways", "program", "scps", "services"),
     "teaching": _lab(

@@ -66,7 +66,7 @@ GROUPS = {
 }
 COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 # Packages that few commands need, and the extra of scpslab that has them (pyproject.toml).
-EXTRAS = {"cryptography": "course", "jinja2": "report"}
+EXTRAS = {"cryptography": "course", "jinja2": "report", "sgp4": "orbits"}
 GO_ON = "Finished cells are kept; repeat the command to resume."
 ADVICE = {
     errno.ENOSPC: f"Free disk space there, or choose another folder with --out. {GO_ON}",
