@@ -30,6 +30,7 @@ static uint64_t (*ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static long (*skb_load)(const void *skb, uint32_t offset, void *to, uint32_t len) = (void *)BPF_FUNC_skb_load_bytes;
 static long (*skb_store)(void *skb, uint32_t offset, const void *from, uint32_t len, uint64_t flags) = (void *)BPF_FUNC_skb_store_bytes;
 static uint64_t (*skb_cgroup)(const void *skb) = (void *)BPF_FUNC_skb_cgroup_id;
+static long (*set_hash)(void *skb, uint32_t hash) = (void *)BPF_FUNC_set_hash;
 static long (*clone_redirect)(void *skb, uint32_t ifindex, uint64_t flags) = (void *)BPF_FUNC_clone_redirect;
 static long (*set_sockopt)(void *context, int level, int name, void *value, int len) = (void *)BPF_FUNC_setsockopt;
 
@@ -109,10 +110,11 @@ struct passage {
 	uint64_t may_reorder; // 1: a packet may overtake others
 	struct course delays;
 	uint64_t last_ns; // when the packet before is to arrive
+	uint64_t packets;
 };
 
 enum { ACTION_DROP, ACTION_FLIP };
-enum { DUPLICATE_MARK = 0x5c95d }; // no one else in the lab marks packets
+enum { DUPLICATE_MARK = 0x5c95d, DELAY_MARK = 0x5c95e }; // no one else in the lab marks packets
 
 // Bit errors: their places, ascending from 0, which is the first one's, and behind them the place where they begin again.
 struct track {
@@ -463,6 +465,12 @@ SEC("tc/delaying") int delaying(struct __sk_buff *skb)
 	struct passage *passage = map_lookup(&passages, &slot);
 	if (!passage || !passage->delays.count)
 		return TC_ACT_OK;
+	if (passage->may_reorder && skb->mark != DELAY_MARK) {
+		// fq looks at the first packet of a flow only, and a socket's packets are one: a copy is no socket's.
+		skb->mark = DELAY_MARK;
+		clone_redirect(skb, skb->ifindex, 0);
+		return TC_ACT_STOLEN;
+	}
 	uint64_t now = ktime_get_ns();
 	struct step *step = step_of(&passage->delays, passage->epoch_ns, now);
 	if (!step)
@@ -478,7 +486,10 @@ SEC("tc/delaying") int delaying(struct __sk_buff *skb)
 			delay_ns -= (step->value - next->value) * since_ns / lasts_ns;
 	}
 	uint64_t due_ns = now + delay_ns;
-	if (!passage->may_reorder && due_ns <= passage->last_ns)
+	if (passage->may_reorder) {
+		skb->mark = 0;
+		set_hash(skb, (uint32_t)++passage->packets); // a flow of its own
+	} else if (due_ns <= passage->last_ns)
 		due_ns = passage->last_ns + 1;
 	passage->last_ns = due_ns;
 	skb->tstamp = due_ns;

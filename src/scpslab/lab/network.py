@@ -33,9 +33,9 @@ from scpslab.plan.nodes import Switch
 from scpslab.plan.serial_links import SerialEnd
 
 INSIDE = 0x10001  # 1:1, where stages.py puts the discipline inside
-# Stage 2 where delays change.
+# Stage 2 where delays change; packets that may overtake each other are flows of their own.
 DELAYING = (
-    f"qdisc add DEV root handle 2: {PACED}",
+    f"qdisc add DEV root handle 2: {PACED} orphan_mask 16777215",
     f"filter add DEV egress prio 1 bpf direct-action object-pinned {PINS}/delaying",
 )
 NODE_CLASSES = {"host": LabNode, "router": LabRouter, "scps-router": LabRouter}

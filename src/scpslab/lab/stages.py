@@ -56,7 +56,7 @@ ARRIVAL_COUNTERS = (
     *("duplicated_packets", "duplicated_bytes"),
 )
 ARRIVAL_COUNTERS_AT = 35 * 8
-PASSAGE = struct.Struct("=7Q")
+PASSAGE = struct.Struct("=8Q")
 VERDICT = struct.Struct("=QQIIII")
 VERDICTS = {1: CORRUPT, 2: OUTAGE, 3: POLICY, 4: FLIPPED, 5: QUEUE}
 ACTIONS = {"drop": 0, "flip": 1}
@@ -139,7 +139,7 @@ class Moves:
 
     def passage(self, settings: Settings) -> bytes:
         """Stage 2 as its program has it; the steps of delays go into the map."""
-        return PASSAGE.pack(0, self.is_linear, self.may_reorder, *settings.course(self.delays), 0)
+        return PASSAGE.pack(0, self.is_linear, self.may_reorder, *settings.course(self.delays), 0, 0)
 
 
 UNMOVED = Moves()

@@ -229,7 +229,7 @@ def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
             yield Problem((*at, "errors"), "errors whose clock is time on a serial link", "the clock bits")
         link = next((one for one in network.links if one.name == impairment.link), None)
         if impairment.profile is not None and isinstance(direction, Direction) and link is not None:
-            found_there = impairment.profile.problems(
+            found_there = impairment.profile.misfits(
                 link, direction, impairment.errors, changes_of(cell, *name.split("."))
             )
             yield from (replace(problem, at=(*at, "profile", *problem.at)) for problem in found_there)

@@ -47,7 +47,7 @@ class Profile(Part):
         """Whether it says when packets leave, and not only what becomes of them then."""
         return bool({"rate", "packets"} & {*self.columns}) or ("up" in self.columns and self.when_down == "hold")
 
-    def problems(
+    def misfits(
         self, link: Link, direction: Direction, errors: Errors | None, changes: Collection[str]
     ) -> Iterator[Problem]:
         """What does not fit the direction, its errors, and the changes that events make there (rate, delay, ber)."""

@@ -209,14 +209,14 @@ def _profile(
         if any(one.name == name for one in network.serial_links):
             yield Problem((), "a profile of a serial link", "one of a link of packets", "Choose another link.")
         return
-    if wrong := list(given.profile.problems(folder, way, link.mtu_bytes + way.overhead_bytes, model.limits.lab_time)):
+    if wrong := list(given.profile.misfits(folder, way, link.mtu_bytes + way.overhead_bytes, model.limits.lab_time)):
         yield from wrong
         return
     planned, profile = given.profile.plan(folder, model.limits.lab_time)
     steps = [step for step in model.events or () if isinstance(step, LinkStep) and step.link == name]
     changes = {change for step in steps if step.direction in (None, direction) for change in step.changes}
     errors = given.errors.plan(folder, "0" * 64) if given.errors is not None else None
-    yield from planned.problems(link, way, errors, changes)
+    yield from planned.misfits(link, way, errors, changes)
     if profile.ber and given.errors is not None and given.errors.settings.said().get("ber"):
         yield Problem(("file",), "bit error rates beside errors.ber", "one of them", "Remove errors.ber.")
 

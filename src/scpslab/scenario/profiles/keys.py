@@ -115,7 +115,7 @@ class ProfileKeys(Part):
         )
         return planned, profile
 
-    def problems(self, folder: Path, direction: Direction, packet_bytes: int, until_ns: int) -> Iterator[Problem]:
+    def misfits(self, folder: Path, direction: Direction, packet_bytes: int, until_ns: int) -> Iterator[Problem]:
         """What does not fit of it, in a direction as it is planned."""
         if self.file is not None and (found := stored.misfit(folder, self.file, WHAT, _judge)):
             yield found
