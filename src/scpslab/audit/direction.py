@@ -191,17 +191,22 @@ class Audit:
         assert self.course is not None
         packets = self.packets
         rows = np.flatnonzero((packets.arrived_ns != NEVER) & (packets.left_ns != NEVER))
-        least = packets.left_ns[rows] + self.course.delays(packets.left_ns[rows], self.plan.first_delay_ns)
-        if not self.course.profile.reorder and len(rows):
-            least = np.maximum.accumulate(least)
+        left, own_ns = packets.left_ns[rows], self.plan.first_delay_ns
         # The program looks at the clock a moment after the packet has left, and the delay of then counts.
-        moment = np.full(len(packets), NEVER)
-        moment[rows] = least - 2
-        which = moment != NEVER
-        return self._within("arrived at", moment, packets.arrived_ns, which, True)
+        delays = [self.course.delays(times, own_ns) for times in (left, left + LATEST_NS)]
+        bounds = [left + np.minimum(*delays) - 2, left + np.maximum(*delays)]
+        if not self.course.profile.reorder:
+            bounds = [np.maximum.accumulate(one) for one in bounds]
+        least, room_ns, which = (
+            np.zeros(len(packets), np.int64),
+            np.zeros(len(packets), np.int64),
+            np.zeros(len(packets), bool),
+        )
+        least[rows], room_ns[rows], which[rows] = bounds[0], bounds[1] - bounds[0], True
+        return self._within("arrived at", least, packets.arrived_ns, which, True, room_ns)
 
     def _within(
-        self, what: str, least: Numbers, times: Numbers, which: Marks, is_known: Any, room_ns: int = 0
+        self, what: str, least: Numbers, times: Numbers, which: Marks, is_known: Any, room_ns: Numbers | int = 0
     ) -> Doubt | None:
         """Times are not before `least`; where they are known, at most `room_ns` and a moment later."""
         if not self.is_exact:
