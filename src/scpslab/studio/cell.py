@@ -1,4 +1,4 @@
-"""A cell as the page has it: one JSON object, and columns of numbers beside it (docs/studio.md).
+"""A cell as the page has it: one JSON object, and columns of numbers beside it (docs/plan-format.md).
 
 Made from the plan, the record of packets and the records of the lab and its probes. Every packet of the record is
 there; what the record lacks is said in `notes`.

@@ -1,4 +1,4 @@
-// Reads what studio/cell.py writes (docs/studio.md): tables of columns become typed arrays.
+// Reads what studio/cell.py writes (docs/plan-format.md): tables of columns become typed arrays.
 
 import { place } from "./numbers.js";
 
